@@ -1,4 +1,4 @@
-"""``rag-harness queries check``: are questions still about what the documents say?"""
+"""``rag-harness queries check``: checks whether questions are still about what the documents say."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rag_harness.shown.terminal import say, say_json
 
 
 def check_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``queries check`` takes."""
+    """Declare the options of ``queries check``."""
     parser.add_argument("folder", type=Path, metavar="DIR", help="folder of documents: Markdown, text, HTML, PDF")
     queries = "questions, or a golden set (.json, .csv); default: queries.jsonl in the folder"
     parser.add_argument("--queries", type=Path, metavar="FILE", help=queries)
@@ -20,7 +20,7 @@ def check_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_check(chosen: argparse.Namespace) -> int:
-    """Say which questions are affected by what became of the documents."""
+    """Print which questions are affected by changes of the documents."""
     from rag_harness.authoring.questions import Collection
     from rag_harness.authoring.questions.checking import as_json, check, lines, mended, read_asked
     from rag_harness.dataset.knowledge_base import read_folder

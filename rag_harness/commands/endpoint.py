@@ -1,4 +1,4 @@
-"""``rag-harness endpoint try``: one question to a service; what was sent, what came, and what was read from it."""
+"""``rag-harness endpoint try``: asks a service one question, and shows the request, the answer and what was read."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ if TYPE_CHECKING:
     from rag_harness.settings.endpoint_spec import EndpointSpec
 
 _LINES = 40
-"""Of a body that is shown."""
+"""The most lines of a body that are shown."""
 _LONGEST = 160
 
 
 def try_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare which service is asked what."""
+    """Declare the options: which service is asked what."""
     parser.add_argument("endpoint", metavar="FILE", help="TOML file of a service, or the name of one in pyproject.toml")
     parser.add_argument("question", help="what it is asked")
     parser.add_argument("--inputs", default="{}", metavar="JSON", help="what else the user sent, an object")
 
 
 def run_try(chosen: argparse.Namespace) -> int:
-    """Ask once, and show it. 1 where a path finds nothing.
+    """Ask once, and show the answer. The exit status is 1 if a path of the spec finds nothing.
 
     Raises:
         SettingsError: the spec or the inputs cannot be used.
         PrerequisiteError: the service does not say its version.
-        ModelCallError, CriticalError: the service refused, or is not there.
+        ModelCallError, CriticalError: the service refused, or cannot be reached.
     """
     from rag_harness.pipelines.endpoint.experiment import ask_for_version
     from rag_harness.pipelines.endpoint.reading import Reader

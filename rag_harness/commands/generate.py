@@ -1,4 +1,4 @@
-"""``rag-harness kb generate``: the pages of a plan, each held against it."""
+"""``rag-harness kb generate``: writes the pages of a plan, and checks each against it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from rag_harness.authoring.kb.writing.generating import Generated
 
 _AT_ONCE = 8
-"""Pages of the embedded writer in the works: one waits for the disk while the next is composed."""
+"""How many pages the embedded writer works on: one waits for the disk while the next is composed."""
 _LONGEST = 4096
-"""Tokens of a page at most, where the settings allow less: a page is longer than an answer."""
+"""The most tokens of a page, if the settings allow less: a page is longer than an answer."""
 _NAMED = 20
-"""Pages that are named, of each kind of news."""
+"""How many pages are named for each kind of message."""
 _WRITERS = "a grammar in this process, or a chat model of role writer; default: embedded"
 
 
 def generate_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``kb generate`` takes."""
+    """Declare the options of ``kb generate``."""
     parser.add_argument("plan", type=Path, metavar="PLAN", help="structure.json, of kb plan or your own")
     parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help="folder for the pages")
     parser.add_argument("--writer", choices=("embedded", "llm"), default="embedded", help=_WRITERS)
@@ -37,7 +37,7 @@ def generate_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_generate(chosen: argparse.Namespace) -> int:
-    """Write the pages of a plan that are not there yet, or not as planned."""
+    """Write the pages of a plan that are missing or differ from it."""
     text, plan = _plan(chosen.plan)
     with told_where_written(chosen.folder):
         made = _asked(chosen, text, plan) if chosen.writer == "llm" else _composed(chosen, text, plan)
@@ -72,7 +72,8 @@ def _asked(chosen: argparse.Namespace, text: bytes, plan: Plan) -> Generated:
 
     parts = writer_parts(chosen, _LONGEST)
     writer = AskedWriter(parts.chat("writer"), parts.prompts("pages"))
-    # Twice what may be in flight, which the limiter sees to: while one page is checked, the call of the next is made.
+    # Twice the calls that may be in flight (the limiter enforces that limit). While one page is checked, the next is
+    # asked for.
     at_once = 2 * parts.settings.concurrency
     return run_closing(generate(plan, text, chosen.folder, writer, at_once, chosen.force), parts)
 

@@ -19,13 +19,13 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def status_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``index status`` takes."""
+    """Declare the options of ``index status``."""
     about = "the server's URL, or names of collections; default: all collections of the server in RAG_QDRANT_URL"
     parser.add_argument("asked", nargs="*", metavar="URL|NAME", help=about)
 
 
 def run_status(chosen: argparse.Namespace) -> int:
-    """Print what is there; the exit status is 1 where a run could not use all of it."""
+    """Print the collections. The exit status is 1 if a run could not use all of them."""
     from rag_harness.retrieval.indexes.server.status import states
 
     url, names = _parted(chosen.asked)
@@ -42,7 +42,7 @@ def run_status(chosen: argparse.Namespace) -> int:
 
 
 def drop_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``index drop`` takes."""
+    """Declare the options of ``index drop``."""
     parser.add_argument("asked", nargs="+", metavar="URL|NAME", help="the collection; the server's URL before it")
     about = "seconds to wait for a run that is changing it; one that has died is given up after 60"
     parser.add_argument("--wait", type=float, default=0.0, metavar="S", help=about)
@@ -63,7 +63,7 @@ def run_drop(chosen: argparse.Namespace) -> int:
 
 
 def _parted(asked: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the URL, empty where none is said, and the names."""
+    """Return the URL, empty if none was given, and the names."""
     urls = [each for each in asked if "://" in each]
     if len(urls) > 1:
         raise SettingsError(f"{' and '.join(urls)} are two servers: name one.")

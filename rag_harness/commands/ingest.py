@@ -1,4 +1,4 @@
-"""``rag-harness ingest``: documents of any kind -> parsed, cut, embedded, indexed; and what came of them."""
+"""``rag-harness ingest``: parses, cuts, embeds and indexes documents of any kind, and reports the result."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _OPTIONS = {
 
 
 def ingest_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``ingest`` takes."""
+    """Declare the options of ``ingest``."""
     about = (
         "a folder, as --rag-kb takes it; files and folders, which become one collection; or Parquet files of documents "
         "by path, URL or quoted pattern, with columns id and text, and title and metadata where there are some"
@@ -53,7 +53,7 @@ def ingest_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_ingest(chosen: argparse.Namespace) -> int:
-    """Bring an index up to the documents, and say what came of them."""
+    """Update an index to the documents, and report the result."""
     from rag_harness.commands.ingest_bulk import asked_for, by_crew, by_nodes, to_index, to_parquet
     from rag_harness.commands.ingested import summary_lines
     from rag_harness.dataset.collection import read_paths
@@ -62,7 +62,7 @@ def run_ingest(chosen: argparse.Namespace) -> int:
     from rag_harness.work.garbage import uncollected
 
     began = monotonic()
-    # It always goes on: the summary names what cannot be read or passes a limit.
+    # A bad document never stops the command. The summary names documents that cannot be read or exceed a limit.
     settings = replace(load_settings(said(chosen, _OPTIONS)), unreadable="skip")
     if chosen.to:
         with _progress():
@@ -113,7 +113,7 @@ def _progress() -> Iterator[None]:
 
 
 class _Progress:
-    """One line on a terminal that is written anew; elsewhere a line every half a minute."""
+    """Shows progress: on a terminal one line that is rewritten, elsewhere a line every half minute."""
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
@@ -132,6 +132,6 @@ class _Progress:
         self._said = monotonic()
 
     def end(self) -> None:
-        """Leave an empty line: for what is said of an error, or of Ctrl-C."""
+        """End with an empty line, before a message about an error or Ctrl-C."""
         if self._terminal:
             redraw("", sys.stderr)

@@ -1,4 +1,4 @@
-"""What ``rag-harness ingest`` does with Parquet, and on the nodes of a cluster."""
+"""The parts of ``rag-harness ingest`` for Parquet files and for the nodes of a cluster."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be ingested: ``windows`` of ``total`` files or rows; ``refused`` files are none of them."""
+    """What is to be ingested: ``windows`` of ``total`` files or rows. The ``refused`` files are not among them."""
 
     total: int
     unit: str
@@ -29,10 +29,10 @@ class Asked:
 
 
 def asked_for(paths: Sequence[str]) -> Asked:
-    """Look at what paths, URLs and patterns name; no document is read.
+    """Return what the paths, URLs and patterns name. No document is read.
 
     Raises:
-        DataError: they name nothing, Parquet files without a row, or Parquet files that are none of documents.
+        DataError: they name nothing, Parquet files without rows, or Parquet files that hold no documents.
         SettingsError: Parquet files and others are mixed.
     """
     from rag_harness.retrieval.bulk.places import is_parquet
@@ -63,14 +63,14 @@ def _files(paths: Sequence[Path]) -> Asked:
 
 
 def by_crew(paths: Sequence[str], settings: Settings) -> bool:
-    """Return whether an index of these is made by a crew: of Parquet files, or on a cluster."""
+    """Return whether a crew makes the index: for Parquet files, or on a cluster."""
     from rag_harness.retrieval.bulk.places import is_parquet
 
     return settings.engine == "ray" or any(map(is_parquet, paths))
 
 
 def to_index(asked: Asked, settings: Settings) -> tuple[Library, Retrieval | None]:
-    """Bring an index up to the documents, which the crew reads, cuts and embeds."""
+    """Update an index to the documents, which the crew reads, cuts and embeds."""
     from rag_harness.commands.ingest_crew import crew_for
     from rag_harness.pipelines.parts import RunParts
     from rag_harness.retrieval.bulk.to_library import embedding_by, read_by
@@ -92,12 +92,12 @@ def to_index(asked: Asked, settings: Settings) -> tuple[Library, Retrieval | Non
 
 
 def by_nodes(settings: Settings) -> bool:
-    """Return whether the crew can send its points to a server itself: what is left out is decided by all chunks."""
+    """Return whether the crew can send points to a server itself. It cannot if chunks are left out by comparing all."""
     return bool(settings.qdrant_url) and settings.index == "qdrant" and not settings.near_duplicates
 
 
 def to_server(asked: Asked, settings: Settings) -> tuple[Survey, Filled | None]:
-    """Have the crew bring a collection of a Qdrant server up to the documents; None where there is no chunk."""
+    """Let the crew update a collection on a Qdrant server; None if there is no chunk."""
     from rag_harness.commands.ingest_crew import crew_for
     from rag_harness.retrieval.bulk.kept_cuts import keeping_cuts
     from rag_harness.retrieval.bulk.survey import survey

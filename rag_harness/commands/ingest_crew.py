@@ -16,7 +16,7 @@ from rag_harness.retrieval.bulk.values import Opening, Ready
 
 @contextmanager
 def crew_for(opening: Opening) -> Iterator[tuple[Crew, Ready]]:
-    """Give the workers that ``opening.settings`` ask for, for as long as the block lasts.
+    """Give the workers for ``opening.settings``, as long as the block lasts.
 
     Raises:
         PrerequisiteError: Ray is not installed, there is no cluster, or a node cannot do the work.

@@ -1,4 +1,4 @@
-"""What came of documents on their way into an index, as a person reads it."""
+"""The summary of an ingest, for a person."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from rag_harness.retrieval.bulk.to_server import Filled
 
 MOST_NAMED = 20
-"""Duplicates that are named one by one."""
+"""How many duplicates are named one by one."""
 
 
 def summary_lines(library: Library, retrieval: Retrieval | None, seconds: float) -> list[str]:
-    """Return the summary of an ingest; ``retrieval`` None is one without a document."""
+    """Return the summary of an ingest; ``retrieval`` is None if there was no document."""
     cut = retrieval.cut if retrieval else ()
     refused = retrieval.refused if retrieval else {}
     told = about([each for each in library.documents if each.doc_id not in refused], cut)
@@ -33,7 +33,7 @@ def summary_lines(library: Library, retrieval: Retrieval | None, seconds: float)
 
 
 def sent_lines(found: Survey, filled: Filled | None, seconds: float) -> list[str]:
-    """Return the summary of an ingest whose workers sent their points themselves; ``filled`` None is no chunk."""
+    """Return the summary of an ingest whose workers sent their points themselves; ``filled`` None: no chunk."""
     return [
         *_about_files(found.about, found.parsed, found.failed),
         *(_about_points(found.about, filled) if filled else ("chunks    0: no collection is made",)),
@@ -68,7 +68,7 @@ def _covered(told: About) -> str:
 def _about_duplicates(retrieval: Retrieval) -> Iterator[str]:
     drops = retrieval.settings.near_duplicates
     with retrieval.building():
-        # What the index holds has a digest already: hashing all chunks again takes as long as opening the index.
+        # An index of all chunks already has their digest. Hashing all chunks again takes as long as opening the index.
         digest = retrieval.content_digest if retrieval.indexed is retrieval.cut else ""
         found = duplicates(retrieval.cut, drops or USUAL, retrieval.stores, digest)
     if drops:

@@ -1,4 +1,4 @@
-"""``rag-harness judge score``: answers of any system, judged without a run."""
+"""``rag-harness judge score``: judges answers of any system, without a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SETTINGS = {
 
 
 def score_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``judge score`` takes."""
+    """Declare the options of ``judge score``."""
     lines = "a line an answer: id, question, contexts, answer; ground_truth, gold_pages, quotes where there are any"
     parser.add_argument("answers", type=Path, metavar="ANSWERS.jsonl", help=lines)
     parser.add_argument("-o", dest="scores", type=Path, required=True, metavar="SCORES.jsonl", help="a line an answer")
@@ -26,7 +26,7 @@ def score_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_score(chosen: argparse.Namespace) -> int:
-    """Judge the answers, and say how they came out."""
+    """Judge the answers, and print the scores."""
     from rag_harness.judges.answers.judged import Asked
     from rag_harness.judges.answers.scored import score_file
     from rag_harness.judges.made import judge_of

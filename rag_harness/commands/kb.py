@@ -1,4 +1,4 @@
-"""``rag-harness kb``: a knowledge base, its queries and its golden set."""
+"""``rag-harness kb``: checks a knowledge base, its queries and its golden set, and shows its links."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from rag_harness.shown.terminal import say, say_json
 
 
 def graph_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``kb graph`` takes."""
+    """Declare the options of ``kb graph``."""
     parser.add_argument("folder", nargs="?", metavar="DIR", help="folder of Markdown pages; default: KB_DIR or data/kb")
 
 
 def validate_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``kb validate`` takes."""
+    """Declare the options of ``kb validate``."""
     graph_arguments(parser)
     parser.add_argument("--queries", type=Path, metavar="FILE", help="default: queries.jsonl in the folder")
     golden = "default: test_retrieval_golden/golden.json beside the folder's parent"
@@ -51,14 +51,14 @@ def run_graph(chosen: argparse.Namespace) -> int:
 
 
 def superseded_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``kb superseded`` takes."""
+    """Declare the options of ``kb superseded``."""
     graph_arguments(parser)
     parser.add_argument("--queries", type=Path, metavar="FILE", help="default: queries.jsonl in the folder")
     parser.add_argument("-o", dest="marked", type=Path, required=True, metavar="FILE", help="the queries, marked")
 
 
 def run_superseded(chosen: argparse.Namespace) -> int:
-    """Write the queries with what superseded pages say of their facts."""
+    """Write the queries with the statements of superseded pages about their facts."""
     from rag_harness.authoring.kb.superseded import mark_superseded
     from rag_harness.files.atomic import write_atomically
 

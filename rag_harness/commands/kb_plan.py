@@ -1,4 +1,4 @@
-"""``rag-harness kb plan``: what a knowledge base is to be, before a page of it is written."""
+"""``rag-harness kb plan``: plans a knowledge base before its pages are written."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 _WRITERS = "from a shipped domain, or by a chat model of role writer, which plans any; default: embedded"
 _DOMAINS = "what the pages are about: retail support, employee handbook or device manuals; anything with --writer llm"
 _LONGEST = 4096
-"""Tokens of a reply at most, where the settings allow less: a page's facts, table and steps, or twenty titles."""
+"""The most tokens of a reply, if the settings allow less: a page's facts, table and steps, or twenty titles."""
 _KINDS = (
     "shares: tabular pages have a table, logical ones steps, mixed both; default: tabular=0.3,logical=0.4,mixed=0.3"
 )
 
 
 def plan_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``kb plan`` takes."""
+    """Declare the options of ``kb plan``."""
     parser.add_argument("--domain", required=True, metavar="WORDS", help=_DOMAINS)
     parser.add_argument("--pages", type=int, default=100, metavar="N", help="with the outdated ones; default: 100")
     rot = "share of the pages that stand in version pairs, 0 to 1; default: 0.1"

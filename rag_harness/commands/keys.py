@@ -1,4 +1,4 @@
-"""``rag-harness keys``: who may ask a service. Works while a server runs on the same folder."""
+"""``rag-harness keys``: makes, lists and revokes the keys of a service, also while its server runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COLUMNS = ("id", "name", "label", "scopes", "collection", "rate", "used", "crea
 
 
 def create_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``keys create`` takes."""
+    """Declare the options of ``keys create``."""
     about = "what it may do: query asks, ingest adds and removes documents, admin is all of it; may be repeated"
     parser.add_argument("--scope", dest="scopes", action="append", choices=SCOPES, required=True, help=about)
     parser.add_argument("--collection", metavar="NAME", help="the only one that exists for it; default: any")
@@ -50,12 +50,12 @@ def run_create(chosen: argparse.Namespace) -> int:
 
 
 def list_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``keys list`` takes."""
+    """Declare the options of ``keys list``."""
     _state_argument(parser)
 
 
 def run_list(chosen: argparse.Namespace) -> int:
-    """Print what is known of each key; the keys themselves are not."""
+    """Print the details of each key, but not the keys themselves."""
     from rag_harness.service.access.keys import listed
 
     with _database(chosen.state) as db:
@@ -70,13 +70,13 @@ def run_list(chosen: argparse.Namespace) -> int:
 
 
 def revoke_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``keys revoke`` takes."""
+    """Declare the options of ``keys revoke``."""
     parser.add_argument("key_id", type=int, metavar="ID", help="as keys list shows it")
     _state_argument(parser)
 
 
 def run_revoke(chosen: argparse.Namespace) -> int:
-    """Make a key good for nothing, at once."""
+    """Revoke a key, with immediate effect."""
     from rag_harness.service.access.keys import revoke
 
     with _database(chosen.state) as db:

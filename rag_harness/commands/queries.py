@@ -1,4 +1,4 @@
-"""``rag-harness queries``: cases for people to label, of what users asked."""
+"""``rag-harness queries from-traces``: makes cases for people to label from questions of users."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ONLY = ("thumbs-down", "failed", "abstained", "warned")
 
 
 def from_traces_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``queries from-traces`` takes."""
+    """Declare the options of ``queries from-traces``."""
     folder = Options("").state
     parser.add_argument("--state", type=Path, default=folder, metavar="DIR", help=f"of the service; default: {folder}")
     parser.add_argument("--collection", metavar="NAME", help="whose questions; needed where several were asked")
@@ -30,7 +30,7 @@ def from_traces_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_from_traces(chosen: argparse.Namespace) -> int:
-    """Write sampled questions, each once, with what was answered and empty gold."""
+    """Write sampled questions, each once, with their answers and with empty gold."""
     from rag_harness.files.atomic import write_atomically
     from rag_harness.service.observing.labelling import merged, rows, sample
     from rag_harness.service.observing.logged import LoggedTraces

@@ -1,4 +1,4 @@
-"""``rag-harness kb queries``: questions for somebody's documents, with ground truth and evidence."""
+"""``rag-harness kb queries``: writes questions for any documents, with ground truth and evidence."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 DEFAULT = 200
 SHARES = {"direct": 0.6, "multi_hop": 0.2, "negative": 0.2}
-"""Of the questions, where the command line says only how many there are to be."""
+"""The shares of the kinds of questions, if the command line gives only a total."""
 
 
 _WRITERS = "from facts that the text states, or by a chat model of role writer; default: embedded"
 
 
 def queries_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``kb queries`` takes."""
+    """Declare the options of ``kb queries``."""
     parser.add_argument("folder", type=Path, metavar="DIR", help="folder of documents: Markdown, text, HTML, PDF")
     parser.add_argument(
         "-o", dest="file", type=Path, metavar="FILE", help="the questions; default: queries.jsonl in the folder"
@@ -79,7 +79,7 @@ def run_queries(chosen: argparse.Namespace) -> int:
 def _written_by_model(
     chosen: argparse.Namespace, collection: Collection, wanted: Mapping[str, int], rejected: Sequence[Draft]
 ) -> tuple[str, Found]:
-    """Return the model, and the questions that it wrote."""
+    """Return the model's name, and the questions that it wrote."""
     from rag_harness.authoring.questions.asked_of_llm import Writer
 
     parts = writer_parts(chosen)
@@ -129,7 +129,7 @@ def _spare_reviewed(file: Path, force: bool) -> None:
     if not file.absolute().parent.is_dir():
         raise DataError(f"No folder {file.parent} to write {file.name} into. Make it, or name another file with -o.")
     if force or not file.exists() or not file.read_bytes().strip():
-        return  # empty: all were rejected
+        return  # the file is empty: all were rejected
     from rag_harness.dataset.queries import read_queries
     from rag_harness.types import REVIEWED, review_said
 

@@ -1,4 +1,4 @@
-"""``rag-harness report``: what a run, or several, came to, as a file that can be sent."""
+"""``rag-harness report``: writes the results of one run or several into a file that can be sent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rag_harness.work.garbage import uncollected
 
 
 def report_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``report`` takes."""
+    """Declare the options of ``report``."""
     from rag_harness.page.formats import FORMATS
 
     outputs = "output folder of a run, then of others to set it against; default: output"
@@ -23,14 +23,14 @@ def report_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_report(chosen: argparse.Namespace) -> int:
-    """Write the report, and say where it is."""
+    """Write the report, and print its place."""
     from rag_harness.page.formats import check_place, format_of
 
     if chosen.file and not chosen.format:
         check_place(chosen.file)
     wanted = chosen.format or (format_of(chosen.file) if chosen.file else "html")
     file = chosen.file or Path(f"report.{wanted}")
-    with uncollected():  # imports make objects that stay, too
+    with uncollected():  # imports also make objects that stay
         from rag_harness.page.written import size_said, write_report
 
         write_report(chosen.outputs, file, wanted, chosen.plain)

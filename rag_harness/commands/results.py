@@ -1,4 +1,4 @@
-"""``rag-harness results``: are result files whole?"""
+"""``rag-harness results``: checks whether result files are complete and valid."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rag_harness.shown.terminal import say
 
 
 def validate_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``results validate`` takes."""
+    """Declare the options of ``results validate``."""
     parser.add_argument(
         "path", type=Path, nargs="?", default=Path("output"), help="result file or folder; default: output"
     )

@@ -1,4 +1,4 @@
-"""``rag-harness queries review``: a person reads drafted questions with their evidence."""
+"""``rag-harness queries review``: lets a person review drafted questions with their evidence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GIT_SECONDS = 5
 
 
 def review_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``queries review`` takes."""
+    """Declare the options of ``queries review``."""
     parser.add_argument("file", type=Path, metavar="FILE", help="the questions: queries.jsonl")
     parser.add_argument("--kb", type=Path, metavar="DIR", help="folder of their documents; default: the file's own")
     parser.add_argument("--by", metavar="NAME", help="who reviews; default: git's user.name, else the system's")
@@ -90,7 +90,7 @@ def _take(chosen: argparse.Namespace) -> int:
 
 
 def _questions(chosen: argparse.Namespace) -> tuple[ReviewFile, list[int]]:
-    """Return the file, and the numbers of the rows that are asked for; where there are none, that is said."""
+    """Return the file and the numbers of the rows to review. If there are none, print that."""
     from rag_harness.authoring.questions.review.chosen import chosen as rows_chosen
     from rag_harness.authoring.questions.review.file import ReviewFile
 
@@ -146,10 +146,10 @@ def _showing(chosen: argparse.Namespace, file: ReviewFile) -> Showing:
 
 
 def _who(by: str | None) -> str:
-    """Return the name of whoever reviews, on one line.
+    """Return the reviewer's name, on one line.
 
     Raises:
-        SettingsError: there is none.
+        SettingsError: no name is known.
     """
     name = " ".join((by if by is not None else _of_git() or _of_system()).split())
     if not name.isprintable() or not name:
@@ -170,5 +170,5 @@ def _of_git() -> str:
 def _of_system() -> str:
     try:
         return getpass.getuser()
-    except (OSError, KeyError):  # a container's user without a name
+    except (OSError, KeyError):  # the user of a container may have no name
         return ""

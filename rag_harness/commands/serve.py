@@ -1,4 +1,4 @@
-"""``rag-harness serve``: the experiment that was evaluated, behind HTTP."""
+"""``rag-harness serve``: puts the experiment that was evaluated behind HTTP."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OLDEST = (3, 11)
 
 
 def serve_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``serve`` takes."""
+    """Declare the options of ``serve``."""
     add, usual = parser.add_argument, Options("")
     add("--experiment", required=True, metavar="NAME", help="what answers: r1, e3, or one of your own")
     add("--kb", type=Path, metavar="DIR", help="documents to begin with; default: the experiment's own")
@@ -66,7 +66,7 @@ def _from(least: int) -> Callable[[str], int]:
 
 
 def _seconds(text: str) -> float:
-    # NaN and infinity are floats, too.
+    # NaN and infinity are floats, too, but no valid values.
     with suppress(ValueError):
         if 0 < float(text) < math.inf:
             return float(text)
@@ -74,10 +74,10 @@ def _seconds(text: str) -> float:
 
 
 def run_serve(chosen: argparse.Namespace) -> int:
-    """Serve until somebody ends it.
+    """Serve until the process is told to end.
 
     Raises:
-        PrerequisiteError: Python is too old, a package is missing, or it would listen where it must not.
+        PrerequisiteError: Python is too old, a package is missing, or it must not listen at its address.
     """
     if sys.version_info < _OLDEST:
         raise PrerequisiteError("rag-harness serve needs Python 3.11 or newer: so does FastAPI, which it stands on.")
@@ -92,7 +92,7 @@ def run_serve(chosen: argparse.Namespace) -> int:
 
 
 def options_of(chosen: argparse.Namespace) -> Options:
-    """Return what the command line says of the server."""
+    """Return the server's options from the command line."""
     return Options(
         experiment=chosen.experiment,
         state=chosen.state,
@@ -110,7 +110,7 @@ def options_of(chosen: argparse.Namespace) -> Options:
 
 
 def settings_of(chosen: argparse.Namespace) -> Settings:
-    """Return the settings of the suite in this folder, with what the command line says otherwise."""
+    """Return the settings of the suite in this folder, overridden by the command line."""
     from rag_harness.settings.ini_file import ini_values
     from rag_harness.settings.loading import load_settings
 

@@ -1,4 +1,4 @@
-"""``rag-harness init``: the smallest working suite in somebody's repository."""
+"""``rag-harness init``: writes the smallest working suite into the user's repository."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rag_harness.shown.terminal import say
 
 
 def init_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``init`` takes."""
+    """Declare the options of ``init``."""
     parser.add_argument("folder", type=Path, nargs="?", default=Path(), help="your repository; default: this folder")
     named = "your documents, below it; default: docs, or what is there that is called like documents"
     parser.add_argument("--kb", default="", metavar="DIR", help=named)

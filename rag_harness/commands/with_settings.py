@@ -1,4 +1,4 @@
-"""What commands share that read a run's settings: options, what was said of them, and models closed in the end."""
+"""Shared by commands that read a run's settings: options, values from the command line, closing of models."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ T = TypeVar("T")
 
 
 def add_settings(parser: argparse.ArgumentParser, helped: Mapping[str, str], prefixes: Iterable[str] = ("",)) -> None:
-    """Declare an option for each setting of ``helped``, once for each prefix: ``rag-`` is as pytest calls it."""
+    """Declare an option for each setting of ``helped``, once for each prefix: ``rag-`` is pytest's prefix."""
     for name, help_ in helped.items():
         flag = name.replace("_", "-")
         parser.add_argument(*(f"--{prefix}{flag}" for prefix in prefixes), dest=name, help=help_)
 
 
 def said(chosen: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
-    """Return the settings that the command line says."""
+    """Return the settings that the command line gives."""
     given = {name: getattr(chosen, name) for name in names}
     return {name: value for name, value in given.items() if value is not None}
 
 
 def run_closing(work: Coroutine[Any, Any, T], parts: RunParts) -> T:
-    """Return what ``work`` returns; connections are closed on its loop, and what waits to be kept is written."""
+    """Return what ``work`` returns. Afterwards connections are closed on its loop, and waiting data are written."""
     import asyncio
 
     async def closed() -> T:

@@ -1,4 +1,4 @@
-"""The chat model of role ``writer`` that a command asks: its options, and what it is made of."""
+"""The options and parts of the chat model of role ``writer``, for commands that ask it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WRITER_SETTINGS = {
 
 
 def writer_parts(chosen: argparse.Namespace, longest: int = 0) -> RunParts:
-    """Return what the writer is made of; ``longest`` are the tokens that a reply may need.
+    """Return the parts with the writer; ``longest`` is how many tokens a reply may need.
 
     Raises:
         SettingsError: no writer is named, or it has no key.
@@ -48,10 +48,10 @@ def writer_parts(chosen: argparse.Namespace, longest: int = 0) -> RunParts:
 
 @contextmanager
 def told_where_written(place: Path) -> Iterator[None]:
-    """Say of a file system that refuses what could not be written, and what to do.
+    """Raise a message that names the file that could not be written, the system's reason, and what to do.
 
     Raises:
-        DataError: in place of an ``OSError``.
+        DataError: raised instead of an ``OSError``.
     """
     try:
         yield

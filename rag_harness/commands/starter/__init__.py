@@ -1,8 +1,8 @@
-"""``rag-harness init``: the smallest working suite, written into somebody's own repository.
+"""``rag-harness init``: the smallest working suite, written into the user's own repository.
 
 start(folder, kb)            for the documents that are there: drafted questions, which let no gate pass
-start_example(folder, kb)    for an empty folder: a small knowledge base with reviewed questions
-write_workflow(folder, done) runs the suite on each pull request
+start_example(folder, kb)    for an empty folder: a small knowledge base with reviewed questions write_workflow(folder,
+done) runs the suite on each pull request
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _RUN = "Run: pytest test_retrieval.py"
 
 
 def start(folder: Path, kb: str = "") -> Started:
-    """Write a test file, the ini keys and drafted questions; what is there is left alone.
+    """Write a test file, the ini keys and drafted questions. Existing files are left alone.
 
-    Without ``kb`` the folder of documents is looked for.
+    Without ``kb``, the folder of documents is searched for.
 
     Raises:
         DataError: there is no document, or nothing in the documents can be read.
@@ -55,7 +55,7 @@ def start_example(folder: Path, kb: str = "") -> Started:
     """Write a small knowledge base to try, its reviewed questions, a test file and the ini keys.
 
     Raises:
-        DataError: there are other documents where its pages would be, or questions about others.
+        DataError: other documents are where its pages would be, or there are questions about others.
     """
     done, named = Started(), kb or "docs"
     if (folder / QUESTIONS).exists() and not (folder / named).exists():
@@ -73,18 +73,18 @@ def start_example(folder: Path, kb: str = "") -> Started:
 
 
 def write_workflow(folder: Path, done: Started) -> None:
-    """Write a workflow for GitHub Actions that runs the suite; one that is there is left alone.
+    """Write a workflow for GitHub Actions that runs the suite. An existing one is left alone.
 
     Raises:
-        DataError: it cannot be written.
+        DataError: the workflow cannot be written.
     """
     done.write(folder / FILE, WORKFLOW)
 
 
 def _pairs(documents: Documents, golden: str) -> dict[str, str]:
-    """Return the ini keys: words need neither weights nor time, so the suite runs at once on any number of pages."""
+    """Return the ini keys. BM25 needs no model and little time, so the suite works on any folder at once."""
     questions = {"rag_queries": golden} if golden == QUESTIONS else {}
-    # Of three pages or fewer three hits would be all.
+    # With three pages or fewer, three hits would be all pages.
     k = 3 if documents.pages > 3 else 1
     return {
         "rag_kb_dir": documents.folder,
@@ -92,6 +92,6 @@ def _pairs(documents: Documents, golden: str) -> dict[str, str]:
         "rag_golden": golden,
         "rag_retriever": "bm25",
         "rag_k": str(k),
-        # However many gates there will be, a run is wrong about any of them in one of twenty.
+        # However many gates there are, the chance that a run is wrong about any of them is one in twenty.
         "rag_family": "0.95",
     }

@@ -1,4 +1,4 @@
-"""Where somebody's documents are: the folder that is named, or the one that is called like a folder of documents."""
+"""Finds the user's documents: the folder that was named, or a folder with a usual name."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from rag_harness.dataset.ingest import is_readable, kinds, page_files
 from rag_harness.errors import DataError
 
 USUAL = ("docs", "doc", "documentation", "content", "kb")
-"""What folders of documents are called, the likeliest first."""
+"""Usual names of folders of documents, the likeliest first."""
 _EXAMPLE = "In an empty folder, rag-harness init --example brings a small knowledge base to try."
 
 
 class Documents(NamedTuple):
-    """A folder of documents, as it is named from the suite's, and how many there are."""
+    """A folder of documents, relative to the suite's folder, and the number of its documents."""
 
     folder: str
     pages: int
 
 
 def documents_folder(folder: Path, kb: str, done: Started) -> Documents:
-    """Return the folder of the documents, from ``folder``, and note how many it has and why it was taken.
+    """Return the folder of documents, relative to ``folder``. Note how many it has and why it was chosen.
 
     Raises:
-        DataError: there is no document where they were looked for.
+        DataError: there is no document in the folders that were searched.
     """
     named = kb or next((name for name in USUAL if _has_pages(folder / name)), "")
     named = named or ("." if _has_pages_at_its_top(folder) else "")

@@ -1,4 +1,4 @@
-"""Questions for somebody's documents, as ``init`` writes them: drafts that say so, or a placeholder."""
+"""The questions that ``init`` writes for the user's documents: drafts, marked as such, or a placeholder."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from rag_harness.dataset.placeholder import placeholder_for
 
 WANTED = 20
 _MULTI_HOP = 4
-"""Of them, where the pages bear so many."""
+"""How many of the questions have several hops, if the pages allow so many."""
 _SEED = 0
 
 
 def drafted(folder: Path, done: Started) -> str:
-    """Return the lines of ``queries.jsonl`` for a folder of documents, and note what they are worth.
+    """Return the lines of ``queries.jsonl`` for a folder of documents, and note that they are drafts.
 
     Raises:
         DataError: nothing in the folder can be read.
@@ -37,7 +37,7 @@ def drafted(folder: Path, done: Started) -> str:
 
 
 def placeholder(page: str) -> str:
-    """Return a line that stands where somebody is to write a question about ``page``."""
+    """Return a placeholder line: the user is to write a question about ``page`` there."""
     metadata = {"reviewed": "no"}
     row = {"query_id": "q_001", "query": placeholder_for(page), "context_reference": [page], "metadata": metadata}
     return json.dumps(row, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""The example that ships: a dozen pages and their questions, made up for trying."""
+"""The shipped example: a dozen made-up pages and their questions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ABOUT = "README.md"
 
 
 def copy_pages(target: Path, done: Started) -> int:
-    """Write the pages, and the file that says what they are; return how many pages there are.
+    """Write the pages and the file that describes them; return how many pages there are.
 
     Raises:
         DataError: ``target`` holds documents that are not the example's.

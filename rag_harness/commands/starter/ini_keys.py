@@ -1,4 +1,4 @@
-"""The keys of the suite in an ini file: written where there is none, said where there is one already."""
+"""The keys of the suite in an ini file: written if there is no file, printed if there is one."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 from rag_harness.commands.starter.started import Started
 
 _OWN = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini")
-"""Files that pytest takes for its configuration whatever stands in them, the first that there is."""
+"""Files that pytest always takes for its configuration, whatever they contain, in the order of its search."""
 _SHARED = ("pyproject.toml", "tox.ini", "setup.cfg")
 _MARKS = ("[pytest]", "[tool.pytest", "[tool:pytest]")
 
 
 def write_ini(folder: Path, pairs: Mapping[str, str], gate: str, done: Started) -> None:
-    """Write the keys into a file of their own, or have them added to the one that pytest reads."""
+    """Write the keys into a new file, or tell the user to add them to the file that pytest reads."""
     configured = _configured(folder)
     if configured is None:
         done.write(folder / "pytest.ini", "\n".join(["[pytest]", *_lines(pairs, gate, is_toml=False), ""]))
@@ -33,12 +33,12 @@ def _lines(pairs: Mapping[str, str], gate: str, is_toml: bool) -> list[str]:
 
 
 def _configured(folder: Path) -> Path | None:
-    """Return the file that configures pytest there, if any."""
+    """Return the file that configures pytest in this folder, if any."""
     own = next((folder / name for name in _OWN if (folder / name).is_file()), None)
     shared = (folder / name for name in _SHARED if (folder / name).is_file())
     return own or next((file for file in shared if any(mark in _text(file) for mark in _MARKS)), None)
 
 
 def _text(file: Path) -> str:
-    # Of other people's files only ASCII is looked for, whatever else they hold.
+    # Only ASCII is looked for, so a file in another encoding can be read, too.
     return file.read_text(encoding="utf-8", errors="replace")

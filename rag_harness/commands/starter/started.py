@@ -1,4 +1,4 @@
-"""What ``init`` did: each file that it wrote or left alone, and what is left to do."""
+"""What ``init`` did: the files that it wrote or left alone, and the next steps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rag_harness.errors import DataError
 
 @dataclass
 class Started:
-    """What was found and written, and what is left to do."""
+    """The record of what was found and written, and of the next steps."""
 
     found: list[str] = field(default_factory=list)
     written: list[Path] = field(default_factory=list)
@@ -18,17 +18,17 @@ class Started:
     todo: list[str] = field(default_factory=list)
 
     def keeps(self, file: Path) -> bool:
-        """Note a file that is there, and return whether it is."""
+        """Return whether a file exists; if so, note that it is kept."""
         if not file.exists():
             return False
         self.kept.append(file)
         return True
 
     def write(self, file: Path, text: str) -> None:
-        """Write a file, unless there is one.
+        """Write a file, unless it exists.
 
         Raises:
-            DataError: it cannot be written.
+            DataError: the file cannot be written.
         """
         if self.keeps(file):
             return
@@ -42,7 +42,7 @@ class Started:
         self.written.append(file)
 
     def lines(self) -> list[str]:
-        """Return what a person should read."""
+        """Return the lines for the user."""
         return [
             *self.found,
             *(f"wrote  {file}" for file in self.written),
