@@ -1,7 +1,7 @@
-"""Knowledge bases and questions: what people write, or have written, before anything is evaluated.
+"""Knowledge bases and questions: everything that is written before an evaluation, by people or by models.
 
-``kb/`` plans and writes pages and checks them. ``questions/`` drafts questions of documents, has people review them,
-and holds gold against documents that have changed. Commands and the plugin call this room. It never asks a pipeline,
-and never imports plugin or commands. Public: what ``commands`` imports of it. Begin reading with
+``kb/`` plans and writes pages and checks them. ``questions/`` drafts questions from documents, lets people review them,
+and checks gold after documents have changed. Commands and the plugin call this room. It never asks a pipeline, and
+never imports plugin or commands. Public: what ``commands`` imports from here. Begin reading with
 ``questions/direct.py`` and ``kb/page.py``.
 """

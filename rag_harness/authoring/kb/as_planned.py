@@ -1,4 +1,4 @@
-"""Is a page of the title, of the kind and with the links that its plan says? Faults say what to do."""
+"""Checks that a page has the title, the kind and the links of its plan. Faults say what to do."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _SHOWS: dict[str, tuple[Callable[[Page], bool], str]] = {
 
 
 def title_faults(page: PlanPage, written: Page) -> Iterator[str]:
-    """Yield that the first heading is another than planned."""
+    """Yield a fault if the first heading is not the planned title."""
     if page.title is not None and squeeze(written.title) != shown(page.title):
         yield f"the first heading of {page.filename} is {written.title!r}, planned is {page.title!r}. Make them agree."
 
 
 def kind_faults(page: PlanPage, written: Page) -> Iterator[str]:
-    """Yield what a page of its kind lacks, and a diagram too many or too few."""
+    """Yield what the page lacks for its kind, and a diagram too many or too few."""
     if page.kind is not None and page.kind not in _SHOWS:
         yield f"{page.id} has kind {page.kind!r}; known are {', '.join(_SHOWS)}. Use one of them."
     elif page.kind is not None and not _SHOWS[page.kind][0](written):
@@ -34,7 +34,7 @@ def kind_faults(page: PlanPage, written: Page) -> Iterator[str]:
 
 
 def link_faults(page: PlanPage, plan: Plan, found: Collection[str]) -> Iterator[str]:
-    """Yield links that lack and links too many; ``found`` are the files that the page links to."""
+    """Yield missing links and unplanned links; ``found`` are the files that the page links to."""
     goals = {reference: plan.page(reference) for reference in page.links_to or ()}
     for reference, goal in goals.items():
         if goal is None:
@@ -46,7 +46,7 @@ def link_faults(page: PlanPage, plan: Plan, found: Collection[str]) -> Iterator[
 
 
 def heading_faults(page: PlanPage, written: Page) -> Iterator[str]:
-    """Yield what is wrong with the outline: one heading of the first level, and sections below it."""
+    """Yield faults of the outline: it needs one heading of the first level, and sections below it."""
     first = [text for level, text in written.headings if level == 1]
     if len(first) != 1:
         yield f"{page.filename} has {len(first)} headings of the first level (#). Write one, the title."

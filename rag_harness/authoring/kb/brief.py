@@ -1,4 +1,4 @@
-"""What is to be known of one planned page: the page, what it links to, and its other version."""
+"""The brief of a planned page: the page, the pages that it links to, and its other version."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from rag_harness.authoring.kb.plan import Plan, PlannedFact, PlanPage
 
 _ABOUT = 3
-"""Subjects of a page that another is told of."""
+"""How many subjects of a page another page is told about."""
 
 
 @dataclass(frozen=True)
 class Brief:
-    """One page, with the pages of its links. ``older`` and ``newer`` are its version before and after, if planned."""
+    """A page with the pages of its links. ``older`` and ``newer`` are its other versions, if planned."""
 
     page: PlanPage
     goals: tuple[PlanPage, ...] = ()
@@ -25,20 +25,20 @@ class Brief:
 
     @cached_property
     def foreign(self) -> tuple[PlannedFact, ...]:
-        """Facts that another version of the page states otherwise."""
+        """Facts that another version of the page states differently."""
         own = {fact.statement for fact in self.page.facts or ()}
         others = chain.from_iterable((other.facts or ()) for other in (self.older, self.newer) if other)
         return tuple(fact for fact in others if fact.statement not in own)
 
     def told(self) -> dict[str, Any]:
-        """Return the page as JSON, and what is said of each page that it links to: all that a writer goes by."""
+        """Return the page and short descriptions of the pages that it links to, as JSON: all that a writer gets."""
         return {
             **self.page.model_dump(mode="json", exclude_none=True, exclude={"id", "links_to"}),
             "links": [{**about(goal), "is": self.relation(goal)} for goal in self.goals],
         }
 
     def relation(self, goal: PlanPage) -> str:
-        """Return what ``goal`` is to the page: an older or newer version, of the same category, or of another."""
+        """Return how ``goal`` relates to the page: older or newer version, same category, or another category."""
         versions = {other.filename: name for name, other in self._versions() if other}
         if goal.filename in versions:
             return versions[goal.filename]
@@ -57,7 +57,7 @@ class Brief:
 
 
 def about(page: PlanPage) -> dict[str, Any]:
-    """Return what other pages may say of one: how it is called, and what it holds."""
+    """Return what other pages may say about a page: its title and its subjects."""
     subjects = list(dict.fromkeys(fact.subject for fact in page.facts or ()))[:_ABOUT]
     return {
         "title": page.title or page.id,
@@ -79,7 +79,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def briefs(plan: Plan) -> Iterator[Brief]:
-    """Yield the brief of every page, in the order of the plan. What is not planned is left out of its links."""
+    """Yield the brief of every page, in the order of the plan. Links to unplanned pages are left out."""
     older, newer = {}, {}
     for pair in plan.version_pairs or ():
         before, now = plan.page(pair.outdated), plan.page(pair.current)

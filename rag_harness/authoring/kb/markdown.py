@@ -1,4 +1,4 @@
-"""Markdown -> a page: what GitHub shows of it, and what no author means."""
+"""Parses Markdown as GitHub shows it, and finds markup that its author cannot have meant."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from rag_harness.dataset.slugs import slug
 
 _HTML_LINK = re.compile(r"""<(?:a|img)\s[^<>]*?\b(?:href|src)\s*=\s*["']([^"']*)["']""", re.IGNORECASE)
 _HTML_ANCHOR = re.compile(r"""<[a-z][^<>]*?\s(?:id|name)\s*=\s*["']([^"']+)["']""", re.IGNORECASE)
-# What CommonMark shows as plain text although its author meant a link.
+# CommonMark shows this as plain text, although its author meant a link.
 _NO_LINK = re.compile(r"(?<!\w)\[[^\[\]]+\](?:\[[^\[\]]*\]|\([^()<>]*\.md[^()<>]*\))")
 _DELIMITER = re.compile(r"^\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?$")
 _CONTAINER = " \t>"
 _MARKS = re.compile(r"[\\`*_<\[&]")
-"""Begin what Markdown shows otherwise than it is written, within a line."""
+"""Characters that begin markup within a line."""
 
 
 def shown(text: str) -> str:
-    """Return what a reader sees of a line of Markdown, every run of white space as one blank."""
+    """Return a line of Markdown as a reader sees it, with each run of white space as one blank."""
     if _MARKS.search(text):
         text = "".join(_seen(child) for token in _parser().parseInline(text) for child in token.children or ())
     return squeeze(text)
 
 
 def parse_page(doc_id: str, text: str) -> Page:
-    """Parse ``text`` as GitHub does: CommonMark with tables, YAML front matter left out."""
+    """Parse ``text`` as GitHub does: CommonMark with tables, without YAML front matter."""
     text = text.replace("\r\n", "\n")
     front = FRONT_MATTER.match(text)
     body = "\n" * front[0].count("\n") + text[front.end() :] if front else text
@@ -138,7 +138,7 @@ class _Reader:
         self.page.anchors[unique] = line
 
     def _no_table(self, first: int, lines: list[str]) -> None:
-        """A header and a delimiter row of different lengths make no table at all."""
+        """Note a broken table: a header and a delimiter row of different lengths make no table."""
         for offset, (header, delimiter) in enumerate(pairwise(lines)):
             if "|" in header and "|" in delimiter and _DELIMITER.match(delimiter.strip()):
                 wanted, found = _cells(header), _cells(delimiter)

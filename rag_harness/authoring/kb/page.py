@@ -1,4 +1,4 @@
-"""One Markdown page as it was parsed: links, anchors, tables, diagrams and the words that a reader sees."""
+"""A parsed Markdown page: links, anchors, tables, diagrams and the words that a reader sees."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ class At(NamedTuple):
 
 @dataclass
 class Page:
-    """A parsed page. ``problems`` are what Markdown accepts but no author means; ``ragged`` are bad table rows.
+    """A parsed page. ``problems`` are valid Markdown that no author means; ``ragged`` are bad table rows.
 
-    ``headings`` are level and text; ``grids`` the rows of each table, the header first, as a reader sees the cells.
+    ``headings`` have level and text. ``grids`` have the rows of each table, the header first, with cells as a reader
+    sees them.
     """
 
     doc_id: str
@@ -40,7 +41,7 @@ class Page:
 
     @cached_property
     def squeezed(self) -> str:
-        """The source with every run of white space as one blank."""
+        """The source with each run of white space as one blank."""
         return squeeze(self.text)
 
     @property
@@ -51,15 +52,15 @@ class Page:
 
     @cached_property
     def folded(self) -> str:
-        """The source without front matter and marks of bold, every run of white space as one blank."""
+        """The source without front matter and bold marks, with each run of white space as one blank."""
         return fold(self.body)
 
 
 def fold(text: str) -> str:
-    """Return ``text`` without marks of bold, every run of white space as one blank."""
+    """Return ``text`` without bold marks, with each run of white space as one blank."""
     return squeeze(text.replace("**", "").replace("__", ""))
 
 
 def squeeze(text: str) -> str:
-    """Return ``text`` with every run of white space as one blank."""
+    """Return ``text`` with each run of white space as one blank."""
     return " ".join(text.split())

@@ -1,4 +1,4 @@
-"""``structure.json``: what a knowledge base is to be. Written by ``planning``, read by the other rooms."""
+"""``structure.json``: the plan of a knowledge base. ``planning`` writes it, and other rooms read it."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class _Part(BaseModel):
 class PlannedFact(_Part):
     """What a page must state, word for word.
 
-    ``subject`` and ``value`` stand in ``statement``, one sentence; ``kind`` is one of ``FACT_KINDS``. Two pages of a
-    version pair give the same fact the same id.
+    ``statement`` is one sentence with ``subject`` and ``value`` in it; ``kind`` is one of ``FACT_KINDS``. Two pages of
+    a version pair give the same fact the same id.
     """
 
     id: str = Field(min_length=1)
@@ -37,7 +37,7 @@ class PlannedFact(_Part):
 
 
 class PlannedTable(_Part):
-    """A table that a page must show: its header, and each row with as many cells."""
+    """A table that a page must show: its header, and rows with as many cells."""
 
     title: str = Field(min_length=1)
     columns: tuple[str, ...] = Field(min_length=2)
@@ -45,10 +45,10 @@ class PlannedTable(_Part):
 
 
 class PlanPage(_Part):
-    """One planned page. Only the filename is needed; what is None is not checked.
+    """One planned page. Only the filename is needed; a field that is None is not checked.
 
-    ``facts``, ``tables`` and ``steps`` (of a procedure, in order) are what a page is written from; where ``mermaid`` is
-    true the steps are drawn too. ``links_to`` has ids.
+    ``facts``, ``tables`` and ``steps`` (of a procedure, in order) are the material for writing the page. If ``mermaid``
+    is true, the steps are also drawn. ``links_to`` has ids.
     """
 
     filename: str
@@ -75,7 +75,7 @@ class PlanPage(_Part):
 
 
 class Conflict(_Part):
-    """Two statements on the same fact, word for word. ``fact`` is the id of a planned one, or says what it is about."""
+    """Two statements about the same fact, word for word. ``fact`` is a planned fact's id, or names the subject."""
 
     fact: str = ""
     outdated_statement: str = Field(min_length=1)
@@ -83,7 +83,7 @@ class Conflict(_Part):
 
 
 class VersionPair(_Part):
-    """An outdated page and the one that replaced it, by id."""
+    """An outdated page and the page that replaced it, by id."""
 
     outdated: str
     current: str
@@ -91,9 +91,10 @@ class VersionPair(_Part):
 
 
 class Plan(_Part):
-    """The plan. ``rot`` is the share of pages that are meant to stand in version pairs.
+    """The plan. ``rot`` is the share of pages that should be in version pairs.
 
-    ``title``, ``domain``, ``planned_by`` (``embedded``, or a model) and ``seed`` say what it is about and who made it.
+    ``title`` and ``domain`` say what it is about; ``planned_by`` (``embedded``, or a model) and ``seed`` say who made
+    it.
     """
 
     title: str | None = None
@@ -109,7 +110,7 @@ class Plan(_Part):
     lines: dict[str, list[int]] = Field(default_factory=dict, exclude=True)
 
     def line_of(self, name: str, nth: int = 0) -> int | None:
-        """Return the line that the ``nth`` entry with this id or filename stands on."""
+        """Return the line of the ``nth`` entry with this id or filename."""
         lines = self.lines.get(name, [])
         return lines[min(nth, len(lines) - 1)] if lines else None
 
@@ -123,7 +124,7 @@ class Plan(_Part):
 
 
 def read_plan(file: Path) -> tuple[Plan | None, list[At]]:
-    """Read the plan; without a file there is none, and a file that cannot be read is a problem with its line."""
+    """Return the plan and its problems. A missing file is no plan; an unreadable one is a problem with its line."""
     if not file.is_file():
         return None, []
     try:

@@ -1,4 +1,4 @@
-"""Does a page say what it was planned to: facts and steps word for word, tables cell by cell, and no other figures?"""
+"""Checks that a page states what is planned: facts and steps word for word, tables by cell, no other figures."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from rag_harness.authoring.kb.plan import PlannedFact, PlannedTable, PlanPage
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n")
 _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 _SHOWN = 5
-"""Figures that a fault names."""
+"""How many figures a fault names."""
 
 
 def fact_faults(page: PlanPage, written: Page, foreign: tuple[PlannedFact, ...] = ()) -> Iterator[str]:
-    """Yield facts that lack, and facts of another version that do not.
+    """Yield planned facts that are missing, and facts of another version that are not.
 
-    ``foreign`` are facts that another version of the page states otherwise.
+    ``foreign`` are facts that another version of the page states differently.
     """
     for fact in page.facts or ():
         if fold(fact.statement) not in written.folded:
@@ -38,7 +38,7 @@ def _nearest(written: Page, statement: str) -> str:
 
 
 def step_faults(page: PlanPage, written: Page) -> Iterator[str]:
-    """Yield the first step that lacks, or stands before the one that it follows."""
+    """Yield the first step that is missing or stands before its predecessor."""
     text, place = written.folded, 0
     for diagram in written.diagrams:
         text = text.replace(fold(diagram.text), "")
@@ -52,7 +52,7 @@ def step_faults(page: PlanPage, written: Page) -> Iterator[str]:
 
 
 def table_faults(page: PlanPage, written: Page) -> Iterator[str]:
-    """Yield tables that lack, cells that differ, and tables that nobody planned."""
+    """Yield missing tables, cells that differ, and tables that were not planned."""
     if page.tables is None:
         return
     left = [[[fold(cell) for cell in row] for row in grid] for grid in written.grids]
@@ -73,7 +73,7 @@ def table_faults(page: PlanPage, written: Page) -> Iterator[str]:
 
 
 def _grid(table: PlannedTable) -> list[list[str]]:
-    """Return the rows as a reader sees them: cells may have marks of code, bold or links."""
+    """Return the rows as a reader sees them: cells may contain marks of code, bold or links."""
     return [[fold(shown(cell)) for cell in row] for row in (table.columns, *table.rows)]
 
 
@@ -94,7 +94,7 @@ def _row(cells: list[str]) -> str:
 
 
 def figure_faults(page: PlanPage, written: Page, known: Iterator[str]) -> Iterator[str]:
-    """Yield the figures of a page that stand nowhere in ``known``: nobody planned what they say."""
+    """Yield the figures of a page that are not in ``known``: nothing planned states them."""
     planned = {figure for text in known for figure in _figures(text)}
     seen = " ".join(text for _, text in (*written.headings, *written.paragraphs))
     unplanned = list(dict.fromkeys(figure for figure in _figures(seen) if figure not in planned))

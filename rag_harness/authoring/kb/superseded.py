@@ -1,4 +1,4 @@
-"""Which queries ask for a fact that a superseded page tells otherwise: metadata for ``stale_answer``."""
+"""Finds queries about facts that a superseded page states differently: metadata for ``stale_answer``."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from rag_harness.files.json_text import read_json
 
 
 class Marked(NamedTuple):
-    """Lines of a query file, as JSON, and how many of the queries have superseded statements."""
+    """The lines of a query file, as JSON, and how many queries have superseded statements."""
 
     lines: tuple[str, ...]
     marked: int
 
 
 def mark_superseded(folder: Path, queries: Path | None = None) -> Marked:
-    """Return the queries with ``superseded`` and ``version_pair`` in the metadata of those concerned.
+    """Return the queries, with ``superseded`` and ``version_pair`` in the metadata of affected ones.
 
-    A query is concerned where one of its evidence quotes, of the current page, holds the current statement of a
-    conflict or stands in it, white space and bold folded. What it had in those two keys is replaced; all else is kept.
+    A query is affected if one of its quotes from the current page contains the current statement of a conflict, or is
+    part of it; white space and bold do not matter. Old values of those two keys are replaced; everything else is kept.
 
     Raises:
-        DataError: there is no plan with version pairs, or a line is no query; says what to do.
+        DataError: there is no plan with version pairs, or a line is no query; the message says what to do.
     """
     facts = list(_facts(_plan(folder)))
     file = queries or folder / "queries.jsonl"

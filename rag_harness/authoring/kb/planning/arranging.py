@@ -1,4 +1,4 @@
-"""Drafts -> a plan: who links to whom, which pages have an outdated one, since when each is in force."""
+"""Makes a plan from drafts: links between pages, outdated versions, and the dates from which pages are in force."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rag_harness.authoring.kb.planning.wanted import Wanted
 
 _OUTDATED = (date(2022, 1, 3), date(2024, 6, 28))
 _CURRENT = (date(2024, 9, 2), date(2026, 6, 26))
-"""Days between which pages come into force: drawn, never today, or a plan would differ from day to day."""
+"""The dates between which pages come into force. They are fixed, so that a plan does not depend on today."""
 _DRAWN_IN = 3
-"""One procedure of so many is drawn as a diagram too."""
+"""One procedure in so many is also drawn as a diagram."""
 
 
 def arranged(drafts: Sequence[Draft], wanted: Wanted, title: str, planned_by: str) -> Plan:
-    """Return the plan; a draft with ``older`` becomes two pages."""
+    """Return the plan. A draft with ``older`` becomes two pages."""
     names = [draft.id for draft in drafts]
     links = [[names[goal] for goal in goals] for goals in links_between(drafts, wanted.seed)]
     pages, pairs = [], []
@@ -41,7 +41,7 @@ def arranged(drafts: Sequence[Draft], wanted: Wanted, title: str, planned_by: st
 
 
 def _versions(draft: Draft, goals: Sequence[str], seed: int) -> Iterator[PlanPage]:
-    """Yield the current page, and the outdated one that it replaced."""
+    """Yield the current page and the outdated page that it replaced."""
     chance = Random(f"{seed} {draft.id} versions")
     current, outdated = (_day(*days, chance) for days in (_CURRENT, _OUTDATED))
     drawn = bool(draft.steps) and chance.randrange(_DRAWN_IN) == 0

@@ -1,7 +1,7 @@
-"""A plan of anything, from a chat model of role ``writer``: categories, titles, then what each page states.
+"""Plans written by a chat model of role ``writer``: categories, then titles, then the contents of each page.
 
-Each reply is held to the checks of plans, and asked again with its faults. Calls are recorded as any: a run that was
-killed finds what it paid for, in mode ``record``. The order of replies decides nothing.
+Each reply must pass the checks of plans; otherwise the model is asked again with the faults. Calls are recorded like
+all others: in mode ``record``, a run after a killed one finds its paid answers. The order of replies does not matter.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ _AGAIN = "That cannot be used: {fault}. Write all of it again without that. Only
 
 
 class Writer:
-    """Has plans written.
+    """Asks a model for plans.
 
     Args:
         chat: the model.
-        outline: what it is told when it is asked for categories and titles.
-        page: what it is told when it is asked for a page.
-        at_once: calls in the works at one time.
+        outline: the instructions for categories and titles.
+        page: the instructions for a page.
+        at_once: how many calls are under way at one time.
     """
 
     def __init__(self, chat: ChatModel, outline: Prompts, page: Prompts, at_once: int) -> None:
         self._chat, self._outline, self._page, self._at_once = chat, outline, page, at_once
 
     async def plan(self, wanted: Wanted) -> tuple[Plan, Counter[str]]:
-        """Return the plan, and how many pages were dropped on the way, by reason.
+        """Return the plan, and how many pages were dropped, by reason.
 
         Raises:
-            DataError: what is wanted cannot be planned, or the model wrote too little that can be used.
-            BudgetError, ModelCallError: no more can be asked; what was answered is recorded.
+            DataError: the wish cannot be planned, or the model wrote too little that can be used.
+            BudgetError, ModelCallError: no more calls can be made; the answers so far are recorded.
         """
         wanted.check()
         work = self._begun(wanted, await self._asked_outline(wanted))
@@ -77,7 +77,7 @@ class Writer:
         return Gathered(wanted, outline, [None] * count, tasks)
 
     async def _fill(self, work: Gathered) -> None:
-        """Ask for titles of the pages that lack, then for the pages."""
+        """Ask for the titles of missing pages, then for the pages."""
         titles = await self._titles(work)
         numbers = work.lacking[: len(titles)]
         tasks = [PageTask(*title, *work.tasks[number]) for number, title in zip(numbers, titles, strict=False)]
@@ -89,7 +89,7 @@ class Writer:
             raise stopped(work, calls.stopped)
 
     async def _titles(self, work: Gathered) -> list[tuple[str, str]]:
-        """Return titles with their categories, of each category in turns; as many as lack, or fewer."""
+        """Return titles with their categories, from each category in turn; as many as are missing, or fewer."""
         categories, count = work.outline.categories, len(work.lacking)
         shares = [(category, len(range(place, count, len(categories)))) for place, category in enumerate(categories)]
         calls: AtOnce[tuple[str, int], list[str]] = AtOnce(self._at_once)

@@ -1,4 +1,4 @@
-"""Many calls of a model at one time, until all are made or it is plain that nobody answers."""
+"""Makes many model calls at one time, until all are made or it is clear that the model does not answer."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from rag_harness.models.until_right import Fault
 A = TypeVar("A")
 B = TypeVar("B")
 PATIENCE = 4
-"""Calls that fail one after the other, after which nobody is asked any more."""
+"""After so many failed calls in a row, no more are made."""
 _FAILED = (ModelCallError, DeadlineError)
 
 
 class AtOnce(Generic[A, B]):
-    """Does a piece of work for each of many things, ``count`` of them at a time.
+    """Does the same work for many things, ``count`` of them at a time.
 
     Attributes:
-        stopped: why not all were done: the budget is spent, or the model cannot be asked.
+        stopped: why some were left out: the budget is spent, or the model cannot be asked.
     """
 
     def __init__(self, count: int) -> None:
@@ -29,7 +29,7 @@ class AtOnce(Generic[A, B]):
         self.stopped: RagHarnessError | None = None
 
     async def each(self, things: Sequence[A], work: Callable[[A], Awaitable[B | Fault]]) -> list[B | Fault | None]:
-        """Return what came of each thing, in their order; None of those that were not asked for."""
+        """Return the result for each thing, in their order; None for things that were not asked about."""
         results: list[B | Fault | None] = [None] * len(things)
         todo = iter(enumerate(things))
 

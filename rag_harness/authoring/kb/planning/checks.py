@@ -1,4 +1,4 @@
-"""What a plan says against itself, found before anything is written from it."""
+"""Finds contradictions in a plan before anything is written from it."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from rag_harness.authoring.kb.planning.succession import circles, differences, s
 from rag_harness.errors import DataError
 
 SHOWN = 20
-"""Faults that a message lists; of the others it says how many."""
+"""How many faults a message lists; the others are counted."""
 _BLOCK = re.compile(r"#{1,6}\s|[-+*]\s|\d{1,9}[.)]\s|>|\||```|~~~")
 _NO_SENTENCE = "Markdown takes that for a heading, a list, a quote, a table or code. Begin with a word."
 
 
 class Fault(NamedTuple):
-    """What is wrong, and what to do; ``page`` is an id, or empty where the whole plan is meant."""
+    """What is wrong and what to do. ``page`` is an id, or empty if the whole plan is meant."""
 
     page: str
     text: str
 
 
 def check_plan(plan: Plan) -> None:
-    """Raise what a plan says against itself.
+    """Raise an error if a plan contradicts itself.
 
     Raises:
         DataError: lists the first ``SHOWN`` faults, each with its page and what to do.
@@ -37,7 +37,7 @@ def check_plan(plan: Plan) -> None:
 
 
 def plan_faults(plan: Plan) -> Iterator[Fault]:
-    """Yield all faults of a plan; what is None is not checked."""
+    """Yield all faults of a plan. Fields that are None are not checked."""
     yield from _counts(plan)
     yield from (Fault(*fault) for fault in name_faults(plan))
     for page in plan.pages:
@@ -48,7 +48,7 @@ def plan_faults(plan: Plan) -> Iterator[Fault]:
 
 
 def inner_faults(plan: Plan) -> Iterator[Fault]:
-    """Yield the faults that no comparison with written pages finds: of facts, tables and steps, and of circles."""
+    """Yield faults that a comparison with written pages would miss: in facts, tables, steps, and circles."""
     for page in plan.pages:
         yield from content_faults(page)
     yield from _own_facts(plan)
@@ -131,7 +131,7 @@ def _table(table: PlannedTable) -> Iterator[str]:
 
 
 def _own_facts(plan: Plan) -> Iterator[Fault]:
-    """Yield facts that stand twice: two of one page with the same id, or one id on pages that are no version pair."""
+    """Yield facts with a repeated id: twice on one page, or on pages that are not a version pair."""
     pairs = {frozenset((pair.outdated, pair.current)) for pair in plan.version_pairs or ()}
     pages: dict[str, PlanPage] = {}
     for page in plan.pages:

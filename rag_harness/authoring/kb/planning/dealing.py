@@ -1,4 +1,4 @@
-"""Which topic is told of which thing: every pair once, a thing on a few pages at first, and on all in the end."""
+"""Pairs topics with things, each pair once: first a few topics for each thing, later the others."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from random import Random
 from rag_harness.authoring.kb.planning.templates import Axis, Domain, Topic
 
 _TOGETHER = 3
-"""Pages in a row that tell of one thing: they can link to each other, and questions can need two of them."""
+"""How many pages in a row are about one thing. They can link to each other, and questions can need two of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dealt:
-    """A page to be: its topic, and the names of its thing and of the thing's parts."""
+    """A future page: its topic, and the names of its thing and of the thing's parts."""
 
     topic: Topic
     names: dict[str, str]
 
 
 def deal(domain: Domain, count: int, seed: int) -> list[Dealt]:
-    """Return that many pages, or as many as there are."""
+    """Return ``count`` pages, or fewer if there are no more."""
     return list(islice(_dealt(domain, Random(f"{seed} {domain.name} deal")), count))
 
 
@@ -31,7 +31,7 @@ def _dealt(domain: Domain, chance: Random) -> Iterator[Dealt]:
     topics: dict[str, list[Topic]] = defaultdict(list)
     for topic in domain.topics:
         topics[topic.axis].append(topic)
-    # An axis has turns as it has topics, so that no topic comes again before nearly all others came.
+    # An axis has as many turns as topics, so that a topic comes again only after nearly all others.
     turns = [(_of_axis(domain.axes[axis], own, chance), len(own)) for axis, own in topics.items()]
     while turns:
         taken = [(pages, length, list(islice(pages, length))) for pages, length in turns]
@@ -50,7 +50,7 @@ def _of_axis(axis: Axis, topics: list[Topic], chance: Random) -> Iterator[Dealt]
 
 
 def _things(axis: Axis, chance: Random) -> list[dict[str, str]]:
-    """Return all things; those that stand near each other have no part in common."""
+    """Return all things; neighbours in the list have no part in common."""
     (one, firsts), (other, seconds) = axis.parts.items()
     firsts, seconds = (tuple(chance.sample(words, len(words))) for words in (firsts, seconds))
     if len(firsts) > len(seconds):

@@ -1,4 +1,4 @@
-"""A page before it has its place among the others: what it states, and what it would have stated before."""
+"""A page without links and version yet: its facts, and the fact that its outdated version would state."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from rag_harness.authoring.kb.plan import PlannedFact, PlannedTable
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a page is to hold, without links and version.
+    """The contents of a page, without links and version.
 
     Attributes:
-        id: of the page, unique.
-        about: what it shares with others that it may link to: a thing, a topic, from near to far.
-        older: one of its facts with another statement, for the outdated page of a version pair.
+        id: the page's unique id.
+        about: what it shares with pages that it may link to, the closest first: a thing, a topic.
+        older: one of its facts with a different statement, for the outdated page of a version pair.
     """
 
     id: str

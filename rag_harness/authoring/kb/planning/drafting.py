@@ -1,4 +1,4 @@
-"""A topic and a thing -> a draft: facts are drawn, the table is filled, steps are told in one of their wordings."""
+"""Makes the draft of a page from a topic and a thing: draws facts, fills the table, words the steps."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from rag_harness.dataset.slugs import slug
 LEAST_FACTS, MOST_FACTS = 4, 7
 _SUBJECT = re.compile(r"<([^<>]+)>")
 _TRIES = 50
-"""Draws of another value; a template gives two or more, so that this is never reached."""
+"""How often another value is drawn at most. A template has two values or more, so this limit is never reached."""
 
 
 def drafted(dealt: Dealt, kind: str, seed: int, versions: bool) -> Draft:
-    """Return the page. The same seed gives the same page, however many others there are."""
+    """Return the draft. It depends on the seed only, not on the number of other pages."""
     title = filled(dealt.topic.title, dealt.names, Random(seed))
     page_id = slug(title)
     chance = Random(f"{seed} {page_id}")
@@ -53,7 +53,7 @@ def _told(template: FactTemplate, names: Mapping[str, str], chance: Random) -> F
 
 
 def _older(told: FactTemplate, template: FactTemplate, names: Mapping[str, str], chance: Random) -> FactTemplate:
-    """Return the fact with another value in the very same words."""
+    """Return the fact with another value in the same words."""
     for _ in range(_TRIES):
         value = filled(template.value, names, chance)
         if value != told.value:
@@ -69,7 +69,7 @@ def _fact(fact_id: str, told: FactTemplate) -> PlannedFact:
 
 
 def _table(dealt: Dealt, chance: Random) -> PlannedTable:
-    """Return the table; each row names the thing, or rows of like tables would contradict each other."""
+    """Return the table. Each row names the thing; otherwise rows of similar tables would contradict each other."""
     topic = dealt.topic
     rows = [[filled(cell, dealt.names, chance) for cell in row] for row in topic.rows]
     named = tuple((f"{first} ({dealt.names['thing']})", *others) for first, *others in rows)

@@ -1,4 +1,4 @@
-"""A plan without a model: from a shipped domain, drawn by a seed."""
+"""Plans without a model: from a shipped domain, drawn with a seed."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from rag_harness.authoring.kb.planning.wanted import Wanted
 
 EMBEDDED = "embedded"
 LEAST = 10
-"""Pages that a domain is made into at least: fewer would be no cut through its topics."""
+"""The fewest pages of a plan. Fewer would not cover a domain's topics."""
 
 
 def planned(wanted: Wanted) -> Plan:
-    """Return a plan that passes the checks; the same for the same seed.
+    """Return a plan that passes the checks. The same seed gives the same plan.
 
     Raises:
-        DataError: what is wanted cannot be planned, or the domain is none that is shipped; says what to do.
+        DataError: the wish cannot be planned, or the domain is not shipped; the message says what to do.
     """
     replace(wanted, least=LEAST).check()
     domain = read_domain(wanted.domain)

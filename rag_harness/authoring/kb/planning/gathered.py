@@ -1,4 +1,4 @@
-"""What is there of a plan while a model is asked for the rest, and what was dropped."""
+"""The finished parts of a plan while a model is asked for the rest, and counts of what was dropped."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rag_harness.authoring.kb.planning.wanted import Wanted
 from rag_harness.models.until_right import Fault
 
 ROUNDS = 4
-"""Times that pages are asked for in the place of those that could not be used."""
+"""How many times pages are asked for to replace unusable ones."""
 
 
 @dataclass
 class Gathered:
-    """What is there of a plan. ``known`` are the ids of all pages that were ever proposed."""
+    """The finished parts of a plan. ``known`` are the ids of all pages that were ever proposed."""
 
     wanted: Wanted
     outline: Outline
@@ -30,12 +30,12 @@ class Gathered:
 
     @property
     def lacking(self) -> list[int]:
-        """Return the numbers of the pages that are not there yet."""
+        """Return the numbers of the missing pages."""
         return [number for number, draft in enumerate(self.drafts) if draft is None]
 
 
 def new_titles(work: Gathered, titles: list[str] | Fault | None) -> Iterator[str]:
-    """Yield titles that no other category has either, and know them."""
+    """Yield titles that are in no other category, and note them as known."""
     if isinstance(titles, Fault):
         work.dropped[f"titles: {titles.text}"] += 1
     for title in titles if isinstance(titles, list) else ():
@@ -47,7 +47,7 @@ def new_titles(work: Gathered, titles: list[str] | Fault | None) -> Iterator[str
 
 
 def keep(work: Gathered, number: int, draft: Draft | Fault | None) -> None:
-    """Keep a page, or count why it is dropped: what it states may stand on a page before it."""
+    """Keep a page, or count why it is dropped: an earlier page may state the same."""
     if isinstance(draft, Fault):
         work.dropped[draft.text] += 1
     elif draft is not None:
@@ -60,14 +60,14 @@ def keep(work: Gathered, number: int, draft: Draft | Fault | None) -> None:
 
 
 def stopped(work: Gathered, why: Exception) -> Exception:
-    """Return the same error, with how far the plan came."""
+    """Return the same error with the state of the plan in its message."""
     there = len(work.drafts) - len(work.lacking)
     what = f"{there} of {len(work.drafts)} pages are planned; what was answered is recorded in mode record"
     return type(why)(f"{what}. Stopped: {why}")
 
 
 def too_few(work: Gathered) -> str:
-    """Say how many pages there are, and why there are no more."""
+    """Return a message: how many pages there are, and why there are no more."""
     there, wanted = len(work.drafts) - len(work.lacking), len(work.drafts)
     reasons = "".join(f"\n  {count:6}  {reason}" for reason, count in work.dropped.most_common(10))
     what = f"The writer planned {there} of {wanted} pages; asked {ROUNDS} times, the others could not be used:{reasons}"

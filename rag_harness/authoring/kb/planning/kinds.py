@@ -1,4 +1,4 @@
-"""Which page is of which kind: as near to the shares as whole pages allow, in a drawn order."""
+"""Assigns a kind to each page: the shares are met as closely as whole pages allow, in a random order."""
 
 from __future__ import annotations
 

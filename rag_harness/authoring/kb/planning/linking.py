@@ -1,4 +1,4 @@
-"""Links between drafts: a ring that nobody falls out of, and to what is about the same, near before far."""
+"""Links between drafts: a ring that reaches every page, and links to pages about the same, the closest first."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from random import Random
 from rag_harness.authoring.kb.planning.draft import Draft
 
 LEAST_LINKS, MOST_LINKS = 3, 5
-"""Of a page to others; one to its other version comes on top."""
+"""How many links a page has to others. A link to its other version is added."""
 _NEAR = 3
-"""Pages before and behind it in a group that a page may link to: the work stays linear where groups are large."""
+"""How many pages before and after it in a group a page may link to. The work stays linear in large groups."""
 
 
 def links_between(drafts: Sequence[Draft], seed: int) -> list[list[int]]:
-    """Return for each draft the numbers of those that it links to; with few drafts fewer than ``LEAST_LINKS``."""
+    """Return for each draft the numbers of its links' targets. With few drafts, fewer than ``LEAST_LINKS``."""
     ring = sorted(range(len(drafts)), key=lambda number: (drafts[number].category, drafts[number].about, number))
     groups = _groups(drafts)
     links: list[list[int]] = [[] for _ in drafts]
@@ -38,7 +38,7 @@ def _groups(drafts: Sequence[Draft]) -> dict[str, list[int]]:
 
 
 def _around(group: list[int], number: int) -> Iterator[int]:
-    """Yield the nearest of a sorted group, to both sides in turns."""
+    """Yield the nearest members of a sorted group, from both sides in turn."""
     place = bisect_left(group, number)
     for distance in range(1, _NEAR + 1):
         yield from (group[each] for each in (place + distance, place - distance) if 0 <= each < len(group))

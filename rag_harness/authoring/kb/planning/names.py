@@ -1,4 +1,4 @@
-"""Faults of ids, filenames and titles: each page has its own, and a file of that name can be written and linked to."""
+"""Faults of ids, filenames and titles: each page needs its own, and its file must be writable and linkable."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rag_harness.authoring.kb.validation.material import leaves
 
 _Faults = Iterator[tuple[str, str]]
 _STRANGE = re.compile(r'[\x00-\x1f\x7f\\?#%<>:"|*]')
-"""What ends the path of a link, or is no part of a name on some file system."""
+"""Characters that would end the path of a link, or that some file systems do not allow."""
 _LONGEST = 240
-"""Bytes of a name: file systems take 255, and while a file is written its name is longer."""
+"""The most bytes of a name. File systems allow 255, and the temporary name while writing is longer."""
 
 
 def name_faults(plan: Plan) -> _Faults:
-    """Yield the id of a page and what is wrong with what it is called."""
-    # A file system may fold case, and one page would be written over the other.
+    """Yield the id of a page and what is wrong with its names."""
+    # A file system may ignore case. Then one page would overwrite the other.
     yield from _twice(plan, "id", lambda page: page.id)
     yield from _twice(plan, "filename", lambda page: page.filename.casefold())
     yield from _twice(plan, "title", lambda page: page.title)
@@ -36,7 +36,7 @@ def _twice(plan: Plan, key: str, value_of: Callable[[PlanPage], str | None]) -> 
 
 
 def repeated(plan: Plan, value_of: Callable[[PlanPage], str | None]) -> Iterator[tuple[str, list[PlanPage]]]:
-    """Return what several pages have in common though each needs its own, and these pages, in the plan's order."""
+    """Return values that several pages share although each needs its own, with these pages in the plan's order."""
     pages: dict[str, list[PlanPage]] = {}
     for page in plan.pages:
         value = value_of(page)

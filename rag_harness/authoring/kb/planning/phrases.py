@@ -1,8 +1,7 @@
-"""Sentences with gaps -> sentences: what stands in braces is drawn, or named.
+"""Fills the gaps of sentences: a text in braces is drawn, or is a name.
 
-``{thing}``            a name that the topic gives
-``{a|b|c}``            one of these, or nothing where it is empty; gaps may stand in them
-``{14..60:7}``         a number from 14 in steps of 7; as many decimals as start or step
+``{thing}``            a name that the topic gives ``{a|b|c}``            one of these; an empty one is nothing; they
+may have gaps ``{14..60:7}``         a number from 14 in steps of 7; as many decimals as start or step
 ``{date:2025..2026}``  a day of these years
 """
 
@@ -22,14 +21,14 @@ _ONE = re.compile(
     r"|recipient|second|step|time|unit|use|week|year))s\b"
 )
 _LAST_DAY = 28
-"""Of any month, so that every date is one."""
+"""Every month has this day, so that every date is valid."""
 
 
 def filled(text: str, names: Mapping[str, str], chance: Random) -> str:
-    """Return ``text`` with its gaps filled; what is one is not told in the plural.
+    """Return ``text`` with its gaps filled. A number of 1 is followed by a singular.
 
     Raises:
-        KeyError: a gap is a name that is not given.
+        KeyError: a gap has an unknown name.
     """
     while "{" in text:
         text = _GAP.sub(lambda gap: _drawn(gap[1], names, chance), text)

@@ -1,4 +1,4 @@
-"""A model's reply -> categories or titles, or the fault that it is told of when it is asked again."""
+"""Reads categories or titles from a model's reply, or returns the fault for asking again."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from rag_harness.models.replies import json_of
 from rag_harness.models.until_right import Fault
 
 LONGEST = 40_000
-"""Characters of a reply that are looked at."""
+"""How many characters of a reply are read."""
 SHAPE = "it is not the JSON object that was asked for. Reply with that object, and nothing else"
 _TITLE = 120
-"""Characters of a title at most."""
+"""The most characters of a title."""
 _FILENAME = 200
-"""Bytes of an id at most; file systems take 255."""
+"""The most bytes of an id; file systems allow 255."""
 _YEAR = re.compile(r"(?:19|20)\d\d\W*\Z")
 T = TypeVar("T", bound=BaseModel)
 
 
 class Said(BaseModel):
-    """A part of a reply; a number where a text is meant is its digits."""
+    """A part of a reply. A number in place of a text is read as its digits."""
 
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
@@ -52,7 +52,7 @@ def outline_of(reply: str) -> Outline | Fault:
 
 
 def titles_of(reply: str, count: int, known: Collection[str]) -> list[str] | Fault:
-    """Return new titles, ``count`` at most; half of them have to be new. ``known`` are ids of pages."""
+    """Return new titles, at most ``count``. Half of the reply's titles must be new; ``known`` are ids of pages."""
     read = read_as(_Titles, reply)
     if read is None:
         return Fault(SHAPE)
@@ -67,12 +67,12 @@ def titles_of(reply: str, count: int, known: Collection[str]) -> list[str] | Fau
 
 
 def page_id(title: str) -> str:
-    """Return the id of a page: what a file can be called, also with a year and a suffix behind it."""
+    """Return the id of a page. It is valid as a file name, also with a year and a suffix after it."""
     return slug(title).encode()[:_FILENAME].decode(errors="ignore").strip("-")
 
 
 def read_as(shape: type[T], reply: str) -> T | None:
-    """Return what a reply holds, or None where that is something else."""
+    """Return the contents of a reply; None if it has another form."""
     try:
         return shape.model_validate(json_of(reply[:LONGEST]))
     except ValidationError:

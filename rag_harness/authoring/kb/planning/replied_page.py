@@ -1,4 +1,4 @@
-"""A model's reply -> the draft of a page, or the faults that it is told of when it is asked again."""
+"""Reads the draft of a page from a model's reply, or returns the faults for asking again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rag_harness.authoring.kb.planning.told_to_plan import LEAST_FACTS, MOST_FAC
 from rag_harness.models.until_right import Fault
 
 _NAMED = 5
-"""Faults of a page that the model is told of at once."""
+"""How many faults of a page the model is told at once."""
 _WORD = re.compile(r"\w{5,}")
 
 
@@ -46,7 +46,7 @@ class _Page(Said):
 
 
 def draft_of(task: PageTask, reply: str) -> Draft | Fault:
-    """Return the draft that a reply holds, or all that is wrong with it."""
+    """Return the draft in a reply, or everything that is wrong with it."""
     read = read_as(_Page, reply)
     if read is None:
         return Fault(SHAPE)
@@ -107,5 +107,5 @@ def _faults_of_older(task: PageTask, draft: Draft, older: _Older | None) -> list
 
 
 def _for_model(text: str, own: str) -> str:
-    """Name facts by their number: the model knows no ids."""
+    """Replace ids of facts by their numbers: the model does not know the ids."""
     return text.replace(f"fact {own}-f", "fact ")

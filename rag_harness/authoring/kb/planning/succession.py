@@ -1,4 +1,4 @@
-"""Faults of version pairs: an outdated page and its successor differ in what is planned, and in nothing else."""
+"""Faults of version pairs: an outdated page and its successor may differ only in what is planned."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _Faults = Iterator[tuple[str, str]]
 
 
 def succession_faults(plan: Plan) -> _Faults:
-    """Yield the id of a page, or nothing, and what is wrong with how it follows another."""
+    """Yield the id of a page, or nothing, and what is wrong with how it replaces another page."""
     for pair in plan.version_pairs or ():
         outdated, current = plan.page(pair.outdated), plan.page(pair.current)
         for name, page in ((pair.outdated, outdated), (pair.current, current)):
@@ -26,7 +26,7 @@ def succession_faults(plan: Plan) -> _Faults:
 
 
 def differences(plan: Plan) -> _Faults:
-    """Yield where the facts of version pairs differ from what is planned, of pairs that list conflicts."""
+    """Yield facts of version pairs that differ from the plan. Only pairs that list conflicts are checked."""
     for pair in plan.version_pairs or ():
         outdated, current = plan.page(pair.outdated), plan.page(pair.current)
         if outdated and current and outdated is not current:
@@ -64,7 +64,7 @@ def _conflict_faults(pair: VersionPair, outdated: PlanPage, current: PlanPage) -
 
 
 def _content_faults(pair: VersionPair, outdated: PlanPage, current: PlanPage) -> Iterator[str]:
-    """Yield what the pages of a pair say against its conflicts; what is None is not checked."""
+    """Yield contradictions between the pages of a pair and its listed conflicts. Fields that are None are skipped."""
     if outdated.facts is not None and current.facts is not None:
         old, new = ({fact.id: fact for fact in page.facts or ()} for page in (outdated, current))
         yield from _unplanned(pair, old, new)
@@ -98,11 +98,11 @@ def _not_stated(
 
 
 def pairing_faults(plan: Plan) -> Iterator[tuple[PlanPage, str]]:
-    """Yield pages that stand in a version pair with themselves or in several, and versions that stand in none."""
+    """Yield pages paired with themselves or in several pairs, and versions that are in no pair."""
     for pair in plan.version_pairs or ():
         if (paired := plan.page(pair.outdated)) and paired is plan.page(pair.current):
             yield paired, "stands in a version pair with itself. Name the page that replaced it."
-    # By id: a pair may name a page by its file, which may be called as its id is.
+    # By id: a pair may name a page by its file, and a file may have the name of another page's id.
     times = Counter(chain.from_iterable(_ids(plan, pair) for pair in plan.version_pairs or ()))
     for page in plan.pages:
         if times[page.id] > 1:
@@ -117,7 +117,7 @@ def _ids(plan: Plan, pair: VersionPair) -> set[str]:
 
 
 def circles(plan: Plan) -> _Faults:
-    """Yield pages that supersede themselves, at once or by way of others; each circle is named once."""
+    """Yield pages that supersede themselves, directly or through others. Each circle is named once."""
     done: set[str] = set()
     for page in plan.pages:
         way: list[str] = []

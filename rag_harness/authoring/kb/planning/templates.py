@@ -1,8 +1,8 @@
-"""Domains that plans are made of without a model: files of things and of topics, TOML, below ``domains``.
+"""Domains for plans without a model: TOML files of things and topics, in ``domains``.
 
-An axis is a kind of thing, whose names are crossed of parts. A topic is told of each thing of its axis: facts
-(``kind: The <subject> is [value].``, gaps as ``phrases`` fills them), a table, and steps; one that begins with ``?``
-may be left out.
+An axis is a kind of thing; the names of its things are combinations of parts. Each thing of an axis gets its topics. A
+topic has facts (``kind: The <subject> is [value].``, with gaps that ``phrases`` fills), a table, and steps. A step that
+begins with ``?`` may be left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FACT = re.compile(r"(?P<kind>\w+): (?P<before>[^\[\]]*)\[(?P<value>[^\[\]]+)\](
 
 @dataclass(frozen=True, slots=True)
 class FactTemplate:
-    """A fact with gaps; ``<`` and ``>`` stand round its subject, before or after the value."""
+    """A fact with gaps. ``<`` and ``>`` enclose its subject, before or after the value."""
 
     kind: str
     before: str
@@ -32,7 +32,7 @@ class FactTemplate:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What is told of each thing of an axis."""
+    """A topic that each thing of an axis gets."""
 
     axis: str
     category: str
@@ -46,21 +46,21 @@ class Topic:
 
 @dataclass(frozen=True)
 class Axis:
-    """A kind of thing: ``form`` with the names of its parts in braces, two lists of words to be crossed."""
+    """A kind of thing: ``form`` has the names of its parts in braces; two lists of words are combined."""
 
     form: str
     parts: Mapping[str, tuple[str, ...]]
 
     @cached_property
     def size(self) -> int:
-        """Things of this kind."""
+        """The number of things of this kind."""
         first, second = self.parts.values()
         return len(first) * len(second)
 
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """What plans are made of."""
+    """The material for plans."""
 
     name: str
     title: str
@@ -69,16 +69,16 @@ class Domain:
 
 
 def domain_names() -> list[str]:
-    """Return the domains that are shipped."""
+    """Return the names of the shipped domains."""
     return sorted(file.name[:-5].replace("-", " ") for file in _folder().iterdir() if file.name.endswith(".toml"))
 
 
 @lru_cache(maxsize=4)
 def read_domain(name: str) -> Domain:
-    """Return the domain of that name; case, hyphens and blanks are folded.
+    """Return the domain of that name; case, hyphens and blanks do not matter.
 
     Raises:
-        DataError: there is none; names those that there are, and what to do.
+        DataError: there is no such domain; the message names the shipped ones.
     """
     plain = " ".join(name.casefold().replace("-", " ").split())
     if plain not in domain_names():

@@ -1,4 +1,4 @@
-"""What a model is told to plan: categories, titles of one of them, what a page states."""
+"""The tasks for a model that plans: categories, titles of a category, contents of a page."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from rag_harness.authoring.kb.planning.wanted import Wanted
 
 LEAST_FACTS, MOST_FACTS = 4, 10
 PORTION = 20
-"""Titles that are asked for at once: longer lists repeat themselves."""
+"""How many titles are asked for at once. Longer lists repeat themselves."""
 MOST_CATEGORIES = 16
 _KNOWN = 300
-"""Titles that a model is shown again, the last ones: those before are held against its reply all the same."""
+"""How many of the last titles a model is shown again. Its reply is compared with all titles anyway."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What a knowledge base is called, and its categories."""
+    """The name of a knowledge base, and its categories."""
 
     title: str
     categories: tuple[str, ...]
@@ -27,7 +27,7 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class PageTask:
-    """A page that is to be planned; ``versions`` where it has replaced another."""
+    """A page that is to be planned; ``versions``: whether it replaced another page."""
 
     title: str
     category: str
@@ -35,7 +35,7 @@ class PageTask:
     versions: bool
 
     def told(self, wanted: Wanted, outline: Outline) -> str:
-        """Return the task."""
+        """Return the task as text."""
         needs = [f"{LEAST_FACTS} to {MOST_FACTS} facts"]
         needs += ["a table"] * (self.kind != "logical") + ["steps"] * (self.kind != "tabular")
         needs += ["older"] * self.versions
@@ -51,7 +51,7 @@ def outline_task(wanted: Wanted) -> str:
 
 
 def titles_task(wanted: Wanted, outline: Outline, category: str, count: int, known: Sequence[str]) -> str:
-    """Return the task that asks for titles of a category, other than those that are known."""
+    """Return the task that asks for titles of a category that are not among the known ones."""
     told = {**_about(wanted), "knowledge base": outline.title, "categories": outline.categories}
     return "\n\n".join(
         [
@@ -64,12 +64,12 @@ def titles_task(wanted: Wanted, outline: Outline, category: str, count: int, kno
 
 
 def categories_for(pages: int) -> int:
-    """Return how many categories so many pages are asked for in."""
+    """Return how many categories are asked for, given the number of pages."""
     return max(1, min(MOST_CATEGORIES, math.isqrt(pages)))
 
 
 def _about(wanted: Wanted) -> dict[str, object]:
-    # The seed makes another request of the same task, or a recording would answer it as before.
+    # The seed makes the request different. Otherwise a recording would give the old answer.
     return {"about": wanted.domain, **({"variant": wanted.seed} if wanted.seed else {})}
 
 

@@ -1,4 +1,4 @@
-"""What a plan is asked for: how many pages of what, how many of them in version pairs, of which kinds."""
+"""What a plan should have: how many pages about what, how many version pairs, and which kinds."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from rag_harness.errors import DataError
 MOST_PAGES = 10_000
 USUAL = {"tabular": 0.3, "logical": 0.4, "mixed": 0.3}
 _SLACK = 0.005
-"""Shares of thirds are written 0.33 and still sum to 1."""
+"""Shares of thirds are written as 0.33 and still count as a sum of 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is asked for.
+    """The wish for a plan.
 
     Attributes:
         domain: what the pages are about, in words.
-        pages: how many, the outdated ones included.
-        rot: share of the pages that stand in version pairs, 0 to 1.
-        shares: of the pages of each kind; they sum to 1.
+        pages: how many pages, outdated ones included.
+        rot: share of the pages that are in version pairs, 0 to 1.
+        shares: share of the pages of each kind; they sum to 1.
         seed: another one draws other pages.
-        least: pages that a plan has at least; who writes it knows.
+        least: fewest pages of a plan; it depends on who writes it.
     """
 
     domain: str
@@ -37,14 +37,14 @@ class Wanted:
 
     @property
     def pairs(self) -> int:
-        """Version pairs whose pages come nearest to the share; one at least where any rot is asked for."""
+        """The number of version pairs closest to the share; at least one if ``rot`` is above 0."""
         return min(self.pages // 2, max(1, round(self.rot * self.pages / 2))) if self.rot else 0
 
     def check(self) -> None:
-        """Raise what cannot be planned.
+        """Raise an error if the wish cannot be planned.
 
         Raises:
-            DataError: lists all that is wrong, each with what to do.
+            DataError: the message lists all faults, each with what to do.
         """
         if problems := list(self._problems()):
             raise DataError("\n".join(problems))

@@ -1,4 +1,4 @@
-"""A plan as text: a fact, a row, a list of links a line each, so that people can read it and git can compare it."""
+"""A plan as JSON text. Each fact, row and list of links has its own line, for readers and for git."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HEAD = ("title", "domain", "planned_by", "seed", "num_pages", "rot", "categorie
 
 
 def plan_text(plan: Plan) -> str:
-    """Return ``structure.json``; what is not known is left out."""
+    """Return ``structure.json``; unknown fields are left out."""
     told = plan.model_dump(exclude_none=True)
     head = {key: told.pop(key) for key in _HEAD if key in told}
     pages, pairs = told.pop("pages"), told.pop("version_pairs", ())
@@ -21,7 +21,7 @@ def plan_text(plan: Plan) -> str:
 
 
 def _lines(value: Any, indent: str, before: str = "", after: str = "") -> Iterator[str]:
-    """Yield a value as JSON: on one line where it holds no other list or object."""
+    """Yield a value as JSON: on one line if it contains no other list or object."""
     if not _broken(value):
         yield f"{indent}{before}{_json(value)}{after}"
         return

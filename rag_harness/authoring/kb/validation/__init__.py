@@ -1,4 +1,4 @@
-"""Is a knowledge base, with its questions and its golden set, sound? And what does it look like?"""
+"""Validates a knowledge base with its questions and golden set, and draws its links."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["CheckResult", "Finding", "ValidationReport", "graph", "validate"]
 
 
 def validate(kb_dir: Path, queries: Path | None = None, golden: Path | None = None) -> ValidationReport:
-    """Run every check on the pages of ``kb_dir``, and on the questions that are named.
+    """Run every check on the pages of ``kb_dir``, and on the question files that are given.
 
     Raises:
         DataError: there is no such folder, no page in it, or a question file that was named is missing.

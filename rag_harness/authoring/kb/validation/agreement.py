@@ -1,4 +1,4 @@
-"""The two pages of a version pair differ in the planned facts, and in nothing else that can be told from their text."""
+"""Checks that the two pages of a version pair differ only in the planned facts, as far as their text shows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FIGURES = re.compile(r"\d+")
 
 
 def agreement(material: Material, plan: Plan) -> _Problems:
-    """Yield what the versions of a page disagree on beyond the plan; pairs without planned facts are passed over."""
+    """Yield contradictions between versions of a page that are not planned. Pairs without planned facts are skipped."""
     for pair in plan.version_pairs or ():
         outdated, current = plan.page(pair.outdated), plan.page(pair.current)
         if outdated and current and outdated.facts is not None and current.facts is not None:
@@ -24,7 +24,7 @@ def agreement(material: Material, plan: Plan) -> _Problems:
 
 def _written(material: Material, pair: VersionPair, outdated: PlanPage, current: PlanPage) -> _Problems:
     pages = [material.pages.get(page.filename) for page in (outdated, current)]
-    # Without bold: what both say in the same words is no conflict, however it is marked.
+    # Bold marks are removed: the same words are no conflict, however they are marked.
     texts = [page.body.replace("**", "") for page in pages if page]
     for found in contradictions(texts) if len(texts) == len(pages) else ():
         if not _is_planned(found, pair, outdated, current):
@@ -39,7 +39,7 @@ def _said(sentence: str) -> str:
 
 
 def _is_planned(found: Contradiction, pair: VersionPair, outdated: PlanPage, current: PlanPage) -> bool:
-    """Whether it is a planned fact, told in its own words or in a table, or the dates and numbers of the versions."""
+    """Whether a contradiction is planned: a fact in its own words or in a table, or the versions' dates and numbers."""
     first, second = fold(found.first.sentence), fold(found.second.sentence)
     for conflict in pair.conflicts:
         old, new = fold(conflict.outdated_statement), fold(conflict.current_statement)
@@ -55,7 +55,7 @@ def _within(said: str, statement: str) -> bool:
 
 
 def _is_validity(said: str, page: PlanPage) -> bool:
-    """Whether a sentence says from when the page holds, which its versions are to differ in."""
+    """Whether a sentence says from when the page is valid. The versions should differ in that."""
     figures = {figure.lstrip("0") for figure in _FIGURES.findall(page.effective_date or "")}
     is_fact = any(_within(said, fold(fact.statement)) for fact in page.facts or ())
     shown = {figure.lstrip("0") for figure in _FIGURES.findall(said)}

@@ -1,4 +1,4 @@
-"""The golden set: every expected document exists, and every quote stands in one of them."""
+"""The golden set: every expected document exists, and every quote is in one of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def checks(material: Material, file: Path | None) -> list[CheckResult]:
 
 
 def _read(check: CheckResult, file: Path) -> list[GoldenEntry]:
-    """Read the entries as a run does: what stops a run is a finding here."""
+    """Read the entries as a run does. An error that would stop a run is a finding here."""
     try:
         return read_golden(file)
     except DataError as error:
@@ -72,7 +72,7 @@ def _document(check: CheckResult, material: Material, where: str, expected: str)
 
 
 def _quote(check: CheckResult, material: Material, where: str, entry: GoldenEntry, quote: str) -> None:
-    """A quote may stand in any of the pages expected; where it is in none, the first is the one to look at."""
+    """Check that a quote is in one of the expected pages. If it is in none, the finding is about the first."""
     names = [name for name in (_split(expected, material)[0] for expected in entry.expected) if name in material.pages]
     trials = [CheckResult(check.name) for _ in names]
     for trial, name in zip(trials, names, strict=True):

@@ -1,4 +1,4 @@
-"""Everything the checks read: pages, other files and the plan. Names found in them are compared, never opened."""
+"""Everything that the checks read: pages, other files and the plan. Names in them are compared, never opened."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from rag_harness.dataset.ingest import page_files
 from rag_harness.errors import DataError
 
 _HINTS = 50
-"""Names looked up in one run: each costs a comparison with every name, and all of them would be quadratic."""
+"""How many names get a hint in one run. Each hint compares with every name, so all hints would be quadratic."""
 
 
 @dataclass
 class Material:
-    """A knowledge base as it was read. ``files`` are all its files, by path below the folder."""
+    """A knowledge base that was read. ``files`` are all its files, as paths below the folder."""
 
     folder: Path
     pages: dict[str, Page]
@@ -36,7 +36,7 @@ class Material:
         self.planned = {page.filename: page for page in self.plan.pages} if self.plan else {}
 
     def at(self, name: str, line: int | None = None) -> str:
-        """Return where a line of a file is, as editors and terminals open it."""
+        """Return the place of a line of a file, in the form that editors and terminals open."""
         return f"{self.folder / name}:{line}" if line else str(self.folder / name)
 
     def no_file(self, name: str) -> str:
@@ -49,19 +49,19 @@ class Material:
         return f"no such file in {self.folder}.{self.nearest(name, self.files)}"
 
     def nearest(self, name: str, known: frozenset[str]) -> str:
-        """Return a hint at the nearest known name, or nothing."""
+        """Return a hint that names the nearest known name; empty if there is none."""
         self.hints_left -= 1
         close = get_close_matches(name, sorted(known), n=1) if self.hints_left >= 0 else []
         return f" The nearest is {close[0]!r}." if close else ""
 
     def status(self, filename: str) -> str:
-        """Return ``current``, ``outdated``, or nothing when the plan does not say."""
+        """Return ``current`` or ``outdated``; empty if the plan does not say."""
         page = self.planned.get(filename)
         return (page.status or "") if page else ""
 
 
 def leaves(name: str) -> bool:
-    """Whether a file name leads out of the folder that it is relative to; Windows paths are seen too."""
+    """Whether a file name leads out of its folder; Windows paths are recognised, too."""
     plain = name.replace("\\", "/")
     return plain.startswith("/") or plain[1:2] == ":" or posixpath.normpath(plain).split("/")[0] == ".."
 

@@ -1,4 +1,4 @@
-"""Are the diagrams valid Mermaid? Asked of the real parser where there is one, and of a structural check otherwise."""
+"""Checks that diagrams are valid Mermaid: with the real parser if there is one, else by their structure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class NoParserError(Exception):
 
 @dataclass(frozen=True)
 class Parsed:
-    """What was found for each diagram (None is valid), and which parser said so."""
+    """The result for each diagram (None is valid), and the parser that gave it."""
 
     problems: list[At | None]
     how: str
@@ -50,7 +50,7 @@ def checks(material: Material) -> list[CheckResult]:
 
 
 def parse(diagrams: Sequence[str], folder: Path) -> Parsed:
-    """Parse ``diagrams`` with npm's mermaid if it can be found from ``folder``, else look at their structure."""
+    """Parse ``diagrams`` with npm's mermaid if it is found from ``folder``; else check their structure."""
     try:
         return _really_parsed(diagrams, find_mermaid(folder))
     except NoParserError as error:
@@ -61,7 +61,7 @@ def find_mermaid(folder: Path) -> Path:
     """Return the folder of the npm package: from RAG_MERMAID_MODULES, the current folder or that of the pages, and up.
 
     Raises:
-        NoParserError: there is none; says where it was looked for. What lies among the pages is never run.
+        NoParserError: the package is not found; the message names the places. A package among the pages is never run.
     """
     named = os.environ.get(MODULES)
     starts = (Path.cwd(), folder.resolve().parent)
@@ -74,7 +74,7 @@ def find_mermaid(folder: Path) -> Path:
 
 
 def _really_parsed(diagrams: Sequence[str], package: Path) -> Parsed:
-    # The parser drops comments with their lines, and then counts wrong.
+    # The parser drops comments together with their lines, and then counts lines wrongly.
     answer = _ask_node([_COMMENT.sub("", text) for text in diagrams], package)
     problems = [_problem(text, message) for text, message in zip(diagrams, answer["results"], strict=True)]
     return Parsed(problems, f"parsed by npm mermaid {answer['version']}")
@@ -104,7 +104,7 @@ def _problem(text: str, message: str | None) -> At | None:
     if message is None:
         return None
     found = _LINE.search(message)
-    # The parser counts a line more where the end of the text is the surprise.
+    # The parser counts one line too many if the error is at the end of the text.
     line = min(int(found[1]), max(1, text.count("\n"))) if found else 1
     said = " ".join(part.strip() for part in message.splitlines() if part.strip(" -^"))
     said = _EXPECTING.sub("is unexpected:", _PLACE.sub("", said))

@@ -1,4 +1,4 @@
-"""What can be said of a Mermaid diagram without its parser: type, quotes, brackets, ends of subgraphs."""
+"""Checks the structure of a Mermaid diagram without its parser: type, quotes, brackets, ends of subgraphs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
 def shape_problem(text: str) -> At | None:
-    """Return the first thing that is wrong with the structure of a diagram, with its line, or None."""
+    """Return the first fault in the structure of a diagram, with its line; None if there is none."""
     lines = list(_meaningful(text))
     if not lines:
         return At(1, "the diagram is empty.")

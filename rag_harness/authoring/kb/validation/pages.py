@@ -1,4 +1,4 @@
-"""Checks that need nothing but the pages: Markdown, links, anchors, tables."""
+"""Checks that need only the pages: Markdown, links, anchors, tables."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _is_folder(material: Material, name: str) -> bool:
 
 
 def anchor_problem(material: Material, page: Page, anchor: str) -> str:
-    """Say why ``anchor`` is none of ``page``, or nothing."""
+    """Return why ``page`` has no such ``anchor``; empty if it has."""
     if anchor in page.anchors:
         return ""
     for known in page.anchors:

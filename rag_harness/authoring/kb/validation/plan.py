@@ -1,4 +1,4 @@
-"""``structure.json`` and the files agree, both ways."""
+"""Checks that ``structure.json`` and the files agree, in both directions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Problems = Iterator[tuple[str, str]]
 
 
 def checks(material: Material) -> list[CheckResult]:
-    """Return the checks of the plan; without one they are skipped."""
+    """Return the checks of the plan. They are skipped without a plan."""
     rooms: dict[str, Callable[[Material, Plan], _Problems]] = {
         "plan": _files,
         "categories": _categories,
@@ -49,7 +49,7 @@ def _unreadable(material: Material) -> CheckResult:
 
 
 def entry(material: Material, plan: Plan, page: PlanPage) -> str:
-    """Return where a page is planned."""
+    """Return the place of a page in the plan."""
     return material.at(PLAN_FILE, plan.line_of(page.id) or plan.line_of(page.filename))
 
 

@@ -1,4 +1,4 @@
-"""The lines of ``queries.jsonl`` and ``golden.json``. A bad query is a finding; the good ones are checked on."""
+"""Reads ``queries.jsonl`` and ``golden.json`` line by line. A bad query is a finding; good ones are still checked."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _DECODER = json.JSONDecoder()
 
 @dataclass
 class Read(Generic[T]):
-    """The entries of a file with their lines, and what could not be read."""
+    """The entries of a file with their lines, and the findings about lines that could not be read."""
 
     file: Path
     entries: list[tuple[int, T]] = field(default_factory=list)
     problems: list[At] = field(default_factory=list)
 
     def at(self, line: int) -> str:
-        """Return where a line is, as editors and terminals open it."""
+        """Return the place of a line, in the form that editors and terminals open."""
         return f"{self.file}:{line}"
 
     def add(self, line: int, kind: type[T], value: Any) -> None:
-        """Add an entry, or what is wrong with it."""
+        """Add an entry, or a finding about what is wrong with it."""
         try:
             self.entries.append((line, kind.model_validate(value)))
         except ValidationError as error:
@@ -42,13 +42,13 @@ class Read(Generic[T]):
 
 
 def read_query_lines(file: Path) -> Read[QueryLine]:
-    """Read a file of one JSON object a line.
+    """Read a file with one JSON object a line.
 
     Raises:
         DataError: there is no such file.
     """
     read: Read[QueryLine] = Read(file)
-    # split("\n") and not splitlines(): a U+2028 inside a JSON string is no end of line.
+    # split("\n") and not splitlines(): a U+2028 inside a JSON string does not end a line.
     for number, line in enumerate(_text(read).split("\n"), 1):
         if line.strip():
             _add_query(read, number, line)
@@ -64,7 +64,7 @@ def _add_query(read: Read[QueryLine], number: int, line: str) -> None:
 
 
 def entry_lines(text: str) -> Iterator[int]:
-    """Yield the line that each element of a JSON list starts on, which json does not tell."""
+    """Yield the line where each element of a JSON list begins. The json module does not tell it."""
     counted, line, position = 0, 1, _skip(text, _skip(text, 0) + 1)
     while text[position] != "]":
         line += text.count("\n", counted, position)

@@ -1,4 +1,4 @@
-"""The queries: ids, references, quotes, and what each type of query must and must not have."""
+"""Checks of the queries: ids, references, quotes, and what each type of query must and must not have."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rag_harness.words.terms import terms
 
 _NAMES = ("queries", "references", "quotes", "selections", "direct", "multi-hop", "negative", "distribution")
 _SEVERAL = ("multi_hop", "comparison")
-"""Types of queries that no page answers alone."""
+"""Types of queries that need more than one page."""
 Queries = Read[QueryLine]
 
 
@@ -118,7 +118,7 @@ def _multi_hop(material: Material, read: Queries) -> CheckResult:
 
 
 def _alone(material: Material, query: QueryLine) -> list[str]:
-    """Return the pages that hold every quote, of a query that quotes several pages."""
+    """Return the pages that contain every quote, for a query with quotes from several pages."""
     quotes = [fold(each.quote) for each in query.evidence]
     named = dict.fromkeys(each.filename for each in query.evidence)
     pages = [page for name in named if len(named) > 1 and (page := material.pages.get(name))]
@@ -126,7 +126,7 @@ def _alone(material: Material, query: QueryLine) -> list[str]:
 
 
 def _linked(material: Material, names: list[str]) -> bool:
-    """Whether links, read in either direction, connect all of ``names`` with each other."""
+    """Whether all of ``names`` are connected by links, in either direction."""
     links = {name: set(links_of(material, material.pages[name])) for name in names if name in material.pages}
     near = [{a, b} for a, b in combinations(links, 2) if b in links[a] or a in links[b]]
     reached = set(names[:1])

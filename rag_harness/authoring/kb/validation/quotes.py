@@ -1,4 +1,4 @@
-"""Does a quote stand in the file that it is said to be from?"""
+"""Checks that a quote is in the file that it names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n")
 
 
 def check_quote(check: CheckResult, material: Material, where: str, filename: str, quote: str) -> None:
-    """Add a finding when ``quote`` is not in the page, or stands there with other white space."""
+    """Add a finding if ``quote`` is not in the page, or is there with other white space."""
     page = material.pages.get(filename)
     if page is None or quote in page.text:
         return

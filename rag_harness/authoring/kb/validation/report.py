@@ -1,4 +1,4 @@
-"""What the checks found, as a table for people and as JSON for machines."""
+"""The findings of the checks, as a table for people and as JSON for machines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal
 
 State = Literal["ok", "failed", "skipped", "notes"]
 SHOWN = 100
-"""Findings printed for one check; ``json()`` has all."""
+"""How many findings are printed for one check; ``json()`` has all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Finding:
 class CheckResult:
     """One check: what it looked at (``checked``, e.g. "100 pages"), how, and what it found.
 
-    ``skipped`` is the reason why it did not run, or empty.
+    ``skipped`` is the reason why it did not run; empty if it ran.
     """
 
     name: str
@@ -75,7 +75,7 @@ class ValidationReport:
 
     @property
     def ok(self) -> bool:
-        """Whether no check failed; a skipped check does not fail, and says that it was skipped."""
+        """Whether no check failed. A skipped check does not fail, and the report says that it was skipped."""
         return all(check.state != "failed" for check in self.checks)
 
     @property

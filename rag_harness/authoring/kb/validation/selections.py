@@ -1,4 +1,4 @@
-"""What queries say that a reader has selected: does it stand in one page, whole?"""
+"""Checks that a query's selected text is, in full, in one page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHOWN = 80
 
 
 def selections(material: Material, read: Read[QueryLine]) -> CheckResult:
-    """Return the check of ``inputs.selected_text``; white space may differ, as it does where a page is shown."""
+    """Return the check of ``inputs.selected_text``. White space may differ, as it does on a shown page."""
     selecting = [(line, query) for line, query in read.entries if SELECTED in query.inputs]
     check = CheckResult("selections", f"{len(selecting)} selections")
     for line, query in selecting:

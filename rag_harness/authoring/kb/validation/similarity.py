@@ -1,4 +1,4 @@
-"""Pages that are nearly the same, and paragraphs pasted from one page into another: listed, never an error."""
+"""Lists near-duplicate pages, and paragraphs pasted from one page into another. They are never errors."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from rag_harness.authoring.kb.validation.report import CheckResult
 from rag_harness.words.minhash import Hashing, Resemblances, candidates, signature
 
 THRESHOLD = 0.3
-"""Jaccard similarity of the sets of three-word runs from which two pages are listed."""
+"""From this Jaccard similarity on, two pages are listed. It compares the sets of three-word runs."""
 _SAME = 0.9
 _BAND = 2
 """Rows of a signature: enough to find a pair at the threshold."""
 _SHORT = 12
-"""Paragraphs of fewer words are phrases ("See also …") that pages may share."""
+"""Paragraphs with fewer words are phrases ("See also …") that several pages may have."""
 
 
 def checks(material: Material) -> list[CheckResult]:
@@ -35,7 +35,7 @@ def _pasted(material: Material) -> CheckResult:
     steps = {squeeze(step) for page in material.planned.values() for step in page.steps or ()}
     for text, found in places.items():
         if text in steps:
-            continue  # planned word for word: like procedures have like steps
+            continue  # planned word for word: similar procedures have similar steps
         names = list(dict.fromkeys(page.doc_id for page, _ in found))
         if len(names) > 1 and frozenset(names) not in versions:
             page, line = found[0]
@@ -61,7 +61,7 @@ def _near_duplicates(material: Material) -> CheckResult:
 
 
 def _versions(material: Material) -> frozenset[frozenset[str]]:
-    """Return the pairs that are to be alike: versions of one page, planned to share all facts but few."""
+    """Return pairs that should be similar: versions of one page, planned to share nearly all facts."""
     plan = material.plan
     found = ((plan.page(pair.outdated), plan.page(pair.current)) for pair in plan.version_pairs or ()) if plan else ()
     return frozenset(frozenset((old.filename, new.filename)) for old, new in found if old and new and old.facts)
@@ -72,7 +72,7 @@ def _words(page: Page) -> list[str]:
 
 
 def _pairs(words: dict[str, tuple[str, ...]]) -> Iterator[tuple[str, str, float]]:
-    """Yield near pages. One that nearly equals an earlier page is not compared on, or copies would be quadratic."""
+    """Yield near-duplicate pages. A copy of an earlier page is compared no further: that would be quadratic."""
     if not words:
         return
     names, hashing = list(words), Hashing()

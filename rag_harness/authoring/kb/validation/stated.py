@@ -1,4 +1,4 @@
-"""Do the pages say what they were planned to, and nothing that was not? Asked of pages that are planned with facts."""
+"""Checks that pages planned with facts state these facts, and nothing that was not planned."""
 
 from __future__ import annotations
 

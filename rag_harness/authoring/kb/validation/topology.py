@@ -1,4 +1,4 @@
-"""The links between pages as a Mermaid flowchart: by category, versions marked."""
+"""Draws the links between pages as a Mermaid flowchart, by category, with versions marked."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from rag_harness.authoring.kb.validation.material import Material
 from rag_harness.authoring.kb.validation.pages import links_of
 
 _LIMIT = 500
-"""Edges that Mermaid draws before it refuses. Who shows the graph can raise ``maxEdges``; the graph itself cannot."""
+"""Mermaid refuses to draw more edges. A viewer can raise ``maxEdges``; the graph itself cannot."""
 
 
 def flowchart(material: Material) -> str:
-    """Return the graph. A link both ways is one edge with two heads, an outdated page is dashed."""
+    """Return the graph. Links in both directions are one edge with two heads; an outdated page is dashed."""
     nodes = {name: f"p{number}" for number, name in enumerate(material.pages, 1)}
     edges = [*_links(material, nodes), *_successions(material, nodes)]
     lines = ["flowchart LR", *_warning(len(edges)), *_categories(material, nodes), *edges, *_marks(material, nodes)]
@@ -36,7 +36,7 @@ def _categories(material: Material, nodes: dict[str, str]) -> Iterator[str]:
 
 
 def _category(material: Material, name: str) -> str:
-    """Return the planned category, or the folder that the page lies in."""
+    """Return the planned category; without a plan, the page's folder."""
     page = material.planned.get(name)
     folder = PurePosixPath(name).parent.as_posix()
     return (page.category if page else None) or (folder if folder != "." else "pages")

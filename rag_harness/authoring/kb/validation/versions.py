@@ -1,4 +1,4 @@
-"""Version pairs: complete, marked as what they are, and really in conflict. And how much of the whole is outdated."""
+"""Checks that version pairs are complete, marked and really in conflict, and how much of the base is outdated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Problems = Iterator[tuple[str, str]]
 
 
 def checks(material: Material) -> list[CheckResult]:
-    """Return the checks of the version pairs; without a plan that names some they are skipped."""
+    """Return the checks of the version pairs. They are skipped if no plan names any."""
     results = [planned("version pairs", material, _versions), planned("rot", material, _rot)]
     if material.plan is not None and material.plan.version_pairs is None:
         return [CheckResult(result.name, skipped=NO_PAIRS) for result in results]

@@ -1,1 +1,1 @@
-"""Pages of a plan: by a grammar without a model, or by a model; checked as they come, and never written twice."""
+"""Writes the pages of a plan, by a grammar or by a model. Each is checked at once and never written twice."""

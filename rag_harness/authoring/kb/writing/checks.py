@@ -1,4 +1,4 @@
-"""A page that was written -> what is wrong with it, in words that whoever wrote it can mend it by."""
+"""Finds what is wrong with a written page, in words that help its writer to mend it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from rag_harness.authoring.kb.stated import fact_faults, figure_faults, step_fau
 from rag_harness.authoring.kb.validation.mermaid_shape import shape_problem
 
 LONGEST = 60_000
-"""Characters of a page: ten times what a long one has."""
+"""The most characters of a page: ten times a long one."""
 SHOWN = 8
-"""Faults that are named at once."""
+"""How many faults are named at once."""
 
 
 def faults(brief: Brief, plan: Plan, text: str) -> list[str]:
-    """Return what is wrong with ``text`` as the page of ``brief``, the first ``SHOWN``; nothing if it is right."""
+    """Return the first ``SHOWN`` faults of ``text`` as the page of ``brief``; empty if it is right."""
     name = brief.page.filename
     if not text.strip():
         return [f"{name} is empty. Write the whole page."]
@@ -47,7 +47,7 @@ def _faults(brief: Brief, plan: Plan, written: Page) -> Iterator[str]:
 
 
 def page_faults(brief: Brief, written: Page) -> Iterator[str]:
-    """Yield what a page lacks of its facts, tables and steps, and what it says beyond them."""
+    """Yield planned facts, tables and steps that a page lacks, and what it says beyond them."""
     yield from fact_faults(brief.page, written, brief.foreign)
     yield from table_faults(brief.page, written)
     yield from step_faults(brief.page, written)

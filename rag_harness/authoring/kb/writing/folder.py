@@ -1,4 +1,4 @@
-"""The folder that pages are written into: what of it is ours, what is right already, what somebody has edited."""
+"""The folder of the written pages: which files are ours, which are already right, which a person has edited."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from rag_harness.files.alone import HeldError, alone
 
 _LOCK = ".kb-generate.lock"
 _NAMED = 3
-"""Files that a refusal names."""
+"""How many files a refusal names."""
 _RANDOM = len(".abcdefgh")
-"""Characters behind the name of a file that is being written."""
+"""How many characters are added to the name of a file while it is written."""
 
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Make ``folder`` and keep other writers out: two would each write pages over that the other has just paid for.
+    """Make ``folder`` and keep other writers out: two would overwrite each other's pages, which are paid for.
 
     Raises:
-        DataError: it is a file, or another process is writing it.
+        DataError: it is a file, or another process is writing into it.
     """
     if folder.exists() and not folder.is_dir():
         raise DataError(f"{folder} is a file. Name a folder for the pages: -o DIR")
@@ -39,10 +39,10 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 
 def labels_in(folder: Path, plan_text: bytes, force: bool) -> dict[str, Label | None]:
-    """Return the label of every Markdown page in ``folder``, by its path there; None of one that has none.
+    """Return the label of every Markdown page in ``folder``, by its path; None for a page without a label.
 
     Raises:
-        DataError: the folder holds what ``kb generate`` did not write, and ``force`` is not said.
+        DataError: the folder has files that ``kb generate`` did not write, and ``force`` is not set.
     """
     labels = {name: label_of(text) for name, text in _pages(folder)}
     strange = sorted(name for name, label in labels.items() if label is None)
@@ -65,7 +65,7 @@ def _pages(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _others(folder: Path, plan_text: bytes) -> Iterator[str]:
-    """Yield what stands in a folder that has no generated page yet; the plan itself is no stranger."""
+    """Yield foreign files of a folder that has no generated page yet. The plan itself is not foreign."""
     for file in folder.iterdir() if folder.is_dir() else ():
         is_plan = file.name == PLAN_FILE and file.read_bytes() == plan_text
         if not is_plan and not file.name.startswith("."):
@@ -73,7 +73,7 @@ def _others(folder: Path, plan_text: bytes) -> Iterator[str]:
 
 
 def sweep(folder: Path, plan: Plan) -> None:
-    """Remove the halves of files that a process left when it was killed: ``.name.`` and eight letters."""
+    """Remove incomplete files that a killed process left: ``.name.`` and eight letters."""
     ours = {folder / name for name in (PLAN_FILE, *(page.filename for page in plan.pages))}
     for folder_of in {file.parent for file in ours}:
         for half in folder_of.glob(".*.????????"):

@@ -1,4 +1,4 @@
-"""A plan -> a folder of pages, many at once. What is right already is not written again, however the last run ended."""
+"""Writes the pages of a plan into a folder, many at once. Pages that are right already are kept."""
 
 from __future__ import annotations
 
@@ -19,25 +19,23 @@ from rag_harness.files.sources import json_digest
 from rag_harness.models.until_right import Fault
 
 PATIENCE = 4
-"""Calls that fail one after the other before anything was written, after which nobody is asked any more.
-
-Later it takes as many as are in the works at one time: one bad moment fails all of them.
-"""
+"""After so many failed calls in a row, before any page was written, no more calls are made.  Later the limit is the
+number of pages that are written at one time: one short outage fails all of them."""
 _FAILED = (ModelCallError, ModelOutputError, DeadlineError)
 
 
 @dataclass
 class Generated:
-    """What became of the pages of a plan, by filename.
+    """The results for the pages of a plan, by filename.
 
     Attributes:
         written: pages that were written now.
         kept: how many were right already.
-        edited: pages that somebody has edited; they stay. True where they were to be written anew.
-        paid: pages that a model wrote, where the grammar would now write others; they stay.
-        unplanned: generated pages that the plan does not have any more; they stay.
+        edited: pages that a person has edited; they stay. True if the plan now asks for another page.
+        paid: pages that a model wrote and that the grammar would now write differently; they stay.
+        unplanned: generated pages that are no longer in the plan; they stay.
         faulty: pages that could not be written, and why.
-        stopped: why not all were tried.
+        stopped: why some were not tried.
     """
 
     written: list[str] = field(default_factory=list)
@@ -53,15 +51,15 @@ async def generate(plan: Plan, plan_text: bytes, folder: Path, writer: Writer, a
     """Write the pages of ``plan`` into ``folder``, and a copy of the plan beside them.
 
     Args:
-        plan: checked: it does not contradict itself.
-        plan_text: the file that it was read from.
-        folder: made if it is not there.
-        writer: who writes.
-        at_once: pages in the works at one time.
-        force: write over what somebody edited or wrote.
+        plan: a plan that has passed the checks.
+        plan_text: the contents of its file.
+        folder: made if it does not exist.
+        writer: the grammar or a model.
+        at_once: how many pages are written at one time.
+        force: whether to overwrite files that a person edited or wrote.
 
     Raises:
-        DataError: the folder holds other things, or another process is writing it.
+        DataError: the folder has other files, or another process is writing into it.
         CriticalError: the writer will never answer.
     """
     with alone_in(folder):
@@ -91,7 +89,7 @@ class _Work:
         self._failing = 0
 
     def todo(self, labels: Mapping[str, Label | None], force: bool) -> Iterator[tuple[Brief, str]]:
-        """Yield what is to be written, with the digest of what it is written from; ends when nobody is to be asked."""
+        """Yield the pages to write, with the digest of their material; ends when the writer can no longer be asked."""
         waiting = []
         for brief in self._briefs:
             name = brief.page.filename
@@ -111,7 +109,7 @@ class _Work:
         return json_digest([brief.told(), self._writer.name, self._writer.digest])
 
     async def write_all(self, todo: Iterator[tuple[Brief, str]]) -> None:
-        """Write what comes next until there is no more."""
+        """Write the pages that come next until none is left."""
         for brief, digest in todo:
             name = brief.page.filename
             try:

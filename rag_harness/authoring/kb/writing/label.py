@@ -1,7 +1,7 @@
-"""The front matter of a generated page: who wrote it, from which plan, and whether somebody has edited it since.
+"""The label of a generated page: its writer, its plan, and whether a person has edited it since.
 
-Front matter, for chunkers and questions leave it out, readers of the file see it first, and it is one with the page: a
-process that is killed leaves a page with its label or none.
+The label is front matter. Chunkers and questions leave it out, and readers of the file see it first. It is in the same
+file as the page, so a killed process cannot leave one without the other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LABEL = re.compile(
 
 
 class Label(NamedTuple):
-    """Who wrote a page, the digest of what it was written from, and whether its text is still what was written."""
+    """The writer of a page, the digest of its material, and whether its text is unchanged."""
 
     by: str
     planned: str
@@ -26,12 +26,12 @@ class Label(NamedTuple):
 
 
 def labelled(body: str, by: str, planned: str) -> str:
-    """Return a page with its label; ``planned`` is a digest of what it was written from."""
+    """Return a page with its label; ``planned`` is the digest of its material."""
     return f"---\n{_BY} {by}\nplanned: p{planned}\nwritten: w{text_digest(body)}\n---\n\n{body}"
 
 
 def label_of(text: str) -> Label | None:
-    """Return the label of a page; None where nobody but people wrote it."""
+    """Return the label of a page; None if it was not generated."""
     found = _LABEL.match(_plain(text))
     if found is None:
         return None
@@ -44,5 +44,5 @@ def body_of(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Ends of lines and a byte order mark are no edit: a checkout may have changed them."""
+    """Return a text without differences that a checkout may make: line ends and a byte order mark are no edit."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n")

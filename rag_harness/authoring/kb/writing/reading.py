@@ -1,4 +1,4 @@
-"""What is asked of a page before it is kept: is it as planned, is it one of its own, does it agree with its version?"""
+"""Checks a page before it is kept: it follows the plan, is no copy, and agrees with its other version."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rag_harness.models.until_right import Fault
 
 
 class Reader:
-    """Reads pages as they come. What it has read stands for the folder: a page that was taken is known at once."""
+    """Reads pages as they come, and remembers them in place of the folder: an accepted page is known at once."""
 
     def __init__(self, plan: Plan, folder: Path) -> None:
         self._plan, self._folder = plan, folder
         self._taken: dict[str, str] = {}
 
     def know(self, name: str) -> None:
-        """Take in a page that is in the folder already."""
+        """Remember a page that is in the folder already."""
         self._taken.setdefault(_content((self._folder / name).read_text(encoding="utf-8")), name)
 
     async def read(self, brief: Brief, text: str) -> str | Fault:
@@ -36,6 +36,6 @@ class Reader:
 
 
 def _content(text: str) -> str:
-    """Return a digest of a page without its title: the same page under another name is the same."""
+    """Return a digest of a page without its title: the same contents under another name count as the same."""
     title, _, rest = body_of(text).partition("\n")
     return text_digest(fold(rest if title.startswith("# ") else f"{title}\n{rest}"))

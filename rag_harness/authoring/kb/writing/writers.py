@@ -1,4 +1,4 @@
-"""Who writes pages: the grammar in this process, or a chat model that is asked again with the faults of its page."""
+"""The writers of pages: the grammar in this process, or a chat model, which is asked again with its page's faults."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from rag_harness.protocols import ChatModel
 from rag_harness.registry.identity import code_digest
 
 Read = Callable[[str], Awaitable[str | Fault]]
-"""A page -> the page as it is kept, or what is wrong with it."""
+"""From a page to the page that is kept, or to its fault."""
 EMBEDDED = "embedded"
 REMEMBERED = 12_000
-"""Characters of its last page that a model sees when it is asked again."""
+"""How many characters of its last page a model sees when it is asked again."""
 _AGAIN = "That page cannot be used:\n{fault}\n\nWrite the whole page again without these faults. Only the page."
 _FENCED = re.compile(r"\A(`{3,}|~{3,})(?:markdown|md)?[ \t]*\n(.*)\n\1\Z", re.DOTALL)
 _THOUGHT = "</think>"
@@ -31,11 +31,11 @@ _NOTHING = (
 
 
 class Writer(Protocol):
-    """Writes a page at a time. What ``digest`` changes with is written anew."""
+    """Writes one page at a time. If ``digest`` changes, pages are written again."""
 
     @property
     def name(self) -> str:
-        """Return who it is, as pages are labelled."""
+        """Return the writer's name for labels."""
         ...
 
     @property
@@ -49,7 +49,7 @@ class Writer(Protocol):
 
 
 class EmbeddedWriter:
-    """Composes pages by a grammar: the same for the same plan and seed."""
+    """Composes pages by a grammar. The same plan and seed give the same pages."""
 
     name = EMBEDDED
 
@@ -66,7 +66,7 @@ class EmbeddedWriter:
 
 
 class AskedWriter:
-    """Has pages written by a chat model, and says what is wrong with them, at most three times a page."""
+    """Asks a chat model for pages and tells it the faults, at most three times a page."""
 
     def __init__(self, chat: ChatModel, prompts: Prompts) -> None:
         self.name = chat.model
@@ -82,7 +82,7 @@ class AskedWriter:
 
 
 def page_in(reply: str) -> str:
-    """Return the page in a reply, without a fence around it and what was thought before it."""
+    """Return the page in a reply, without a fence around it and without thoughts before it."""
     text = reply.rpartition(_THOUGHT)[2].strip()
     fenced = _FENCED.match(text)
     return f"{(fenced[2] if fenced else text).strip()}\n"

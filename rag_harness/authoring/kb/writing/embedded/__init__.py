@@ -1,4 +1,4 @@
-"""Pages without a model: what is planned, in sentences and layouts that are drawn for each page."""
+"""Pages without a model: planned contents, in sentences and layouts that are drawn for each page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A brief -> a page: sections in a drawn order, each laid out in a drawn way. Nothing is said that is not planned."""
+"""Makes a page from a brief: sections in a random order, each in a random layout. It states only what is planned."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rag_harness.authoring.kb.writing.embedded.shown import steps_section, table
 
 
 def compose(brief: Brief, seed: int) -> str:
-    """Return the page: the same for the same brief and seed, whatever was written before it."""
+    """Return the page. It depends only on the brief and the seed, not on pages written before."""
     chance = Random(f"{seed} {brief.page.id}")
     page = brief.page
     head = [f"# {page.title or page.id}", *opening(brief, chance)]
@@ -40,12 +40,12 @@ def _sections(page: PlanPage, chance: Random) -> list[Section]:
 
 
 def _steps(page: PlanPage) -> tuple[str, ...]:
-    """Return the steps; of a page that is to have a diagram, and has no steps, the facts are drawn."""
+    """Return the steps. If the page needs a diagram and has no steps, its facts are drawn instead."""
     return page.steps or (tuple(fact.statement for fact in page.facts or ()) if page.mermaid else ())
 
 
 def _tell_apart(sections: list[Section], page: PlanPage) -> None:
-    """Give sections of the same heading one: the second goes on under the first."""
+    """Give sections with the same heading different ones: the second becomes a part of the first."""
     seen: dict[str, Section] = {}
     for section in list(sections):
         heading = section.heading.casefold()

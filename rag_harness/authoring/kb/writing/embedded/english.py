@@ -1,4 +1,4 @@
-"""Small matters of English and Markdown."""
+"""Small helpers for English and Markdown."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def listed(parts: Sequence[str]) -> str:
 
 
 def lowered(text: str) -> str:
-    """Return a heading as it stands within a sentence; abbreviations and names of several capitals stay."""
+    """Return a heading in the form for the middle of a sentence. Abbreviations and names with several capitals stay."""
     return text[:1].lower() + text[1:] if text[1:2].islower() and text == text.capitalize() else text
 
 
 def capital(text: str) -> str:
-    """Return a text that begins a sentence."""
+    """Return a text in the form for the start of a sentence."""
     return text[:1].upper() + text[1:]
 
 

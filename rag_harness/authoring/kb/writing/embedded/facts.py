@@ -1,4 +1,4 @@
-"""Facts -> sections: grouped by kind or as they come, as prose, as lists, as both."""
+"""Makes sections from facts: grouped by kind or in order, as prose, as lists, or as both."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rag_harness.authoring.kb.writing.embedded.section import Section
 from rag_harness.authoring.kb.writing.embedded.topics import heading_of
 
 Group = list[PlannedFact]
-# Noun phrases: who asks about a section says "regarding" and its heading.
+# Noun phrases, because a question about a section says "regarding" and its heading.
 _OF_KIND = {
     "amount": ("Amounts", "Key figures", "The figures", "Numbers to know", "Figures at a glance"),
     "date": ("Dates", "Dates to note", "Timing", "Important dates"),
@@ -23,7 +23,7 @@ _MORE = ("In addition:", "Besides that:", "Further:", "Apart from that:", "Also:
 
 
 def fact_sections(page: PlanPage, chance: Random, list_one: bool) -> list[Section]:
-    """Return the sections; with ``list_one`` at least the first of them has a list."""
+    """Return the sections. With ``list_one``, at least the first has a list."""
     facts = list(page.facts or ())
     if chance.random() < 0.3:
         chance.shuffle(facts)
@@ -36,7 +36,7 @@ def fact_sections(page: PlanPage, chance: Random, list_one: bool) -> list[Sectio
 
 
 def _by_kind(facts: Sequence[PlannedFact]) -> list[Group]:
-    """Return the facts of each kind; those that are alone of theirs stand together."""
+    """Return the facts grouped by kind. Facts that are alone in their kind form one group."""
     kinds: dict[str, Group] = {}
     for fact in facts:
         kinds.setdefault(fact.kind, []).append(fact)
@@ -90,7 +90,7 @@ def _items(group: Group, chance: Random) -> str:
 
 
 def _said(fact: PlannedFact, chance: Random) -> str:
-    """Return the statement; now and then its value is bold, which is no other word."""
+    """Return the statement. Sometimes its value is bold, which does not change the words."""
     is_bold = chance.random() < 0.2 and fact.statement.count(fact.value) == 1 and "*" not in fact.statement
     return fact.statement.replace(fact.value, f"**{fact.value}**") if is_bold else fact.statement
 

@@ -1,4 +1,4 @@
-"""What stands above the first section: from when a page holds, and what is on it."""
+"""The text above the first section: from when a page is valid, and what it contains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links with their reasons: within the page where there is room, or gathered at its end."""
+"""Places links with their reasons: within the page if there is room, else at its end."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _BESIDE = (
     "Near to {own} is {link}.",
 )
 _SHORT = 12
-"""Words of a paragraph from which ``kb validate`` takes it for pasted where another page has the same."""
+"""From so many words on, ``kb validate`` takes a paragraph that two pages share for pasted text."""
 
 
 def place_links(brief: Brief, sections: list[Section], chance: Random) -> None:
-    """Put every link on the page but that of the newer version, which stands at its top."""
+    """Put every link on the page, except that to the newer version, which is at the top."""
     goals = [goal for goal in brief.goals if goal is not brief.newer]
     chance.shuffle(goals)
     beside = tellable(brief.page)
@@ -62,7 +62,7 @@ def _is_short(entry: str) -> bool:
 
 
 def _labelled(brief: Brief, goal: PlanPage) -> str:
-    """Return a link with what is behind it, as an entry of an index."""
+    """Return a link with a description of its target, as an entry of an index."""
     if goal is brief.older:
         return f"{_link(brief, goal)}: the version before this one"
     topics = list(dict.fromkeys(topic(fact, goal) for fact in goal.facts or ()))[:2]
@@ -71,7 +71,7 @@ def _labelled(brief: Brief, goal: PlanPage) -> str:
 
 
 def _entries(brief: Brief, goals: Sequence[PlanPage], chance: Random) -> list[str]:
-    """Return a sentence for each page; none is worded as one before it, as long as there are others."""
+    """Return a sentence for each page. Wordings are not repeated as long as there are others."""
     used: list[str] = []
     return [_older(brief, goal, chance) or _sentence(brief, goal, chance, used) for goal in goals]
 

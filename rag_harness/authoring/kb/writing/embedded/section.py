@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass
 class Section:
-    """A heading without its marks, and what stands below it, a block each."""
+    """A heading without its marks, and the blocks below it."""
 
     heading: str
     blocks: list[str]

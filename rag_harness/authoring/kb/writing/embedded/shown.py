@@ -1,4 +1,4 @@
-"""Tables and steps -> sections, with a line that leads in."""
+"""Makes sections from tables and steps, each with an introductory line."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def table_section(planned: PlannedTable, chance: Random) -> Section:
 
 
 def steps_section(steps: Sequence[str], drawn: bool, chance: Random) -> Section:
-    """Return steps as a numbered list, and drawn too where that is planned."""
+    """Return steps as a numbered list, and also as a diagram if that is planned."""
     listing = [*filter(None, [chance.choice(_LEADS)]), "\n".join(f"{n}. {step}" for n, step in enumerate(steps, 1))]
     drawing = [chance.choice(_DRAWN), diagram(steps, chance)] if drawn else []
     return Section(chance.choice(_STEPS), [*listing, *drawing])

@@ -1,4 +1,4 @@
-"""What facts are about, as one says it on a page of its own: "the sales area", where the page is of the one outlet."""
+"""Names what facts are about, on their own page: just "the sales area" if the page is about one outlet."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _BEFORE = r"\s+(?:of|in|at|for|from|to|by|with|on|about|after|before|during)(?:\
 _ARTICLE = re.compile(r"((?:the|an?|every|each)\s+(?:[a-z-]+\s+){0,2})\Z", re.I)
 _DENIES = re.compile(r"\b(?:not|no|never|without|cannot)\b", re.I)
 _LONGEST = 60
-"""Characters of a heading made of topics."""
+"""The most characters of a heading that is made of topics."""
 
 
 @lru_cache(maxsize=1024)
 def thing_of(page: PlanPage) -> str:
-    """Return the longest run of words of the title that most facts name too; empty where they have none in common."""
+    """Return the longest run of words of the title that most facts contain; empty if there is none."""
     words = _WORD.findall(page.title or "")
     subjects = [fact.subject.casefold() for fact in page.facts or ()]
     for length in range(len(words), 1, -1):
@@ -56,14 +56,14 @@ def thing_of(page: PlanPage) -> str:
 
 
 def topic(fact: PlannedFact, page: PlanPage) -> str:
-    """Return what a fact is about, as within a sentence, without the thing that the whole page is about."""
+    """Return what a fact is about, without the thing of the whole page, in the form for the middle of a sentence."""
     subject, thing = _within_sentence(fact, page), thing_of(page)
     short = re.sub(_BEFORE + re.escape(thing) + r"\b", "", subject, flags=re.I) if thing else subject
     return " ".join(short.split())
 
 
 def _within_sentence(fact: PlannedFact, page: PlanPage) -> str:
-    """Return the subject with the capitals that it has within a sentence: a name keeps its own."""
+    """Return the subject with the capitals that it has within a sentence. Names keep theirs."""
     start = fact.statement.casefold().find(fact.subject.casefold())
     if start > 0:
         return fact.statement[start : start + len(fact.subject)]
@@ -74,18 +74,18 @@ def _within_sentence(fact: PlannedFact, page: PlanPage) -> str:
 
 
 def topic_with_article(fact: PlannedFact, page: PlanPage) -> str:
-    """Return the topic as it stands within a sentence: "the sales area", "a locker", "parking"."""
+    """Return the topic with its article, for the middle of a sentence: "the sales area", "a locker", "parking"."""
     start = fact.statement.casefold().find(fact.subject.casefold())
     article = _ARTICLE.search(fact.statement[: max(0, start)])
     return f"{article[1].lower()}{topic(fact, page)}" if article else topic(fact, page)
 
 
 def tellable(page: PlanPage) -> list[PlannedFact]:
-    """Return the facts whose topics may be named in other sentences: one that denies would read as a denial there."""
+    """Return the facts whose topics other sentences may name. A negated fact's topic would read as a denial there."""
     return [fact for fact in page.facts or () if not _DENIES.search(fact.subject)]
 
 
 def heading_of(facts: Sequence[PlannedFact], page: PlanPage) -> str:
-    """Return the topics of some facts as a heading; empty where that would be too long."""
+    """Return the topics of some facts as a heading; empty if it would be too long."""
     heading = capital(listed(list(dict.fromkeys(topic(fact, page) for fact in facts))))
     return heading if len(heading) <= _LONGEST else ""
