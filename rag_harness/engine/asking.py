@@ -1,4 +1,4 @@
-"""A trial asked for in another way than the first: once more, or from given hits. The same here and on a node."""
+"""How a trial is asked for when it is not the first time: once more, or from given hits. Used here and on a node."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from rag_harness.types import Hit, PipelineOutput, Query
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What is asked of a trial beyond its case. It travels.
+    """What is asked of a trial beyond its case. It can be pickled, and is sent to workers.
 
     Attributes:
-        turn: the nth time that the same is asked again, with seeds of its own; 0 is the first.
-        hits: given in place of what the pipeline would look up; None where it looks up its own.
+        turn: how often the case was asked before; each turn has seeds of its own. 0 is the first time.
+        hits: used instead of the pipeline's own retrieval; None where the pipeline retrieves.
         keeps_failures: whether the row of a failure is a result, and is journalled.
     """
 
@@ -45,7 +45,7 @@ class Given:
     hits: Sequence[Hit]
 
     async def answer(self, query: Query) -> PipelineOutput:
-        """Answer from them.
+        """Answer from the given hits.
 
         Raises:
             RagHarnessError: the experiment does not say how.

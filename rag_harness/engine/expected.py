@@ -1,4 +1,4 @@
-"""What a recording run will cost, before the first call: the pipelines run, and their requests go nowhere."""
+"""What a recording run will cost, before the first call. The pipelines run, but their requests are not sent."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _BYTES_A_TOKEN = 4
 class Forecast:
     """Calls and tokens of a run.
 
-    ``texts`` go to an embedding server first. Until they have been there, the prompts of ``unknown`` trials can't be
-    known; nor can those of other people's pipelines and chat adapters. The run's ``rag_scrub`` is not known yet either.
-    ``services`` have by their names how many questions go to them, how many are recorded, and USD where it is known.
+    ``texts`` go to an embedding server first. Until they are embedded, the prompts of ``unknown`` trials cannot be
+    known. The same goes for users' own pipelines and chat adapters, and for the run's ``rag_scrub``. ``services`` gives
+    for each service the number of questions to ask, the number of recorded ones, and USD where it is known.
     """
 
     chat: Expected = field(default_factory=Expected)
@@ -59,7 +59,7 @@ class Forecast:
 
 
 def forecast(parts: RunParts, trials: Mapping[str, Sequence[Case]], queries: Sequence[str]) -> Forecast:
-    """Return what the ``trials``, cases by experiment, will ask for that is not recorded."""
+    """Return the calls of ``trials`` (cases by experiment) that are not recorded."""
     found = Forecast(texts=_texts_to_send(parts, queries))
     counts = chat_name(parts.settings) == "openai"
     counting = _Counting(parts.settings, parts.scrub, found.chat) if counts else parts
@@ -67,7 +67,7 @@ def forecast(parts: RunParts, trials: Mapping[str, Sequence[Case]], queries: Seq
         if name in endpoints_of(parts.settings):
             found.services[name] = _of_service(parts, name, cases)
             continue
-        # Other people's pipelines and chat adapters would make the calls.
+        # Users' own pipelines and chat adapters would really call.
         experiment = build_experiment(name, counting) if counts and name in built_in() else None
         if experiment is None or (found.texts and experiment.retriever is not None):
             found.unknown += len(cases)
@@ -93,7 +93,7 @@ def _of_service(parts: RunParts, name: str, cases: Sequence[Case]) -> tuple[int,
 
 
 class _Counting(RunParts):
-    """The parts of a run whose chat model notes what it is asked, and sends nothing."""
+    """The parts of a run with a chat model that counts its calls and sends none."""
 
     def __init__(self, settings: Settings, scrub: Callable[[str], str] | None, expected: Expected) -> None:
         super().__init__(settings, scrub)
@@ -124,6 +124,6 @@ async def _ask_all(pipeline: Any, cases: Sequence[Case]) -> None:
 
 
 async def _ask(pipeline: Any, case: Case) -> None:
-    # NotSentError in the end; what goes wrong before is for the trial itself to say.
+    # The usual end is NotSentError. Any earlier error is reported by the trial itself.
     with suppress(Exception):
         await pipeline.answer(case.query)

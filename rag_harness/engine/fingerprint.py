@@ -14,9 +14,8 @@ from rag_harness.settings import Settings
 def fingerprint_parts(experiment: Experiment, settings: Settings, queries_digest: str) -> dict[str, Any]:
     """Return what decides the results of ``experiment``, by name, ready for JSON.
 
-    That is what it is asked, what it declares and its parts have noted; the code of each part with all that it imports;
-    the versions of this package and of the libraries that the code imports; and what the pipeline says of itself in an
-    attribute ``fingerprint``.
+    These are: its queries; what it declares and what its parts have noted; the code of each part with all that it
+    imports; the versions of this package and of the imported libraries; and the pipeline's attribute ``fingerprint``.
     """
     found = {part: reach(modules) for part, modules in experiment.code.items()}
     libraries = {name for each in found.values() for name in each.libraries}

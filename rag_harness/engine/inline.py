@@ -1,4 +1,4 @@
-"""Runs a trial when its test asks for it, in the thread of the tests: a debugger lands in the pipeline."""
+"""Runs a trial when its test asks for it, in the thread of the tests, so that a debugger stops in the pipeline."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rag_harness.work.local_work import inline
 
 
 class InlineLoop(Generic[T]):
-    """The engine of ``--rag-concurrency=1 --pdb``; the interface is BackgroundLoop's."""
+    """The engine of ``--rag-concurrency=1 --pdb``. It has the interface of ``BackgroundLoop``."""
 
     def __init__(self, keep: Keep[T] | None = None) -> None:
         self._keep = keep
@@ -38,7 +38,7 @@ class InlineLoop(Generic[T]):
         return result
 
     def run(self, work: Coroutine[Any, Any, R]) -> R:
-        """Return what ``work`` returns, before the trial that needs it."""
+        """Run ``work`` now, before the trial that needs it, and return its result."""
         return self._loop.run_until_complete(work)
 
     def forget(self, key: Hashable) -> None:
@@ -46,10 +46,10 @@ class InlineLoop(Generic[T]):
         del self._results[key], self._jobs[key]
 
     def drop(self, key: Hashable) -> None:
-        """Nothing waits here: a job runs when somebody asks for its result."""
+        """Do nothing: no job waits here."""
 
     def stop(self) -> None:
-        """Nothing runs that nobody waits for."""
+        """Do nothing: a job runs only while somebody waits for it."""
 
     def close(self, *finally_: Callable[[], Awaitable[None]]) -> None:
         """Run ``finally_`` and end the loop."""

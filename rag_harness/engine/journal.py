@@ -1,7 +1,7 @@
-"""Finished trials, on disk before anybody has looked at them: one file a process, in ``output/journal/``.
+"""Finished trials, on disk before anybody reads them: one file a process, in ``output/journal/``.
 
-A process holds a lock beside its file for as long as it lives, however it dies. A file whose lock is free belongs to
-nobody any more, and its rows may be taken over.
+A process holds a lock beside its file as long as it lives; any death frees the lock. A file whose lock is free belongs
+to no process, and its rows may be taken over.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ JOURNALS = "journal"
 """Folder beside the result files."""
 _ATTEMPTS = 4
 _RESERVE = 2**20
-"""Bytes that are put aside for what is in flight when the disk gets full; of a small disk an eighth of what is free."""
+"""Bytes reserved for the rows in flight when the disk gets full; at most an eighth of the free space."""
 
 
 class Journal:
     """Appends lines to a file of this process.
 
     Args:
-        folder: where the journals of all processes are.
-        name: of this one; begins with the id of the run.
+        folder: folder of the journals of all processes.
+        name: name of this journal; it begins with the id of the run.
 
     Raises:
         CriticalError: the folder cannot be written.
@@ -42,7 +42,7 @@ class Journal:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = _lock_of(self.file)
-            # Before the file is there: whoever finds one whose lock is free may take it.
+            # The lock comes before the file: another process may take over a file whose lock is free.
             self._lock.acquire()
             self._descriptor = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
@@ -55,19 +55,19 @@ class Journal:
         self._reserve = _Reserve(self.file)
         self._full: OSError | None = None
         self._failure: OSError | None = None
-        # Its own thread: the loop's may all be busy with sync pipelines.
+        # A thread of its own: sync pipelines may keep all threads of the loop busy.
         self._thread = ThreadPoolExecutor(1, "rag-journal")
 
     async def keep(self, line: bytes) -> None:
         """Return when ``line`` is on disk. Lines that wait together share one fsync.
 
         Raises:
-            CriticalError: the disk is full or broken. What is in flight is kept while the reserve lasts, and is said
-                to have failed too, for the run must stop.
+            CriticalError: the disk is full or broken. Lines in flight are kept while the reserve lasts. They raise the
+                error too, for the run must stop.
         """
         self._waiting.append(line)
         async with self._writing:
-            # Empty where the one before took this line along.
+            # Empty where an earlier call has written this line with its own.
             if self._waiting and self._failure is None:
                 lines, self._waiting = self._waiting, []
                 await asyncio.get_running_loop().run_in_executor(self._thread, self._write, b"".join(lines))
@@ -93,7 +93,7 @@ class Journal:
         return CriticalError(f"Answers that were paid for would be lost, so the run stops: the journal {_said(error)}")
 
     def close(self) -> None:
-        """Let the file go; whoever looks next may take its rows over."""
+        """Close the file and free its lock: the next process that looks may take its rows over."""
         self._thread.shutdown()
         self._reserve.release()
         os.close(self._descriptor)
@@ -101,7 +101,7 @@ class Journal:
 
 
 class _Reserve:
-    """A file beside a journal that is nothing but room; whoever needs it deletes it."""
+    """A file beside a journal that reserves disk space. Deleting it frees the space."""
 
     def __init__(self, journal: Path) -> None:
         self._file: Path | None = _reserve_of(journal)
@@ -109,11 +109,11 @@ class _Reserve:
             room = os.statvfs(journal.parent)
             with self._file.open("wb") as stream:
                 os.posix_fallocate(stream.fileno(), 0, max(1, min(_RESERVE, room.f_bavail * room.f_frsize // 8)))
-        except (OSError, AttributeError):  # full already, or a system that puts no room aside
+        except (OSError, AttributeError):  # the disk is full already, or the system has no fallocate
             self.release()
 
     def release(self) -> bool:
-        """Return whether there was room to give back."""
+        """Delete the file. Return whether that freed space."""
         file, self._file = self._file, None
         try:
             if file is not None:
@@ -132,13 +132,13 @@ def _said(error: OSError) -> str:
 
 
 def _lock_of(file: Path) -> FileLock:
-    # Taken in one thread, and let go in another.
+    # One thread takes the lock and another frees it.
     return FileLock(file.with_suffix(".lock"), thread_local=False)
 
 
 @contextmanager
 def abandoned(folder: Path) -> Iterator[dict[Path, list[bytes]]]:
-    """Hold the journals that belong to no living process, and give their lines."""
+    """Lock the journals that belong to no living process, and yield their lines."""
     held: list[FileLock] = []
     found: dict[Path, list[bytes]] = {}
     try:
@@ -154,19 +154,19 @@ def abandoned(folder: Path) -> Iterator[dict[Path, list[bytes]]]:
 
 
 def left_behind(folder: Path, known: Collection[Path]) -> dict[Path, list[bytes]]:
-    """Return the lines of the journals that belong to no living process, but for those that are ``known``."""
+    """Return the lines of the journals that belong to no living process, without the ``known`` ones."""
     found: dict[Path, list[bytes]] = {}
     for file in sorted(set(folder.glob("*.jsonl")) - set(known)):
         lock = _try_lock(file)
         if lock is not None:
-            # Nobody writes to it any more; others want to look too.
+            # No process writes to it any more, and other workers want to read it too.
             lock.release()
             found |= _lines(file)
     return found
 
 
 def _try_lock(file: Path) -> FileLock | None:
-    """Return the lock of a journal; None where its process lives. Others who look hold it for a moment only."""
+    """Return the lock of a journal; None where its process lives. Readers hold it for a moment only, so try again."""
     lock = _lock_of(file)
     for attempt in range(_ATTEMPTS):
         try:
@@ -182,7 +182,7 @@ def _lines(file: Path) -> dict[Path, list[bytes]]:
     try:
         return {file: file.read_bytes().splitlines(keepends=True)}
     except FileNotFoundError:
-        return {}  # adopted meanwhile
+        return {}  # another process has taken it over meanwhile
 
 
 def remove(file: Path) -> None:

@@ -1,4 +1,4 @@
-"""Judge a row: the measures that are wanted of it -> lines of scores. A judge that fails is a value, too."""
+"""Judge a row by the wanted measures, and return lines of scores. A failure of the judge is a score without a value."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from rag_harness.work.local_work import inline
 from rag_harness.work.once import Once
 
 PagesOf = Callable[[str, Case], Sequence[str]]
-"""Gives the texts of the relevant documents of a case that an experiment is asked about."""
+"""Returns the texts of the relevant documents of an experiment's case."""
 Find = Callable[[str, tuple[str, ...]], ScoreLine | None]
-"""Finds a score of an experiment that need not be judged again, by its key."""
+"""Returns the known score of an experiment with this key; None where it has to be judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What judging a row came to: every score by its measure, the lines of those that are new, and what it took."""
+    """The scores of a row by measure, the lines of the new ones, and what judging cost."""
 
     author: Author
     scores: Mapping[str, Score]
@@ -38,7 +38,7 @@ class Judged:
     spent: Spent = field(default_factory=Spent)
 
     def plain(self) -> dict[str, Any]:
-        """Return what the writer of the files needs, as xdist can ship it."""
+        """Return what the writer of the files needs, in types that xdist can send."""
         who, used = self.author, self.spent.usage
         return {
             "author": [who.judge, who.model, who.revision],
@@ -49,7 +49,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """A measure of one row, with the digest of the texts beside the row that it looks at."""
+    """A measure of one row, with the digest of the other texts that it reads."""
 
     measure: JudgedMeasure
     row: str
@@ -77,10 +77,10 @@ class Judging:
 
     Args:
         make_judge: makes the judge on first use.
-        pages_of: gives gold pages; asked only for measures that look at them.
-        seconds: that judging a row may take.
-        anew: makes a judge that knows nothing of what was said before, for the nth repeat.
-        elsewhere: asks the judge, where it is not this process that does.
+        pages_of: returns gold pages; called only for measures that read them.
+        seconds: seconds that judging a row may take.
+        anew: makes a judge without earlier answers, for the nth repeat.
+        elsewhere: asks the judge of another process; None where this process asks.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Judging:
 
     @property
     def broken(self) -> str:
-        """Why no judgement can succeed; empty while nothing speaks against it."""
+        """Why no judgement can succeed; empty while no reason is known."""
         return self._broken
 
     @property
@@ -111,16 +111,16 @@ class Judging:
         return Author(judge.name, judge.model, judge.revision)
 
     def made(self) -> str:
-        """Make the judge, if it is not; return why it cannot be had, empty where it can."""
+        """Make the judge on the first call. Return why it cannot be made; empty where it can."""
         self._author_or_nobody()
         return self._broken
 
     async def row(
         self, row: ExperimentResult, case: Case, measures: Sequence[JudgedMeasure], find: Find, repeats: int = 0
     ) -> Judged:
-        """Return the scores of a row that has an answer; those that ``find`` knows are not asked for again.
+        """Return the scores of a row that has an answer. Scores that ``find`` knows are not judged again.
 
-        ``repeats`` is how often the judge is asked again, to see whether it is of one mind.
+        ``repeats`` is how often the judge is asked again, to see whether its scores agree.
         """
         applying = [measure for measure in measures if not measure.applies(case)]
         author, material = self._author_or_nobody(), self._material(row, case, applying)
@@ -152,7 +152,7 @@ class Judging:
             return self.author
         except PrerequisiteError as error:
             self._broken = self._broken or str(error)
-        except Exception as error:  # a judge of somebody's own that cannot even be made
+        except Exception as error:  # a user's own judge may raise anything when it is made
             log.error("The judge cannot be had", exc_info=error)
             self._broken = self._broken or f"{type(error).__name__}: {error}"
         return Author("nobody", "", "")
@@ -183,13 +183,13 @@ class Judging:
         try:
             return await self._in_time(material, measures, turn)
         except (CriticalError, PrerequisiteError) as error:
-            # No later judgement can succeed: the others are not asked for, and say so.
+            # No later judgement can succeed. The others are not asked for, and their scores say so.
             self._broken = self._broken or f"{type(error).__name__}: {error}"
             log.error("The judge cannot be asked", exc_info=error)
             return _none(measures, self._broken)
         except RagHarnessError as error:
             return _none(measures, str(error))
-        except Exception as error:  # a measure of somebody's own, or a judge that will not even begin
+        except Exception as error:  # a user's own measure or judge may raise anything
             log.error("A row could not be judged", exc_info=error)
             return _none(measures, f"{type(error).__name__}: {error}")
 
@@ -209,7 +209,7 @@ class Judging:
 
 
 def _gold_digest(measure: JudgedMeasure, material: Material) -> str:
-    """Return the digest of what decides a score beside the row and the judge: texts, and the code of ``measure``."""
+    """Return the digest of what else decides a score, beside row and judge: texts, and the code of ``measure``."""
     pages = material.gold_pages if _needs_pages(measure) else ()
     return text_digest([*material.quotes, "", *pages, "", code_digest(type(measure).__module__)])
 

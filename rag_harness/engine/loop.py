@@ -19,7 +19,7 @@ Job = Callable[[], Coroutine[Any, Any, T]]
 Keep = Callable[[T], Awaitable[None]]
 
 STOP_WAIT = 5.0
-"""Seconds that calls under way get to come back when a run is stopped."""
+"""Seconds that calls under way get to finish when a run is stopped."""
 
 
 class BackgroundLoop(Generic[T]):
@@ -29,7 +29,7 @@ class BackgroundLoop(Generic[T]):
 
     Args:
         concurrency: jobs in flight at once.
-        keep: makes a result safe before anybody sees it. The next job starts meanwhile.
+        keep: writes a result to the disk before it is returned. The next job starts meanwhile.
     """
 
     def __init__(self, concurrency: int, keep: Keep[T] | None = None) -> None:
@@ -46,9 +46,9 @@ class BackgroundLoop(Generic[T]):
         self._thread.start()
 
     def submit(self, key: Hashable, job: Job[T], first: bool = False) -> None:
-        """Queue ``job`` under ``key``, ``first`` or last, unless it is known; after ``close`` it counts as cancelled.
+        """Queue ``job`` first or last, unless ``key`` is known. After ``close`` the job counts as cancelled.
 
-        A job that is under way may submit another.
+        A running job may submit another.
         """
         with self._lock:
             if key in self._futures:
@@ -65,7 +65,7 @@ class BackgroundLoop(Generic[T]):
             self._loop.call_soon_threadsafe(self._start_jobs)
 
     def result(self, key: Hashable) -> T:
-        """Wait for a job that was submitted; if it has not started, it goes first.
+        """Wait for a submitted job. If it has not started, it is the next to start.
 
         Raises:
             CancelledError: the loop was closed before the job was done. Any other error is the job's own.
@@ -81,7 +81,7 @@ class BackgroundLoop(Generic[T]):
                 self._waiting.move_to_end(key, last=False)
 
     def run(self, work: Coroutine[Any, Any, R]) -> R:
-        """Return what ``work`` returns, which runs beside the jobs and takes no place of one; from any other thread."""
+        """Run ``work`` beside the jobs and return its result. It is no job. Call it from another thread."""
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
@@ -94,13 +94,13 @@ class BackgroundLoop(Generic[T]):
         del self._futures[key]
 
     def drop(self, key: Hashable) -> None:
-        """Do not start a job that waits; one that is under way goes on."""
+        """Do not start a waiting job. A running job goes on."""
         with self._lock:
             if self._waiting.pop(key, None) is not None:
                 self._futures[key].cancel()
 
     def stop(self) -> None:
-        """Start nothing more."""
+        """Start no more jobs."""
         with self._lock:
             self._stopping = True
             for key in self._waiting:
@@ -114,7 +114,7 @@ class BackgroundLoop(Generic[T]):
             self._futures[key].cancel()
 
     def close(self, *finally_: Callable[[], Awaitable[None]]) -> None:
-        """Drop what has not started, give what is under way a few seconds, run ``finally_`` and end the loop."""
+        """Drop waiting jobs, give running ones a few seconds, run ``finally_`` and end the loop."""
         self.stop()
         if self._thread.is_alive():
             try:
@@ -129,7 +129,7 @@ class BackgroundLoop(Generic[T]):
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        # asyncio's own has 4 threads more than there are cores: a pipeline's own to_thread calls would wait for others.
+        # asyncio's own pool has only 4 threads more than there are cores: a pipeline's to_thread calls would wait.
         threads = ThreadPoolExecutor(self._concurrency, "rag-threads")
         self._loop.set_default_executor(threads)
         self._loop.run_forever()
@@ -160,7 +160,7 @@ class BackgroundLoop(Generic[T]):
             future.set_exception(error)
 
     async def _kept(self, result: T) -> None:
-        """Make a result safe; where that fails, nothing more is started whose result would be lost as well."""
+        """Write a result to the disk. Where that fails, start no more jobs: their results would be lost as well."""
         assert self._keep is not None
         try:
             await self._keep(result)
@@ -185,7 +185,7 @@ class BackgroundLoop(Generic[T]):
                 await each()
             except Exception as error:
                 log.warning("Closing %s failed", each, exc_info=error)
-        # What pipelines and clients started themselves, and left behind.
+        # Tasks that pipelines and clients started and did not end.
         await _cancel(asyncio.all_tasks() - {asyncio.current_task()})
 
 

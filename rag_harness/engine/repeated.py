@@ -1,4 +1,4 @@
-"""A trial answered again and judged: rows and scores of ``e3+repeat2``, each repeat with seeds of its own."""
+"""Answers a trial again and judges it: rows and scores of ``e3+repeat2``. Each repeat has seeds of its own."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from rag_harness.settings import Settings
 from rag_harness.settings.profiles import EMBEDDED_URL
 
 if TYPE_CHECKING:
-    # Tables know the names of repeats; a run that judges nothing imports no judge.
+    # Imported for types only: a run that judges nothing imports no judge.
     from rag_harness.engine.judging import Find, Judging
     from rag_harness.protocols import Experiment
 
 JUDGE_SEEDS = 100
-"""Seeds that the judgements of one answer may use: those of the next answer begin behind them."""
+"""Number of seeds for the judgements of one answer. The next answer's seeds begin after them."""
 
 
 def computes_its_answers(experiment: str, settings: Settings) -> bool:
-    """Whether answering again tells nothing: an experiment of ours whose answers the embedded reader computes."""
+    """Whether a repeat can only give the same answer: it is a built-in experiment with the embedded reader."""
     is_embedded = settings.chat_base_url == EMBEDDED_URL and chat_name(settings) == "openai"
     return experiment in built_in() and is_embedded
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """What answering once more came to: lines for the result files, and ``new``, what the journal lacks of them."""
+    """One repeat: its lines for the result files, and in ``new`` those that the journal lacks."""
 
     lines: tuple[bytes, ...] = ()
     new: tuple[bytes, ...] = ()
@@ -45,10 +45,10 @@ class Repeating:
     """How trials of one process are answered again.
 
     Attributes:
-        workplace: where they are.
-        judging: of the answers number ``repeat``.
+        workplace: where they are answered.
+        judging: the judging of the repeat with this number.
         find: finds a score that need not be judged again.
-        keep: makes a row safe before it is judged, which may take long.
+        keep: writes a row to the disk before it is judged, for judging may take long.
     """
 
     workplace: Workplace
@@ -59,7 +59,7 @@ class Repeating:
     async def answer(
         self, trial: Trial, repeat: int, experiment: Experiment, fingerprint: str
     ) -> ExperimentResult | None:
-        """Return the row of the answer number ``repeat``, kept; None where the budget did not allow it."""
+        """Answer for the time ``repeat``, keep the row and return it; None where the budget did not allow it."""
         again, asking = Trial(repeat_name(trial.experiment, repeat), trial.case), Asking(turn=repeat - 1)
         outcome = await self.workplace.answer(again, experiment, repeat_fingerprint(fingerprint, repeat), asking)
         if outcome.row is not None:
@@ -69,7 +69,7 @@ class Repeating:
     async def judge(
         self, trial: Trial, repeat: int, row: ExperimentResult, measures: Sequence[JudgedMeasure], turns: int
     ) -> tuple[bytes, ...]:
-        """Return the lines of the scores of a row that are new; the judge is asked ``turns`` times more."""
+        """Return the lines of a row's new scores. The judge is asked ``turns`` times more."""
         if not measures or not row.ok:
             return ()
         return (await self.judging(repeat).row(row, trial.case, measures, self.find, turns)).new

@@ -1,4 +1,4 @@
-"""A trial and what its pipeline returned -> its row. The flat columns are read off the stages, where there are any."""
+"""Makes the row of a trial from its pipeline's output. The flat columns come from the stages, where there are any."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from rag_harness.settings.prices import prices_of
 from rag_harness.types import SERVICE, Call, Case, Failure, Hit, Message, PipelineOutput, Stage, TrialId, Usage
 
 _ANSWERING = ("answer", SERVICE)
-"""Roles of the calls that say what the answer is."""
+"""Roles of the calls that produce the answer."""
 KeepPrompt = Callable[[Sequence[Message]], str]
-"""Keeps the messages of a call, and returns the name under which the row finds them."""
+"""Keeps the messages of a call, and returns the name by which a row refers to them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def make_row(
 
 
 def _measured(output: PipelineOutput, total_ms: float, settings: Settings) -> dict[str, Any]:
-    """Return times, tokens, cost and model. The total is the sum of the stages, without the time in line."""
+    """Return times, tokens, cost and model. The total is the sum of the stages, without the time in a queue."""
     calls = output.calls
     times = _times(output)
     usage = reduce(add, (call.usage for call in calls), Usage()) if output.stages else output.usage
@@ -120,9 +120,9 @@ def _measured(output: PipelineOutput, total_ms: float, settings: Settings) -> di
 
 
 def _recorded_at(calls: Sequence[Call]) -> str:
-    """Return when the oldest of the replayed calls was recorded; empty where none was, or one has no date.
+    """Return when the oldest replayed call was recorded; empty where none was replayed, or one has no date.
 
-    What a judge inside a pipeline was asked about an answer is not the answer.
+    Only calls that produce the answer count, not those of a judge inside the pipeline.
     """
     return min((call.recorded_at for call in calls if call.recorded and call.role != "judge"), default="")
 
@@ -145,13 +145,13 @@ def _times(output: PipelineOutput) -> dict[str, float | None]:
 
 
 def _cost(calls: Sequence[Call], settings: Settings) -> float | None:
-    """Return the USD of all calls, None where one of them is not known."""
+    """Return the USD of all calls; None where the cost of one is not known."""
     costs = [call.usd if call.role == SERVICE else _cost_of(call.model, call.usage, settings) for call in calls]
     return None if not costs or None in costs else sum(cost for cost in costs if cost is not None)
 
 
 def _cost_of(model: str, usage: Usage, settings: Settings) -> float | None:
-    """Return USD: by the model that answered, or else by the one that was asked for."""
+    """Return USD by the price of the model that answered, or else of the model that was asked for."""
     prices = prices_of(settings)
     known = next((name for name in (model, model_name("chat", settings.chat_model)) if prices.price(name)), None)
     if known is None or not usage.calls or not (usage.prompt_tokens or prices.is_free(known)):

@@ -1,7 +1,7 @@
-"""Runs of what has no version. What a run has left that was cut off is taken over; of one that has ended, nothing.
+"""Series of runs of an experiment without a version. An interrupted run can be resumed; a finished one cannot.
 
-A run that asks opens a series, or goes on with the one that is open; a run that ends closes it. The series is part of
-the fingerprint, so that rows of another one are rows of other code.
+A run opens a series, or continues the open one. A run that finishes closes it. The series is part of the fingerprint,
+so that rows of another series count as rows of other code.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SERIES = "unfinished"
 
 
 def fingerprint_in_series(output: Path, experiment: str, fingerprint: str) -> str:
-    """Return the fingerprint of rows of the series that is open; opens one where none is.
+    """Return the fingerprint of rows of the open series; open one where there is none.
 
     Raises:
         CriticalError: the folder cannot be written.
@@ -46,7 +46,7 @@ def fingerprint_in_series(output: Path, experiment: str, fingerprint: str) -> st
 
 
 def close_series(output: Path, finished: Mapping[str, frozenset[str]]) -> None:
-    """Close the series of fingerprints that have nothing left to ask, by experiment."""
+    """Close the series whose fingerprints are ``finished``, by experiment: they have no trial left to ask."""
     for file, known in _open(output):
         if known["fingerprint"] in finished.get(known["experiment"], ()):
             file.unlink(missing_ok=True)
@@ -64,7 +64,7 @@ def _open(output: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 
 def _read(file: Path) -> dict[str, Any] | None:
-    """Return what a file says; None where there is none, or a disk has damaged it."""
+    """Return the content of a file; None where there is none, or it is damaged."""
     try:
         said = read_json(file.read_bytes())
         return {"experiment": str(said["experiment"]), "fingerprint": str(said["fingerprint"])}

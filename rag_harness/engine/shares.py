@@ -1,4 +1,4 @@
-"""Limits hold for the whole run: each worker of several gets an equal part of them."""
+"""Divides the limits of a run among its workers, in equal parts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rag_harness.settings import Settings
 
 
 def share_of(settings: Settings, workers: int) -> Settings:
-    """Return the settings for one of ``workers`` processes. The sum of all stays within the limit."""
+    """Return the settings for one of ``workers`` processes. Together they stay within the limits."""
     if workers <= 1:
         return settings
     shared = share_in_flight(settings, workers)
@@ -22,7 +22,7 @@ def share_of(settings: Settings, workers: int) -> Settings:
 
 
 def share_in_flight(settings: Settings, workers: int) -> Settings:
-    """Return the settings for one of ``workers`` processes that ask one ledger for their rates and their money."""
+    """Return the settings for one of ``workers`` processes that ask one ledger for rates and money."""
     endpoints = tuple(replace(spec, concurrency=_part(spec.concurrency, workers)) for spec in settings.endpoints)
     return replace(settings, concurrency=_part(settings.concurrency, workers), endpoints=endpoints)
 

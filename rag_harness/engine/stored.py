@@ -1,4 +1,4 @@
-"""What need not be run or judged: rows and scores in the files, and those in journals whose process is gone."""
+"""Rows and scores that need not be made again: those in the files, and those in journals of dead processes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _Key = tuple[str, str, str]
 
 
 class Stored:
-    """The rows without error and the scores that earlier runs, or workers of this run that died, have left behind.
+    """The scores and the rows without error of earlier runs, and of dead workers of this run.
 
     Args:
         output: folder of the result files.
         run: id of this run; its journals' names begin with it.
-        anew: earlier runs do not count.
+        anew: whether earlier runs are ignored.
     """
 
     def __init__(self, output: Path, run: str, anew: bool) -> None:
@@ -35,7 +35,7 @@ class Stored:
         self._read: set[Path] = set()
 
     def find(self, experiment: str, fingerprint: str, query_id: str) -> tuple[ExperimentResult, bool] | None:
-        """Return the row of a trial, and whether an earlier run has made it; None where it has to be run."""
+        """Return the row of a trial, and whether an earlier run has made it; None where the trial has to be run."""
         if self._anew:
             return self._left_behind.get((experiment, fingerprint, query_id))
         wanted = experiment, fingerprint
@@ -45,7 +45,7 @@ class Stored:
         return (earlier, True) if earlier else self._left_behind.get((*wanted, query_id))
 
     def score(self, experiment: str, key: tuple[str, ...]) -> ScoreLine | None:
-        """Return the score of a row that need not be judged again, by its key; None where it has to be."""
+        """Return the known score with this key; None where the row has to be judged."""
         if experiment not in self._scores:
             earlier = () if self._anew else read_scores(scores_path(self._output, experiment))
             self._scores[experiment] = {score.key: score for score in earlier if score.is_final}
@@ -63,11 +63,11 @@ class Stored:
         return {one.measure: Score(one.value, one.reason, one.detail, one.undefined) for one in found if not one.repeat}
 
     def scores_left_of(self, trial: TrialId) -> list[bytes]:
-        """Return the lines of the scores of a trial that workers of this run have left who died."""
+        """Return the lines of a trial's scores that dead workers of this run have left."""
         return self._scores_left.get(trial, [])
 
     def look_for_the_dead(self) -> None:
-        """Read the journals whose process has gone since."""
+        """Read the journals of processes that have died since the last look."""
         for file, lines in left_behind(self._output / JOURNALS, self._read).items():
             ours = file.name.startswith(self._run)
             if ours or not self._anew:
@@ -94,7 +94,7 @@ class Stored:
 
 @dataclass
 class Adopted:
-    """What was taken over from journals: rows and scores that were not in the files, and lines that were neither."""
+    """What was taken over from journals: the numbers of new rows and scores, and of damaged lines."""
 
     rows: int = 0
     scores: int = 0
@@ -102,7 +102,7 @@ class Adopted:
 
 
 def adopt_journals(output: Path) -> Adopted:
-    """Move what dead processes left behind into the result files; what cannot be read goes to ``previous/``."""
+    """Move the lines of dead processes' journals into the result files. Unreadable lines go to ``previous/``."""
     adopted = Adopted()
     if not (output / JOURNALS).is_dir():
         return adopted
@@ -111,8 +111,8 @@ def adopt_journals(output: Path) -> Adopted:
         by_file: dict[Path, list[tuple[ExperimentResult, bytes]]] = {}
         scores: dict[Path, list[tuple[ScoreLine, bytes]]] = {}
         damaged: list[bytes] = []
-        # Most lines are in a result file, to the byte: the run that wrote them has recorded them. Reading them as rows
-        # took most of the time that a run takes to end.
+        # Most lines are already in a result file, byte for byte. They are compared as bytes: to parse them as rows
+        # took most of the time at the end of a run.
         safe: set[Path] = set()
         for line in (line for lines in journals.values() for line in lines):
             file = recorded.get(hash(line))
@@ -129,7 +129,7 @@ def adopt_journals(output: Path) -> Adopted:
         adopted.rows = sum(take_over(file, rows) for file, rows in by_file.items())
         adopted.scores = sum(take_over_scores(file, _of_rows(file, lines)) for file, lines in scores.items())
         adopted.damaged = keep_aside(output / PREVIOUS / "journal-damaged.jsonl", damaged)
-        # What is in them is removed elsewhere.
+        # The journals are removed below, so these files must be safe on the disk first.
         for file in safe:
             sync(file)
         for journal in journals:
@@ -138,13 +138,13 @@ def adopt_journals(output: Path) -> Adopted:
 
 
 def _of_rows(file: Path, scores: list[tuple[ScoreLine, bytes]]) -> list[tuple[ScoreLine, bytes]]:
-    """Leave out scores of a row that nobody took: two workers may have run one trial, and its first row counts."""
+    """Leave out scores of rows that were not taken. Two workers may have run one trial: the first row counts."""
     rows = {(row.query_id, row_digest(row)) for row in rows_in(file.parent.parent / file.name)}
     return [(score, line) for score, line in scores if (score.query_id, score.row) in rows]
 
 
 def _lines_in_files(output: Path) -> dict[int, Path]:
-    """Return the file of each whole line of the result files, by its hash: lines are long, and there are many."""
+    """Return the file of each whole line of the result files, by the line's hash: there are many long lines."""
     found: dict[int, Path] = {}
     folders = (output, output / SCORES, output / DERIVED, output / DERIVED / SCORES)
     for file in (file for folder in folders for file in folder.glob("*.jsonl")):

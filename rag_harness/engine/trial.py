@@ -25,7 +25,7 @@ from rag_harness.work.local_work import in_a_thread, inline
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a trial came to: its row, and whether no later trial can succeed either.
+    """The result of a trial: its row, and whether no later trial can succeed either.
 
     ``row`` is None where the trial was not run, and ``not_run`` says why. ``error`` is what a debugger should see.
     """
@@ -39,7 +39,7 @@ class Outcome:
 async def run_trial(
     trial: Trial, pipeline: Any, settings: Settings, fingerprint: str, keep_prompt: KeepPrompt = lambda _: ""
 ) -> Outcome:
-    """Answer the case's query and make the row, in bounded time. Only cancellation gets out."""
+    """Answer the case's query and make the row, in bounded time. Cancellation is the only error that it raises."""
     started = perf_counter()
     unkept: list[CriticalError] = []
 
@@ -47,7 +47,7 @@ async def run_trial(
         try:
             return keep_prompt(messages)
         except CriticalError as error:
-            unkept.append(error)  # the answer is paid for: its row is kept without its prompt, and the run stops
+            unkept.append(error)  # the answer is paid for, so its row is kept without the prompt; then the run stops
             return ""
 
     def row_of(output: PipelineOutput, failure: Failure | None) -> ExperimentResult:
@@ -76,12 +76,12 @@ def _failed_row(
 ) -> ExperimentResult:
     try:
         return row_of(_trace(error).output(Answer("")), failure)
-    except Exception:  # what was gathered cannot be recorded either, a NaN score say
+    except Exception:  # the trace cannot be written either; a score may be NaN
         return row_of(PipelineOutput(Answer("")), failure)
 
 
 async def _in_time(work: Coroutine[Any, Any, PipelineOutput], seconds: float) -> PipelineOutput:
-    """Bound ``work``, but not while a person looks at it in a debugger."""
+    """Run ``work`` with a deadline; without one in a debugger."""
     if inline.get():
         return await work
     return await Deadline(seconds, f"deadline: no answer within {seconds:g} s. Allow more: --rag-deadline").bound(work)
@@ -90,7 +90,7 @@ async def _in_time(work: Coroutine[Any, Any, PipelineOutput], seconds: float) ->
 async def _answer(pipeline: Any, query: Query) -> PipelineOutput:
     answered = await _asked(pipeline, query)
     if isinstance(answered, str):
-        # A text says nothing of itself: whether it declines is read off it, as off the answer of a service.
+        # A plain text does not say whether it declines. Its words do, as for the answer of a service.
         return PipelineOutput(Answer(answered, abstained=bool(DECLINES.search(answered)), raw=answered))
     if not isinstance(answered, PipelineOutput):
         raise TypeError(
@@ -107,7 +107,7 @@ async def _asked(pipeline: Any, query: Query) -> Any:
         answered = await in_a_thread(lambda: _call(pipeline, query))
         return await answered if inspect.isawaitable(answered) else answered
     except SystemExit as error:
-        # It would end the event loop, and whoever waits for a trial would wait for ever.
+        # SystemExit would end the event loop, and tests would wait for their trials for ever.
         raise RuntimeError(f"{type(pipeline).__name__}.answer asked Python to exit, with {error.code!r}") from error
 
 
@@ -115,12 +115,12 @@ def _call(pipeline: Any, query: Query) -> Any:
     try:
         return pipeline.answer(query)
     except StopIteration as error:
-        # asyncio cannot hand it over, and would wait for ever.
+        # asyncio cannot pass a StopIteration on: the caller would wait for ever.
         raise RuntimeError(f"{type(pipeline).__name__}.answer raised StopIteration") from error
 
 
 def _trace(error: BaseException) -> Trace:
-    """Return what a failure's pipeline had done; the end of a deadline knows it through the cancellation it made."""
+    """Return the trace of a failed pipeline. The trace of a missed deadline is on the cancellation that it caused."""
     told_by = error.__cause__ if isinstance(error, DeadlineError) else error
     trace = getattr(told_by, "rag_trace", None)
     return trace if isinstance(trace, Trace) else Trace()

@@ -1,4 +1,4 @@
-"""Where trials are answered and rows judged. The engine says when; a workplace is this process, or many elsewhere."""
+"""A workplace answers trials and judges rows, in this process or on other machines. The engine decides when."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
     from rag_harness.protocols import Experiment
 
 Ask: TypeAlias = "Callable[[Material, Sequence[JudgedMeasure], int], Coroutine[Any, Any, Mapping[str, Score]]]"
-"""Asks a judge about one answer, and gives its score by measure; n > 0 is the nth time that it is asked again."""
+"""Asks a judge about one answer, and returns the scores by measure. n > 0 is the nth repeat of the judgement."""
 
 
 class Workplace(Protocol):
-    """Answers and judges. What it is given are values, but for the pipeline of an experiment."""
+    """Answers and judges. All arguments are plain values, except the pipeline of an experiment."""
 
     @property
     def ask(self) -> Ask | None:
-        """What asks the judge; None where the judge is one of this process."""
+        """Asks the judge of another process; None where the judge is in this one."""
         ...
 
     @property
     def is_here(self) -> bool:
-        """Whether it is this process, which then has to be prepared for an experiment."""
+        """Whether the workplace is this process. Then an experiment has to be prepared here."""
         ...
 
     async def answer(self, trial: Trial, experiment: Experiment, fingerprint: str, asking: Asking = FIRST) -> Outcome:
-        """Run one trial of ``experiment``, whose rows may have another name; a failure is a value."""
+        """Run one trial of ``experiment``. Its row may be of a derived experiment. A failure is a value."""
         ...
 
     async def aclose(self) -> None:
-        """Let go of what was opened, on the loop that has used it."""
+        """Close what was opened, on the loop that has used it."""
         ...
 
 
@@ -62,4 +62,4 @@ class Here:
         return await answer_trial(trial, experiment, self.settings, fingerprint, self.keep_prompt, asking)
 
     async def aclose(self) -> None:
-        """Nothing was opened."""
+        """Do nothing: nothing was opened."""

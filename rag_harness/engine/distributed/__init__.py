@@ -1,8 +1,8 @@
 """Trials and judging on the machines of a Ray cluster; the only room that knows Ray.
 
 RayWorkplace    what the engine runs its jobs on, in place of this process
-carry           experiment -> what a worker builds it of
-LeasedMeter     what calls ask before they start, in this process too
+carry           experiment -> what a worker builds it from
+LeasedMeter     budget and rate limits of a worker's calls, granted by the ledger of the run
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What was carried -> an experiment of this node, whose rows are those of the process that asks."""
+"""Builds a carried experiment on this node, and checks that its rows will be those of the process of the tests."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ def built(carried: Carried, parts: RunParts, settings: Settings) -> Experiment:
     """Return an experiment, ready for the queries that it was carried with.
 
     Args:
-        carried: what it is built of.
+        carried: what it is built from.
         parts: of this node.
         settings: of the whole run.
 
     Raises:
-        PrerequisiteError: its rows would be others than those of the process that asks. Any other error is of building.
+        PrerequisiteError: its rows would differ from those of the process of the tests. Any other error is of building.
     """
     if carried.pipeline:
         return Experiment(carried.name, unpickled(carried), data=carried.data)
     made, decides = _golden(parts, settings) if carried.name == GOLDEN else _registered(carried, parts, settings)
     check_same(carried, decides)
     if made.prepare is not None:
-        # Trials that retrieve say themselves what nobody recorded; those that do not, go on.
+        # A trial that retrieves reports a missing recording itself. A trial that does not retrieve needs none.
         with suppress(RecordingMissError):
             made.prepare(carried.queries)
     return made
@@ -47,7 +47,7 @@ def _registered(carried: Carried, parts: RunParts, settings: Settings) -> tuple[
 
 
 def _golden(parts: RunParts, settings: Settings) -> tuple[Experiment, Mapping[str, Any]]:
-    """Return the golden suite as this node reads it: its entries decide how hits are named and ranked."""
+    """Return the golden suite as this node reads it. Its entries decide how hits are named and ranked."""
     registered = cache(lambda name: experiment(name, parts))
 
     def fingerprint(of: Experiment) -> str:

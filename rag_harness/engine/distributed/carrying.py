@@ -1,4 +1,4 @@
-"""Experiments -> what a worker can build them of, and back."""
+"""Turns experiments into values that a worker can build them from, and back."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from rag_harness.types import GOLDEN, Query
 def carry(
     experiment: Experiment, *, is_registered: bool, queries: Sequence[Query], queries_digest: str, settings: Settings
 ) -> Carried:
-    """Return what a worker builds ``experiment`` of: its name, or where no worker can know that, its pipeline.
+    """Return what a worker builds ``experiment`` from: its name, or its pipeline where a worker cannot know the name.
 
-    The golden suite is not registered, and each worker makes it of its own parts.
+    The golden suite is not registered: each worker makes it from its own parts.
 
     Raises:
         PrerequisiteError: the pipeline cannot be pickled; names the attribute.
@@ -33,9 +33,9 @@ def carry(
 
 
 def pickled(experiment: Experiment) -> bytes:
-    """Return the pipeline of ``experiment``, that a fixture has made, as bytes.
+    """Return the pipeline of ``experiment``, which a fixture has made, as bytes.
 
-    What a module of the suite defines travels with it: a worker can import no conftest.
+    Classes and functions of the suite's modules are pickled with it, for a worker cannot import a conftest.
 
     Raises:
         PrerequisiteError: it cannot be pickled; names the attribute.
@@ -89,7 +89,7 @@ def _by_value(pickle: Any, module: str) -> Iterator[None]:
 
 
 def _is_of_the_suite(module: ModuleType) -> bool:
-    """Return whether only pytest can import a module: what was installed, every node has."""
+    """Return whether only pytest can import a module. Installed modules are on every node."""
     file = getattr(module, "__file__", None) or ""
     return "site-packages" not in file and not module.__name__.startswith("rag_harness.")
 
@@ -120,7 +120,7 @@ def _differing(there: Mapping[str, Any], here: Mapping[str, Any], begin: str = "
 
 
 def travelling(error: BaseException) -> Exception:
-    """Return an error as it can be pickled, and read again: one of somebody's own may not be."""
+    """Return an error that can be pickled and read again. A user's own error class may not allow that."""
     try:
         again = _pickle().loads(_pickle().dumps(error))
     except Exception:
@@ -132,7 +132,7 @@ def travelling(error: BaseException) -> Exception:
 
 
 def says(error: BaseException) -> str:
-    """Return what an error says, and of what kind it is where its text alone may not tell."""
+    """Return the text of an error, with its type where the text alone may be unclear."""
     try:
         text = str(error)
     except Exception:

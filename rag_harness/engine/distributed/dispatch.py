@@ -1,4 +1,4 @@
-"""Jobs -> workers, in batches; those of a worker that died -> another. Knows no Ray: a worker is what answers calls."""
+"""Sends jobs to workers in batches, and the jobs of a dead worker to another. It does not know Ray."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from rag_harness.errors import CriticalError
 from rag_harness.files.log import log
 
 MOST_DEATHS = 3
-"""Workers that may die while a job is under way before it is taken for the reason."""
+"""Workers that may die during one job; then the job is taken for the reason."""
 LINGER = 0.01
-"""Seconds until a worker is asked again: a call costs this process 0.6 ms, however much it brings there and back."""
+"""Seconds until a worker is asked again. A call costs this process 0.6 ms, however much it transfers."""
 LAST_WORDS = 1.0
-"""Seconds for calls that a worker answers when it is closed; to cut one off is noisy by ``ray://``."""
+"""Seconds that open calls get to return when workers are closed. Over ``ray://`` a cancelled call prints errors."""
 HEARD_WITHIN = 300.0
-"""Seconds that a worker may be silent: it answers within a fraction of that, whether it has done something or not."""
+"""Seconds that a worker may be silent. It answers much sooner than that, even when it has finished nothing."""
 
 
 _by_load = attrgetter("load")
 
 
 class Dispatch:
-    """Sends jobs to the worker that has fewest; on one event loop.
+    """Sends each job to the worker that has the fewest jobs. Everything runs on one event loop.
 
     Args:
         remotes: workers that are open.
@@ -45,7 +45,7 @@ class Dispatch:
             self._add(remote)
 
     async def do(self, job: Job, carried: Carried | None = None) -> Answered | Asked:
-        """Return what comes of ``job``; ``carried`` is the experiment that it is of.
+        """Return the result of ``job``; ``carried`` is its experiment.
 
         Raises:
             CriticalError: no worker is left. Any other error is the job's own.
@@ -88,7 +88,7 @@ class Dispatch:
 
     async def _flush(self, place: Place) -> None:
         try:
-            # Whatever is submitted in the same breath, or while a call is under way, goes in one call.
+            # Jobs that are submitted in the same step of the loop, or during a call, are sent in one call.
             await asyncio.sleep(0)
             while place.outbox:
                 await self._flush_once(place)
@@ -98,8 +98,8 @@ class Dispatch:
             place.is_sending = False
 
     async def _flush_once(self, place: Place) -> None:
-        # From here on they are under way: what comes meanwhile goes with the next, after its own experiment, and a
-        # worker that dies of learning one is counted against the jobs that need it.
+        # From here on the batch is under way. New jobs go into the next batch, after their own experiment. Where a
+        # worker dies while it learns an experiment, the death counts against the jobs that need the experiment.
         batch, place.outbox = [each for each in place.outbox if not each.came.done()], []
         place.sent |= {each.number: each for each in batch}
         for carried in {each.carried.name: each.carried for each in batch if each.carried}.values():
@@ -109,7 +109,7 @@ class Dispatch:
             await self._take(place, ready)
 
     async def _take(self, place: Place, jobs: Sequence[Sent]) -> None:
-        """Have a worker begin jobs, in one call; where one of them cannot be sent, each in a call of its own."""
+        """Have a worker begin jobs in one call. Where one of them cannot be sent, each gets a call of its own."""
         try:
             await place.remote.take([(each.number, each.job) for each in jobs])
         except WorkerLostError:
@@ -122,7 +122,7 @@ class Dispatch:
                 await self._take(place, [each])
 
     async def _carry(self, place: Place, carried: Carried, batch: Sequence[Sent]) -> None:
-        """Have a worker learn an experiment once; where it cannot, the jobs that need it fail with its reason."""
+        """Have a worker learn an experiment once. Where it cannot, the jobs that need the experiment fail."""
         if carried.name not in place.carried:
             place.carried[carried.name] = asyncio.ensure_future(place.remote.carry(carried))
         try:
@@ -141,11 +141,11 @@ class Dispatch:
         except asyncio.TimeoutError:
             await self._bury(place, f"not heard of for {HEARD_WITHIN:.0f} s")
         except Exception as error:
-            # Where it cannot be understood, what it has done since it was last asked is lost on the way.
+            # Where the answer cannot be read, the results since the last call are lost: the worker counts as dead.
             await self._bury(place, error)
 
     async def _exchange(self, place: Place) -> list[Done]:
-        """Wait for what a worker has done; jobs that came since it was last asked go there in the same call."""
+        """Wait for results of a worker. Jobs that came since the last call are sent in the same call."""
         batch = [each for each in place.outbox if place.knows(each) and not each.came.done()]
         place.outbox = [each for each in place.outbox if not place.knows(each)]
         place.sent |= {each.number: each for each in batch}
@@ -169,7 +169,7 @@ class Dispatch:
             sent.came.set_result(done.result)
 
     async def _bury(self, place: Place, why: object) -> None:
-        """Start another worker, take what the dead one has kept, and send the rest again."""
+        """Start another worker, take over the rows that the dead one has kept, and send the other jobs again."""
         if self._closing or place not in self._places:
             return
         self._places.remove(place)
@@ -224,7 +224,7 @@ class Dispatch:
 
 
 def _end(remote: Remote) -> None:
-    """End a worker that is taken for dead: one that only cannot be reached would go on, and pay for what it does."""
+    """End a worker that is taken for dead. It may only be unreachable: then it would go on, and calls cost money."""
     try:
         remote.kill()
     except Exception as error:  # the cluster itself may be gone

@@ -1,4 +1,4 @@
-"""Texts that are embedded once in a run: which worker is their home, and what a home does for those who ask."""
+"""Each text is embedded by one worker of a run, its home: how the home is chosen, and how it answers the others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rag_harness.models.embedders.cached import CachedEmbedder, Computed
 from rag_harness.models.recording.store import key_of
 
 POLL = 10.0
-"""Seconds after which a home that has not finished says so: who waits for it hears that it lives."""
+"""Seconds after which a home answers that it has not finished, so that a waiting worker knows that it lives."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class Part:
 
     Args:
         embedder: as options name it.
-        made_by: model and revision, as whoever asks has them.
-        texts: of which vectors are wanted.
+        made_by: model and revision on the worker that asks.
+        texts: texts to embed.
         role: ``query`` or ``document``.
         with_tokens: whether token vectors are wanted too.
     """
@@ -38,13 +38,13 @@ class Part:
 
     @cached_property
     def digest(self) -> bytes:
-        """Digest of all of it."""
+        """Digest of all fields."""
         return key_of(self.embedder, *self.made_by, self.role, str(self.with_tokens), *self.texts)
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """A part is not done yet; ``done`` others are."""
+    """The answer of a home whose part is not done yet. ``done`` is the number of parts that it has finished."""
 
     done: int
 
@@ -53,18 +53,18 @@ Said: TypeAlias = "Computed | Waiting"
 
 
 def copied(made: Computed) -> Computed:
-    """Return vectors in memory of their own."""
+    """Return a copy of the vectors that shares no memory with ``made``."""
     vectors, tokens = made
     return vectors.copy(), None if tokens is None else [each.copy() for each in tokens]
 
 
 class Homes:
-    """Deals parts to workers: who asks for the same parts in the same order asks the same workers.
+    """Assigns parts to workers. The same parts in the same order always get the same homes.
 
-    A part goes to the worker that its content names, or to the next one that has not had its share of those so far. By
-    content alone the busiest of 24 workers would have 16 % more than its share of 3,906 parts. By their places alone,
-    whoever asks for fewer, because a dead worker has left the others on its disk, would ask others than all before it;
-    so two of five still have the same home, with a third of the parts left out.
+    The digest of a part names its first worker. Where that worker has had its share so far, the next one takes the
+    part. The digest alone would give the busiest of 24 workers 16 % more than its share of 3,906 parts. The position
+    alone would change nearly every home for a worker that asks for fewer parts, as it does where a dead worker has left
+    some on its disk. With this rule two parts of five keep their home where a third of the parts is left out.
 
     Args:
         workers: how many there are.
@@ -84,9 +84,9 @@ class Homes:
 
 
 class Home:
-    """Embeds parts, each once, and keeps them; on the event loop of its process.
+    """Embeds parts, each once, and keeps them. It runs on the event loop of its process.
 
-    The model is asked in a thread of its own: any other may belong to an experiment that waits for another home.
+    The model runs in a thread of its own. Any other thread may belong to an experiment that waits for another home.
 
     Args:
         embedder: what makes one of its name.
@@ -100,17 +100,17 @@ class Home:
         self._done = 0
 
     def made_by(self, embedder: str) -> tuple[str, str]:
-        """Return model and revision of an embedder; a revision may be the digest of its weights, so once."""
+        """Return model and revision of an embedder, found once: a revision may be the digest of the weights."""
         if embedder not in self._made_by:
             found = self._embedder(embedder)
             self._made_by[embedder] = found.model, found.revision
         return self._made_by[embedder]
 
     async def embed(self, part: Part) -> Said:
-        """Return vectors (n, d), and token vectors where they are wanted; or that it takes longer: ask again.
+        """Return vectors (n, d), and token vectors where they are wanted; or ``Waiting``, and the caller asks again.
 
         Raises:
-            PrerequisiteError: the model is another one here. Any other error is the model's own.
+            PrerequisiteError: this node has another model. Any other error is the model's own.
         """
         made = self._under_way.get(part.digest)
         if made is None:
@@ -121,7 +121,7 @@ class Home:
         return made.result() if made.done() else Waiting(self._done)
 
     def close(self) -> None:
-        """Begin nothing more; who waits here gets ``CancelledError``."""
+        """Begin nothing more; waiting callers get ``CancelledError``."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _made(self, part: Part) -> Computed:
@@ -136,4 +136,4 @@ class Home:
         self._done += 1
         del self._under_way[digest]
         if not made.cancelled():
-            made.exception()  # whoever asked may have left
+            made.exception()  # read, for the caller may have left and asyncio would complain

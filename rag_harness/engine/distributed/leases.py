@@ -1,4 +1,4 @@
-"""A worker's side of the ledger: calls that wait together ask together, so that asking costs each a small part."""
+"""A worker's side of the ledger. Calls that wait at the same time ask the ledger in one exchange."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rag_harness.models.meter import Meter
 from rag_harness.settings import Settings
 
 RETRY = 0.05
-"""Seconds until money is asked for again that other workers' calls may yet leave over."""
+"""Seconds until money is asked for again: calls of other workers may cost less than was put aside for them."""
 
 
 MOST_WAIT = 1.0
@@ -39,7 +39,7 @@ class LeasedMeter(Meter):
 
     Args:
         settings: of the worker: ``concurrency`` is its part, rates and budget are the run's.
-        ledger: gives that of the run, when something has to be counted.
+        ledger: returns the ledger of the run; called when something has to be counted.
         worker: its name.
     """
 
@@ -58,17 +58,17 @@ class LeasedMeter(Meter):
         return LeasedLine(inner, server, caps, self._ledger(), self._worker) if rpm or caps.tpm else inner
 
     async def aclose(self) -> None:
-        """Say what the last calls have cost."""
+        """Tell the ledger what the last calls have cost."""
         for purse in self._purses:
             await purse.settled()
 
 
 class _Queue:
-    """Calls that wait for the ledger, which is asked for all of them in one exchange, and again while some wait.
+    """Calls that wait for the ledger. One exchange asks for all of them, and it is repeated while some wait.
 
     Args:
         worker: its name begins the ids of its calls.
-        exchange: asks the ledger once, and returns the seconds until it is to be asked again; 0: when a call comes.
+        exchange: asks the ledger once, and returns the seconds until the next exchange; 0 waits for the next call.
     """
 
     def __init__(self, worker: str, exchange: Callable[[], Awaitable[float]]) -> None:
@@ -79,7 +79,7 @@ class _Queue:
 
     @property
     def asked(self) -> dict[str, float]:
-        """What each call that waits has asked for, by its id, the first in line first."""
+        """The amount that each waiting call asks for, by its id, in the order of arrival."""
         return {call: amount for call, (amount, _) in self._waiting.items()}
 
     def new_id(self) -> str:
@@ -90,7 +90,7 @@ class _Queue:
         """Wait in line until the ledger has answered.
 
         Raises:
-            CriticalError: it cannot be asked. Any other error is what it was refused with.
+            CriticalError: the ledger cannot be asked. Any other error is the ledger's refusal.
         """
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[call] = amount, granted
@@ -101,7 +101,7 @@ class _Queue:
             self._waiting.pop(call, None)
 
     def answer(self, call: str, refusal: Exception | None = None) -> None:
-        """Let a call go on, or refuse it; one that has left hears nothing."""
+        """Let a call go on, or refuse it. Nothing happens where the call has left the queue."""
         _, waiting = self._waiting.pop(call, (0.0, None))
         if waiting is None or waiting.done():
             return
@@ -111,7 +111,7 @@ class _Queue:
             waiting.set_exception(refusal)
 
     def wake(self) -> None:
-        """Have an exchange soon."""
+        """Start an exchange soon."""
         self._again = True
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run())
@@ -122,10 +122,10 @@ class _Queue:
             await self._task
 
     async def _run(self) -> None:
-        """An exchange that fails, fails whoever waits: without the ledger nothing may be asked."""
+        """Exchange while calls wait. A failed exchange fails all of them: without the ledger no call is allowed."""
         while self._again:
             self._again = False
-            # Whatever is asked in the same breath goes in one call.
+            # Calls that are added in the same step of the loop share one exchange.
             await asyncio.sleep(0)
             try:
                 wait = await self._exchange()
@@ -140,7 +140,7 @@ class _Queue:
 
 
 class LeasedLine:
-    """Turns as the ledger grants them, then a place among the calls of this worker."""
+    """A line in which a call first waits for the ledger's grant, then for a place among this worker's calls."""
 
     def __init__(self, inner: Limiter, server: str, caps: Caps, ledger: RemoteLedger, worker: str) -> None:
         self._inner, self._server, self._caps, self._ledger = inner, server, caps, ledger
@@ -157,18 +157,18 @@ class LeasedLine:
         return turn
 
     def leave(self, turn: Turn) -> None:
-        """End a turn; what it has used is told with the next request."""
+        """End a turn. The tokens that it has used are reported with the next request."""
         call = self._granted.pop(id(turn), "")
         if call and self._caps.tpm:
             self._used[call] = turn.tokens
         self._inner.leave(turn)
 
     def answered(self) -> None:
-        """The server took a call."""
+        """Note that the server accepted a call."""
         self._inner.answered()
 
     def refused(self, turn: Turn, retry_after: float | None) -> None:
-        """The server said that it gets too many."""
+        """Note that the server reported too many calls."""
         self._inner.refused(turn, retry_after)
 
     async def _exchange(self) -> float:
@@ -179,12 +179,12 @@ class LeasedLine:
         grant = await self._ledger.calls(self._server, self._caps, asked, used)
         for call in list(asked)[: grant.calls]:
             self._queue.answer(call)
-        # Calls that end with fewer tokens than were taken for them make room sooner.
+        # A call may use fewer tokens than were reserved for it; then there is room sooner than the ledger expects.
         return min(grant.wait, MOST_WAIT) if self._caps.tpm else grant.wait
 
 
 class LeasedPurse:
-    """Money as the ledger grants it."""
+    """A purse whose money the ledger grants."""
 
     def __init__(self, limit: float, ledger: RemoteLedger, worker: str) -> None:
         self._limit, self._ledger = limit, ledger
@@ -198,14 +198,14 @@ class LeasedPurse:
         try:
             await self._queue.wait(mine, usd)
         except asyncio.CancelledError:
-            # The ledger may have granted it meanwhile.
+            # The ledger may already have granted the reservation.
             self._settled[mine] = 0.0
             self._queue.wake()
             raise
         self._open.setdefault(usd, []).append(mine)
 
     def settle(self, reserved: float, cost: float) -> None:
-        """Replace what was put aside for a call by what it cost; told soon."""
+        """Replace the reservation of a call by its cost. The ledger is told soon."""
         self._settled[self._open[reserved].pop()] = cost
         self._queue.wake()
 

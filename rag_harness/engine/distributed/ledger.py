@@ -1,7 +1,7 @@
-"""What the workers of a run may do together: calls and tokens a minute, and money. One process has it; it knows no Ray.
+"""The ledger of a run: calls and tokens a minute, and money, of all workers. One process holds it. It knows no Ray.
 
-What is granted is on disk before anybody learns of it. A ledger that is started again counts what was granted and never
-settled as spent, until it is settled.
+A grant is on disk before it is returned. A ledger that is started again counts a grant without a settlement as spent,
+until it is settled.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from rag_harness.models.budget import PARTS, in_parts
 from rag_harness.models.limits import Cap, Turn
 
 PACE = 0.002
-"""Seconds between two workers that ask for turns: twice what an actor's call takes, so that one ledger keeps up."""
+"""Seconds between the requests of two workers: twice the time of an actor's call, so that one ledger keeps up."""
 
 
 @dataclass(frozen=True)
 class Caps:
-    """What holds for one server: calls and tokens in any minute; 0 is no cap."""
+    """The limits of one server: calls and tokens in any minute; 0 is no limit."""
 
     rpm: float
     tpm: float
@@ -31,7 +31,7 @@ class Caps:
 
 @dataclass(frozen=True)
 class Grant:
-    """How many of the calls that wait may start, and the seconds after which the next one may ask."""
+    """How many of the waiting calls may start, and the seconds until the worker may ask again."""
 
     calls: int
     wait: float = 0.0
@@ -39,7 +39,7 @@ class Grant:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """Of the money that was asked for: ids that have it, and ids that will never have it. Others may ask again."""
+    """The reservations that are granted, and those that never will be, by id. Any other may be asked for again."""
 
     granted: frozenset[str]
     refused: frozenset[str]
@@ -47,10 +47,10 @@ class Verdicts:
 
 
 class Ledger:
-    """One for a run.
+    """Counts calls, tokens and money of one run.
 
     Args:
-        file: where grants are written; read first, where it is there.
+        file: where grants are written; an existing file is read first.
         budget: USD; 0 is no limit.
     """
 
@@ -70,10 +70,10 @@ class Ledger:
         """Grant as many of ``waiting`` as may start now, in their order.
 
         Args:
-            server: that they ask.
-            caps: of it.
-            waiting: the tokens that each is taken to use, by an id of the call.
-            used: the tokens that calls have used which were granted before.
+            server: the server that the calls go to.
+            caps: limits of the server.
+            waiting: estimated tokens of each waiting call, by its id.
+            used: tokens that earlier calls have really used, by their ids.
         """
         now = monotonic()
         self._correct(used)
@@ -97,7 +97,7 @@ class Ledger:
                 self._turns.pop(call).tokens = tokens
 
     def _paced(self, call: str, now: float, wait: float) -> float:
-        """Return when the worker of a call may ask again: after the others that wait, or all would ask at each turn."""
+        """Return in how many seconds the worker of a call may ask again. The waiting workers ask one after another."""
         worker = call.rpartition(":")[0]
         self._due = {each: due for each, due in self._due.items() if due > now and each != worker}
         wait = max(wait, PACE * (len(self._due) + 1))
@@ -110,11 +110,11 @@ class Ledger:
         return Grant(len(calls), wait)
 
     def money(self, asked: Mapping[str, float], settled: Mapping[str, float]) -> Verdicts:
-        """Settle calls that have ended at what they cost, then put aside what others can cost at most, in their order.
+        """Settle ended calls at their cost, then reserve the highest cost of the new ones, in their order.
 
         Args:
-            asked: USD by an id of the reservation; one that was granted before is granted again.
-            settled: USD by the id.
+            asked: USD by the id of the reservation. A reservation that was granted before is granted again.
+            settled: USD by the id of the reservation.
         """
         for reservation, cost in settled.items():
             self._settle(reservation, in_parts(cost))
@@ -127,13 +127,13 @@ class Ledger:
             elif self._spent + parts > self._room:
                 refused.add(reservation)
             else:
-                break  # those behind it wait for it: a large call would never come to its turn
+                break  # later calls wait too: smaller ones would always take the room of a large one
         lines = [{"settled": key, "usd": cost} for key, cost in settled.items()]
         self._write([*lines, *({"aside": key, "usd": asked[key]} for key in granted)])
         return Verdicts(frozenset(granted), frozenset(refused), self._spent / PARTS)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         os.close(self._descriptor)
 
     def _settle(self, reservation: str, parts: int) -> None:
@@ -153,8 +153,8 @@ class Ledger:
         return self._caps[key]
 
     def _write(self, lines: Sequence[Mapping[str, object]]) -> None:
-        # Not forced to the disk: who reads it is this ledger, started again beside the run. What a machine forgets when
-        # it fails, ends the run too; and 100 workers would wait for the disk one after another.
+        # No fsync: only this ledger reads the file, when it is started again during the run. A machine that fails and
+        # loses the data ends the run as well; and with fsync 100 workers would wait for the disk one after another.
         content = "".join(f"{json.dumps(line)}\n" for line in lines)
         if content:
             os.write(self._descriptor, content.encode())
@@ -166,7 +166,7 @@ class Ledger:
             try:
                 said = read_json(line)
             except ValueError:
-                continue  # torn by a kill: nobody has learned of it
+                continue  # torn by a kill, so that the grant was never returned
             if "settled" in said:
                 self._settle(said["settled"], in_parts(said["usd"]))
             elif "aside" in said:
@@ -175,7 +175,7 @@ class Ledger:
                 self._remember(said["server"], Caps(*said["caps"]), said["at"], said["calls"])
 
     def _remember(self, server: str, caps: Caps, at: float, calls: Sequence[tuple[str, float]]) -> None:
-        # The clock of this process: that of the machine may be set while it runs.
+        # The monotonic clock of this process: somebody may set the machine's clock meanwhile.
         started = monotonic() - max(0.0, time() - at)
         for cap in self._caps_of(server, caps):
             for _, tokens in calls:

@@ -1,4 +1,4 @@
-"""Rows and prompts on a node: where it shares the folder of the results, in that; else in one of its own."""
+"""Rows and prompts on a node: in the folder of the results where the node shares it, else in a folder of the node."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from rag_harness.results.row import row_or_none
 
 
 class NodeJournals:
-    """Where a worker writes its own, and what it finds of those that have died.
+    """Where a worker writes its journal, and the journals of dead workers that it finds there.
 
     Args:
-        opening: names the folder of the results, and a file that the process of the tests has put there.
+        opening: names the folder of the results, and a file that the process of the tests has created in it.
     """
 
     def __init__(self, opening: Opening) -> None:
@@ -29,17 +29,17 @@ class NodeJournals:
         self.folder = self.results / JOURNALS
 
     def read(self) -> Opened:
-        """Return what the worker before this one has left; what lies on a disk of its own is given away whole."""
+        """Return the rows of the worker that this one replaces; on a disk that is not shared, all journals as well."""
         found = left_behind(self.folder, self._not_ours() if self.is_shared else ())
         before = found.get(self.folder / f"{self._replaces}.jsonl", [])
         return Opened(self._rows(before), {} if self.is_shared else self._whole(sorted(found)))
 
     def _not_ours(self) -> set[Path]:
-        """Return journals that the process of the tests reads itself: they may be long, and many workers start."""
+        """Return the journals that the process of the tests reads itself: each may be long, and many workers start."""
         return {file for file in self.folder.glob("*.jsonl") if file.stem != self._replaces}
 
     def _rows(self, lines: Sequence[bytes]) -> list[bytes]:
-        """Return the rows that are wanted; the process of the tests has the others, and one loop for all workers."""
+        """Return the wanted rows only. The process of the tests has the others, and one event loop for all workers."""
         rows = ((line, row_or_none(line)) for line in lines if self._wanted)
         return [line for line, row in rows if row is not None and (row.trial, row.fingerprint) in self._wanted]
 
@@ -48,14 +48,14 @@ class NodeJournals:
         return {file.relative_to(self.results).as_posix(): file.read_bytes() for file in files}
 
     def remove(self, names: Sequence[str]) -> None:
-        """Delete what is safe elsewhere."""
+        """Delete files whose content is safe elsewhere."""
         for file in (self.results / name for name in names):
             file.unlink(missing_ok=True)
             for beside in (".reserve", ".lock"):
                 file.with_suffix(beside).unlink(missing_ok=True)
 
     def clear(self, journal: Path) -> None:
-        """Delete what this worker has kept on a disk of its own: the process of the tests has all of it."""
+        """Delete this worker's journal where the disk is not shared: the process of the tests has all of it."""
         if not self.is_shared:
             self.remove([journal.relative_to(self.results).as_posix()])
             if not any(self.folder.glob("*.jsonl")):

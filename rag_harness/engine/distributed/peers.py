@@ -1,4 +1,4 @@
-"""Has texts embedded at their homes while an experiment is made ready, and here where a home is lost."""
+"""Has texts embedded by their homes while an experiment is prepared, and by this worker where a home is lost."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings import Settings
 
 AHEAD = 2
-"""Parts that each home is asked for before the first is back, so that it has another when it has done one. All may be
-held at once where the first is slow: 0.5 MB each, and 20 MB with token vectors."""
+"""Parts that each home is asked for in advance, so that it has the next one when it has finished one. Where the first
+is slow, all may be in memory at once: 0.5 MB each, and 20 MB with token vectors."""
 SILENCE = 60.0
-"""Seconds that a worker may say nothing, beyond ``POLL``, until it is taken for gone."""
+"""Seconds beyond ``POLL`` that a worker may be silent; then it counts as gone."""
 STANDSTILL = 600.0
-"""Seconds in which a home may finish nothing at all until what is wanted of it is made here."""
+"""Seconds that a home may finish nothing; then this worker embeds the part itself."""
 
 
 class Peer(Protocol):
@@ -39,7 +39,7 @@ class Peer(Protocol):
 
 
 class Spread:
-    """What this worker asks of the others, and they of it.
+    """Embeds texts together with the other workers: asks them for vectors, and is asked by them.
 
     Args:
         name: of this worker.
@@ -54,12 +54,12 @@ class Spread:
         self._this = threading.local()
 
     def meet(self, peers: Sequence[Peer]) -> None:
-        """Learn of the workers of the run, this one among them, each at the number that it has for all."""
+        """Learn the workers of the run, with this one among them. The order is the same for all workers."""
         self._peers = tuple(peers)
 
     @contextmanager
     def preparing(self) -> Iterator[None]:
-        """Ask others for what this thread has embedded meanwhile; a single text of a trial is faster here."""
+        """Let other workers embed the texts of this thread inside the block. A trial's single text is faster here."""
         self._this.prepares = True
         try:
             yield
@@ -67,7 +67,7 @@ class Spread:
             self._this.prepares = False
 
     def elsewhere(self, embedder: str, itself: CachedEmbedder) -> Elsewhere:
-        """Return what the embedder of this name asks in its model's place."""
+        """Return what the embedder of this name asks instead of its model."""
 
         def computed(texts: Sequence[Sequence[str]], role: str, with_tokens: bool) -> Iterator[Computed]:
             if len(self._peers) < 2 or not getattr(self._this, "prepares", False):
@@ -99,13 +99,13 @@ class Spread:
                 log.warning("Worker %s is asked for no more vectors: %s", peer.name, error or type(error).__name__)
                 self._gone.add(peer.name)
             except Exception as error:
-                # Whether it is the text's fault or that of its node, the model of this one will say.
+                # The fault may be the text's or the other node's. This node's model will show which.
                 log.warning("Worker %s has not embedded %d texts: %s", peer.name, len(part.texts), error)
                 break
         return await self._here(part)
 
     def _peer(self, part: Part, home: int) -> Peer:
-        """Return who is at ``home``; where that one is gone, another by content, so that all ask the same one."""
+        """Return the worker at ``home``. Where it is gone, the digest chooses another, the same for all who ask."""
         if self._peers[home].name not in self._gone:
             return self._peers[home]
         there = [peer for peer in self._peers if peer.name not in self._gone]
@@ -128,7 +128,7 @@ async def _of(peer: Peer, part: Part) -> Computed:
 
 
 class SpreadParts(RunParts):
-    """The parts of a run in one of its workers: threads may ask for the same embedder at the same time.
+    """The parts of a run in one of its workers. Several threads may ask for the same embedder at once.
 
     Args:
         settings: of the run.
@@ -142,7 +142,7 @@ class SpreadParts(RunParts):
         self.spread = Spread(name, self.embedder)
 
     def embedder(self, model: str = "") -> CachedEmbedder:
-        """Return the embedder of ``model``, the options' where none is named."""
+        """Return the embedder of ``model``; of the options' model where none is named."""
         name = model or self.settings.embed_model
         with self._making:
             made = super().embedder(name)

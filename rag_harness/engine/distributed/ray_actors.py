@@ -1,4 +1,4 @@
-"""Workers, and the ledger of their run, as actors of Ray: calls, and what goes wrong with them."""
+"""The workers and the ledger of a run as Ray actors: their calls, and the errors of these calls."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ class RayWorker:
         await self._call("handed_over", names)
 
     async def carry(self, carried: Carried) -> None:
-        """Have it learn an experiment, which may hold a million queries: it is written down once for all workers."""
+        """Have it learn an experiment, which is stored once for all workers: it may hold a million queries."""
         if carried.name not in self._shared:
             self._shared[carried.name] = asyncio.ensure_future(asyncio.to_thread(ray.put, carried))
         await self._call("carry", await self._shared[carried.name])
 
     @property
     def peer(self) -> RayPeer:
-        """It, as other workers see it."""
+        """This worker, as the other workers see it."""
         return RayPeer(self.name, self._actor)
 
     async def meet(self, peers: Sequence[RayPeer]) -> None:
@@ -66,7 +66,7 @@ class RayWorker:
         await self._call("take", jobs)
 
     async def finished(self, jobs: Sequence[tuple[int, Job]]) -> list[Done]:
-        """Have it begin jobs, and wait for something that it has done."""
+        """Have it begin jobs, and wait for results."""
         done: list[Done] = await self._call("finished", jobs)
         return done
 
@@ -79,7 +79,7 @@ class RayWorker:
         self.kill()
 
     def kill(self) -> None:
-        """End it at once; what it has kept stays where it is."""
+        """End it at once. Its journal stays where it is."""
         ray.kill(self._actor)
 
     async def _call(self, method: str, *given: Any) -> Any:
@@ -95,7 +95,7 @@ class RayWorker:
             return getattr(self._actor, method).remote(*given)
         except (RayError, ConnectionError):
             raise
-        except Exception as error:  # whatever pickling has called of somebody's own
+        except Exception as error:  # pickling calls users' own methods, which may raise anything
             raise UnsentError(f"This cannot be sent to a Ray worker: {error}") from error
 
 
@@ -113,12 +113,12 @@ class RayPeer:
             raise error.cause from error
         except RayActorError as error:
             raise WorkerLostError(f"{self.name}: {error}") from error
-        # Arrays lie in memory that all of a node share, and stay there as long as anybody holds them.
+        # Ray's arrays lie in memory that a node's processes share, and stay there while anybody holds them.
         return said if isinstance(said, Waiting) else copied(said)
 
 
 class RayLedger:
-    """The ledger of a run as an actor: where it dies, Ray starts it again, and it reads what it had granted."""
+    """The ledger of a run as an actor. Where it dies, Ray starts it again, and it reads its earlier grants."""
 
     def __init__(self, actor: Any) -> None:
         self._actor = actor
@@ -134,5 +134,5 @@ class RayLedger:
         return verdicts
 
     def end(self) -> None:
-        """End it: all calls are settled."""
+        """End it. Call this when all calls are settled."""
         ray.kill(self._actor)

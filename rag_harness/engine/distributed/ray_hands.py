@@ -1,4 +1,4 @@
-"""Workers of an ingest as actors on the nodes of a Ray cluster."""
+"""Workers of an ingest, as Ray actors on the nodes of a cluster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rag_harness.retrieval.bulk.worker import BulkWorker
 
 
 class RayHand:
-    """A worker on a node; with ``gpus`` of that node's, or a part of one."""
+    """A worker on a node. ``gpus`` is its number of the node's GPUs, and may be a fraction."""
 
     def __init__(self, name: str, node: str, gpus: float) -> None:
         self.name, self.node, self._has_ended = name, node, False
@@ -30,7 +30,7 @@ class RayHand:
         self._actor: Any = ray.remote(BulkWorker).options(**options).remote()
 
     def begin(self, opening: Opening) -> None:
-        """Have it open, without waiting."""
+        """Start to open it, without waiting."""
         self._opened = self._actor.open.remote(opening)
 
     def ready(self) -> Ready:
@@ -49,9 +49,9 @@ class RayHand:
         return ready
 
     def call(self, method: str, *given: object) -> object:
-        """Return what a method of the worker returns."""
+        """Call a method of the worker and return its result."""
         if self._has_ended:
-            # Ray itself would start a cluster for a call that comes after all is over.
+            # A call after the end would make Ray start a new cluster.
             raise LostError(f"{self.name} has ended")
         return _got(getattr(self._actor, method).remote(*given), self.name)
 
@@ -67,9 +67,9 @@ class RayHands:
 
     Args:
         nodes: of the cluster.
-        opening: what each worker is told.
-        workers: how many; 0 is one a node.
-        gpus: of each.
+        opening: what each worker is told first.
+        workers: their number; 0 is one a node.
+        gpus: GPUs of each worker.
     """
 
     def __init__(self, nodes: RayNodes, opening: Opening, workers: int, gpus: float) -> None:
@@ -82,7 +82,7 @@ class RayHands:
         """Start all, and return them when each is ready.
 
         Raises:
-            PrerequisiteError: one cannot start, or would make other vectors than the first.
+            PrerequisiteError: a worker cannot start, or would make other vectors than the first one.
         """
         for node in self._nodes.plan(self._wanted or 1 << 20):
             self._begun(node)
@@ -104,7 +104,7 @@ class RayHands:
         return hand
 
     def _replacement(self, lost: Hand) -> RayHand | None:
-        """Start a worker where the lost one was, or on another node where that is gone."""
+        """Start a worker on the node of the lost one; on another where that node is gone."""
         assert isinstance(lost, RayHand)
         lost.end()
         for node in sorted(self._nodes.alive(), key=lambda each: each != lost.node):
@@ -121,7 +121,7 @@ class RayHands:
 
 @contextmanager
 def crew_on_ray(nodes: RayNodes, opening: Opening, workers: int, gpus: float) -> Iterator[tuple[Crew, Ready]]:
-    """Give workers on the nodes of a cluster for as long as the block lasts; then let go of the cluster."""
+    """Yield workers on the nodes of a cluster, and leave the cluster at the end of the block."""
     hands = RayHands(nodes, opening, workers, gpus)
     try:
         yield hands.start()

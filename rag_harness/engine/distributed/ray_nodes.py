@@ -1,4 +1,4 @@
-"""A cluster of Ray and its nodes."""
+"""A Ray cluster and its nodes."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from rag_harness.errors import PrerequisiteError
 from rag_harness.settings import Settings
 
 CONNECT_WAIT = 5.0
-"""Seconds that a cluster may take to say that it is there."""
+"""Seconds that a cluster may take to accept a connection."""
 
 
 class RayNodes:
     """The nodes of a cluster.
 
     Args:
-        settings: say which cluster, how many workers, and the GPUs of each.
+        settings: name the cluster, the number of workers, and the GPUs of each.
 
     Raises:
-        PrerequisiteError: there is no cluster at the address, or none that this version can speak to.
+        PrerequisiteError: there is no cluster at the address, or this version of Ray cannot talk to it.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -46,7 +46,7 @@ class RayNodes:
                 log_to_driver=False,
                 configure_logging=False,
                 namespace="rag_harness",
-                # One of our own is for this machine alone.
+                # A cluster that is started here is for this machine alone.
                 **({} if address else {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}),
             )
         except (ConnectionError, ValueError) as error:
@@ -55,7 +55,7 @@ class RayNodes:
             raise PrerequisiteError(f"--rag-engine=ray: the cluster at {address} cannot be used: {error}") from error
 
     def plan(self, concurrency: int) -> list[str]:
-        """Return the node of each worker, round robin; no more workers than trials in flight."""
+        """Return the node of each worker, round robin. There are no more workers than trials in flight."""
         nodes = self.alive()
         if not nodes:
             raise PrerequisiteError("The Ray cluster has no node with a CPU. Add one: `ray start --address=…`")
@@ -67,7 +67,7 @@ class RayNodes:
         return sorted(each["NodeID"] for each in ray.nodes() if each["Alive"] and each["Resources"].get("CPU"))
 
     def worker(self, name: str, node: str) -> RayWorker:
-        """Return a worker that is about to start on a node."""
+        """Return a worker that is starting on a node."""
         kind = ray.remote(Worker)
         options: dict[str, Any] = {
             "num_cpus": 1,
@@ -77,7 +77,7 @@ class RayNodes:
         return RayWorker(name, node, kind.options(**options).remote(), self._shared)
 
     def ledger(self, file: Path) -> RayLedger:
-        """Return the ledger of a run, beside this process: its file is on this disk."""
+        """Return the ledger of a run, on this machine: its file is on this disk."""
         options: dict[str, Any] = {
             "num_cpus": 0,
             "max_restarts": -1,
@@ -87,15 +87,15 @@ class RayNodes:
         return RayLedger(ray.remote(Ledger).options(**options).remote(file, self._settings.budget))
 
     def leave(self) -> None:
-        """Let go of the cluster; one that was started here ends."""
+        """Disconnect from the cluster. A cluster that was started here ends."""
         ray.shutdown()
 
 
 def _check_reachable(address: str) -> None:
-    """Refuse an address where nobody listens: Ray itself tries for minutes, and then ends the process."""
+    """Refuse an address where nothing listens. Ray itself tries for minutes, and then ends the process."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not port.isdecimal():
-        return  # "auto" and the like; Ray looks for them on this machine
+        return  # "auto" and the like: Ray finds the cluster on this machine
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_WAIT).close()
     except OSError as error:

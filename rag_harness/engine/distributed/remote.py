@@ -1,4 +1,4 @@
-"""What the dispatch asks of a worker, wherever that is."""
+"""The protocol of a worker, as the dispatch calls it, and the errors of its calls."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class WorkerLostError(RagHarnessError):
 
 
 class UnsentError(RagHarnessError):
-    """What was to be sent cannot be, whoever it is sent to."""
+    """A value cannot be sent, to any worker."""
 
 
 class Remote(Protocol):
-    """A worker elsewhere. Each call raises ``WorkerLostError`` where it is gone; else what the worker raised."""
+    """A worker elsewhere. Each call raises ``WorkerLostError`` where it is gone, else the worker's own error."""
 
     name: str
 
@@ -34,4 +34,4 @@ class Remote(Protocol):
 
 
 Replace = Callable[[str, Wanted], Awaitable["tuple[Remote, Opened] | None"]]
-"""Starts a worker for one that died, by its name, and looks for rows of its trials; None where none can be started."""
+"""Starts a worker in place of the dead one of this name, and looks for its rows; None where none can be started."""

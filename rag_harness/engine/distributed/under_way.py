@@ -1,4 +1,4 @@
-"""Jobs under way at a worker: what it has of them, and how they end when it dies."""
+"""Jobs under way at a worker, and how they end when the worker dies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rag_harness.types import TrialId
 
 @dataclass(eq=False)
 class Sent:
-    """A job, where it is, and how many workers have died with it; ``carried`` is the experiment that it is of."""
+    """A job, the worker that has it, and how many workers have died with it; ``carried`` is its experiment."""
 
     number: int
     job: Job
@@ -28,7 +28,7 @@ class Sent:
 
 @dataclass(eq=False)
 class Place:
-    """A worker, and what it has."""
+    """A worker, with its jobs and the experiments that it has learned."""
 
     remote: Remote
     sent: dict[int, Sent] = field(default_factory=dict)
@@ -45,20 +45,20 @@ class Place:
 
 
 def fail(jobs: Sequence[Sent], error: Exception) -> None:
-    """Let jobs end with an error; those that have ended hear nothing of it."""
+    """End jobs with an error; jobs that have ended stay as they are."""
     for each in jobs:
         if not each.came.done():
             each.came.set_exception(error)
 
 
 def wanted(jobs: Sequence[Sent]) -> Wanted:
-    """Return whose rows a worker that has died may have kept."""
+    """Return the trials whose rows a dead worker may have kept."""
     trials = [each.job for each in jobs if isinstance(each.job, TrialJob)]
     return frozenset((job.trial.id, job.fingerprint) for job in trials)
 
 
 def take_left(under_way: Sequence[Sent], lines: Sequence[bytes]) -> None:
-    """Answer jobs with the rows that their worker had kept before it died."""
+    """Answer jobs with the rows that their worker wrote before it died."""
     rows = _rows(lines)
     for each in under_way:
         if isinstance(each.job, TrialJob):
@@ -73,7 +73,7 @@ def _rows(lines: Sequence[bytes]) -> Mapping[tuple[TrialId, str], ExperimentResu
 
 
 def give_up(sent: Sent) -> None:
-    """Let a job end that kills its workers: a trial as not run, a judgement by an error that says so."""
+    """End a job that kills its workers: a trial counts as not run, a judgement ends with an error."""
     why = f"{sent.deaths} workers have died while it was under way: it may need more memory than a node has"
     if isinstance(sent.job, TrialJob):
         sent.came.set_result(Answered(Outcome(None, not_run=why)))

@@ -1,4 +1,4 @@
-"""What travels between the process of the tests and its workers. All of it can be pickled."""
+"""The values that the process of the tests and its workers exchange. All of them can be pickled."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Opening:
     """What a worker is told first.
 
     Args:
-        settings: of the run.
-        workers: that share what is limited for the whole run.
+        settings: settings of the run.
+        workers: number of workers, which share the limits of the run.
         run: id of the run.
-        name: of this worker; that of its journal begins with ``run``.
-        token: name of a file in the folder of the journals: a worker that sees it shares that folder.
-        ledger: of the run.
-        replaces: name of a worker that has died; "" is none.
-        wanted: what was under way there.
+        name: name of this worker. The name of its journal begins with ``run``.
+        token: name of a file in the folder of the journals. A worker that sees the file shares the folder.
+        ledger: ledger of the run.
+        replaces: name of the dead worker that this one replaces; "" is none.
+        wanted: trials that were under way at the dead worker.
     """
 
     settings: Settings
@@ -49,8 +49,8 @@ class Opening:
 class Opened:
     """What a worker found on its node.
 
-    ``left`` are rows of what was wanted, that the worker before this one had kept; ``handed`` whole journals, by the
-    names of their files, that no run will find who looks at the folder of the results: they lie on this node alone.
+    ``left`` are the wanted rows that the replaced worker had written. ``handed`` are whole journals, by the names of
+    their files: they lie on this node alone, where a later run would not find them.
     """
 
     left: Sequence[bytes] = ()
@@ -59,15 +59,15 @@ class Opened:
 
 @dataclass(frozen=True)
 class Carried:
-    """An experiment on its way.
+    """An experiment as it is sent to a worker.
 
     Args:
-        name: it is built by this one, where ``pipeline`` is empty.
-        pipeline: pickled, of somebody's own fixture.
-        data: name of what it is asked about.
-        queries: what it will be asked.
-        queries_digest: of them with their gold.
-        parts: what decides its rows, by name, as the process of the tests sees it; a node has to see the same.
+        name: name that it is built by where ``pipeline`` is empty.
+        pipeline: pickled pipeline of a user's fixture.
+        data: name of its data.
+        queries: the queries that it will be asked.
+        queries_digest: digest of the queries with their gold.
+        parts: what decides its rows, by name, in the process of the tests. A node must find the same.
     """
 
     name: str
@@ -83,9 +83,9 @@ class TrialJob:
     """A trial to be answered.
 
     Args:
-        trial: its rows may be of a derived experiment, ``e3+repeat2``.
-        fingerprint: of its row.
-        experiment: the name of the one that answers, as it was carried; "" is the trial's own.
+        trial: experiment and case. The experiment may be a derived one, ``e3+repeat2``.
+        fingerprint: fingerprint of its row.
+        experiment: name of the carried experiment that answers; "" is the trial's own.
         asking: what is asked beyond its case.
     """
 
@@ -102,7 +102,7 @@ class TrialJob:
 
 @dataclass(frozen=True)
 class AskJob:
-    """An answer to be judged, by the names of the measures."""
+    """An answer to be judged, with the names of the measures."""
 
     material: Material
     measures: tuple[str, ...]
@@ -114,7 +114,7 @@ Job: TypeAlias = TrialJob | AskJob
 
 @dataclass(frozen=True)
 class Answered:
-    """What came of a trial, and the messages of its calls by their names."""
+    """The outcome of a trial, and the messages of its calls by their names."""
 
     outcome: Outcome
     prompts: Mapping[str, str] = field(default_factory=dict)
@@ -122,7 +122,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a judge said, and what that took."""
+    """The scores that a judge gave, and what its calls cost."""
 
     scores: Mapping[str, Score]
     spent: Spent
@@ -130,7 +130,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Done:
-    """What came of the job with this number: ``result``, or the ``error`` that it raised."""
+    """The end of the job with this number: its ``result``, or the ``error`` that it raised."""
 
     number: int
     result: Answered | Asked | None = None

@@ -1,4 +1,4 @@
-"""One process of a node: answers trials and judges answers, many at once, and keeps rows before it tells of them."""
+"""A worker process of a node. It answers trials and judges answers, many at once; it keeps a row before it sends it."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from rag_harness.results.prompts import PromptFiles, named
 from rag_harness.types import Message
 
 SILENT = 20.0
-"""Seconds after which a worker says that it is there, where nothing has been done."""
+"""Seconds after which a worker answers a call although it has finished nothing."""
 
 
 class Worker:
-    """Runs on the event loop of its process. What it raises, the process of the tests gets."""
+    """Answers and judges on the event loop of its process. Its errors are raised in the process of the tests."""
 
     async def open(self, opening: Opening) -> Opened:
         """Make ready for trials.
@@ -59,22 +59,22 @@ class Worker:
         return opened
 
     async def handed_over(self, names: Sequence[str]) -> None:
-        """Delete journals that the process of the tests has."""
+        """Delete the journals that the process of the tests has received."""
         self._journals.remove(names)
 
     async def meet(self, peers: Sequence[Peer]) -> None:
-        """Learn of the workers of the run, this one among them."""
+        """Learn the workers of the run, with this one among them."""
         self._parts.spread.meet(peers)
 
     async def embed(self, part: Part) -> Said:
-        """Return what a model makes of texts that another worker has to have; see ``homes.Home``."""
+        """Return vectors of texts for another worker; see ``homes.Home``."""
         return await self._parts.spread.home.embed(part)
 
     async def carry(self, carried: Carried) -> None:
         """Learn an experiment, and make it ready for its queries.
 
         Raises:
-            RagHarnessError: it cannot be built here, or its rows would be others than those of the process that asks.
+            RagHarnessError: it cannot be built here, or its rows would differ from those of the process of the tests.
         """
         if carried.name not in self._experiments:
             self._experiments[carried.name] = asyncio.create_task(asyncio.to_thread(self._build, carried))
@@ -87,7 +87,7 @@ class Worker:
         except (Exception, SystemExit) as error:
             raise PrerequisiteError(
                 f"Experiment {carried.name!r} cannot be made ready on node {gethostname()}: {says(error)}"
-            ) from None  # a cause may be one that cannot travel
+            ) from None  # the cause may be an error that cannot be pickled
 
     async def take(self, jobs: Sequence[tuple[int, Job]]) -> None:
         """Begin jobs, by their numbers."""
@@ -97,7 +97,7 @@ class Worker:
             task.add_done_callback(self._tasks.discard)
 
     async def finished(self, jobs: Sequence[tuple[int, Job]]) -> list[Done]:
-        """Begin jobs; return what has been done since this was last asked. Waits for the first of it, for a while."""
+        """Begin jobs, wait a while for a first result, and return all results since the last call."""
         await self.take(jobs)
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._has_done.wait(), SILENT)
@@ -106,9 +106,9 @@ class Worker:
         return done
 
     async def close(self) -> None:
-        """Drop what is under way, and let go of models, stores and the journal."""
+        """Drop the jobs under way, and close models, stores and the journal."""
         self._is_closing, is_all_told = True, not (self._tasks or self._done)
-        self._has_done.set()  # whoever waits for more need not be cut off
+        self._has_done.set()  # ends a call of ``finished`` that waits for results
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -127,7 +127,7 @@ class Worker:
         except BaseException as error:
             if self._is_closing:
                 raise
-            # A pipeline may cancel itself, or call pytest.fail; whoever waits for its trial must not wait for ever.
+            # A pipeline may cancel itself, or call pytest.fail. The process that waits for its trial must get an error.
             self._tell(Done(number, error=travelling(error)))
 
     def _tell(self, done: Done) -> None:

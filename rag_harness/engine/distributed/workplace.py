@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rag_harness.engine.distributed.ray_nodes import RayNodes
 
 CLOSE_WAIT = 10.0
-"""Seconds that workers get to write what is waiting."""
+"""Seconds that workers get to write their last rows."""
 MEET_WAIT = 30.0
 """Seconds that a worker may take to hear of the others."""
 
@@ -40,10 +40,10 @@ class RayWorkplace:
     """Workers on the nodes of a cluster.
 
     Args:
-        settings: of the run.
-        run: its id.
-        describe: says of an experiment what a worker builds it of.
-        keep_prompt: writes a prompt that a worker has named.
+        settings: settings of the run.
+        run: id of the run.
+        describe: returns what a worker builds an experiment from.
+        keep_prompt: writes a prompt that a worker has sent, by its name.
     """
 
     is_here = False
@@ -62,15 +62,15 @@ class RayWorkplace:
         self._dispatch: Dispatch | None = None
         self.ledger: RayLedger | None = None
         journals = settings.path(settings.output) / JOURNALS
-        # It stays as long as the run: workers that are started in the place of others look for it too.
+        # The file stays until the end of the run: workers that replace dead ones look for it too.
         self._shared = journals / self._token
         self._ledger_file = (journals / f"{run}.ledger").absolute()
 
     async def open(self) -> None:
-        """Start the workers; what earlier runs have left on their nodes is handed over.
+        """Start the workers, and take over the rows that earlier runs have left on their nodes.
 
         Raises:
-            PrerequisiteError: one cannot start. Then nothing is left open.
+            PrerequisiteError: a worker cannot start. Then nothing is left open.
         """
         try:
             await self._open()
@@ -84,7 +84,7 @@ class RayWorkplace:
         self.ledger = await asyncio.to_thread(self._nodes.ledger, self._ledger_file)
         nodes = await asyncio.to_thread(self._nodes.plan, _fewest(self._settings))
         self._workers = len(nodes)
-        # All are made before one is opened: a thread that makes one cannot be called back.
+        # All workers are made before the first is opened: the thread that makes one cannot be cancelled.
         made = [await self._made(node) for node in nodes]
         workers = await _all([self._opened(worker) for worker in made])
         self._crew = [worker for worker, _ in workers]
@@ -112,7 +112,7 @@ class RayWorkplace:
         try:
             opened = await worker.open(opening)
         except BaseException:
-            worker.kill()  # or it would start when nobody waits for it any more, and keep its CPU
+            worker.kill()  # else it would start later, unused, and keep its CPU
             raise
         self._node_of[worker.name] = worker.node
         if opened.handed:
@@ -122,11 +122,11 @@ class RayWorkplace:
         return worker, opened
 
     async def _replace(self, lost: str, wanted: Wanted) -> tuple[RayWorker, Opened] | None:
-        """Start a worker for one that died: where its journal lies, else where workers are fewest; one is tried."""
+        """Try to start one worker in place of a dead one: on its node, else on the node with the fewest workers."""
         home = self._node_of.pop(lost, "")
         alive = await asyncio.to_thread(self._nodes.alive)
         busy = Counter(self._node_of.values())
-        # More would be tried for minutes each, where every CPU is taken; its trials wait, and other workers are there.
+        # Only one node is tried. Where every CPU is taken, each try lasts minutes, and the lost worker's trials wait.
         for node in sorted(alive, key=lambda each: (each != home, busy[each]))[:1]:
             try:
                 started = await self._start(node, lost, wanted)
@@ -137,21 +137,21 @@ class RayWorkplace:
         return None
 
     async def _join(self, worker: RayWorker, lost: str) -> None:
-        """Put a worker where the lost one was; it is told at once, and the others while they work."""
+        """Put a worker in place of the lost one. It learns the others at once; they learn of it while they work."""
         self._crew = [worker if each.name == lost else each for each in self._crew]
         others = [each for each in self._crew if each is not worker]
         self._telling += [asyncio.ensure_future(self._introduce(each)) for each in others]
         await self._introduce(worker)
 
     async def _introduce(self, worker: RayWorker) -> None:
-        """Tell a worker whom it may ask for vectors; one that does not hear it makes them alone."""
+        """Tell a worker which workers it may ask for vectors. A worker that was not told embeds all texts itself."""
         try:
             await asyncio.wait_for(worker.meet([each.peer for each in self._crew]), MEET_WAIT)
         except Exception as error:
             log.warning("Worker %s has not heard of the others: %s", worker.name, error or type(error).__name__)
 
     async def ask(self, material: Material, measures: Sequence[JudgedMeasure], turn: int) -> Mapping[str, Score]:
-        """Have the judge of a worker asked."""
+        """Have a worker ask its judge."""
         assert self._dispatch is not None
         job = AskJob(material, tuple(measure.name for measure in measures), turn)
         asked = await self._dispatch.do(job)
@@ -188,9 +188,9 @@ class RayWorkplace:
 
 
 async def _all(starting: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """Return what all come to; where one fails, the others have ended: Ray starts a cluster for a call after the last.
+    """Return all results. Where one fails, cancel the others and wait for their end before the error is raised.
 
-    Raises whatever the first that fails raises.
+    A call that came later would make Ray start a new cluster.
     """
     tasks = [asyncio.ensure_future(each) for each in starting]
     try:
@@ -202,7 +202,7 @@ async def _all(starting: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 def _fewest(settings: Settings) -> int:
-    """Return how many workers there may be: each asks every server at least once at a time."""
+    """Return how many workers there may be: each has at least one call in flight at every server."""
     return min([settings.concurrency, *(spec.concurrency for spec in settings.endpoints if spec.concurrency)])
 
 

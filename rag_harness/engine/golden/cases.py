@@ -21,7 +21,7 @@ def golden_ids(data: Data) -> list[str]:
 
 
 def golden_slices(data: Data) -> list[dict[str, str]]:
-    """Return what gates can slice by, of each entry."""
+    """Return the labels of each entry that gates can slice by."""
     return [] if data.collection is not None else [slices_of(entry.metadata) for entry in data.golden]
 
 
@@ -40,7 +40,7 @@ def golden_cases(data: Data, retrieval: Retrieval) -> list[RetrievalCase]:
 
 
 def check_cutoff(retrieval: Retrieval) -> None:
-    """Refuse a cutoff that every query would pass.
+    """Refuse a cutoff that is larger than the index: every query would pass.
 
     Raises:
         SettingsError: there are fewer chunks than the cutoff asks for.

@@ -11,7 +11,7 @@ from rag_harness.protocols import Retriever
 from rag_harness.types import Answer, PipelineOutput, Query
 
 DEPTH = 100
-"""Hits that are looked through for the expected document, so that a miss can say how far off it is."""
+"""Hits that are searched for the expected document, so that a miss can report the document's rank."""
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class GoldenPipeline:
     Args:
         step: the retriever under test.
         name: what ``--rag-retriever`` calls it.
-        k: cutoff of the suite: so many hits are the context.
-        entries: by id. What counts as found decides by which names hits are ranked, not which are returned.
+        k: cutoff of the suite; the first k hits are the context.
+        entries: entries by id. Gold decides the names by which hits are ranked, not which hits are returned.
     """
 
     step: Retriever

@@ -24,12 +24,12 @@ from rag_harness.work.once import Once
 
 
 class GoldenSuite:
-    """Entries, what counts as found, and the retriever under test, each made when it is first needed.
+    """Entries, gold, and the retriever under test, each made when it is first needed.
 
     Args:
         parts: what retrievers are made of.
-        registered: an experiment by its name; its retrieve step can be the one under test.
-        fingerprint: what decides the results of such an experiment.
+        registered: returns an experiment by its name. Its retrieve step can be the retriever under test.
+        fingerprint: returns what decides the results of such an experiment.
     """
 
     def __init__(
@@ -39,11 +39,11 @@ class GoldenSuite:
         self._every_id, self._cases = Once(lambda: golden_ids(parts.data())), Once(self._read_cases)
         self._experiment = Once(self._make_experiment)
         self.broken = ""
-        """Why nothing of it can be run; empty where it can."""
+        """Why the suite cannot be run; empty where it can."""
 
     @property
     def ids(self) -> list[str]:
-        """Ids of the entries that this run looks at, in their order. Reading them builds nothing.
+        """Ids of the entries of this run, in their order. Reading them builds no index.
 
         Raises:
             PrerequisiteError: the golden set cannot be read.
@@ -61,7 +61,7 @@ class GoldenSuite:
 
     @property
     def known_ids(self) -> Sequence[str]:
-        """Ids of all entries; none where they cannot be read."""
+        """Ids of all entries; empty where the golden set cannot be read."""
         try:
             return self.every_id
         except PrerequisiteError:
@@ -69,12 +69,12 @@ class GoldenSuite:
 
     @property
     def slices(self) -> list[dict[str, str]]:
-        """What gates can slice by, of each entry; builds nothing."""
+        """The labels of each entry that gates can slice by. Reading them builds no index."""
         return golden_slices(self._parts.data())
 
     @property
     def cases(self) -> dict[str, RetrievalCase]:
-        """All entries, with what counts as found resolved to documents and chunks of this run."""
+        """All entries. Their gold is resolved to documents and chunks of this run."""
         return self._cases.get()
 
     def _read_cases(self) -> dict[str, RetrievalCase]:
@@ -82,12 +82,12 @@ class GoldenSuite:
 
     @property
     def queries(self) -> list[Query]:
-        """What the retriever will be asked in this run."""
+        """The queries of this run."""
         return [Query(entry_id, self.cases[entry_id].query) for entry_id in self.ids]
 
     @property
     def digest(self) -> str:
-        """Digest of all entries and of what counts as found."""
+        """Digest of all entries with their gold."""
         known = [[c.case_id, c.query, sorted(c.relevant.items()), c.by_chunk] for c in self.cases.values()]
         return text_digest(json.dumps(known))
 
@@ -122,14 +122,14 @@ class GoldenSuite:
         )
 
     def _ingredients(self, name: str) -> dict[str, Any]:
-        """Return what decides which hits come first, beside what the retriever has noted."""
+        """Return what decides the ranking, beside what the retriever has noted itself."""
         cut = affecting(self._parts.settings, "golden")
         if name in RETRIEVERS:
             return {"documents": self._parts.data().digest, **cut}
         return {"retrieve_step_of": self._fingerprint(self._registered(name)), **cut}
 
     def _prepare(self, name: str) -> Callable[[Sequence[Query]], None] | None:
-        """Return what makes index and vectors ready and compares them; words need neither, a stranger says nothing."""
+        """Return what prepares index and vectors, and checks that they fit. BM25 needs neither."""
         retrieval = self._parts.retrieval()
         ready = self._parts.prepared(retrieval) if name in RETRIEVERS else self._registered(name).prepare
         if name == "bm25" or ready is None:
@@ -142,6 +142,6 @@ class GoldenSuite:
         return prepare
 
     def result(self, row: ExperimentResult) -> RetrievalResult:
-        """Return what the row of an entry says, set against what should be found."""
+        """Return the retrieved documents of an entry's row, compared with its gold."""
         settings = self._parts.settings
         return retrieval_result(self.cases[row.query_id], row, settings.retriever, settings.k)
