@@ -8,12 +8,12 @@
     e3: recall@5 >= baseline - 0.02
     e3: faithfulness~calibrated >= 0.8           as people would say, by a saved calibration of the judge
     recall@k >= 0.95                             golden; k is the option's
-    e4: g_mean >= e3 - 0.02 @95%                 passed, or failed, only where the cases show it so surely
+    e4: g_mean >= e3 - 0.02 @95%                 passed or failed only where a 95 % bound of the value says so
     e3: recall@5 > e2 @95%                       better: by a paired test
-    e3: recall@5 >= 0.8 else switch to e2        what to do is said where it fails
-    xfail e3: recall@5 >= 0.9 -- small index     known to fail: that it does not is the failure
+    e3: recall@5 >= 0.8 else switch to e2        the text after "else" is printed where the gate fails
+    xfail e3: recall@5 >= 0.9 -- small index     known to fail: to pass is the failure
 
-Importing this imports neither NumPy nor pydantic, because every pytest session of a suite that has gates does.
+Importing this room imports neither NumPy nor pydantic: every pytest session of a suite with gates imports it.
 """
 
 from __future__ import annotations

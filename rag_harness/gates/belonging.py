@@ -1,4 +1,4 @@
-"""Which gates are about the data of this run: those of an ini file were set for the data that it names."""
+"""Selects the gates that are about the data of this run. The gates of an ini file belong to the data that it names."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rag_harness.settings.data import DataSpec
 from rag_harness.types import GOLDEN
 
 Elsewhere = tuple[tuple[str, str], ...]
-"""Texts of gates that were set for other data, each with why it is not judged."""
+"""Texts of gates that were set for other data, each with the reason why it is not judged."""
 
 
 def gates_by_data(settings: Settings, ini: Mapping[str, Any]) -> tuple[tuple[str, ...], Elsewhere]:
-    """Part the gates of ``settings`` into those of this run's data, and those that the ini file set for other data.
+    """Divide the gates of ``settings`` into those for this run's data, and those that the ini file set for other data.
 
-    An ini file that names no data claims none: its gates are judged on whatever a run is about. So are the gates of the
-    environment and of the command line.
+    Where an ini file names no data, its gates are judged on the data of any run. So are the gates of the environment
+    and of the command line.
 
     Raises:
         SettingsError: a gate cannot be read.
@@ -33,7 +33,7 @@ def gates_by_data(settings: Settings, ini: Mapping[str, Any]) -> tuple[tuple[str
 
 
 def gates_set(settings: Settings) -> list[str]:
-    """Return the texts of the gates of a run: those of named data that it is about, and its own."""
+    """Return the texts of a run's gates: those for its named data, and its own."""
     return [*(text for spec in settings.data if not spec.instead for text in spec.gates), *settings.gate]
 
 
@@ -41,7 +41,7 @@ def check_data(specs: Sequence[DataSpec], k: int, data_of: Callable[[str], str])
     """Make sure that the gates of named data are about experiments on that data.
 
     Raises:
-        SettingsError: one is not, or cannot be read.
+        SettingsError: a gate is about an experiment on other data, or cannot be read.
     """
     for spec in specs:
         for text in spec.gates:
@@ -55,7 +55,7 @@ def check_data(specs: Sequence[DataSpec], k: int, data_of: Callable[[str], str])
 
 
 def gates_of_others(settings: Settings) -> Elsewhere:
-    """Return the gates of named data that a knowledge base of the command line stands in for."""
+    """Return the gates of named data that a knowledge base of the command line replaces."""
     return tuple(
         (text, f"set for {spec.name}, this run is on {shown_place(settings, settings.path(spec.instead))}")
         for spec in settings.data
@@ -71,7 +71,7 @@ def _other(data: list[tuple[str, str]]) -> str:
 
 
 def _query_data(settings: Settings, ini: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return what the ini file names and what is used, of that which gates on experiments depend on."""
+    """Return the files that gates on experiments depend on: as the ini file names them, and as the run uses them."""
     found = [_folder(settings, ini)] if "kb_dir" in ini else []
     if "queries" in ini:
         found.append(_pair(settings, ini["queries"], settings.queries_path))
@@ -81,7 +81,7 @@ def _query_data(settings: Settings, ini: Mapping[str, Any]) -> list[tuple[str, s
 
 
 def _golden_data(settings: Settings, ini: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the same for gates on the retrieval suite; a public collection brings its own documents."""
+    """Return the same for gates on the retrieval suite. A public collection has its own documents."""
     if settings.dataset or "dataset" in ini:
         claimed = ini.get("dataset") or ini.get("golden") or ini.get("kb_dir")
         used = settings.dataset or settings.golden
@@ -101,12 +101,12 @@ def _folder(settings: Settings, ini: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _pair(settings: Settings, set_for: str, used: Path) -> tuple[str, str]:
-    """Return both as they are shown; the same text where they are the same place."""
+    """Return both places as text; the same text where they are the same place."""
     return set_for, set_for if settings.path(set_for).resolve() == used.resolve() else shown_place(settings, used)
 
 
 def shown_place(settings: Settings, place: Path) -> str:
-    """Return a place as people read it: from rootdir where it is below that."""
+    """Return a place as text, relative to rootdir where it is below that."""
     base = Path(settings.rootdir).resolve()
     inside = place.resolve().is_relative_to(base)
     return place.resolve().relative_to(base).as_posix() if inside else str(place)

@@ -1,7 +1,7 @@
-"""How sure a value is: the bounds of what a gate is about, and the interval printed beside it, by one method.
+"""Confidence bounds of a gate's value, and the confidence interval printed beside the value, by one method.
 
-The interval is the two bounds at a confidence that lets both hold together, so that a bound of a verdict at 95 % never
-lies outside of it.
+The interval consists of the two bounds at a confidence at which both hold together. So the bound of a verdict at 95 %
+never lies outside of the interval.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ if TYPE_CHECKING:
     from rag_harness.stats.bounded import Span
 
 Population = Literal["like", "finite"]
-"""What a verdict is about: cases like these, or the cases of the suite and no others."""
+"""The population of a verdict: all cases like these, or only the cases of the suite."""
 Clusters = Callable[[str], Mapping[str, str]]
-"""Gives the cluster of each case of a suite; "" is a cluster of its own."""
+"""Returns the cluster of each case of a suite. A case with "" is a cluster by itself."""
 _INTERVAL = 0.975
-"""Confidence of each end of a 95 % interval; the interval of a gate that asks for more is as sure as its bounds."""
+"""Confidence of each end of a 95 % interval. A gate with a higher confidence uses that for its interval."""
 
 
 class Grouping(Protocol):
-    """What a run is told of its cases."""
+    """The population of the cases, and their clusters, as the run's options say."""
 
     @property
     def population(self) -> Population:
-        """What a verdict is about."""
+        """The population of a verdict."""
         ...
 
     @property
     def cluster(self) -> str:
-        """What makes cases alike, e.g. ``source_page``; "" where nothing does."""
+        """The label whose values are the clusters, e.g. ``source_page``; "" where there are none."""
         ...
 
     @property
     def clusters(self) -> Clusters | None:
-        """Says which case belongs where."""
+        """Returns the cluster of each case; None where there are none."""
         ...
 
 
 class Found(NamedTuple):
-    """What a verdict hangs on: the value of each case, or its difference, held against ``target``."""
+    """The data of a verdict: the value or difference of each case, and the ``target`` of their mean."""
 
     values: Mapping[str, float]
     target: float
@@ -52,7 +52,7 @@ class Found(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Two bounds; ``how`` says how a comparison was made, where it is not the bound without assumptions."""
+    """A lower and an upper bound. ``how`` names the test of a comparison, where it is not the assumption-free bound."""
 
     low: float
     high: float
@@ -60,10 +60,10 @@ class Bounds(NamedTuple):
 
 
 def is_paired(gate: Gate) -> bool:
-    """Whether a gate asks which of two is better: the paired test answers, in place of bounds without assumptions.
+    """Whether a gate asks which of two experiments is better. A paired test then replaces the assumption-free bounds.
 
-    That is ``>`` and ``<`` against another experiment, ``@95% paired``, and a comparison by the value alone, whose
-    interval is then that of ``rag-harness compare``.
+    Such gates have ``>`` or ``<`` against another experiment, or ``@95% paired``, or compare by the value alone. The
+    interval of the last is that of ``rag-harness compare``.
     """
     if not isinstance(gate.right, Reference):
         return False
@@ -71,9 +71,9 @@ def is_paired(gate: Gate) -> bool:
 
 
 def interval_of(gate: Gate, found: Found, grouping: Grouping, unit: str) -> Interval | None:
-    """Return the interval beside a value, of 95 % or as sure as the gate's own bounds.
+    """Return the confidence interval beside a value: 95 %, or the gate's own confidence where that is higher.
 
-    None where the cases bound nothing, or leave nothing open.
+    None where the cases allow no bounds, or where all cases of a finite population have a value.
     """
     from rag_harness.stats.inputs import UndefinedError
 
@@ -89,10 +89,10 @@ def interval_of(gate: Gate, found: Found, grouping: Grouping, unit: str) -> Inte
 
 
 def bounds_of(gate: Gate, found: Found, grouping: Grouping, unit: str, confidence: float) -> Bounds:
-    """Return a lower and an upper bound, each of which holds by itself with ``confidence``.
+    """Return a lower and an upper bound. Each of them holds by itself with ``confidence``.
 
     Raises:
-        UndefinedError: the cases bound nothing; says why.
+        UndefinedError: the cases allow no bounds; says why.
     """
     values = list(found.values.values())
     population = found.population if grouping.population == "finite" else None
@@ -112,9 +112,9 @@ def bounds_of(gate: Gate, found: Found, grouping: Grouping, unit: str, confidenc
 
 
 def interval_of_mean(values: Sequence[float], unit: str, clusters: Sequence[Hashable] | None = None) -> Interval | None:
-    """Return the 95 % interval of the mean of a measure with this unit, as gates have it; None where nothing bounds it.
+    """Return the 95 % interval of a measure's mean, by the method of the gates; None where the values allow no bounds.
 
-    ``clusters`` are of each value, where some are alike.
+    ``clusters`` has the cluster of each value; None where there are none.
     """
     from rag_harness.stats import mean_interval
     from rag_harness.stats.inputs import UndefinedError
@@ -127,13 +127,13 @@ def interval_of_mean(values: Sequence[float], unit: str, clusters: Sequence[Hash
 
 
 def span_of(values: Sequence[float], unit: str, is_difference: bool = False) -> Span | None:
-    """Return the range of a share, or of the difference of two; None where a value lies outside, as no share does."""
+    """Return the range of a share, or of a difference of shares; None for another unit, or a value out of range."""
     span = (-1.0, 1.0) if is_difference else (0.0, 1.0)
     return span if unit == "share" and span[0] <= min(values) <= max(values) <= span[1] else None
 
 
 def clusters_of(suite: str, cases: Mapping[str, float], grouping: Grouping) -> list[Hashable] | None:
-    """Return the cluster of each case; None where none are told."""
+    """Return the cluster of each case; None where there are no clusters."""
     if grouping.clusters is None:
         return None
     known = grouping.clusters(suite)
@@ -168,5 +168,5 @@ def _how(guarded: str, span: Span | None) -> str:
 
 
 def _possible(low: float, values: Sequence[float], unit: str) -> float:
-    """Return a lower bound that can be: times, costs and counts are not below 0; scores may be."""
+    """Return a possible lower bound: times, costs and counts are not below 0, but scores may be."""
     return low if unit == "score" or min(values) < 0 else max(low, 0.0)

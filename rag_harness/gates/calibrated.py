@@ -1,4 +1,4 @@
-"""Gates on what people would say: the judge's scores, corrected by a saved calibration of that judge."""
+"""Gates on the mean that people would give: the judge's scores, corrected by a saved calibration of that judge."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class PeoplesMean(NamedTuple):
-    """The mean that people would give, its interval, and how it came about.
+    """The estimated mean of people's labels, its interval, and how it was estimated.
 
-    The interval is the 95 % one; of a gate that asks for evidence, each end holds by itself with the gate's confidence.
+    It is the 95 % interval. For a gate that asks for evidence, each end holds by itself with the gate's confidence.
     """
 
     value: float
@@ -28,11 +28,11 @@ class PeoplesMean(NamedTuple):
 
 
 Correct: TypeAlias = Callable[[Gate, Mapping[str, float]], PeoplesMean]
-"""Corrects the mean of the values of each case; a DataError says why it cannot."""
+"""Corrects the mean of the cases' values. A DataError says why that is not possible."""
 
 
 def not_at_hand(gate: Gate, values: Mapping[str, float]) -> PeoplesMean:  # noqa: ARG001 - what a Correct takes
-    """Refuse: whoever judges has no calibrations.
+    """Refuse to correct: the caller has no calibrations.
 
     Raises:
         DataError: always.
@@ -41,7 +41,7 @@ def not_at_hand(gate: Gate, values: Mapping[str, float]) -> PeoplesMean:  # noqa
 
 
 def corrections(judges: Path, output: Path) -> Correct:
-    """Return what corrects by the calibrations in ``judges`` the scores of the run in ``output``."""
+    """Return a function that corrects scores of the run in ``output`` by the calibrations in ``judges``."""
 
     def correct(gate: Gate, values: Mapping[str, float]) -> PeoplesMean:
         from rag_harness.judges.calibration.correct import corrected_mean
@@ -49,7 +49,7 @@ def corrections(judges: Path, output: Path) -> Correct:
 
         scores = _scores(gate, values, output)
         others = [value for case, value in values.items() if case not in scores.values]
-        # Each bound of a gate that asks for evidence holds by itself: both together hold less surely.
+        # Each bound of a gate that asks for evidence holds by itself; both together hold with a lower confidence.
         confidence = 0.95 if gate.confidence is None else 2 * gate.confidence / 100 - 1
         found = corrected_mean(scores, read_calibrations(judges), others, confidence)
         return PeoplesMean(found.value, found.interval, found.said)
@@ -60,7 +60,7 @@ def corrections(judges: Path, output: Path) -> Correct:
 def corrected_verdict(
     gate: Gate, values: Mapping[str, float], threshold: float, correct: Correct, remarks: tuple[bool, str], unit: str
 ) -> Verdict:
-    """Judge the corrected mean; one that cannot be corrected fails with the reason."""
+    """Judge the corrected mean. Where it cannot be corrected, the gate fails with the reason."""
     lost, reason = remarks
     try:
         found = correct(replace(gate, confidence=None), values)
@@ -74,7 +74,7 @@ def corrected_verdict(
 
 
 def _scores(gate: Gate, values: Mapping[str, float], output: Path) -> Scores:
-    """Return the judge's scores that ``values`` are of: those of this run, by its one judge."""
+    """Return the judge's scores behind ``values``: those of this run, which has one judge."""
     from rag_harness.judges.calibration.correct import Scores
     from rag_harness.results.manifest import read_manifest
     from rag_harness.results.row import rows_in

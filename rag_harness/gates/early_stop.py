@@ -1,7 +1,7 @@
-"""When a gate needs no more cases: pure. What asks cases one by one, in random order, can stop asking then.
+"""Early stopping: decides whether a gate needs more cases, where cases are asked in random order. Pure.
 
-The verdict is about the cases of the suite and no others: it says what asking all of them would have said, wrong with a
-chance of 1 - confidence at most, however often one looks.
+The verdict is about the cases of the suite only. It predicts the verdict over all of them, and is wrong with a
+probability of at most 1 - confidence, however often one looks.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from rag_harness.stats.betting import MeanTest
 
 
 def random_order(case_ids: Sequence[str], seed: int) -> list[str]:
-    """Return the cases in the order in which they are to be asked: any is as likely, and a seed gives the same."""
+    """Return the cases in a random order. All orders are equally likely, and the same seed gives the same order."""
     shuffled = sorted(case_ids)
     Random(seed).shuffle(shuffled)
     return shuffled
 
 
 def why_not(gate: Gate, unit: str) -> str:
-    """Return why a gate cannot be settled before all its cases were asked; "" where it can."""
+    """Return why a gate cannot be settled before all its cases are asked; "" where it can."""
     if gate.confidence is None:
         return "it compares the value alone; write @95% behind it"
     if gate.quantile is not None:
@@ -37,12 +37,12 @@ def why_not(gate: Gate, unit: str) -> str:
 
 
 class EarlyStop:
-    """Takes the values of a gate's cases as they come.
+    """Takes the values of a gate's cases one after another, and settles the gate as soon as they allow it.
 
     Args:
-        gate: what is to be settled.
-        population: how many cases the gate is about: those of its slice that its measure applies to.
-        unit: of the measure.
+        gate: the gate to be settled.
+        population: number of the gate's cases: those of its slice that its measure applies to.
+        unit: unit of the measure.
 
     Raises:
         SettingsError: the gate cannot be settled early; says why.
@@ -59,7 +59,7 @@ class EarlyStop:
         self._has_value = False
 
     def add(self, value: float) -> None:
-        """Take the value of the next case; once settled, the verdict stands.
+        """Take the value of the next case. A settled verdict does not change any more.
 
         Raises:
             ValueError: the value is NaN or no share, or all cases were taken.
@@ -69,9 +69,9 @@ class EarlyStop:
         self._look()
 
     def leave_out(self) -> None:
-        """Take a case that has no value: it counts as the threshold, which is to say, not at all.
+        """Take a case without a value. It counts as if its value were the threshold.
 
-        The mean of those with a value is above the threshold just where it is with any number of thresholds among them.
+        That does not change the verdict: values equal to the threshold never move the mean to its other side.
 
         Raises:
             ValueError: all cases were taken.

@@ -1,7 +1,8 @@
-"""Verdicts that need evidence: a bound of the value must clear the threshold, not the value alone.
+"""Verdicts by evidence: a confidence bound of the value must clear the threshold, not the value alone.
 
-Passed where the bound on the threshold's side reaches it, failed where the other one lies beyond it, else inconclusive,
-with what would settle it. Each bound holds by itself with the gate's confidence. NumPy is imported when one is judged.
+A gate passes where both bounds are on the right side of the threshold, and fails where both are on the wrong side. Else
+it is inconclusive, and the verdict says what would settle it. Each bound holds by itself with the gate's confidence.
+NumPy is imported when such a gate is judged.
 """
 
 from __future__ import annotations
@@ -23,19 +24,19 @@ _OPPOSITE = {">=": "<", ">": "<=", "<=": ">", "<": ">="}
 
 
 def how_to_review(suite: str) -> str:
-    """Say how the questions of a suite are reviewed, where nobody knows their file."""
+    """Say how the questions of a suite are reviewed, where their file is not known."""
     return f"read the questions of {suite}, and set reviewed to yes"
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How a gate is judged. Questions that nobody has reviewed decide nothing unless ``counts_drafts``; ``review`` says
-    how those of a suite are reviewed.
+    """How gates are judged.
 
-    ``max_unmeasured`` is the share of cases that may be without a value, though they could have one. ``cluster`` names
-    what makes cases alike, e.g. ``source_page``; ``clusters`` then says which case belongs where. ``settled`` are gates
-    that needed no more cases, with their state and why: what was not asked for that reason is not missing.
-    ``chosen`` says how the cases of a part were chosen.
+    Unreviewed questions do not count unless ``counts_drafts``; ``review`` says how the questions of a suite are
+    reviewed. ``max_unmeasured`` is the highest share of measurable cases that may be without a value. ``cluster`` names
+    the label whose values are the clusters, e.g. ``source_page``; ``clusters`` returns the cluster of each case.
+    ``settled`` maps gates that were stopped early to their state and the reason; cases that they did not need are not
+    missing. ``chosen`` says how the cases of a partial run were chosen.
     """
 
     max_unmeasured: float = 1.0
@@ -49,7 +50,7 @@ class Rules:
 
 
 def weighed(point: Verdict, found: Found, rules: Rules, unit: str) -> Verdict:
-    """Return the verdict with evidence in place of the one by value alone, where the gate asks for it."""
+    """Return the verdict by evidence where the gate asks for it, else ``point``, the verdict by the value alone."""
     if point.gate in rules.settled:
         state, said = rules.settled[point.gate]
         return _with_reason(replace(point, state="failed" if found.lost else state), said)
@@ -83,7 +84,7 @@ def decided(bounds: Interval, op: str, target: float) -> State:
 
 
 def by_bounds(point: Verdict, bounds: Interval, lost: bool, unit: str, remedy: str) -> Verdict:
-    """Return the verdict that bounds from elsewhere give, those of a calibrated mean; ``remedy`` would settle it."""
+    """Return the verdict by given bounds, e.g. of a calibrated mean. ``remedy`` says what would settle it."""
     threshold = point.threshold or 0.0
     state = decided(bounds, point.gate.op, threshold)
     said = f"{_said(bounds, point.gate, threshold, unit, state)} for cases like these"
@@ -112,7 +113,7 @@ def _shown(end: float, target: float, unit: str) -> str:
 
 
 def _more(gate: Gate, found: Found, unit: str, rules: Rules) -> str:
-    """Say how many cases more would settle it."""
+    """Say how many more cases would settle the gate."""
     clusters = clusters_of(gate.suite, found.values, rules)
     number = _needed(gate, found, unit, clusters)
     left = found.population - len(found.values)
@@ -125,12 +126,12 @@ def _more(gate: Gate, found: Found, unit: str, rules: Rules) -> str:
 
 
 def _needed(gate: Gate, found: Found, unit: str, clusters: Sequence[Hashable] | None) -> int | None:
-    """Return how many cases more settle it with a chance of 80 % where they are like those that there are."""
+    """Return how many more cases, like the present ones, settle the gate with a power of 80 %."""
     from rag_harness.stats.settling import Reach
 
     values, target = list(found.values.values()), found.target
     span = span_of(values, unit, is_difference=isinstance(gate.right, Reference))
-    if gate.quantile is not None:  # of cases like these the share below the target is above it, or below
+    if gate.quantile is not None:  # a quantile is compared by the share of cases below the target
         values, target, span = [float(holds(v, "<=", target)) for v in values], gate.quantile / 100, (0.0, 1.0)
     gap = fsum(values) / len(values) - target
     if gap < 0:

@@ -1,8 +1,8 @@
-"""Gates that are judged together: a chance of 5 % at most that any of them is wrong, however many there are.
+"""Gates that are judged as a family: the probability that any verdict is wrong is at most 5 % (family-wise error rate).
 
-Of 20 gates that are exactly at their thresholds, each wrong in 5 % of runs at most, one is wrong in more than half of
-the runs. Holm's steps (1979): with m gates open each is judged at 1 - α / m; those that are decided leave the others
-more room, until none is decided any more. Pure.
+Take 20 gates exactly at their thresholds, each wrong in at most 5 % of runs: in more than half of the runs one of them
+is wrong. Holm's procedure (1979) prevents that. With m undecided gates, each is judged at confidence 1 - α / m. Decided
+gates leave the family, so that m shrinks; the steps end when no gate is decided any more. Pure.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from rag_harness.gates.verdict import Verdict
 
 
 def judged_together(gates: Sequence[Gate], confidence: float, judged: Callable[[Gate], Verdict]) -> list[Verdict]:
-    """Return a verdict for each gate, those that ask for evidence judged as one family.
+    """Return a verdict for each gate. The gates that ask for evidence are judged as one family.
 
     Args:
-        gates: of a run.
-        confidence: with which all verdicts of the family hold at once, a share; each gate's own does not count.
-        judged: judges a gate, with the confidence that it has.
+        gates: gates of a run.
+        confidence: confidence with which all verdicts of the family hold at once, in [0, 1]. It replaces each gate's
+            own.
+        judged: judges a gate at the confidence that stands in the gate.
     """
     found = [judged(gate) for gate in gates]
-    # What has no bounds was not tested: it is not in the run, or fails for another reason.
+    # A gate without bounds was not tested: it is not in the run, or fails for another reason.
     still = [place for place, verdict in enumerate(found) if gates[place].confidence is not None and verdict.bounds]
     family = len(still)
     while still:
@@ -48,6 +49,6 @@ def _is_decided(verdict: Verdict) -> bool:
 
 def _of_family(verdict: Verdict, gate: Gate, family: int, confidence: float) -> Verdict:
     said = f"together with {family - 1} other gate{'s' * (family != 2)}" if family > 1 else ""
-    # It is called by the confidence of the family: what each of them was judged at is an inner matter.
+    # The text shows the confidence of the family, not the one that Holm's procedure judged this gate at.
     own = replace(gate, confidence=100 * confidence)
     return replace(verdict, gate=own, family=family, reason=", ".join(part for part in (verdict.reason, said) if part))

@@ -1,4 +1,4 @@
-"""The text of a gate <-> ``Gate``; and whether the names in it exist."""
+"""Parses the text of a gate into a ``Gate``, writes it again, and checks that its names exist."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from rag_harness.errors import SettingsError, unknown
 from rag_harness.types import GOLDEN
 
 CALIBRATED = "~calibrated"
-"""Behind a measure: its mean as people would give it, by a saved calibration of the judge."""
+"""Suffix of a measure: the mean that people would give, by a saved calibration of the judge."""
 BASELINE = "baseline"
-"""On the right of a gate: the same measure in the saved run that this one is compared with."""
+"""Name on the right of a gate: the same measure in the saved run that this one is compared with."""
 
 _OPERATORS = (">=", "<=", ">", "<")
 _EXAMPLE = "Example: 'golden: recall@10 >= 0.95'."
@@ -26,7 +26,7 @@ _NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _KEY = re.compile(r"[\w.-]+")
 _MEASURE = re.compile(r"[A-Za-z_][\w.-]*(?:@\w+)?")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-# A sign needs a space before it, because names may hold a hyphen: gpt-4.
+# A sign needs a space before it, because names may contain a hyphen: gpt-4.
 _GLUED = re.compile(r"(.*[^-+])([-+])(\d*\.?\d+)")
 _OFFSET = re.compile(r"(\S+)\s+([+-])\s*(\S+)")
 _CONFIDENCE = re.compile(r"(.*?)\s*@\s*([\d.]+)\s*(%?)\s*(paired)?\s*")
@@ -50,13 +50,13 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A threshold on the mean of a measure, or on its ``quantile`` in %. ``str`` gives the text that is read as it.
+    """A threshold on the mean of a measure, or on its ``quantile`` in %. ``str`` gives a text that parses to it.
 
-    ``calibrated`` asks for the mean that people would give, by their labels of some of the answers. ``confidence``, in
-    per cent, asks for evidence: what the cases do not show so surely is neither passed nor failed. ``otherwise`` is
-    what to do where the condition does not hold; empty where the gate does not say. ``paired`` has a paired test decide
-    against another experiment, in place of bounds without assumptions. ``expected`` says why a gate is known to fail:
-    that it does is then no failure, and that it does not is one.
+    ``calibrated`` asks for the mean that people would give, estimated from their labels of some answers.
+    ``confidence``, in per cent, asks for evidence: without enough of it the gate neither passes nor fails.
+    ``otherwise`` says what to do where the condition does not hold; it may be empty. ``paired`` asks for a paired test
+    against another experiment, in place of assumption-free bounds. ``expected`` is the reason why a gate is known to
+    fail: then it is no failure when the gate fails, and a failure when it passes.
     """
 
     suite: str
@@ -77,37 +77,37 @@ class Gate:
 
     @property
     def condition(self) -> str:
-        """The gate without what to do otherwise: what people read, and what a verdict is called."""
+        """The gate without its ``else``: the name of its verdict in reports."""
         right = str(self.right) if isinstance(self.right, Reference) else _text(self.right)
         evidence = f" @{_text(self.confidence)}%{' paired' * self.paired}" if self.confidence is not None else ""
         return f"{self.where}: {self.what} {self.op} {right}{evidence}"
 
     @property
     def what(self) -> str:
-        """What is held against the threshold: ``recall@5``, ``p95(total_ms)``, ``faithfulness~calibrated``."""
+        """What is compared with the threshold: ``recall@5``, ``p95(total_ms)``, ``faithfulness~calibrated``."""
         measure = self.measure + CALIBRATED * self.calibrated
         return measure if self.quantile is None else f"p{self.quantile}({measure})"
 
     @property
     def cutoff(self) -> int | None:
-        """The hits that the measure looks at; None where its name has no cutoff."""
+        """The cutoff in the measure's name; None where it has none."""
         digits = self.measure.partition("@")[2]
         return int(digits) if digits.isascii() and digits.isdigit() else None
 
     @property
     def where(self) -> str:
-        """The cases that are meant: the suite and its slice."""
+        """The cases of the gate: the suite and its slice."""
         pairs = ",".join(f"{key}={value}" for key, value in self.slice)
         return f"{self.suite}[{pairs}]" if pairs else self.suite
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a gate may name.
+    """The names that a gate may contain.
 
-    ``slices`` maps each key to the values that cases have; an empty collection admits any value. ``check_measure``
-    raises a SettingsError for a name that is no measure. ``is_share`` says that a measure lies in [0, 1], so that a
-    threshold beyond it is a slip.
+    ``slices`` maps each key to the values that cases have; an empty collection allows any value. ``check_measure``
+    raises a SettingsError for a name that is no measure. ``is_share`` says whether a measure lies in [0, 1]: a
+    threshold outside of that is a mistake.
     """
 
     names: Collection[str]
@@ -120,7 +120,7 @@ def parse_gate(text: str, k: int) -> Gate:
     """Read a gate; ``@k`` becomes the option's k.
 
     Raises:
-        SettingsError: the text is no gate; shows the text, the part that is wrong, and an example.
+        SettingsError: the text is no gate; shows the text, the wrong part, and an example.
     """
     if marked := _XFAIL.fullmatch(text):
         return _expected(text, marked[1], k)
@@ -152,7 +152,7 @@ def parse_gate(text: str, k: int) -> Gate:
 
 
 def _expected(text: str, rest: str, k: int) -> Gate:
-    """Read a gate that is known to fail, with the reason behind it."""
+    """Read a gate that is known to fail, with its reason."""
     found = _REASON.fullmatch(rest)
     reason = " ".join(found[2].split()) if found else ""
     if not found or not reason:
@@ -212,7 +212,7 @@ def _body(text: str, body: str) -> tuple[str, str, str]:
 
 
 def _otherwise(text: str, right: str) -> tuple[str, str]:
-    """Part the right side from what to do where it does not hold, white space folded."""
+    """Separate the right side from the text after ``else``, and fold white space."""
     found = _ELSE.fullmatch(right)
     if not found:
         return right, ""
@@ -229,7 +229,7 @@ def _otherwise(text: str, right: str) -> tuple[str, str]:
 
 
 def _confidence(text: str, right: str) -> tuple[str, float | None, bool]:
-    """Part the right side from the confidence behind it, in per cent, and whether it asks for a paired test."""
+    """Separate the right side from the confidence after it, in per cent, and from ``paired``."""
     found = _CONFIDENCE.fullmatch(right)
     if not found:
         return right, None, False

@@ -1,4 +1,4 @@
-"""Judge a gate on the values of a run. A gate never passes on part of the data."""
+"""Judges a gate on the values of a run. A gate never passes on part of the data."""
 
 from __future__ import annotations
 
@@ -25,14 +25,13 @@ def judge(
     correct: Correct = not_at_hand,
     rules: Rules | None = None,
 ) -> Verdict:
-    """Judge ``gate``. ``partial`` judges a selection as if it were everything; ``baseline`` is the saved run.
+    """Judge ``gate``. With ``partial``, a selection of cases counts as all of them. ``baseline`` is the saved run.
 
-    ``unit`` is that of the gate's measure. ``correct`` gives the mean that people would give, for a gate that asks for
-    it; ``rules`` say how many cases may be without a value, and how evidence is weighed.
+    ``unit`` is the unit of the gate's measure. ``correct`` estimates the mean that people would give, for a gate that
+    asks for it. ``rules`` say how many cases may be without a value, and how evidence is weighed.
 
-    Cases that nobody has reviewed decide nothing, unless ``rules`` say so: the others do, and where there are none the
-    gate is not judged. Two suites are compared over the cases that both have a value for. Values within 1e-12 of the
-    threshold equal it.
+    Unreviewed cases do not count, unless ``rules`` say so. Where no case is reviewed, the gate is not judged. Two
+    suites are compared over the cases that both have a value for. Values within 1e-12 of the threshold equal it.
     """
     rules = rules or Rules()
     ways = _Ways(correct, rules, unit)
@@ -51,7 +50,7 @@ def judge(
 
 @dataclass(frozen=True, slots=True)
 class _Ways:
-    """How values become a verdict."""
+    """The rules and functions by which values become a verdict."""
 
     correct: Correct
     rules: Rules
@@ -59,7 +58,7 @@ class _Ways:
 
 
 def _if_measured(verdict: Verdict, sides: Sequence[SuiteScores], most: float) -> Verdict:
-    """Fail a verdict that hangs on too few of the cases that could have a value: those without may be the bad ones."""
+    """Fail a verdict where too many measurable cases have no value: these may be the bad ones."""
     gate, where = verdict.gate, dict(verdict.gate.slice)
     for scores in sides:
         without = scores.unmeasured(gate.measure, where)
@@ -101,7 +100,7 @@ def _absent(gate: Gate, scores: SuiteScores) -> Verdict | None:
     where = dict(gate.slice)
     total = scores.total_of(where)
     if not total:
-        # It could never be judged: a green light for good.
+        # Such a gate could never be judged, so it would never fail.
         return Verdict(gate, "failed", reason=f"no case is in {gate.where}")
     if not scores.selected_of(where):
         return Verdict(gate, "not judged", reason=f"none of {total} cases selected")
@@ -125,7 +124,7 @@ def _left_out(gate: Gate, sides: Sequence[tuple[str, SuiteScores]], partial: boo
 
 
 def _not_comparable(gate: Gate, mine: SuiteScores, theirs: SuiteScores, right: Reference) -> Verdict | None:
-    """Refuse to compare at a depth that only one side has: its hits would count that the other was not asked for."""
+    """Refuse a cutoff that only one side's retrieval reaches: its deeper hits would have no counterpart."""
     cutoff, depths = gate.cutoff, (mine.depth, theirs.depth)
     if cutoff is None or None in depths or depths[0] == depths[1]:
         return None
@@ -163,7 +162,7 @@ def _against_other(gate: Gate, mine: SuiteScores, theirs: SuiteScores, right: Re
 
 
 def _population(gate: Gate, scores: SuiteScores, n: int) -> int:
-    """Return how many cases of the data the mean of ``n`` is about: those that were left out have a value as often."""
+    """Estimate how many cases of the data have a value, where ``n`` of the selected cases have one."""
     where = dict(gate.slice)
     return round(n * scores.total_of(where) / scores.selected_of(where))
 
@@ -171,7 +170,7 @@ def _population(gate: Gate, scores: SuiteScores, n: int) -> int:
 def _weighed(
     gate: Gate, values: Sequence[float], threshold: float, found: Found, remarks: tuple[bool, str], ways: _Ways
 ) -> Verdict:
-    """Return the verdict by the value, with its interval; by evidence where the gate asks for that."""
+    """Return the verdict by the value, with its interval, or by evidence where the gate asks for that."""
     value, (lost, reason) = _aggregate(gate, values), remarks
     state: State = "passed" if holds(value, gate.op, threshold) and not lost else "failed"
     interval = interval_of(gate, found, ways.rules, ways.unit)

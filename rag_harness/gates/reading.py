@@ -1,4 +1,4 @@
-"""The gates of a run: read, checked, and each asked once. Not imported by ``gates``, for it knows the measures."""
+"""Reads and checks the gates of a run, each once. ``gates`` does not import it, because it imports the measures."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def read_gates(
     names: Collection[str],
     slices_of: Callable[[str], Mapping[str, Collection[str]]],
 ) -> list[Gate]:
-    """Return the gates of a run; where two speak of the same aggregate and direction, the later one holds.
+    """Return the gates of a run. Of two gates on the same aggregate and direction, the later one is used.
 
-    ``slices_of`` gives what a suite's gates can slice by.
+    ``slices_of`` returns the labels that a suite's gates can slice by.
 
     Raises:
-        SettingsError: a gate cannot be read, or names what does not exist.
+        SettingsError: a gate cannot be read, or contains an unknown name.
     """
     found: dict[tuple[object, ...], Gate] = {}
     for text in texts:
@@ -30,7 +30,7 @@ def read_gates(
 
 
 def measures_by_suite(texts: Sequence[str], k: int) -> dict[str, list[str]]:
-    """Return the measures that gates ask for, by suite: what they compare with another suite is asked of both.
+    """Return the measures that gates ask for, by suite. The measure of a comparison belongs to both suites.
 
     Raises:
         SettingsError: a gate cannot be read.
@@ -49,5 +49,5 @@ def is_share(name: str) -> bool:
 
 
 def _kind(gate: Gate) -> str:
-    """A number, the baseline and each other experiment are questions of their own."""
+    """Return what the right side is compared with: "" for a number, else the experiment's name or the baseline."""
     return gate.right.name if isinstance(gate.right, Reference) else ""

@@ -1,4 +1,4 @@
-"""What is to be known of the cases that a gate looked at: lost, left out, without a value, not retrieved so deep."""
+"""Remarks on a gate's cases: some were lost, left out, without a value, or retrieved less deep than the cutoff."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from rag_harness.gates.scores import SuiteScores
 
 
 def returns(name: str, depth: int) -> str:
-    """Say how deep a suite retrieves."""
+    """Say how many hits a suite retrieves."""
     return f"{name} returns at most {depth} hit{'s' * (depth != 1)}"
 
 
 def unusable(gate: Gate, values: Sequence[float], sides: Sequence[SuiteScores]) -> str:
-    """Say why no mean can be made of the values, or nothing."""
+    """Say why the values have no mean; "" where they have one."""
     if not values:
         return f"no case has a value of {gate.measure}{reasons(gate, sides)}"
     if all(map(isfinite, values)):
@@ -26,7 +26,7 @@ def unusable(gate: Gate, values: Sequence[float], sides: Sequence[SuiteScores]) 
 
 
 def reasons(gate: Gate, sides: Sequence[SuiteScores]) -> str:
-    """Say what those cases have that have no value, as ``: 3 of 80 have no ground truth``."""
+    """Say why cases have no value, as ``: 3 of 80 have no ground truth``."""
     where = dict(gate.slice)
     total = sum(scores.selected_of(where) for scores in sides)
     counts: dict[str, int] = {}
@@ -38,7 +38,7 @@ def reasons(gate: Gate, sides: Sequence[SuiteScores]) -> str:
 
 
 def remarks_on(gate: Gate, sides: Mapping[str, SuiteScores], rules: Rules) -> tuple[bool, str]:
-    """Return whether any case was lost, and what else a reader must know of the cases that were looked at."""
+    """Return whether any case was lost, and the remarks on the cases that were looked at."""
     where = dict(gate.slice)
     lost = sum(scores.lost_of(where) for scores in sides.values())
     remarks = [f"{lost} case{'s' * (lost > 1)} lost to a crash, so it cannot pass"] if lost else []
@@ -51,7 +51,7 @@ def remarks_on(gate: Gate, sides: Mapping[str, SuiteScores], rules: Rules) -> tu
 
 
 def _shallow(gate: Gate, sides: Mapping[str, SuiteScores]) -> list[str]:
-    """Say of which side the measure looks deeper than it retrieves."""
+    """Name the sides whose retrieval is less deep than the measure's cutoff."""
     depths = {name: scores.depth for name, scores in sides.items()}
     cutoff = gate.cutoff
     return [returns(name, depth) for name, depth in depths.items() if cutoff and depth and depth < cutoff]

@@ -1,4 +1,4 @@
-"""What a gate needs to know of the values of a run."""
+"""The protocol of a run's values, as gates read them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ Slice = Mapping[str, str]
 
 
 class SuiteScores(Protocol):
-    """What a gate needs to know of a suite: an experiment or ``golden``. An empty slice means all of it.
+    """The values of a suite: of an experiment or of ``golden``. An empty slice means all cases.
 
-    A case that raised or was lost to a crash is among the values, with the worst that the measure has; one that the
-    measure does not apply to, or that could not be measured, is not.
+    A case that raised or was lost to a crash has the measure's worst value. A case that the measure does not apply to,
+    or that could not be measured, has none.
     """
 
     def total_of(self, where: Slice, /) -> int:
@@ -20,11 +20,11 @@ class SuiteScores(Protocol):
         ...
 
     def selected_of(self, where: Slice, /) -> int:
-        """Count those that this run was to look at, lost ones included."""
+        """Count the cases that this run was to look at, lost ones included."""
         ...
 
     def lost_of(self, where: Slice, /) -> int:
-        """Count those that a crash took."""
+        """Count the cases that were lost to a crash."""
         ...
 
     def values(self, measure: str, where: Slice, /) -> Mapping[str, float]:
@@ -32,14 +32,14 @@ class SuiteScores(Protocol):
         ...
 
     def absent(self, measure: str, where: Slice, /) -> Mapping[str, int]:
-        """Count the selected cases without a value, by what they have: "no ground truth"."""
+        """Count the selected cases without a value, by the reason: "no ground truth"."""
         ...
 
     def unmeasured(self, measure: str, where: Slice, /) -> int:
-        """Count those of them that the measure applies to, and that have an answer."""
+        """Count the selected cases without a value that have an answer, and that the measure applies to."""
         ...
 
     @property
     def depth(self) -> int | None:
-        """The most hits that a case has; None where nothing was retrieved, or that is not known."""
+        """The highest number of hits of a case; None where nothing was retrieved, or the number is not known."""
         ...

@@ -1,11 +1,11 @@
-"""Numbers as a person reads them, by the unit of the measure."""
+"""Formats numbers for people, by the unit of the measure."""
 
 from __future__ import annotations
 
 from math import isinf
 
 _DIGITS = {"ms": 0, "usd": 4, "tokens": 0, "count": 1}
-"""After the point, at least; of a share or a score 3."""
+"""Least number of decimals, by unit; a share or a score has 3."""
 _UNITS = {"ms": " ms", "tokens": " tokens"}
 _MOST_DIGITS = 13
 
@@ -18,7 +18,7 @@ def shown(value: float, unit: str, digits: int) -> str:
 
 
 def told_apart(value: float, threshold: float, unit: str, same: bool) -> tuple[str, str]:
-    """Write both with as many digits as show that they differ, so that no line says 0.950 failed >= 0.95."""
+    """Write both numbers with enough digits to show that they differ, so that no line says 0.950 failed >= 0.95."""
     fewest = _DIGITS.get(unit, 3)
     for digits in range(fewest, _MOST_DIGITS):
         pair = shown(value, unit, digits), shown(threshold, unit, digits)
@@ -28,14 +28,14 @@ def told_apart(value: float, threshold: float, unit: str, same: bool) -> tuple[s
 
 
 def value_said(value: float, unit: str = "share") -> str:
-    """Write a value with its unit, with as many digits as its unit has."""
+    """Write a value with its unit, and with the unit's number of digits."""
     return shown(value, unit, _DIGITS.get(unit, 3))
 
 
 def bounds(low: float, high: float, unit: str, signed: bool = False, digits: int = 2) -> str:
-    """Write an interval, in the unit of the value beside it; an end that the cases are too few to bound is open.
+    """Write an interval in the unit of its value. An end is open where there are too few cases to bound it.
 
-    ``digits`` are those of a share or a score; other units have their own.
+    ``digits`` is for a share or a score; other units have their own number of digits.
     """
     digits = _DIGITS.get(unit, digits)
     sign = "+" if signed else ""

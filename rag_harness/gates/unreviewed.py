@@ -1,7 +1,7 @@
-"""Gates over questions that nobody has read: judged on the reviewed ones; where there are none, only said.
+"""Gates over unreviewed questions: a gate is judged on its reviewed questions, and not judged where there are none.
 
-A draft may ask what no page answers, or copy its page. So it lets no gate pass, and blocks none; and one draft among
-200 does not keep the others from being judged.
+A draft may ask what no page answers, or copy its page. So a draft makes no gate pass and no gate fail, and one draft
+among 200 questions does not keep the others from being judged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OTHER = {"yes": "no", "no": "yes"}
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """A gate's cases in two: those that it is judged on, and how many were set apart."""
+    """A gate's cases in two groups: those that it is judged on, and those that were set apart."""
 
     gate: Gate
     judged: Gate
@@ -35,7 +35,7 @@ class _Parts:
 
 
 def judged_part(gate: Gate, counts_drafts: bool) -> Gate:
-    """Return the gate over those of its cases that it is judged on: placeholders never are, drafts where asked for."""
+    """Return the gate over its judged cases only. Placeholders are never judged, drafts only where asked for."""
     named = dict(gate.slice)
     takes_drafts = (counts_drafts or REVIEWED in named) and PLACEHOLDER not in named
     pair = (PLACEHOLDER, "no") if takes_drafts else (REVIEWED, "yes")
@@ -45,7 +45,7 @@ def judged_part(gate: Gate, counts_drafts: bool) -> Gate:
 def with_drafts(
     gate: Gate, scores: SuiteScores | None, judged: Callable[[Gate], Verdict], rules: Rules, unit: str
 ) -> Verdict:
-    """Return the verdict that ``judged`` gives of the cases that somebody has reviewed, and say what was set apart."""
+    """Return the verdict of ``judged`` over the reviewed cases, and say how many cases were set apart."""
     if scores is None:
         return judged(gate)
     parts = _parts(gate, scores, rules)
@@ -74,7 +74,7 @@ def _parts(gate: Gate, scores: SuiteScores, rules: Rules) -> _Parts:
 
 
 def _none_reviewed(gate: Gate, scores: SuiteScores, rules: Rules) -> Verdict | None:
-    """Say that none of the cases was reviewed, of a gate that asks for those that were."""
+    """Return the verdict of a gate on reviewed cases where no case is reviewed; None where some are."""
     where = dict(gate.slice)
     if where.get(REVIEWED) != "yes" or scores.total_of(where):
         return None
@@ -87,7 +87,7 @@ def _none_reviewed(gate: Gate, scores: SuiteScores, rules: Rules) -> Verdict | N
 
 
 def _beside(parts: _Parts, scores: SuiteScores, unit: str) -> str:
-    """Say which cases the verdict is on, and what the value would be with the others."""
+    """Say which cases the verdict is about, and what the value would be with the others."""
     said = f"on the {parts.kept} reviewed of {_cases(parts.kept + parts.apart)}"
     where, quantile = dict(parts.gate.slice), parts.gate.quantile is not None
     values = list(scores.values(parts.gate.measure, where).values())

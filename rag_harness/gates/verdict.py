@@ -1,4 +1,4 @@
-"""How a gate came out, and the line that says so."""
+"""The verdict of a gate, and its line of text."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ _WIDTH = 100
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How a gate came out.
+    """The result of judging a gate.
 
-    ``interval`` is the 95 % interval of ``value``, open where the cases are too few to bound it; where two suites are
-    compared, of their mean difference per case, and ``threshold`` is then what the other suite has, with the gate's
-    offset. ``unit`` is the measure's. ``bounds`` decide a gate that asks for evidence: each of them holds with its
-    confidence; of a comparison, they are of the mean difference per case. ``lacking`` fails for want of values alone.
-    ``family`` gates were judged together, whose bounds hold all at once; 0 of a gate by itself.
-    ``unreviewed`` cases were not judged, for nobody has reviewed them; where there are no others the value is theirs.
-    A ``stale`` gate fails: it is about answers that are too old. One that is known to fail has ``xfailed`` where it
-    does, which fails nothing, and ``xpassed`` where it does not, which fails: its mark is to be taken off.
+    ``interval`` is the 95 % interval of ``value``; an end is open where there are too few cases to bound it. Where two
+    suites are compared, the interval is of their mean difference per case, and ``threshold`` is the other suite's value
+    plus the gate's offset. ``unit`` is the measure's. ``bounds`` decide a gate that asks for evidence: each holds with
+    the gate's confidence, and in a comparison they bound the mean difference per case. ``lacking`` says that the gate
+    failed only for missing values. ``family`` is the number of gates that were judged together, whose bounds all hold
+    at once; 0 for a gate by itself. ``unreviewed`` counts cases that were not judged because nobody has reviewed them;
+    where there are no others, ``value`` is theirs. A ``stale`` gate fails, because its answers are too old. A gate that
+    is known to fail is ``xfailed`` where it fails, which is no failure. It is ``xpassed`` where it passes, which is a
+    failure: the mark is to be removed.
     """
 
     gate: Gate
@@ -45,7 +46,7 @@ class Verdict:
     family: int = 0
 
     def line(self, width: int = 0, states: int = 0) -> str:
-        """Return the verdict in a line, or more where it would be too wide; what to do has a line of its own.
+        """Return the verdict in one line, or in more where it is too wide. The ``else`` text has a line of its own.
 
         The gate's condition is padded to ``width``, the state to ``states``.
         """
@@ -55,12 +56,12 @@ class Verdict:
 
     @property
     def is_on_drafts(self) -> bool:
-        """Whether it was not judged because nobody has reviewed its cases."""
+        """Whether the gate was not judged because nobody has reviewed its cases."""
         return self.state == "not judged" and self.unreviewed > 0
 
     @property
     def to_do(self) -> str:
-        """What the gate's ``else`` has a person do, or would where that is open; empty where there is nothing to do."""
+        """The text of the gate's ``else`` where the gate failed or is undecided; else empty."""
         text = self.gate.otherwise
         if not text or self.state not in ("failed", "inconclusive"):
             return ""
@@ -68,9 +69,9 @@ class Verdict:
 
     @property
     def is_due(self) -> bool:
-        """Whether what the gate's ``else`` says is to be done: it failed, and its value is on the wrong side.
+        """Whether the ``else`` text is to be followed: the gate failed, and its value is on the wrong side.
 
-        One that failed because cases were lost, or could not be measured, has not shown that its condition fails.
+        A gate that failed for lost or unmeasured cases has not shown that its condition is false.
         """
         if self.state != "failed" or self.lacking or self.value is None or self.threshold is None:
             return False
@@ -101,9 +102,9 @@ class Verdict:
 
 
 def as_expected(verdict: Verdict, is_lost: bool) -> Verdict:
-    """Return the verdict of a gate that is known to fail; as it is where it says nothing of that.
+    """Return the verdict of a gate that is known to fail. Any other gate's verdict is returned as it is.
 
-    Where cases were lost, or could not be measured, the gate has not failed for the reason that is known.
+    Where cases were lost, or could not be measured, the gate has not failed for the known reason.
     """
     gate = verdict.gate
     if not gate.expected:
@@ -125,7 +126,7 @@ def verdict_lines(verdicts: Sequence[Verdict]) -> list[str]:
 
 
 def together(verdicts: Sequence[Verdict]) -> list[str]:
-    """Return the text of gates that were not judged: a reason that several share once, and below it those gates."""
+    """Return the text of gates that were not judged. A shared reason is printed once, with its gates below it."""
     by_reason: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         by_reason.setdefault(verdict.reason, []).append(verdict)
@@ -146,7 +147,7 @@ def _listed(conditions: Sequence[str], indent: str) -> list[str]:
 
 
 def equal(value: float, threshold: float) -> bool:
-    """Whether two values are the same but for rounding."""
+    """Whether two values are equal except for rounding."""
     return isclose(value, threshold, rel_tol=1e-12, abs_tol=1e-12)
 
 
