@@ -1,4 +1,4 @@
-"""What a retriever returned for one golden entry, read off its row and the entry."""
+"""The result of a retriever for one golden entry, made from its row and the entry."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _SNIPPET = 160
 
 @dataclass(frozen=True, slots=True)
 class RetrievalCase:
-    """A query, what counts as found with its relevance, and what to show of it.
+    """A golden entry: the query, the relevant names with their grades, and what messages show of it.
 
-    ``by_chunk`` says whether hits are looked up as chunks or as documents, whose rank is that of their first chunk.
-    ``names_of`` maps what is looked up to the names in ``relevant`` where they differ: a heading's chunks to the
+    ``by_chunk`` says whether a hit counts as a chunk or as a document. The rank of a document is that of its first
+    chunk. ``names_of`` maps hits to the names in ``relevant`` where they differ, e.g. the chunks of a heading to the
     heading.
     """
 
@@ -36,7 +36,7 @@ class RetrievalCase:
 
     @property
     def case(self) -> Case:
-        """The entry as the engine and its row know it."""
+        """The entry as a case of the engine."""
         return Case(
             Query(self.case_id, self.query),
             query_type=self.slices.get("query_type", "direct"),
@@ -88,7 +88,7 @@ class RetrievalResult(BaseModel):
 
 
 def retrieval_result(case: RetrievalCase, row: ExperimentResult, retriever: str, k: int) -> RetrievalResult:
-    """Return what the row of an entry says, set against what should be found."""
+    """Return the retrieved documents of an entry's row, compared with its gold."""
     ranked = row.ranking or ()
     return RetrievalResult(
         case_id=case.case_id,
@@ -109,12 +109,12 @@ def retrieval_result(case: RetrievalCase, row: ExperimentResult, retriever: str,
 
 
 def rank_of(ranked: Sequence[str], relevant: Mapping[str, int]) -> int | None:
-    """Return the rank of the first name that counts as found; None where none of them does."""
+    """Return the rank of the first relevant name; None where none is relevant."""
     return next((rank for rank, name in enumerate(ranked, 1) if relevant.get(name, 0) > 0), None)
 
 
 def ranked_names(chunk_ids: Sequence[str], case: RetrievalCase) -> list[str]:
-    """Return the names that measures are computed on, in the order of the hits: one name takes one place, once."""
+    """Return the names that measures are computed on, in the order of the hits. Each name has one rank, its first."""
     keys = chunk_ids if case.by_chunk else place_documents(chunk_ids)
     ranked: dict[str, None] = {}
     for key, chunk_id in zip(keys, chunk_ids, strict=True):

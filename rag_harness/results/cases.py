@@ -30,7 +30,7 @@ _NO_CASE = (ValueError, KeyError, TypeError, AttributeError)
 
 @dataclass(frozen=True, slots=True)
 class KeptCase:
-    """A case, and what only a golden entry has: the expected ids as written, why, and the passage to be found."""
+    """A case. A golden entry also has its expected ids as written, the reason for them, and the passage to be found."""
 
     case: Case
     labels: Mapping[str, str]
@@ -40,22 +40,22 @@ class KeptCase:
 
 
 def kept(case: Case) -> KeptCase:
-    """Return a case of an experiment as it is kept."""
+    """Return a case of an experiment in the form of the file."""
     return KeptCase(case, case.labels)
 
 
 def write_cases(output: Path, data: str, cases: Iterable[KeptCase]) -> None:
-    """Write the file; a reader sees the old one or all of the new one."""
+    """Write the file atomically: a reader sees the old file or the whole new one."""
     write_atomically(CaseFile.place(output, data), map(_line, cases))
 
 
 class CaseFile:
-    """Cases by id, in their order. In memory are only ids and labels: a case is read when it is asked for.
+    """Cases by id, in their order. Only ids and labels are in memory; a case is read when it is asked for.
 
     Attributes:
-        ids: of all cases.
-        labels: of each, in the same order.
-        position: of each id in both.
+        ids: ids of all cases.
+        labels: labels of each case, in the same order.
+        position: position of each id in both.
 
     Raises:
         DataError: there is no such file, or a line of it is no case.
@@ -75,7 +75,7 @@ class CaseFile:
 
     @staticmethod
     def place(output: Path, data: str) -> Path:
-        """Return where the cases of some data are."""
+        """Return the path of the cases of some data."""
         return output / CASES / f"{data}.jsonl"
 
     def _read(self) -> None:
@@ -84,7 +84,7 @@ class CaseFile:
             for number, line in enumerate(stream, 1):
                 case_id, labels = self._named(line, number)
                 self.ids.append(case_id)
-                # Many cases share their labels.
+                # Cases with the same labels share one mapping.
                 self.labels.append(known.setdefault(tuple(labels.items()), labels))
                 self._places.append(place)
                 place += len(line)
@@ -102,19 +102,19 @@ class CaseFile:
         return file_sha256(self.file)
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         if self._stream is not None:
             self._stream.close()
             self._stream = None
 
     def _named(self, line: bytes, number: int) -> tuple[str, Mapping[str, str]]:
-        """Return id and labels alone: making a million cases takes as long as reading their rows."""
+        """Return only id and labels: to make a million cases takes as long as to read their rows."""
         try:
             content = read_json(line)
             if not content.keys() >= _KEYS:
-                _case(content)  # says what is missing
+                _case(content)  # raises an error that says what is missing
             if not isinstance(content["case_id"], str) or not isinstance(content["labels"], dict):
-                _check_types(content)  # says which
+                _check_types(content)  # raises an error that names the field
             return content["case_id"], content["labels"]
         except _NO_CASE as error:
             raise self._damaged(number, error) from error

@@ -1,6 +1,6 @@
-"""``causes.jsonl`` beside the rows: why each failed trial failed, a line each.
+"""``causes.jsonl`` beside the rows: why each failed trial failed, one line a trial.
 
-Readers may rely on what readers of rows may: keys are only ever added; ignore those that you do not know.
+As with rows, keys are only ever added. Readers ignore keys that they do not know.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class CauseLine(BaseModel):
 
     Attributes:
         cause: the top level; ``detail`` is the finer one.
-        repaired_by: the intervention that made the answer right; empty where none did or none was tried.
-        evidence: what the finding rests on, for people to read.
+        repaired_by: the intervention that made the answer right; empty where none did, or none was tried.
+        evidence: the evidence for the cause, as text for people.
         remedy: what to do, in one line.
-        observational: rows and gold alone say this, nothing was run again; ``limits`` says why.
-        answers: what each intervention came to, by its name: answer, rightness, or why it was not run.
-        fingerprint: of the row that this is of.
-        reviewed_cause: what a person says; empty where nobody has looked.
+        observational: whether the cause comes from rows and gold alone, and nothing was run again; ``limits`` says why.
+        answers: result of each intervention, by its name: answer, rightness, or why it was not run.
+        fingerprint: fingerprint of the failed row.
+        reviewed_cause: the cause that a person gave; empty where nobody has looked.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -59,12 +59,12 @@ class CauseLine(BaseModel):
 
 
 def write_causes(output: Path, lines: Iterable[CauseLine]) -> None:
-    """Write the file; a reader sees the old one or all of the new one."""
+    """Write the file atomically: a reader sees the old file or the whole new one."""
     write_atomically(output / CAUSES, (f"{line.model_dump_json()}\n".encode() for line in lines))
 
 
 def read_causes(output: Path) -> list[CauseLine]:
-    """Read the file; nothing where there is none.
+    """Read the file; return no causes where there is no file.
 
     Raises:
         DataError: a line is no cause; names file and line.
@@ -79,7 +79,7 @@ def read_causes(output: Path) -> list[CauseLine]:
 
 
 def with_reviews(new: Iterable[CauseLine], old: Iterable[CauseLine]) -> list[CauseLine]:
-    """Return ``new`` with what people have said of the same rows."""
+    """Return ``new`` with people's reviews of the same rows."""
     said = {(line.trial, line.fingerprint): line for line in old if line.reviewed_cause}
     return [_reviewed(line, said.get((line.trial, line.fingerprint))) for line in new]
 

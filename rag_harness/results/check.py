@@ -1,4 +1,4 @@
-"""Are result files whole? Schema of every row, and one row for every query; and each score of a row that is there."""
+"""Checks that result files are whole: each row fits the schema, each query has one row, and each score has a row."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class FileCheck:
 
 
 def check_results(path: Path, query_ids: Iterable[str] = ()) -> list[FileCheck]:
-    """Check a result file, or all of a folder; with ``query_ids`` each file must have one row for each.
+    """Check a result file, or all files of a folder. Each must have one row for each of ``query_ids``, where given.
 
     Raises:
         DataError: there is no such file, or no result file in the folder.
@@ -60,12 +60,12 @@ def _result_files(folder: Path) -> list[Path]:
 
 
 def _score_files(files: Iterable[Path]) -> list[Path]:
-    """Return the files of scores of the rows in ``files``."""
+    """Return the score files that belong to the result files ``files``."""
     return [scores for file in files if (scores := file.parent / SCORES / file.name).is_file()]
 
 
 def _check_scores(file: Path) -> FileCheck:
-    """Check that lines are scores, and count those of rows that are not there."""
+    """Check that lines are scores, and count the scores whose rows are not there."""
     check = FileCheck(file, what="scores", without="without a value")
     rows = {row.query_id: row_digest(row) for row in rows_in(file.parent.parent / file.name)}
     for number, line, torn in numbered_lines(file):
@@ -75,7 +75,7 @@ def _check_scores(file: Path) -> FileCheck:
             continue
         check.rows += 1
         check.errors += score.value is None
-        # Kept: the row may come back, as with other settings for a while, and is then not judged again.
+        # Such a score is kept. Its row may come back, e.g. with the earlier settings, and is then not judged again.
         check.unused += rows.get(score.query_id) != score.row
     return check
 
@@ -105,7 +105,7 @@ def _inconsistencies(rows: list[ExperimentResult]) -> list[str]:
         for row in rows
         if row.schema_version != SCHEMA_VERSION
     ]
-    # The retrieval suite asks for no answer.
+    # Rows of the retrieval suite have no answer.
     answering = [row for row in rows if row.experiment != GOLDEN]
     found += [f"{row.trial_id}: status ok but no answer" for row in answering if row.ok and not row.llm_answer.strip()]
     found += [f"{row.trial_id}: status error but no error" for row in rows if not row.ok and row.error is None]

@@ -1,4 +1,4 @@
-"""One experiment's result file: appended a row at a time, resumed, and never mixed with another fingerprint's rows."""
+"""One experiment's result file. It is appended row by row and resumed. All its rows have the same fingerprint."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rag_harness.files.atomic import write_atomically
 from rag_harness.results.row import ExperimentResult, numbered_lines, row_or_none, rows_in
 
 PREVIOUS = "previous"
-"""Folder beside the result files for lines that a new run set aside."""
+"""Folder beside the result files for lines that a new run has removed from them."""
 DAMAGED, DUPLICATES = "damaged", "duplicates"
 
 _SAFE_NAME = re.compile(r"\w{1,64}", re.ASCII)
@@ -28,12 +28,12 @@ class _Content:
 
 
 def finished_rows(file: Path, fingerprint: str) -> dict[str, ExperimentResult]:
-    """Return the rows without error of ``fingerprint``, by query id. Only reads: a worker may, while another writes."""
+    """Return the rows without error of ``fingerprint``, by query id. It only reads, so another process may write."""
     return {query_id: row for query_id, row in _read(file, fingerprint).rows.items() if row.ok}
 
 
 def _read(file: Path, fingerprint: str) -> _Content:
-    """Sort the lines of ``file``: this fingerprint's rows (the last of a query wins), other fingerprints', damaged."""
+    """Sort the lines of ``file``: rows of this fingerprint (a query's last counts), of others, damaged ones."""
     content = _Content()
     for _, line, torn in numbered_lines(file):
         content.torn = torn
@@ -52,9 +52,9 @@ def _read(file: Path, fingerprint: str) -> _Content:
 
 
 class ResultFile:
-    """Writes one result file. Only one process may hold it: under xdist that is the controller.
+    """Writes one result file. Only one process may open it: under xdist that is the controller.
 
-    A row that comes here is in a journal already, which stays until ``close`` has made this file safe.
+    A row that is appended is already in a journal. The journal stays until ``close`` has synced this file.
     """
 
     def __init__(self, file: Path, overwrite: bool = False) -> None:
@@ -68,7 +68,7 @@ class ResultFile:
         self.repaired = 0
 
     def append(self, row: ExperimentResult, line: str = "") -> None:
-        """Add ``row``, as ``line`` where it came as text. An older row of its query leaves when the file is closed."""
+        """Add ``row``, as ``line`` where it came as text. ``close`` removes an older row of the same query."""
         if row.fingerprint != self._fingerprint or self._stream is None:
             self._open(row.fingerprint)
         self._has_duplicates |= row.query_id in self._written
@@ -78,12 +78,12 @@ class ResultFile:
         self._stream.flush()
 
     def close(self) -> None:
-        """Leave one row a query, on disk."""
+        """Keep one row a query, and sync the file to the disk."""
         if self._stream is not None:
             self._stream.close()
             self._stream = None
         if self._has_duplicates:
-            # Lines and not rows: a newer release's keys, unknown here, survive.
+            # Lines are kept, not parsed rows, so that unknown keys of a newer release survive.
             write_atomically(self.file, b"".join(_read(self.file, self._fingerprint).lines.values()))
             self._has_duplicates = False
         elif self._written:
@@ -103,7 +103,7 @@ class ResultFile:
 
     def _keep_aside(self, other: dict[str, list[bytes]]) -> None:
         for name, lines in other.items():
-            # A row of unknown origin must not choose the path.
+            # A row of unknown origin must not decide the path of a file.
             safe = name if _SAFE_NAME.fullmatch(name) else "other"
             keep_aside(self.file.parent / PREVIOUS / f"{self.file.stem}-{safe}.jsonl", lines)
             if name in (DAMAGED, DUPLICATES):
@@ -113,7 +113,7 @@ class ResultFile:
 
 
 def keep_aside(file: Path, lines: Sequence[bytes]) -> int:
-    """Add ``lines`` to a file of what was taken out of others, and return their number."""
+    """Append ``lines`` that were removed from other files to ``file``, and return their number."""
     if lines:
         file.parent.mkdir(exist_ok=True)
         with file.open("ab") as stream:
@@ -123,9 +123,9 @@ def keep_aside(file: Path, lines: Sequence[bytes]) -> int:
 
 
 def take_over(file: Path, rows: Sequence[tuple[ExperimentResult, bytes]]) -> int:
-    """Append those rows, given with their lines, that ``file`` lacks, to the disk, and return their number.
+    """Append the rows that ``file`` lacks, each given with its line; sync the file, and return their number.
 
-    An answer takes the place of an error, and nothing takes the place of an answer.
+    An answer replaces an error. Nothing replaces an answer.
     """
     known = _outcomes(file)
     new: dict[tuple[str, str], bytes] = {}
@@ -136,7 +136,7 @@ def take_over(file: Path, rows: Sequence[tuple[ExperimentResult, bytes]]) -> int
     if new:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("ab") as stream:
-            # What a kill tore must not swallow the first of them.
+            # A line that a kill has torn needs its newline, or the first new line would be lost with it.
             stream.write(b"\n" if is_torn(file) else b"")
             stream.writelines(new.values())
     if file.is_file():
@@ -162,7 +162,7 @@ def is_torn(file: Path) -> bool:
 
 
 def sync(file: Path) -> None:
-    """See what a file holds onto the disk."""
+    """Force the content of a file to the disk (fsync)."""
     with file.open("ab") as stream:
         os.fsync(stream.fileno())
 

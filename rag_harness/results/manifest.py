@@ -1,6 +1,6 @@
-"""``run.json`` beside the rows: what the run was made of, and what became of each case that it was to look at.
+"""``run.json`` beside the rows: what the run was made of, and what became of each selected case.
 
-With the result files and ``cases/`` it is all that a report needs, today or in a year.
+A report needs only this file, the result files and ``cases/``, even a year later.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ QUERIES = "queries"
 _PACKAGES = (NAME, "numpy", "qdrant-edge-py", "qdrant-client", "openai", "PyStemmer")
 
 Some = Literal["all"] | list[str]
-"""Ids of cases; ``all`` where none of the data is missing."""
+"""Ids of cases; ``all`` stands for every case of the data."""
 
 
 class _Record(BaseModel):
@@ -36,22 +36,22 @@ class SuiteRecord(_Record):
     """An experiment or ``golden``, in one run.
 
     Attributes:
-        data: name of its cases, ``cases/<data>.jsonl``.
+        data: name of its data; the cases are in ``cases/<data>.jsonl``.
         file: its result file, beside this one.
-        fingerprints: of the rows that came in this run; rows of others in the file are not of it.
-        total: cases in the data.
-        selected: those that the run was to look at.
-        lost: selected, but no row came: a crash took them, or a test that never asked.
-        not_run: selected, but not asked for: the budget was spent, or somebody interrupted the run.
-        settled: selected, but not asked for: every gate of the suite was settled without them.
-        resumed: whose row an earlier run has made.
-        judged: what its rows were judged on, by name: measures that a judge was asked for, and what is made of them.
-        authors: whose judgements are of this run: judge, model and revision each.
-        judging: what judging took in this run: tokens, calls, and how many of the calls were replayed.
-        made: when its rows were made, where an earlier run made all of them and this one did not look at it.
-        pages: digest of the files of documents that its questions are about, when it ran; empty where nobody knows.
-        replayed: whether answers of it are recorded ones: after new recordings they may be others.
-        is_current: whether they are what this run would have made: same code, settings, data. None: nobody knows.
+        fingerprints: fingerprints of this run's rows; other rows of the file do not belong to the run.
+        total: number of cases in the data.
+        selected: cases that the run was to look at.
+        lost: selected cases without a row: a crash took them, or their test never asked.
+        not_run: selected cases that were not asked for: the budget was spent, or somebody interrupted the run.
+        settled: selected cases that were not asked for: every gate of the suite was settled without them.
+        resumed: cases whose row an earlier run has made.
+        judged: measures that the rows were judged on, by name: those of a judge, and those that are computed from them.
+        authors: judge, model and revision of each judge of this run.
+        judging: cost of judging in this run: tokens, calls, and the number of replayed calls.
+        made: when an earlier run made the rows, where it made all of them and this run did not look at the suite.
+        pages: digest of the documents behind its questions at the time of the run; empty where it is not known.
+        replayed: whether some answers are replayed ones; new recordings may change them.
+        is_current: whether this run's code, settings and data would give the same rows; None where that is not known.
     """
 
     data: str
@@ -73,12 +73,12 @@ class SuiteRecord(_Record):
 
     @property
     def is_complete(self) -> bool:
-        """Whether every case of the data was asked, and came back."""
+        """Whether every case of the data was asked for and has a row."""
         return self.selected == "all" and not (self.lost or self.not_run or self.settled)
 
 
 class RunManifest(_Record):
-    """A run. ``digests`` say which data it was about; ``settings`` are without keys; ``date`` is ISO 8601, UTC."""
+    """A run. ``digests`` identify its data; ``settings`` are without keys; ``date`` is ISO 8601, UTC."""
 
     schema_version: Literal[1] = 1
     date: str
@@ -90,7 +90,7 @@ class RunManifest(_Record):
 
 
 def write_manifest(output: Path, manifest: RunManifest) -> None:
-    """Write ``run.json``; a reader sees the old file or all of the new one."""
+    """Write ``run.json`` atomically: a reader sees the old file or the whole new one."""
     write_atomically(output / MANIFEST, (manifest.model_dump_json(indent=1) + "\n").encode())
 
 
@@ -98,7 +98,7 @@ def read_manifest(output: Path) -> RunManifest:
     """Read ``run.json``.
 
     Raises:
-        DataError: there is none, or it is damaged; says what to do.
+        DataError: the file is missing or damaged; says what to do.
     """
     file = output / MANIFEST
     try:
@@ -116,34 +116,34 @@ def ids_or_all(ids: Collection[str], total: int) -> Some:
 
 
 def chosen(some: Some) -> Callable[[str], bool]:
-    """Return what says of an id whether it is among ``some``."""
+    """Return a function that says whether an id is among ``some``."""
     return (lambda _: True) if some == "all" else frozenset(some).__contains__
 
 
 def awaited(record: SuiteRecord) -> Callable[[str], bool]:
-    """Return what says of a case whether a row of it has come in the run: it was selected, asked for, and not lost."""
+    """Return a function that says whether a case has a row in the run: it was selected, asked for, and not lost."""
     is_selected, missing = chosen(record.selected), missing_of(record)
     return lambda case_id: is_selected(case_id) and case_id not in missing
 
 
 def missing_of(record: SuiteRecord) -> frozenset[str]:
-    """Return the cases that no row has come of, though they were selected."""
+    """Return the selected cases without a row."""
     return frozenset([*record.lost, *record.not_run, *record.settled])
 
 
 def of_run(record: SuiteRecord) -> Callable[[ExperimentResult], bool]:
-    """Return what says of a row in the suite's file whether it is of the run, by its fingerprint and its case."""
+    """Return a function that says whether a row of the suite's file belongs to the run, by fingerprint and case."""
     has_come, fingerprints = awaited(record), frozenset(record.fingerprints)
     return lambda row: row.fingerprint in fingerprints and has_come(row.query_id)
 
 
 def now() -> str:
-    """Return the time as the files have it."""
+    """Return the current time in the format of the files."""
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
 def package_versions() -> dict[str, str]:
-    """Return the versions of the packages that move a result, of those that are installed."""
+    """Return the versions of the installed packages that can change a result."""
     found = {}
     for name in _PACKAGES:
         try:
@@ -154,7 +154,7 @@ def package_versions() -> dict[str, str]:
 
 
 def commit_of(folder: Path) -> str:
-    """Return the git commit that ``folder`` is at; empty where there is none."""
+    """Return the git commit of ``folder``; empty where there is none."""
     try:
         found = subprocess.run(
             ["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, timeout=5, check=False

@@ -1,4 +1,4 @@
-"""Prompts as they were sent, beside the rows: ``prompts/<digest>.json``, once each however many rows name them."""
+"""Prompts as they were sent: ``prompts/<digest>.json`` beside the rows. Each is stored once for all its rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PROMPTS = "prompts"
 
 
 def named(messages: Sequence[Message]) -> tuple[str, str]:
-    """Return the digest of messages, and the text of their file; both are empty where there are none."""
+    """Return the digest of messages, and the content of their file; both are empty where there are no messages."""
     if not messages:
         return "", ""
     content = json.dumps([{"role": message.role, "content": message.content} for message in messages], indent=1)
@@ -24,7 +24,7 @@ def named(messages: Sequence[Message]) -> tuple[str, str]:
 
 
 class PromptFiles:
-    """Keeps messages by content. Several processes may write the same folder.
+    """Stores messages under the digest of their content. Several processes may write to the same folder.
 
     Args:
         output: folder of the result files.
@@ -35,7 +35,7 @@ class PromptFiles:
         self._kept: set[str] = set()
 
     def keep(self, messages: Sequence[Message]) -> str:
-        """Write ``messages`` unless they are there, and return their digest; empty where there are none.
+        """Write ``messages`` unless their file exists, and return their digest; empty where there are no messages.
 
         Raises:
             CriticalError: the folder cannot be written.
@@ -46,7 +46,7 @@ class PromptFiles:
         return digest
 
     def keep_file(self, digest: str, content: str) -> None:
-        """Write what another process has ``named``, unless it is there.
+        """Write messages that another process has ``named``, unless their file exists.
 
         Raises:
             CriticalError: the folder cannot be written.
@@ -60,10 +60,10 @@ class PromptFiles:
         try:
             if not self._kept:
                 self._folder.mkdir(parents=True, exist_ok=True)
-            # The name says the content: whoever was there first has written the same, and what a kill tore is shorter.
+            # The name is the digest: an existing file has the same content, or is shorter where a kill has torn it.
             if Path(file).exists() and Path(file).stat().st_size == len(content):
                 return
-            with open(file, "wb", buffering=0) as stream:  # noqa: PTH123 - a third of the time, once a trial
+            with open(file, "wb", buffering=0) as stream:  # noqa: PTH123 - a third of Path.open's time, once a trial
                 stream.write(content.encode("ascii"))
         except OSError as error:
             raise CriticalError(

@@ -1,7 +1,7 @@
-"""``ExperimentResult`` <-> one line of JSONL.
+"""Rows of results: ``ExperimentResult``, and how it is written and read as one line of JSONL.
 
-Readers may rely on: one JSON object a line, UTF-8, keys that only ever get added within a ``schema_version``. Ignore
-keys that you do not know. Nulls mean "this stage does not exist for this experiment" or "there was no answer"; the
+The format is stable: one JSON object a line, UTF-8; within a ``schema_version`` keys are only added. Readers ignore
+keys that they do not know. Null means "this stage does not exist for this experiment" or "there was no answer"; the
 description of each field says which.
 """
 
@@ -31,7 +31,7 @@ from rag_harness.types import NEGATIVE, TrialId
 
 SCHEMA_VERSION = 1
 _BEGIN = b'{"query_id":"'
-"""How the lines begin that this package writes."""
+"""Beginning of the lines that this package writes."""
 
 
 class ExperimentResult(FrozenModel):
@@ -98,8 +98,8 @@ class ExperimentResult(FrozenModel):
 
     @model_validator(mode="after")
     def _of_an_older_release(self) -> ExperimentResult:
-        """Say of a row that does not say it whether its query can be answered: only negative ones could not."""
-        # Afterwards: what runs before makes Python objects of the whole line, which takes a quarter of the time.
+        """Fill in ``answerable`` for rows of older releases, where only negative queries could not be answered."""
+        # The validator runs "after": "before" would turn the line into Python objects first, a quarter of the time.
         if "answerable" not in self.model_fields_set:
             vars(self)["answerable"] = self.query_type != NEGATIVE
         return self
@@ -111,7 +111,7 @@ class ExperimentResult(FrozenModel):
 
     @property
     def trial_id(self) -> str:
-        """The same as text."""
+        """The same as text, e.g. ``e3-q_direct_001``."""
         return str(self.trial)
 
     @property
@@ -126,11 +126,11 @@ class ExperimentResult(FrozenModel):
 
     @cached_property
     def text(self) -> str:
-        """The row as JSON; written once, however many files and reports it goes to."""
+        """The row as JSON; made once, however many files and reports use it."""
         return self.model_dump_json()
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> ExperimentResult:
-        """Return a copy, with its own text."""
+        """Return a copy. Its JSON text is made anew."""
         copied = super().model_copy(update=update, deep=deep)
         vars(copied).pop("text", None)
         return copied
@@ -158,10 +158,10 @@ def row_or_none(line: str | bytes) -> ExperimentResult | None:
 
 
 def read_rows(file: Path) -> list[ExperimentResult]:
-    """Read a result file; a torn last line, as a kill leaves behind, is passed over.
+    """Read a result file. A torn last line, which a kill leaves behind, is skipped.
 
     Raises:
-        DataError: a line that is not the last is no row; names file and line.
+        DataError: a line before the last is no row; names file and line.
     """
     rows: list[ExperimentResult] = []
     for number, line, torn in numbered_lines(file):
@@ -175,7 +175,7 @@ def read_rows(file: Path) -> list[ExperimentResult]:
 
 
 def rows_in(file: Path) -> Iterator[ExperimentResult]:
-    """Yield the rows of a file, in its order; lines that are none, as a kill leaves them, are passed over."""
+    """Yield the rows of a file, in its order. Lines that are no rows, as a kill leaves them, are skipped."""
     for _, line, _ in numbered_lines(file):
         row = row_or_none(line)
         if row is not None:
@@ -183,7 +183,7 @@ def rows_in(file: Path) -> Iterator[ExperimentResult]:
 
 
 def rows_among(file: Path, query_ids: Collection[str]) -> Iterator[ExperimentResult]:
-    """Yield the rows of some queries: lines that say at once that they are of others are not read any further."""
+    """Yield the rows of some queries. Lines that begin with the id of another query are not parsed."""
     for _, line, _ in numbered_lines(file):
         row = row_or_none(line) if _may_be_of(line, query_ids) else None
         if row is not None and row.query_id in query_ids:

@@ -1,7 +1,7 @@
-"""``scores/<experiment>.jsonl``: one line a score, so that a new judge judges again without answering again.
+"""Judged scores: ``scores/<experiment>.jsonl``, one line a score. A new judge needs no new answers.
 
-A line says what was judged (``row``, a digest of the row's judged fields, and ``gold``, one of the texts beside them)
-and by whom. Readers may rely on what readers of rows may: keys are only ever added; ignore those that you do not know.
+A line says what was judged and by whom. ``row`` is a digest of the row's judged fields, ``gold`` a digest of the other
+texts. As with rows, keys are only ever added. Readers ignore keys that they do not know.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from rag_harness.types import TrialId
 SCORES = "scores"
 """Folder beside the result files."""
 CHECKED = "metamorphic"
-"""Folder of the scores that metamorphic checks gave, written anew by each run that checks."""
+"""Folder of the scores of metamorphic checks. Each run with checks writes it anew."""
 BEGIN = b'{"measure":'
-"""How a line of a score begins, in a journal that has rows too."""
+"""Beginning of a score's line. A journal holds rows too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Whose judgement a score is: how it judges, its model, and the digest of its prompts or coefficients."""
+    """The judge of a score: its kind, its model, and the digest of its prompts or coefficients."""
 
     judge: str
     model: str
@@ -39,7 +39,8 @@ class Author:
 class ScoreLine:
     """One score. ``value`` is None where there is none; ``undefined`` says that there was nothing to measure.
 
-    ``repeat`` counts how often the judge was asked again, to see whether it is of one mind; the score is that of 0.
+    ``repeat`` numbers the repeats of the judgement, which show whether the judge agrees with itself. Repeat 0 is the
+    score.
     """
 
     measure: str
@@ -62,12 +63,12 @@ class ScoreLine:
 
     @property
     def is_final(self) -> bool:
-        """Whether it need not be judged again: a judge that failed may not fail the next time."""
+        """Whether the row need not be judged again. A judge that failed may succeed the next time."""
         return self.value is not None or self.undefined
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What makes a score one of its own; of two lines with the same key the later one holds."""
+        """The key of the score. Of two lines with the same key, the later one counts."""
         who = self.author
         what = (self.query_id, self.measure, str(self.version), self.row)
         return *what, who.judge, who.model, who.revision, str(self.repeat)
@@ -97,7 +98,7 @@ def _encode(content: Mapping[str, Any]) -> bytes:
     try:
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode()
-    except (TypeError, ValueError):  # a judge's own detail may hold what JSON has no word for
+    except (TypeError, ValueError):  # the judge's ``detail`` may contain values that JSON does not have
         return json.dumps(storable(content), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
@@ -137,7 +138,7 @@ def _finite(said: Any) -> float:
 
 
 def read_scores(file: Path) -> Iterator[ScoreLine]:
-    """Yield the scores of a file, in its order; lines that are none, as a kill leaves them, are passed over."""
+    """Yield the scores of a file, in its order. Lines that are no scores, as a kill leaves them, are skipped."""
     for _, line, _ in numbered_lines(file):
         found = parse_score(line)
         if found is not None:
@@ -145,7 +146,7 @@ def read_scores(file: Path) -> Iterator[ScoreLine]:
 
 
 def row_digest(row: ExperimentResult) -> str:
-    """Return the digest of what is judged of a row: question, chunks of the prompt, answer, ground truth."""
+    """Return the digest of a row's judged fields: question, chunks of the prompt, answer, ground truth."""
     chunks = [chunk.text for chunk in row.retrieved_chunks]
     return text_digest([row.query, row.llm_answer, "abstained" if row.abstained else "", row.ground_truth, *chunks])
 

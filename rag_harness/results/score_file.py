@@ -1,4 +1,4 @@
-"""The file of an experiment's judged scores: appended a score at a time; of the same key the last one holds."""
+"""The file of an experiment's judged scores. Scores are appended; of the same key the last one counts."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from rag_harness.results.score import SCORES, ScoreLine, parse_score
 
 
 class ScoreFile:
-    """Writes one file. Only one process may hold it: under xdist that is the controller.
+    """Writes one file. Only one process may open it: under xdist that is the controller.
 
-    Scores of other judges stay: going back to one costs nothing. Scores of a row that is no more go to ``previous/``.
+    Scores of other judges stay, so that going back to such a judge costs nothing. Scores of replaced rows go to
+    ``previous/``.
 
     Args:
-        file: of one experiment.
-        overwrite: start anew.
+        file: file of one experiment.
+        overwrite: whether to start anew.
     """
 
     def __init__(self, file: Path, overwrite: bool = False) -> None:
@@ -31,7 +32,7 @@ class ScoreFile:
         self._is_mixed = False
 
     def append(self, line: bytes) -> ScoreLine | None:
-        """Add a score and return it; None where the line is no score, or has come before."""
+        """Add a score and return it; None where the line is no score, or is already in the file."""
         score = parse_score(line)
         key = b"" if score is None else _short(score.key)
         if score is None or key in self._known:
@@ -47,7 +48,7 @@ class ScoreFile:
         return score
 
     def close(self) -> None:
-        """Leave one line a key, on disk, and none of a row that another has taken the place of."""
+        """Keep one line a key, remove the scores of replaced rows, and sync the file to the disk."""
         if self._stream is None:
             return
         self._stream.close()
@@ -64,7 +65,7 @@ class ScoreFile:
         self._is_mixed = self.file.is_file() and self.file.stat().st_size > 0
         self._stream = self.file.open("ab")
         if is_torn(self.file):
-            self._stream.write(b"\n")  # what a kill tore must not swallow the next
+            self._stream.write(b"\n")  # a torn line needs its newline, or the next line would be lost with it
 
     def _tidy(self) -> None:
         kept: dict[tuple[str, ...], bytes] = {}
@@ -79,14 +80,14 @@ class ScoreFile:
 
 
 def _short(key: tuple[str, ...]) -> bytes:
-    """Return a key in 12 bytes: a run may have millions."""
+    """Return a key as 12 bytes, for a run may have millions of keys."""
     return blake2b(repr(key).encode(), digest_size=12).digest()
 
 
 def take_over_scores(file: Path, scores: Sequence[tuple[ScoreLine, bytes]]) -> int:
-    """Append those scores, given with their lines, that ``file`` lacks, to the disk, and return their number.
+    """Append the scores that ``file`` lacks, each given with its line; sync the file, and return their number.
 
-    A value takes the place of a failure, and nothing takes the place of a value.
+    A value replaces a failure. Nothing replaces a value.
     """
     known = {score.key: score.is_final for score, _ in _scored(file)}
     new: dict[tuple[str, ...], bytes] = {}

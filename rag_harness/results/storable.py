@@ -1,4 +1,4 @@
-"""Values as JSON can hold them: a row must never be lost to one bad character."""
+"""Turns values into values that JSON can hold, so that no row is lost to one bad character."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from rag_harness.files import json_text
 
 
 def storable(value: Any) -> Any:
-    """Return ``value`` as JSON can hold it, because a row must never be lost to one bad character.
+    """Return ``value`` in a form that JSON can hold.
 
-    Lone surrogates, which models do send, become U+FFFD; NaN and infinity null; what JSON has no word for, its ``str``.
+    Lone surrogates, which some models send, become U+FFFD. NaN and infinity become null. A value of a type that JSON
+    does not have becomes its ``str``.
     """
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -29,7 +30,7 @@ def storable(value: Any) -> Any:
 
 
 def read_json(line: bytes | str) -> Any:
-    """Parse a line; half a character, as older releases have written it, is for the slower parser.
+    """Parse a line. Lines of older releases may contain lone surrogates: a slower parser reads them.
 
     Raises:
         ValueError: it is no JSON.
