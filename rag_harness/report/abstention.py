@@ -1,4 +1,4 @@
-"""Could the pipelines answer only where they are confident? For those whose rows state a confidence. 100 columns."""
+"""Selective answering: risk and coverage of experiments whose rows state a confidence. Lines of 100 columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rag_harness.types import GOLDEN
 
 CONFIDENCE = "confidence"
 RIGHT_BY = ("answer_correctness", "factuality", "faithfulness", "token_f1")
-"""What says that an answer is right, the best of those that there are: of several experiments, that all have."""
+"""Measures that decide whether an answer is right, the best first. Compared experiments use one that all have."""
 RIGHT_FROM = 0.5
 RISK = 0.05
 _SHOWN = (0.25, 0.5, 0.75, 1.0)
@@ -25,11 +25,11 @@ _WIDTH = 100
 
 @dataclass(frozen=True, slots=True)
 class Abstention:
-    """Confidence of an experiment's answers against whether they are right by ``measure``.
+    """An experiment's confidence, compared with whether its answers are right by ``measure``.
 
-    ``auroc`` is the chance that a right answer is stated with more confidence than a wrong one, ``promise`` a threshold
-    for a risk of 5 %; where one is None ``reasons`` say why. ``left_out`` answers have no value of the measure.
-    ``stated`` has confidence and, as 1 or 0, whether it is wrong of each of the others.
+    ``auroc`` is the probability that a right answer has a higher confidence than a wrong one. ``promise`` is a
+    threshold for a risk of 5 %. Where one of them is None, ``reasons`` say why. ``left_out`` counts answers without a
+    value of the measure. ``stated`` has for each other answer its confidence, and 1 where it is wrong, else 0.
     """
 
     experiment: str
@@ -42,7 +42,7 @@ class Abstention:
     stated: tuple[tuple[float, float], ...] = ()
 
     def lines(self) -> Iterator[str]:
-        """Yield what people read."""
+        """Yield the lines for the terminal."""
         curve, n = self.curve, len(self.curve.risk)
         left = f", {self.left_out} without a value left out" if self.left_out else ""
         right = f"{1 - curve.by_chance:.0%} right, which is {measure_said(self.measure)} >= {RIGHT_FROM:g}"
@@ -63,7 +63,7 @@ class Abstention:
             )
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for ``summary.json``."""
+        """Return the fields for ``summary.json``."""
         curve = self.curve
         return {
             "right_by": f"{self.measure} >= {RIGHT_FROM:g}",
@@ -80,10 +80,10 @@ class Abstention:
 
 
 def abstentions(tables: Mapping[str, SuiteTable]) -> list[Abstention]:
-    """Return one for each experiment with an answer that states a confidence and can be called right or wrong."""
+    """Return one for each experiment whose answers state a confidence and can be judged as right or wrong."""
     stated = {name: _answered(table) for name, table in sorted(tables.items()) if name != GOLDEN}
     answering = [tables[name] for name, confidence in stated.items() if confidence]
-    # What is right is the same for all that are compared, as far as they have it.
+    # All compared experiments use the same measure of rightness, as far as they have it.
     common = [measure for measure in RIGHT_BY if all(table.has(measure) for table in answering)]
     found = (_abstention(name, tables[name], confidence, common) for name, confidence in stated.items() if confidence)
     return [each for each in found if each is not None]
@@ -101,7 +101,7 @@ def _abstention(
     if not measure:
         return None
     values = table.values(measure, {})
-    # Whoever answers what the documents do not have is wrong, whatever a measure of answers says of it.
+    # An answer to an unanswerable question is wrong, whatever the measure says.
     answerable = table.values("false_abstention_rate", {})
     wrong = {
         case: float(case not in answerable or values[case] < RIGHT_FROM)
@@ -112,7 +112,7 @@ def _abstention(
 
 
 def _answered(table: SuiteTable) -> dict[str, float]:
-    """Return the confidence of each answer that is one: declining says nothing that could be wrong."""
+    """Return the confidence of each answer. Declined questions are left out: declining cannot be wrong."""
     if CONFIDENCE not in table.columns:
         return {}
     declined = table.values("abstention_rate", {}) if "abstention_rate" in table.columns else {}

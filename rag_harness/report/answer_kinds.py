@@ -1,4 +1,4 @@
-"""The kind of each of many answers: what ``measures.judged.category_of`` says of one."""
+"""The categories of many answers at once, by the rules of ``measures.judged.category_of``."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from rag_harness.report.blocks.block import Mask, Scores
 
 
 def answer_kinds(parts: Sequence[Scores], abstained: Mask, answerable: Mask) -> list[str]:
-    """Return the category of each answer; the first rule that holds, where two do.
+    """Return the category of each answer. Where two rules hold, the first one counts.
 
     Args:
         parts: the scores of ``PARTS``, in their order.
-        abstained: which answers say that they do not know.
-        answerable: which questions the documents have the answer to.
+        abstained: which answers decline.
+        answerable: which questions the documents can answer.
     """
     lacks = np.logical_or.reduce([part.absent != 0 for part in parts])
     values = [part.values for part in parts]

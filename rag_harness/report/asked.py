@@ -1,4 +1,4 @@
-"""Which measures a run was asked for, read off what it left behind."""
+"""The measures that a run was asked for, found in its files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rag_harness.types import GOLDEN
 
 
 def asked_measures(output: Path, manifest: RunManifest, suite: str) -> list[Measure]:
-    """Return the measures of a suite: those kept of every run, judged ones, those of its checks and of its gates.
+    """Return the measures of a suite: those of every run, the judged ones, those of its checks and of its gates.
 
     Raises:
         SettingsError: the run was judged on a measure that is not registered here.
@@ -32,7 +32,7 @@ def asked_measures(output: Path, manifest: RunManifest, suite: str) -> list[Meas
 
 
 def _gated(settings: dict[str, Any], suite: str, k: int) -> Iterator[str]:
-    """Yield the measures that gates of the run name; a gate on a part that is not installed here names none."""
+    """Yield the measures that the run's gates name. A gate on a plug-in that is not installed here names none."""
     for text in _gates(settings):
         try:
             named = measures_by_suite([text], k).get(suite, [])
@@ -42,7 +42,7 @@ def _gated(settings: dict[str, Any], suite: str, k: int) -> Iterator[str]:
 
 
 def _sliced(settings: dict[str, Any], k: int) -> Iterator[str]:
-    """Yield the measures that experiments are compared on by slice, of those that are known here."""
+    """Yield the measures of comparisons by slice that are known here."""
     for text in slices_in(settings):
         try:
             yield from measures_of([text], k)
@@ -51,7 +51,7 @@ def _sliced(settings: dict[str, Any], k: int) -> Iterator[str]:
 
 
 def slices_in(settings: Mapping[str, Any]) -> Sequence[str]:
-    """Return the slices that the settings of a run ask for; none where they are from before there were any."""
+    """Return the slices in a run's settings; empty for settings of a release without slices."""
     found = settings.get("slices")
     return [text for text in found if isinstance(text, str)] if isinstance(found, list) else []
 

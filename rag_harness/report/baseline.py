@@ -1,4 +1,4 @@
-"""A run kept for comparison: a small file of JSON, sorted, one case a line, so that a review sees what changed."""
+"""A saved run for comparison: a small sorted JSON file, one case a line, so that a review shows what changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rag_harness.types import is_in
 
 Slice = Mapping[str, str]
 _Value = Annotated[float, Field(allow_inf_nan=False)]
-# As it will be when read back: a tuple that becomes a list would be a difference to itself.
+# The values take the form that they have when read back: a tuple that becomes a list would look like a difference.
 _Parts = Annotated[dict[str, Any], BeforeValidator(lambda parts: json.loads(json.dumps(parts, default=str)))]
 _DEPTH_OF_CASES = 3
 
@@ -30,7 +30,7 @@ class _Saved(BaseModel):
 
 
 class SavedCase(_Saved):
-    """A case of the data; ``left out`` was not selected. A measure that it has no value of is not in ``values``."""
+    """A case of the data; ``left out`` was not selected. ``values`` lacks the measures without a value."""
 
     state: Literal["ok", "error", "lost", "left out"] = "ok"
     slices: dict[str, str] = {}
@@ -38,11 +38,11 @@ class SavedCase(_Saved):
 
 
 class SavedSuite(_Saved):
-    """An experiment or ``golden``; answers what a gate asks of a suite."""
+    """An experiment or ``golden``. It implements the gates' protocol of a suite."""
 
     cases: dict[str, SavedCase]
     depth: int | None = None
-    """The most hits that a case had; None where nothing was retrieved, or where it was not kept."""
+    """The highest number of hits of a case; None where nothing was retrieved, or where the number was not kept."""
 
     def total_of(self, where: Slice, /) -> int:
         """Count the cases in the data."""
@@ -53,7 +53,7 @@ class SavedSuite(_Saved):
         return sum(case.state != "left out" for case in self._in(where).values())
 
     def lost_of(self, where: Slice, /) -> int:
-        """Count the cases that a crash took."""
+        """Count the cases that were lost to a crash."""
         return sum(case.state == "lost" for case in self._in(where).values())
 
     def values(self, measure: str, where: Slice, /) -> dict[str, float]:
@@ -62,16 +62,16 @@ class SavedSuite(_Saved):
         return {case_id: case.values[measure] for case_id, case in cases if measure in case.values}
 
     def absent(self, measure: str, where: Slice, /) -> dict[str, int]:
-        """Count the selected cases without a value; why is not kept."""
+        """Count the selected cases without a value. The reason is not kept."""
         without = self.selected_of(where) - len(self.values(measure, where))
         return {"no saved value": without} if without else {}
 
     def unmeasured(self, measure: str, where: Slice, /) -> int:  # noqa: ARG002
-        """Nothing is known of these."""
+        """Return 0: the file does not keep this."""
         return 0
 
     def measures(self) -> list[str]:
-        """Return the measures that some case has a value of, sorted."""
+        """Return the measures that at least one case has a value of, sorted."""
         return sorted({measure for case in self.cases.values() for measure in case.values})
 
     def _in(self, where: Slice) -> dict[str, SavedCase]:
@@ -79,11 +79,11 @@ class SavedSuite(_Saved):
 
 
 class SavedRun(_Saved):
-    """A run: what it was made of and what came out.
+    """A run: what it was made of, and its results.
 
-    ``fingerprint`` has the parts ``data``, ``models`` and ``settings``, each as nested as you like. Runs whose ``data``
-    differ are not comparable; the rest is what is being compared. ``date`` is ISO 8601. ``judges`` are by suite: judge,
-    model and revision of whoever judged its answers.
+    ``fingerprint`` has the parts ``data``, ``models`` and ``settings``, each of any depth. Runs with different ``data``
+    are not comparable; the other parts are what is compared. ``date`` is ISO 8601. ``judges`` has for each suite the
+    judge, model and revision of its judgements.
     """
 
     schema_version: Literal[1] = 1
@@ -94,10 +94,10 @@ class SavedRun(_Saved):
     suites: dict[str, SavedSuite]
     judges: dict[str, list[tuple[str, str, str]]] = {}
     clusters: dict[str, Mapping[str, str]] = Field(default={}, exclude=True)
-    """Of the cases by suite, where a run was told that some are alike; known of its folder, not of a saved file."""
+    """Clusters of the cases by suite, where the run was told of any. A run's folder has them, a saved file does not."""
 
     def judged_otherwise(self, other: SavedRun, suite: str, measure: str) -> str:
-        """Return how the judges of a measure differ in ``other``, for scores of two judges are not comparable."""
+        """Return how the judges of a measure differ in ``other``. Scores of two judges are not comparable."""
         mine, theirs = self.judges.get(suite, []), other.judges.get(suite, [])
         if mine == theirs or not is_judged(measure):
             return ""
@@ -109,7 +109,7 @@ def _judges(authors: Sequence[tuple[str, str, str]]) -> str:
 
 
 def saved_run(manifest: RunManifest, tables: Mapping[str, SuiteTable]) -> SavedRun:
-    """Return a run as a baseline: values of every case, and what the run was made of."""
+    """Return a run as a baseline: the values of every case, and what the run was made of."""
     suites = {name: saved_suite(table) for name, table in tables.items() if table.selected_of({})}
     settings = manifest.settings
     return SavedRun(
@@ -132,7 +132,7 @@ _OTHER = ("top_k", "candidates", "chunk_size", "chunk_overlap", "temperature", "
 
 
 def saved_suite(table: SuiteTable) -> SavedSuite:
-    """Take the values of each case out of a table."""
+    """Return the values of each case of a table."""
     values = {measure: table.values(measure, {}) for measure in table.columns}
     cases = {
         case_id: SavedCase(
@@ -146,7 +146,7 @@ def saved_suite(table: SuiteTable) -> SavedSuite:
 
 
 def save(file: Path, run: SavedRun) -> None:
-    """Write the run; a reader sees the old file or all of the new one."""
+    """Write the run atomically: a reader sees the old file or the whole new one."""
     content = run.model_dump(mode="json")
     content["depths"] = {name: suite["depth"] for name, suite in content["suites"].items() if suite["depth"]}
     content["suites"] = {name: suite["cases"] for name, suite in content["suites"].items()}
@@ -157,7 +157,7 @@ def load(file: Path) -> SavedRun:
     """Read a saved run.
 
     Raises:
-        DataError: there is no such file, or it is no saved run; says what is wrong and what to do.
+        DataError: there is no such file, or it is not a saved run; says what is wrong and what to do.
     """
     if not file.is_file():
         known = [each.stem for each in file.parent.glob(f"*{file.suffix}")]
@@ -175,7 +175,7 @@ def load(file: Path) -> SavedRun:
 
 
 def _json(value: Any, depth: int, indent: str = " ") -> str:
-    """Write an object a line a member down to ``depth``, below that on one line."""
+    """Write JSON with one line for each member down to ``depth``, and deeper values on one line."""
     if not depth or not isinstance(value, dict) or not value:
         return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
     members = (

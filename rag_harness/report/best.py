@@ -1,4 +1,4 @@
-"""Which experiments are the best on a measure, where the tests say so and not the means alone."""
+"""Finds the best experiments on a measure by significance tests, not by means alone."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from rag_harness.report.suite_table import SuiteTable
 
 
 def best_of(measure: str, tables: Mapping[str, SuiteTable], cells: Sequence[Cell]) -> frozenset[str]:
-    """Return the experiments that are better than every other with values of ``measure``; empty where none is.
+    """Return the experiments that are better than every other with values of ``measure``; empty where there is none.
 
-    Better is what both tests of ``cells`` call significant, after Holm's correction. Experiments with the same value on
-    every case win together: none of them is better than its twin, and each is better than all others.
+    An experiment is better where both tests of ``cells`` are significant after Holm's correction. Experiments with the
+    same value on every case win together: neither is better than the other, and each is better than all others.
     """
     having = {name for name, table in tables.items() if table.has(measure)}
     mine = [each for each in cells if each.measure == measure and each.quantile is None and each.found]
@@ -24,7 +24,7 @@ def best_of(measure: str, tables: Mapping[str, SuiteTable], cells: Sequence[Cell
         if any((name, other) in beats for other in having)
         and all(other == name or (name, other) in beats | same for other in having)
     }
-    # Drawn signs differ a little from pair to pair: a twin that has not won takes the star from both.
+    # Random sign flips differ a little between pairs. Where only one of two equal experiments wins, neither does.
     return frozenset(best if all(twin in best for name, twin in same if name in best) else ())
 
 

@@ -1,4 +1,4 @@
-"""Which cases are alike: of one page, of one conversation, or of one value of their metadata."""
+"""Clusters of cases: cases of one page, of one conversation, or with one value of their metadata."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from rag_harness.results.cases import CaseFile
 from rag_harness.types import Case
 
 SOURCE_PAGE = "source_page"
-"""The first relevant document of a case."""
+"""Cluster by the first relevant document of a case."""
 CONVERSATION = "conversation"
 _CONVERSATION_KEYS = (CONVERSATION, "conversation_id")
 
 
 def cluster_of(case: Case, labels: Mapping[str, str], key: str) -> str:
-    """Return the cluster of a case; "" where it has none, and is alike to no other."""
+    """Return the cluster of a case; "" where it has none, and is independent of all others."""
     if key in labels:
         return labels[key]
     if key == SOURCE_PAGE:
@@ -32,10 +32,10 @@ def clusters_in(cases: CaseFile, key: str) -> list[str]:
 
 
 def check_cluster(suite: str, cases: Iterable[tuple[Case, Mapping[str, str]]], key: str) -> None:
-    """Make sure that some cases of a suite have a cluster.
+    """Make sure that at least one case of a suite has a cluster.
 
     Raises:
-        SettingsError: none has one; says what they have.
+        SettingsError: no case has one; says what the cases have.
     """
     known: dict[str, None] = {}
     for case, labels in cases:

@@ -1,4 +1,4 @@
-"""A measure of every case, as blocks of rows come."""
+"""The column of a measure: its value for every case, filled from blocks of rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rag_harness.results.cases import KeptCase
 
 _MOST_REASONS = 250
 _OTHERS = "no verdict for another reason", "another reason"
-"""Names of reasons beyond these: of what could have a value, and of what is undefined."""
+"""Reasons beyond the first 250 get these names: the first where a value was possible, the second where undefined."""
 _NO_ROW = "no row"
 _REASONS: Sequence[Reason] = (("", True), (NO_RELEVANT, True), (NO_ANSWER, True))
 _Rows = npt.NDArray[np.intp]
@@ -34,7 +34,7 @@ class Growing:
         self._unmeasured: set[int] = set()
 
     def take(self, block: Block, rows: _Rows, found: Found) -> None:
-        """Take the scores of some rows of a block; ``found`` are the rankings of those that have an answer."""
+        """Add the scores of some rows of a block. ``found`` has the rankings of those with an answer."""
         scores, positions = block.scores(self.measure.name), block["position"][rows]
         ok = block["ok"][rows]
         applies = block["relevant"][rows] if isinstance(self.measure, RankingMeasure) else np.ones(len(rows), np.bool_)
@@ -46,7 +46,7 @@ class Growing:
             self._values[positions[ok][is_open]] = values[is_open]
 
     def lose(self, position: int, kept: KeptCase) -> None:
-        """Note a case that no row came of."""
+        """Note a case without a row."""
         why = self.measure.applies(kept.case)
         if not why and self.measure.worst is not None:
             self._values[position] = self.measure.worst
@@ -54,7 +54,7 @@ class Growing:
             self._absent[position] = self._number(why or _NO_ROW)
 
     def finished(self, unmet: str) -> Column:
-        """Return the column; without a value where the experiment never does what the measure ``unmet`` needs."""
+        """Return the column. ``unmet`` says what the experiment lacks for the measure: then no case has a value."""
         if unmet:
             self._values[:] = np.nan
             self._absent[:] = self._number(unmet)
@@ -62,14 +62,14 @@ class Growing:
         return Column(self.measure, self._values, self._absent, list(self._reasons), frozenset(self._unmeasured))
 
     def put(self, positions: _Rows, scores: Scores) -> None:
-        """Note the scores of cases, in place of those that were there; of a case that comes twice its last one."""
+        """Set the scores of cases, in place of earlier ones. Where a case comes twice, its last score counts."""
         numbers = self._numbers(scores)[scores.absent]
         _, from_the_end = np.unique(positions[::-1], return_index=True)
         last = len(positions) - 1 - from_the_end
         self._values[positions[last]], self._absent[positions[last]] = scores.values[last], numbers[last]
 
     def leave_out(self, positions: _Rows, reason: Reason) -> None:
-        """Note why cases have no value."""
+        """Set the reason why cases have no value."""
         if len(positions):
             self._absent[positions] = self._number(*reason)
 
@@ -84,7 +84,7 @@ class Growing:
         return Scores(self._values[positions], self._absent[positions], reasons)
 
     def _numbers(self, scores: Scores) -> npt.NDArray[np.uint8]:
-        """Return the number of each of the block's reasons here; new ones are numbered as rows bring them."""
+        """Return the column's number for each of the block's reasons. New reasons get the next numbers."""
         numbers = np.zeros(len(scores.reasons), dtype=np.uint8)
         used, first = np.unique(scores.absent, return_index=True)
         for reason in used[np.argsort(first)]:
@@ -100,7 +100,7 @@ class Growing:
 
 
 def _without_column(measure: Measure, ok: Mask, applies: Mask) -> Scores:
-    """Return the scores of a measure that a block has no column of: rankings and judges say the rest."""
+    """Return scores for a measure without a column in the block. Rankings and judges fill in the open values."""
     worst, failed = measure.worst, applies & ~ok
     values, absent = np.full(len(ok), np.nan), np.where(applies, 0, 1).astype(np.uint16)
     if worst is None:

@@ -1,4 +1,4 @@
-"""``rag-harness compare A B``: two runs, case by case, with the tests of the study."""
+"""``rag-harness compare A B``: compares two runs case by case, with the tests of the study."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rag_harness.stats.paired import Paired
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A measure of a suite, the second run minus the first; p-values adjusted by Holm over the suite's measures."""
+    """A measure of a suite, the second run minus the first. Holm adjusts the p-values over the suite's measures."""
 
     change: Change
     found: Paired
@@ -33,7 +33,7 @@ class Compared:
 
 
 def compare_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``compare`` takes."""
+    """Add the arguments of ``compare``."""
     run = "output folder of a run, or a baseline that --rag-save wrote: its file, or its name"
     parser.add_argument("first", metavar="A", help=f"before: {run}")
     parser.add_argument("second", metavar="B", help="after: the same")
@@ -42,7 +42,7 @@ def compare_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def baselines_argument(parser: argparse.ArgumentParser) -> None:
-    """Say where names of baselines are looked for."""
+    """Add the option that says where baselines are."""
     where = "folder of the baselines that are named; default: baselines"
     parser.add_argument("--baselines", type=Path, default=Path("baselines"), metavar="DIR", help=where)
 
@@ -55,7 +55,7 @@ def run_compare(chosen: argparse.Namespace) -> int:
 
 
 def compared_lines(before: SavedRun, now: SavedRun, measures: Sequence[str] = ()) -> list[str]:
-    """Return the comparison, at most 100 columns wide; of all measures, or of these.
+    """Return the comparison on all measures, or on the given ones; at most 100 columns wide.
 
     Raises:
         DataError: the runs are not about the same data.

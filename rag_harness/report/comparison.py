@@ -1,4 +1,4 @@
-"""Two runs, case by case: how far the means moved, whether chance could do that, and which cases moved."""
+"""Compares two runs case by case: change of the means, significance tests, and the cases that changed."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _SHOWN = 36
 class Change:
     """A measure of a suite in two runs, over the cases that have a value in both.
 
-    ``difference`` is the mean of now - before with its 95 % interval, that of gates; None where nothing bounds it.
-    ``p`` is of the paired permutation test, adjusted by Holm for the measures of the suite. ``gained`` cases got
-    better: higher, or lower where lower is better.
+    ``difference`` is the mean of now - before, with its 95 % interval by the gates' method; None where the cases allow
+    none. ``p`` is from the paired permutation test, with Holm's adjustment over the suite's measures. ``gained`` cases
+    got better: higher, or lower where lower is better.
     """
 
     suite: str
@@ -53,7 +53,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What changed between two runs. ``notes`` say what was not compared; ``differing`` what the runs differ in."""
+    """The changes between two runs. ``notes`` say what was not compared; ``differing`` says how the runs differ."""
 
     before: str
     differing: tuple[str, ...]
@@ -76,7 +76,7 @@ class Comparison:
 
 
 def on_common_data(now: SavedRun, before: SavedRun) -> tuple[SavedRun, SavedRun]:
-    """Leave out the data of suites that only one of the runs has: what is not compared need not be the same."""
+    """Leave out the data of suites that only one of the runs has: they are not compared, so they may differ."""
     shared = set(now.suites) & set(before.suites)
     both = set(now.fingerprint.get("data", {})) & set(before.fingerprint.get("data", {}))
     kept = {"documents", *({GOLDEN} & shared), *([QUERIES] if shared - {GOLDEN} else []), *(both - {GOLDEN, QUERIES})}
@@ -139,7 +139,7 @@ def _change(
 
 
 def paired_of(now: SavedSuite, before: SavedSuite, measure: str, clusters: Mapping[str, str] | None = None) -> Paired:
-    """Return what the differences of the cases say that have a value in both runs; ``clusters`` are by case."""
+    """Return the paired comparison over the cases that have a value in both runs; ``clusters`` are by case."""
     new, old = in_both(now.values(measure, {}), before.values(measure, {}))
     a, b = [*new.values()], [*old.values()]
     span = span_of([*differences(new, old).values()], _unit(measure), is_difference=True)
@@ -150,11 +150,11 @@ def _unit(measure: str) -> str:
     try:
         return measure_named(measure).unit
     except PrerequisiteError:
-        return ""  # a measure that somebody else had
+        return ""  # a measure of somebody's plug-in that is not installed here
 
 
 def lower_is_better(measure: str) -> bool:
-    """Whether less of a measure is better; False of one that somebody else had."""
+    """Whether a lower value is better; False for a measure that is not registered here."""
     try:
         return measure_named(measure).better == "lower"
     except PrerequisiteError:

@@ -1,4 +1,4 @@
-"""Composites of many rows at once."""
+"""Composite measures, computed for many rows at once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def composed(measure: CompositeMeasure, parts: Mapping[str, Scores]) -> Scores:
 
 
 def _of_formula(measure: CompositeMeasure, parts: Sequence[Scores]) -> Scores:
-    """Do what ``CompositeMeasure.score`` does, without an object a row: the first part that lacks says why."""
+    """Do what ``CompositeMeasure.score`` does, without an object a row. The first missing part gives the reason."""
     values, reasons = np.full(len(parts[0].values), nan), [_A_VALUE]
     absent = np.zeros(len(values), np.intp)
     for name, part in zip(measure.parts, parts, strict=True):
@@ -44,7 +44,7 @@ def _of_formula(measure: CompositeMeasure, parts: Sequence[Scores]) -> Scores:
 
 def _check(values: npt.NDArray[np.float64]) -> None:
     for value in values[~np.isfinite(values)]:
-        Score(float(value))  # which says what is wrong
+        Score(float(value))  # raises an error that says what is wrong
 
 
 def _each(part: Scores) -> list[Score]:

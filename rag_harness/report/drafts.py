@@ -1,4 +1,4 @@
-"""How many of the questions that figures are of nobody has reviewed: said beside the figures, gate or no gate."""
+"""Counts the unreviewed questions behind the figures, and prints the number beside them, with or without gates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows × scores for notebooks: a run as a frame of pandas or polars, as CSV, as Parquet. ``docs/notebooks.md``."""
+"""A run's trials for notebooks: as a frame of pandas or polars, as CSV, as Parquet. See ``docs/notebooks.md``."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from rag_harness.report.trial_records import Trials, read_trials
 
 Frame = Literal["pandas", "polars", "records"]
 _GROUP = 10_000
-"""Rows of a group of a Parquet file: so many records are in memory at a time, beside those of a suite."""
+"""Rows of a group of a Parquet file. At most so many records are in memory, beside those of a suite."""
 _WITHOUT = 'frame="records" gives a list of dicts and needs neither.'
 
 
 def write_csv(output: Path, file: Path) -> None:
-    """Write the trials of the last run in ``output`` as CSV: RFC 4180, UTF-8, an empty cell where there is nothing.
+    """Write the trials of the last run in ``output`` as CSV: RFC 4180, UTF-8. A cell without a value is empty.
 
     Raises:
-        PrerequisiteError: ``output`` is no run's, or the file cannot be written.
+        PrerequisiteError: ``output`` holds no run, or the file cannot be written.
     """
     _write(file, csv_lines(read_trials(output)))
 
@@ -36,22 +36,22 @@ def write_parquet(output: Path, file: Path) -> None:
     """Write the trials of the last run in ``output`` as Parquet, with types, lists and nulls.
 
     Raises:
-        PrerequisiteError: ``output`` is no run's, the file cannot be written, or pyarrow is not installed.
+        PrerequisiteError: ``output`` holds no run, the file cannot be written, or pyarrow is not installed.
     """
     _check_installed("format 'parquet'", "pyarrow")
     _write(file, _parquet(read_trials(output)))
 
 
 def load_results(path: str | PathLike[str], frame: Frame | None = None) -> Any:
-    """Return the trials of the last run in the output folder ``path``, a line each.
+    """Return the trials of the last run in the output folder ``path``, a row each.
 
     Args:
-        path: what ``--rag-output`` named.
-        frame: "pandas" or "polars" for a frame of it, "records" for a list of dicts; None takes pandas where it is
-            installed, else polars.
+        path: the folder that ``--rag-output`` named.
+        frame: "pandas" or "polars" for a frame, "records" for a list of dicts; None takes pandas where it is installed,
+            else polars.
 
     Raises:
-        PrerequisiteError: ``path`` is no run's, or the package is not installed; says what to do.
+        PrerequisiteError: ``path`` holds no run, or the package is not installed; says what to do.
     """
     if frame is not None and frame not in _MADE:
         raise SettingsError(unknown("frame", frame, _MADE))
@@ -128,7 +128,7 @@ def _by_column(trials: Trials) -> dict[str, tuple[list[Any], Kind]]:
 
 
 def _parquet(trials: Trials) -> bytes:
-    """Return the file: a frame of a run fits in memory, and Parquet's writer wants to say where it is."""
+    """Return the file's bytes. It is made in memory, where a run's frame fits: Parquet's writer needs to seek."""
     import pyarrow
     import pyarrow.parquet
 

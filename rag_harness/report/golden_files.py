@@ -1,4 +1,4 @@
-"""What the golden suite leaves behind where it is asked to: its misses, and run and qrels for trec_eval."""
+"""Optional files of the golden suite: its misses, and run and qrels for trec_eval."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rag_harness.report.suite_table import SuiteTable
 
 
 def write_misses(file: Path, results: Sequence[RetrievalResult], table: SuiteTable) -> None:
-    """Write the misses as JSONL, each with the values of all its measures."""
+    """Write the misses as JSONL, each with its values of all measures."""
     values = {measure: table.values(measure, {}) for measure in table.columns}
     lines = [
         json.dumps(
@@ -31,7 +31,7 @@ def write_misses(file: Path, results: Sequence[RetrievalResult], table: SuiteTab
 
 
 def trec_folder(export: str) -> str:
-    """Return the folder that an export names.
+    """Return the folder in an export option.
 
     Raises:
         SettingsError: the export is not of the form ``trec:DIR``.
@@ -44,7 +44,7 @@ def trec_folder(export: str) -> str:
 
 def export_trec(folder: Path, results: Sequence[RetrievalResult], retriever: str) -> None:
     """Write run and qrels for trec_eval."""
-    # A place that no document takes (a second hit of one) is a name that no judgement has.
+    # A second hit of one document keeps its place, under a name that no judgement has.
     run = {result.case_id: [name.replace("\0", "").replace(" ", "_") for name in result.ranked] for result in results}
     qrels = {
         result.case_id: {name.replace(" ", "_"): gain for name, gain in result.relevant.items()} for result in results

@@ -1,4 +1,4 @@
-"""The golden suite's aggregates in under 20 lines: by query type and in all, and the misses, one line each."""
+"""The golden suite's aggregates in under 20 lines: by query type and in total, and one line for each miss."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _interval(table: SuiteTable) -> str:
 
 
 def _ranks(results: Sequence[RetrievalResult]) -> str:
-    """Return a histogram of the ranks at which the first expected document came."""
+    """Return a histogram of the ranks of the first expected document."""
     borders = ((1, 1), (2, 3), (4, 5), (6, 10), (11, 100))
     ranks = [result.rank for result in results if result.rank is not None]
     counts = [

@@ -1,4 +1,4 @@
-"""Judged scores beside the rows that they are of: columns of measures, composites, and the kind of each answer."""
+"""Joins judged scores to their rows: columns of measures, composites, and the category of each answer."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ _Rows = npt.NDArray[np.intp]
 
 
 class JudgedColumns:
-    """The columns of a suite that are no row's to fill.
+    """The columns of a suite that are not computed from rows alone.
 
     Args:
         columns: all columns of the suite, by measure.
-        authors: whose scores count: judge, model, revision.
-        ids: of all cases in the data.
-
+        authors: judge, model and revision of the scores that count.
+        ids: ids of all cases in the data.
     """
 
     def __init__(
@@ -48,7 +47,7 @@ class JudgedColumns:
         self._abstained, self._answerable = np.zeros(len(ids), np.bool_), np.ones(len(ids), np.bool_)
 
     def note(self, block: Block, rows: _Rows) -> None:
-        """Note rows with an answer, whose scores are read later."""
+        """Note rows with an answer. Their scores are read later."""
         if self._judged or self._composites or self._checked:
             positions = block["position"][rows].astype(np.intp)
             self._order.append(positions)
@@ -58,9 +57,9 @@ class JudgedColumns:
             self._answerable[positions] = block["answerable"][rows]
 
     def read(self, blocks: Iterable[ScoreBlock]) -> None:
-        """Take the scores that are of these rows and by these authors; of the same measure and row the last holds.
+        """Take the scores of these rows by these authors. Of the same measure and row, the last score counts.
 
-        What the judge said when it was asked again is no score, and is kept apart.
+        Repeated judgements are no scores; they are kept apart.
         """
         is_open = {name: column.is_open() for name, column in self._judged.items()}
         for block in blocks if self._judged else ():
@@ -74,7 +73,7 @@ class JudgedColumns:
                 _put(column, block, lines[~is_again], reasons)
 
     def read_checks(self, blocks: Iterable[ScoreBlock]) -> None:
-        """Take the scores of metamorphic checks that are of these rows."""
+        """Take the scores of metamorphic checks that belong to these rows."""
         for block in blocks if self._checked else ():
             counts = self._is_of_rows(block) & block.by_judge(CHECKER)
             reasons = list(map(_reason, block.texts.reasons))
@@ -82,7 +81,7 @@ class JudgedColumns:
                 _put(column, block, block.of_measure(name, column.measure.version, counts), reasons)
 
     def _is_of_rows(self, block: ScoreBlock) -> Mask:
-        """Return which scores are of the rows that were noted, as they are."""
+        """Return which scores belong to the noted rows: same case, and same digest of the judged fields."""
         positions = block["position"]
         same: Mask = (self._digests[positions] == _in_words(block["digest"])).all(axis=1)
         return same & self._is_noted[positions]
@@ -94,7 +93,7 @@ class JudgedColumns:
             of_case[int(block["repeat"][line])] = value
 
     def close(self) -> None:
-        """Say of rows without a score that there is none, and make composites of the others."""
+        """Set the reason for rows without a score, and compute the composites."""
         for column in self._judged.values():
             column.leave_out(self._open(column), _NOT_JUDGED)
         for column in self._checked.values():
@@ -103,7 +102,7 @@ class JudgedColumns:
             self._compose(column, column.measure)
 
     def _open(self, column: Growing) -> _Rows:
-        """Return the cases without a score, of those whose rows were noted, in the order of the rows."""
+        """Return the noted cases without a score, in the order of their rows."""
         rows = np.concatenate([np.zeros(0, np.intp), *self._order])
         found: _Rows = rows[column.is_open()[rows]]
         return found
@@ -119,14 +118,14 @@ class JudgedColumns:
         return Scores(np.full(len(positions), np.nan), np.ones(len(positions), np.uint8), [("", True), _NOT_JUDGED])
 
     def said_again(self) -> dict[str, dict[str, list[float | None]]]:
-        """Return what the judge said when it was asked again, by measure and case."""
+        """Return the values of repeated judgements, by measure and case."""
         return {
             measure: {case: list(values.values()) for case, values in by_case.items()}
             for measure, by_case in self._said.items()
         }
 
     def categories(self) -> list[str] | None:
-        """Return the kind of each answer, "" where there is none; None where its measures were never defined."""
+        """Return the category of each answer, "" where there is none; None where its measures were not judged."""
         if not set(PARTS) <= set(self._judged):
             return None
         noted = np.flatnonzero(self._is_noted)
@@ -145,7 +144,7 @@ def _those(columns: Mapping[str, Growing], kind: type[object]) -> dict[str, Grow
 
 
 def _in_words(digests: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]:
-    """Return digests of 12 bytes as 3 numbers each, which are compared at once."""
+    """Return digests of 12 bytes as 3 integers each, so that arrays compare them at once."""
     return np.ascontiguousarray(digests).view(np.uint32)
 
 

@@ -1,4 +1,4 @@
-"""A miss of the golden suite, in words: short, aligned, readable in 100 columns."""
+"""Describes a miss of the golden suite in words: short, aligned, at most 100 columns wide."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LABEL = 11
 
 
 def explain_miss(result: RetrievalResult) -> str:
-    """Return what was asked, what was expected, where it is, and what came instead."""
+    """Return the query, the expected documents, their ranks, and the hits that came instead."""
     lines = [
         *_labelled("query", result.query),
         *_labelled("expected", f"{', '.join(result.expected)}: {_where(result)}"),

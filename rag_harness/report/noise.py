@@ -1,6 +1,6 @@
-"""Where the noise is: variance between queries, between answers to one query, between judgements of one answer.
+"""Variance components: between queries, between answers to one query, and between judgements of one answer.
 
-For a run that answered each query several times (``--rag-repeats``); the answers after the first lie in ``derived/``.
+They need a run that answered each query several times (``--rag-repeats``). Answers after the first are in ``derived/``.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ JUDGE_TOO = "; the embedded judge computes too, so the noise of a run is 0"
 CONSTANT = "no value differed between the answers to a query: nothing to share out"
 TOO_FEW = "no query has a value for each answer"
 BUY = {"query": "queries", "pipeline": "answers (--rag-repeats)", "judge": "judgements (--rag-judge-repeats)"}
-"""What makes each variance count for less."""
+"""What to increase to reduce the effect of each variance."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasureNoise:
-    """The noise of one measure; ``found`` is None where ``reason`` says why.
+    """The variance components of one measure; ``found`` is None where ``reason`` says why.
 
-    ``judge_computes`` says that the judge has no noise, and ``left_out`` how many queries lack a value of some answer.
+    ``judge_computes`` says that the judge has no variance. ``left_out`` counts queries that lack a value of some
+    answer.
     """
 
     measure: str
@@ -45,7 +46,7 @@ class MeasureNoise:
 
     @property
     def error(self) -> float | None:
-        """Standard error of the mean, for queries like these."""
+        """Standard error of the mean over queries like these."""
         found = self.found
         if found is None or found.query is None:
             return None
@@ -53,7 +54,7 @@ class MeasureNoise:
 
     @property
     def rerun(self) -> float | None:
-        """Standard deviation of the mean from run to run, of the same queries, answered and judged once each."""
+        """Standard deviation of the mean between runs of the same queries, each answered and judged once."""
         found = self.found
         if found is None or found.pipeline is None:
             return None
@@ -61,7 +62,7 @@ class MeasureNoise:
 
     @property
     def largest(self) -> str:
-        """Which variance the standard error of the mean owes most to; empty where that is not known."""
+        """The component with the largest part of the mean's standard error; empty where that is not known."""
         found = self.found
         if found is None or found.query is None:
             return ""
@@ -70,7 +71,7 @@ class MeasureNoise:
         return max(parts, key=lambda name: parts[name]) if any(parts.values()) else ""
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for ``summary.json``."""
+        """Return the fields for ``summary.json``."""
         if self.found is None:
             return {"reason": self.reason}
         found = self.found
@@ -86,7 +87,7 @@ class MeasureNoise:
 
 @dataclass(frozen=True, slots=True)
 class Flaky:
-    """A query that is answered right in some of its answers and wrong in others."""
+    """A query with both right and wrong answers."""
 
     query_id: str
     right: int
@@ -95,10 +96,11 @@ class Flaky:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Where the noise of one experiment is; ``reason`` says why nothing can be told of it.
+    """The variance components of one experiment; ``reason`` says why there are none.
 
-    ``missing`` answers after the first did not come; those that did cost ``cost_usd``, None where no price is known.
-    ``flaky`` queries are judged by ``right_by``, which is empty where no measure says what is right.
+    ``missing`` counts repeated answers that did not come. ``cost_usd`` is the cost of those that did, None where no
+    price is known. ``flaky`` queries are found by the measure ``right_by``, which is empty where no measure decides
+    rightness.
     """
 
     experiment: str
@@ -111,7 +113,7 @@ class Noise:
     reason: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for ``summary.json``."""
+        """Return the fields for ``summary.json``."""
         return {
             "answers": self.answers,
             "missing": self.missing,
@@ -124,7 +126,7 @@ class Noise:
 
 
 def noises(output: Path, manifest: RunManifest, tables: Mapping[str, SuiteTable], settings: Settings) -> list[Noise]:
-    """Return where the noise of each experiment is; none where queries were not to be answered again.
+    """Return the variance components of each experiment; none where queries were not answered again.
 
     Raises:
         DataError: the cases are missing or damaged.
@@ -148,7 +150,7 @@ def _noise(output: Path, name: str, manifest: RunManifest, first: SuiteTable, se
 def noise_of(
     name: str, answers: Sequence[SuiteTable], measures: Sequence[str], judge_computes: bool, turns: int
 ) -> Noise:
-    """Return where the noise is of an experiment, a table for each answer; the judge was asked ``turns`` times more."""
+    """Return the variance components of an experiment; ``turns`` is how often the judge was asked again."""
     came = [{case for n, case in enumerate(table.ids) if table.state_of(n) == "ok"} for table in answers]
     missing = sum(len(came[0] - again) for again in came[1:])
     whole = set.intersection(*came)
@@ -188,7 +190,7 @@ def _is_constant(blocks: Sequence[list[list[float]]]) -> bool:
 def _judged_again(
     answers: Sequence[SuiteTable], measure: str, once: Mapping[str, list[list[float]]], turns: int
 ) -> dict[str, list[list[float]]]:
-    """Return all judgements of the cases of which each answer has as many."""
+    """Return all judgements of the cases whose answers all have every repeat of the judgement."""
     found: dict[str, list[list[float]]] = {}
     for case, block in once.items():
         more = [table.said_again.get(measure, {}).get(case, ()) for table in answers]
@@ -201,7 +203,7 @@ def _judged_again(
 def _components(
     once: Mapping[str, list[list[float]]], again: Mapping[str, list[list[float]]], judge_computes: bool
 ) -> Components:
-    """Return the components; where only some answers were judged again, the judge's variance is that of those."""
+    """Return the components. Where only some answers were judged again, the judge's variance comes from these."""
     if len(again) == len(once):
         return components(list(again.values()))
     found = components(list(once.values()))
@@ -214,7 +216,7 @@ def _components(
 
 
 def _flaky(answers: Sequence[SuiteTable], whole: Collection[str]) -> tuple[str, tuple[Flaky, ...]]:
-    """Return what says that an answer is right, and the queries whose answers differ in it, the most even first."""
+    """Return the measure that decides rightness, and the flaky queries, the most evenly divided first."""
     first = answers[0]
     by = next((name for name in RIGHT_BY if name in first.columns and first.values(name, {})), "")
     if not by or len(answers) < 2:
@@ -226,7 +228,7 @@ def _flaky(answers: Sequence[SuiteTable], whole: Collection[str]) -> tuple[str, 
 
 
 def _right(table: SuiteTable, by: str) -> dict[str, bool]:
-    """Return whether each answer is right: as risk and coverage say, and declining is right where nothing answers."""
+    """Return whether each answer is right, as for risk and coverage. Declining an unanswerable question is right."""
     declined = table.values("abstention_rate", {}) if "abstention_rate" in table.columns else {}
     refused = table.values("false_abstention_rate", {}) if "false_abstention_rate" in table.columns else {}
     values = table.values(by, {})

@@ -1,4 +1,4 @@
-"""Where the noise is, for people to read. 100 columns."""
+"""Writes the variance components for people, in lines of 100 columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def noise_lines(found: Sequence[Noise]) -> list[str]:
 
 
 def wrap_line(line: str) -> list[str]:
-    """Return a line as one or several; a table's line keeps its columns."""
+    """Wrap a line. A table's line keeps its columns."""
     return [line] if len(line) <= _WIDTH else wrap(line, _WIDTH, subsequent_indent="    ")
 
 
@@ -68,7 +68,7 @@ def _percent(value: float | None) -> str:
 
 
 def _reasons(measures: Sequence[MeasureNoise]) -> Iterator[str]:
-    """Say why a figure is not there, the measures of one reason together."""
+    """Say why a figure is missing. Measures with the same reason share a line."""
     said: dict[str, list[str]] = {}
     for each in measures:
         for why in dict.fromkeys(each.found.reasons.values() if each.found is not None else [each.reason]):
@@ -81,7 +81,7 @@ def _reasons(measures: Sequence[MeasureNoise]) -> Iterator[str]:
 
 
 def _advice(told: Sequence[MeasureNoise]) -> Iterator[str]:
-    """Say what makes the error of the mean smaller, by what it owes most to."""
+    """Say how to reduce the standard error of the mean, by its largest component."""
     said: dict[str, list[str]] = {}
     for each in told:
         if each.largest:

@@ -1,4 +1,4 @@
-"""Where the answers of a suite come from: asked by this run, resumed from an earlier one, replayed from recordings."""
+"""The origins of a suite's answers: asked by this run, resumed from an earlier one, or replayed from recordings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Floats = npt.NDArray[np.float64]
 
 @dataclass
 class Origin:
-    """Some answers, and when they were given: seconds since 1970, UTC; those of ``undated`` nobody knows."""
+    """A number of answers, and their times: seconds since 1970, UTC. ``undated`` counts those without a time."""
 
     n: int = 0
     undated: int = 0
@@ -24,7 +24,7 @@ class Origin:
     latest: float = -inf
 
     def add(self, times: _Floats) -> None:
-        """Count answers that were given at ``times``, NaN where nobody knows when."""
+        """Count answers that were given at ``times``; NaN where the time is not known."""
         known = times[~np.isnan(times)]
         self.n += len(times)
         self.undated += len(times) - len(known)
@@ -34,18 +34,18 @@ class Origin:
 
 @dataclass
 class Origins:
-    """The answers of a suite by where they come from.
+    """The answers of a suite, by origin.
 
     Attributes:
-        asked: by this run.
-        replayed: from recordings, by this run; dated by the recordings.
-        partly: those of the asked that were made of recordings too, dated by these: of a rewritten question, say.
-        resumed: rows that an earlier run has left; dated by that run.
-        replayed_then: those of the resumed that the earlier run had from recordings, dated by these.
-        computed: those of the asked for which no model was asked: a question that was declined by what was found, say.
+        asked: asked by this run.
+        replayed: replayed by this run from recordings, and dated by them.
+        partly: asked answers that also used recordings, e.g. of a rewritten question; dated by the recordings.
+        resumed: rows of an earlier run, dated by that run.
+        replayed_then: resumed answers that the earlier run had replayed, dated by the recordings.
+        computed: asked answers without a call of a model, e.g. a question declined by what was retrieved.
         failed: trials of this run that ended without an answer.
-        outdated: were recorded by another version of the model than there was when their row was made.
-        versions: of a service, how many answers each gave.
+        outdated: answers that another version of the model gave than the one at the time of the row.
+        versions: number of answers of each version of a service.
     """
 
     asked: Origin = field(default_factory=Origin)
@@ -66,7 +66,7 @@ class Origins:
         is_replayed: npt.NDArray[np.bool_],
         is_resumed: npt.NDArray[np.bool_],
     ) -> None:
-        """Count rows: when each was made, when its answer was recorded, and what it is; all of shape (rows,)."""
+        """Count rows by the times of the row and of its recording, and by flags; all of shape (rows,)."""
         self.failed += int((~is_ok & ~is_replayed & ~is_resumed).sum())
         self.asked.add(ended[is_ok & ~is_replayed & ~is_resumed])
         has_recorded = is_replayed | ~np.isnan(recorded)
@@ -77,14 +77,12 @@ class Origins:
 
     @property
     def has_recorded(self) -> bool:
-        """Whether any answer, or a part of one, is a recorded one."""
+        """Whether any answer comes from a recording, or partly."""
         return bool(self.replayed.n or self.partly.n or self.replayed_then.n)
 
     @property
     def oldest(self) -> tuple[float, int]:
-        """When the oldest answer was given that this run did not ask for, ``inf`` where there is none; and how many of
-        those have no date.
-        """
+        """Time of the oldest answer that this run did not ask for, else ``inf``; and how many have no date."""
         asked_then = self.resumed.n - self.replayed_then.n
         earlier = [self.replayed, self.partly, self.replayed_then, *([self.resumed] if asked_then else [])]
         return min(each.earliest for each in earlier), self.replayed.undated + self.replayed_then.undated

@@ -1,7 +1,8 @@
-"""Every pair of experiments on every judged measure: how far apart, over the same cases, and could chance do that?
+"""Compares every pair of experiments on every judged measure, over the same cases, with significance tests.
 
-Two families of tests, each corrected by Holm: the study's (``g_mean`` and the risk, ``hri``, or ``hri_gold`` where one
-of the two has no context), and all others. So asking a judge for more takes nothing from what the study asks.
+There are two families of tests, each with Holm's correction. One is the study's: ``g_mean`` and the risk, which is
+``hri``, or ``hri_gold`` where one of the two has no context. The other has all other measures. So additional judged
+measures do not weaken the study's tests.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from rag_harness.types import GOLDEN
 
 Family = Literal["study", "others"]
 RISKS = ("hri", "hri_gold")
-"""Whose tail is compared too, for a mean hides the few answers that do harm."""
+"""Measures whose upper quantile is compared too: a mean hides the few harmful answers."""
 _FIRST = ("g_mean", *RISKS, "context_precision", "faithfulness", "answer_relevancy", "factuality")
 TAIL = 0.95
 ALPHA = 0.05
@@ -35,8 +36,8 @@ ALPHA = 0.05
 class Cell:
     """A measure of ``first`` minus that of ``second``.
 
-    ``found`` is None where it is not defined, and ``reason`` then says why. ``quantile`` is None for the mean. ``p_t``
-    and ``p_permutation`` are adjusted by Holm over the ``family``; None where there is no test.
+    Where ``found`` is None, ``reason`` says why it is not defined. ``quantile`` is None for the mean. ``p_t`` and
+    ``p_permutation`` are adjusted by Holm over the ``family``; None where there is no test.
     """
 
     first: str
@@ -52,12 +53,12 @@ class Cell:
 
     @property
     def pair(self) -> str:
-        """The pair as people read it; its difference is that of the names as they stand."""
+        """The pair as text, in the order of its difference."""
         return f"{self.first} - {self.second}"
 
     @property
     def is_significant(self) -> bool:
-        """Whether neither test leaves more than 5 % to chance, and the interval, which is guarded, does not hold 0."""
+        """Whether both p-values are at most 5 % and the interval, which is guarded, does not contain 0."""
         if self.p_t is None or self.p_permutation is None or max(self.p_t, self.p_permutation) > ALPHA:
             return False
         return self.found is None or excludes_0(self.found.interval)
@@ -68,7 +69,7 @@ class Cell:
         return self.found is not None and self.p_t is None and not self.found.difference
 
     def as_json(self) -> dict[str, Any]:
-        """Return the cell for ``summary.json``."""
+        """Return the fields for ``summary.json``."""
         found = self.found or Paired(0, float("nan"))
         bounds = [*found.interval] if found.interval else None
         return {
@@ -89,12 +90,12 @@ class Cell:
 
 
 def excludes_0(interval: Interval | None) -> bool:
-    """Whether an interval that there is lies on one side of 0."""
+    """Whether there is an interval that does not contain 0."""
     return interval is None or interval.low > 0 or interval.high < 0
 
 
 def pairwise(tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord]) -> list[Cell]:
-    """Return a cell a pair and measure, then those of the tails; none where no two were judged on the same cases."""
+    """Return a cell for each pair and measure, then the quantiles; none where no two have judged cases in common."""
     judged = [name for name, table in sorted(tables.items()) if name != GOLDEN and judged_measures(table)]
     cells = [cell for pair in _pairs(judged, suites) for cell in _cells(tables, suites, *pair)]
     met = {cell.pair for cell in cells if cell.found}
@@ -103,7 +104,7 @@ def pairwise(tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord]
 
 
 def on_measure(tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord], measure: str) -> list[Cell]:
-    """Return a cell a pair of experiments with values of a measure that no judge gives: a family of its own."""
+    """Return a cell for each pair of experiments on a measure without a judge. They are a family of their own."""
     having = [name for name, table in sorted(tables.items()) if name != GOLDEN and table.has(measure)]
     return adjusted([compared(tables, Cell(*pair, measure, "others")) for pair in _pairs(having, suites)])
 
@@ -114,7 +115,7 @@ def _pairs(names: Sequence[str], suites: Mapping[str, SuiteRecord]) -> list[tupl
 
 
 def judged_measures(table: SuiteTable) -> list[str]:
-    """Return what a judge was asked for, and what is made of that, the study's first."""
+    """Return the judged measures and their composites, those of the study first."""
     found = [
         name for name, each in table.columns.items() if isinstance(each.measure, (JudgedMeasure, CompositeMeasure))
     ]
@@ -158,7 +159,7 @@ def _cells(
 
 
 def compared(tables: Mapping[str, SuiteTable], cell: Cell, reason: str = "", resamples: int = 10_000) -> Cell:
-    """Return the cell with what was found, or why there is nothing; ``reason`` where that is known before."""
+    """Return the cell with its result, or with the reason for none; ``reason`` where it is already known."""
     if reason := reason or _undefined(tables, cell):
         return replace(cell, reason=reason)
     a, b = _values(tables, cell)
@@ -169,13 +170,13 @@ def compared(tables: Mapping[str, SuiteTable], cell: Cell, reason: str = "", res
 
 
 def _risk(first: SuiteTable, second: SuiteTable) -> str:
-    """Return the risk that both have: without context there is only the one against the relevant pages."""
+    """Return the risk measure that both have. Without context, only the one against the relevant pages is defined."""
     both = all("hri" in table.columns and table.values("hri", {}) for table in (first, second))
     return "hri" if both else "hri_gold"
 
 
 def _undefined(tables: Mapping[str, SuiteTable], cell: Cell) -> str:
-    """Return why there is nothing to compare; empty where there is."""
+    """Return why there is nothing to compare; empty where there is something."""
     for name in (cell.first, cell.second):
         table = tables[name]
         if cell.measure not in table.columns:
@@ -187,13 +188,13 @@ def _undefined(tables: Mapping[str, SuiteTable], cell: Cell) -> str:
 
 
 def _values(tables: Mapping[str, SuiteTable], cell: Cell) -> tuple[Mapping[str, float], Mapping[str, float]]:
-    """Return both sides' values of the cases that have one in both, in one order."""
+    """Return both sides' values over the cases with a value on both, in the same order."""
     a, b = (tables[name].values(cell.measure, dict(cell.where)) for name in (cell.first, cell.second))
     return in_both(a, b)
 
 
 def _clusters(tables: Mapping[str, SuiteTable], cell: Cell, cases: Iterable[str]) -> list[str] | None:
-    """Return the cluster of each case; one that stands alone is its own."""
+    """Return the cluster of each case. A case without one is a cluster by itself."""
     known = tables[cell.first].cluster_by_case
     return None if known is None else [known[case] for case in cases]
 
@@ -205,7 +206,7 @@ def _tails(tables: Mapping[str, SuiteTable], cells: Sequence[Cell]) -> Iterator[
 
 
 def _resamples(n: int) -> int:
-    """Return fewer of many cases, whose tail varies less: 0.2 s each then, where all would take 0.8."""
+    """Return the number of resamples. Many cases need fewer, for their quantile varies less: 0.2 s, not 0.8 s."""
     return max(500, min(2000, 2_000_000 // n))
 
 

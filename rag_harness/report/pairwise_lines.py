@@ -1,4 +1,4 @@
-"""The pairwise tests for the terminal: the study's with all their figures, all others as a matrix. 100 columns."""
+"""Writes the pairwise tests for the terminal: the study's with all figures, the others as a matrix. 100 columns."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from rag_harness.stats.paired import Paired
 FIGURES = ("n", "difference", "95 % interval", "d_z", "p (t)", "p (perm)")
 _WIDTH = 100
 _ACROSS = 6
-"""Measures in one matrix: more would not fit 100 columns."""
+"""Most measures in one matrix: more would not fit 100 columns."""
 _MOST_PAIRS = 10
-"""Those of five experiments, or of eleven against the first; the rest stands in ``summary.json`` and in the report."""
+"""All pairs of five experiments, or eleven against the first. The rest is in ``summary.json`` and the report."""
 
 
 def pairwise_lines(cells: Sequence[Cell]) -> list[str]:
-    """Return the lines; none where no two experiments were judged on the same cases."""
+    """Return the lines; none where no two experiments have judged cases in common."""
     if not cells:
         return []
     pairs = list(dict.fromkeys(cell.pair for cell in cells))
@@ -45,7 +45,7 @@ def measure_said(name: str) -> str:
     try:
         lower = measure_named(name).better == "lower"
     except PrerequisiteError:
-        lower = False  # a measure that somebody else had
+        lower = False  # a measure that is not registered here
     return SHORT.get(name, name) + (" ↓" if lower else "")
 
 
@@ -57,7 +57,7 @@ def figures(found: Paired, p_t: float | None, p_permutation: float | None) -> li
 
 
 def p_said(p: float | None) -> str:
-    """Return a p-value for people; none is ever 0."""
+    """Return a p-value as text; it is never written as 0."""
     return "-" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
@@ -83,7 +83,7 @@ def _name(cell: Cell) -> str:
 
 
 def _matrix(cells: Sequence[Cell]) -> Iterator[str]:
-    """Yield the mean differences of all other measures, a line a pair."""
+    """Yield the mean differences of all other measures, one line for each pair."""
     others = {(cell.pair, cell.measure): cell for cell in cells if cell.family == "others" and not cell.quantile}
     measures = list(dict.fromkeys(measure for (_, measure), cell in others.items() if cell.found))
     pairs = list(dict.fromkeys(pair for pair, _ in others))
@@ -100,14 +100,14 @@ def _difference(cell: Cell | None) -> str:
 
 
 def sign_of(cell: Cell) -> str:
-    """Return ``>`` where the first is better, ``<`` where the second is, each significantly so; else nothing."""
+    """Return ``>`` where the first is significantly better, ``<`` where the second is; else nothing."""
     if not cell.is_significant or cell.found is None:
         return ""
     return ">" if (cell.found.difference > 0) != measure_said(cell.measure).endswith("↓") else "<"
 
 
 def _reasons(cells: Sequence[Cell]) -> Iterator[str]:
-    """Yield why there is no difference, or no test, a line a reason."""
+    """Yield why a difference or a test is missing, one line for each reason."""
     by_reason: dict[str, dict[str, None]] = {}
     for cell in cells:
         if cell.reason:

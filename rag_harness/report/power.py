@@ -1,4 +1,4 @@
-"""``rag-harness power RUN``: which differences a saved run could have seen, and how many cases a wished one needs."""
+"""``rag-harness power RUN``: the detectable differences of a saved run, and the cases that a given difference needs."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from rag_harness.stats.settling import Reach
 from rag_harness.types import GOLDEN
 
 USUAL = ("recall@5", "mrr@10", "token_f1")
-"""What is shown of a run that nobody judged."""
+"""Measures that are shown for a run without judgements."""
 
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """What n cases can tell of a measure: of one experiment against a threshold, or of two over the same cases.
+    """The power of n cases on a measure: of one experiment against a threshold, or of two over the same cases.
 
-    ``detectable`` and ``needed`` are None where the values do not tell how others would spread; ``reason`` says why.
+    ``detectable`` and ``needed`` are None where the values do not show the variance of others; ``reason`` says why.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Power:
 
 
 def power_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``power`` takes."""
+    """Add the arguments of ``power``."""
     run = "output folder of a run, or a baseline that --rag-save wrote: its file, or its name"
     parser.add_argument("run_named", metavar="RUN", help=run)
     wished = "that you want to see, in the unit of the measure; default: 0.05"
@@ -63,17 +63,17 @@ def power_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_power(chosen: argparse.Namespace) -> int:
-    """Print what the run can tell."""
+    """Print the run's power."""
     run = read_run(chosen.run_named, chosen.baselines)
     say(*power_lines(run, chosen.difference, chosen.measure, chosen.slice))
     return 0
 
 
 def power_lines(run: SavedRun, difference: float = 0.05, measures: Sequence[str] = (), key: str = "") -> list[str]:
-    """Return the table and what it cannot say, at most 100 columns wide.
+    """Return the table and its remarks, at most 100 columns wide.
 
     Raises:
-        DataError: the difference, a measure or the slice key cannot be; says what could.
+        DataError: the difference, a measure or the slice key is not possible; says which are.
     """
     found = power(run, difference, measures, key)
     head = ["", "measure", "slice", "n", "sd", "detects", f"for {difference:g}"]
@@ -88,10 +88,10 @@ def power_lines(run: SavedRun, difference: float = 0.05, measures: Sequence[str]
 
 
 def power(run: SavedRun, difference: float, measures: Sequence[str] = (), key: str = "") -> list[Power]:
-    """Return what the run can tell of each measure and slice: of each suite, and of each two over the same cases.
+    """Return the power for each measure and slice, of each suite and of each pair of suites over the same cases.
 
     Raises:
-        DataError: the difference, a measure or the slice key cannot be; says what could.
+        DataError: the difference, a measure or the slice key is not possible; says which are.
     """
     chosen = _measures(run, measures)
     _check_difference(difference, chosen)
@@ -131,7 +131,7 @@ def _power(
 
 
 def _reach(columns: Sequence[Sequence[float]], measure: str, clusters: Sequence[str] | None) -> Reach:
-    """Return how far the bound of a gate reaches: on the side where the measure is better."""
+    """Return the reach of a gate's bound, on the side where the measure is better."""
     is_difference = len(columns) > 1
     values = [a - b for a, b in zip(*columns, strict=True)] if is_difference else list(columns[0])
     span = span_of(values, "share" if _is_share(measure) else "", is_difference)
@@ -161,7 +161,7 @@ def _is_share(name: str) -> bool:
     try:
         return measure_named(name).unit == "share"
     except PrerequisiteError:
-        return False  # a measure that somebody else had
+        return False  # a measure that is not registered here
 
 
 def _slices(run: SavedRun, key: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Where the figures of a run come from, in words: they are about nothing else."""
+"""Says in words where the answers behind a run's figures come from."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from rag_harness.results.dates import seconds_of
 from rag_harness.types import GOLDEN
 
 _SKEW = 3600.0
-"""Seconds that the clocks of two machines may differ."""
+"""Seconds by which the clocks of two machines may differ."""
 _DAY = 86400.0
 
 
 def provenance_lines(tables: Mapping[str, SuiteTable], run_at: str) -> list[str]:
-    """Return a line for each kind of origin; experiments whose answers come from the same share one.
+    """Return a line for each kind of origin. Experiments whose answers have the same origin share a line.
 
     Args:
-        tables: of the run, by suite.
-        run_at: when the run was, ISO 8601: ages are as of then.
+        tables: tables of the run, by suite.
+        run_at: time of the run, ISO 8601: ages are as of then.
     """
     now = seconds_of(run_at)
     said: dict[str, list[str]] = {}
@@ -38,12 +38,12 @@ def provenance_lines(tables: Mapping[str, SuiteTable], run_at: str) -> list[str]
 
 
 def renewal(tables: Mapping[str, SuiteTable], may_ask: bool, made_anew: bool) -> str:
-    """Return how to have answers given again; empty where this run gave all of them.
+    """Return how to have answers given anew; empty where this run asked for all of them.
 
     Args:
-        tables: of the run, by suite.
-        may_ask: whether models and services may be asked in this mode.
-        made_anew: whether rows of earlier runs are not taken over anyway.
+        tables: tables of the run, by suite.
+        may_ask: whether this mode may ask models and services.
+        made_anew: whether rows of earlier runs are ignored anyway.
     """
     origins = [table.totals.origins for table in tables.values()]
     found = []
@@ -139,7 +139,7 @@ def _age(origin: Origin, now: float) -> str:
 
 
 def age_said(seconds: float) -> str:
-    """Return how long that is, in its largest unit: ``2 days``."""
+    """Return a duration in its largest unit: ``2 days``."""
     for size, unit in ((_DAY, "day"), (3600.0, "hour"), (60.0, "minute")):
         if seconds >= size:
             n = int(seconds // size)
@@ -148,16 +148,16 @@ def age_said(seconds: float) -> str:
 
 
 def time_said(said: str) -> str:
-    """Return an ISO 8601 time as people read it: ``23 Nov 2026 09:12 UTC``; what is none as it is."""
+    """Return an ISO 8601 time for people: ``23 Nov 2026 09:12 UTC``. Other text is returned as it is."""
     seconds = seconds_of(said)
     return _minute(seconds) if isfinite(seconds) else said
 
 
 def stale_reason(origins: Origins, max_age: float, now: float) -> str:
-    """Return why answers are too old for gates to be judged by them; empty where they are not.
+    """Return why answers are too old for gates; empty where they are not.
 
     Args:
-        origins: of a suite.
+        origins: origins of a suite.
         max_age: seconds.
         now: seconds since 1970.
     """
@@ -173,7 +173,7 @@ def stale_reason(origins: Origins, max_age: float, now: float) -> str:
 
 
 def provenance_json(tables: Mapping[str, SuiteTable]) -> dict[str, Any]:
-    """Return the same for machines, by suite: counts, and first and last times in ISO 8601, UTC."""
+    """Return the origins for machines, by suite: counts, and first and last times in ISO 8601, UTC."""
     return {name: dict(_plain(table.totals.origins)) for name, table in tables.items() if table.totals.rows}
 
 

@@ -1,4 +1,4 @@
-"""The golden suite's rows and cases -> what its lines, its misses and its TREC files show."""
+"""Reads the golden suite's rows and cases for its lines, its misses and its TREC files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rag_harness.types import GOLDEN
 
 
 def read_retrievals(output: Path, manifest: RunManifest) -> Iterator[RetrievalResult]:
-    """Yield what came back for each golden entry of the run, in the order of the entries.
+    """Yield the retrieval result of each golden entry of the run, in the order of the entries.
 
     Raises:
         DataError: the cases are missing or damaged.

@@ -1,4 +1,4 @@
-"""A run by what a person names it: its output folder, or a baseline that was saved of it."""
+"""Reads a run by the name that a person gives it: its output folder, or a saved baseline."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def read_run(named: str, baselines: Path = Path("baselines")) -> SavedRun:
         baselines: the folder of such names.
 
     Raises:
-        DataError: it is none of them, or damaged; says where was looked.
+        DataError: it is none of these, or damaged; says where it was searched.
     """
     place = Path(named)
     if place.is_dir():

@@ -1,4 +1,4 @@
-"""The study's scorecard: means of the judged measures with their intervals, and the kinds of answers. 100 columns."""
+"""The study's scorecard: means of judged measures with intervals, and categories of answers. 100 columns."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from rag_harness.types import GOLDEN
 _FIRST = ("context_precision", "faithfulness", "answer_relevancy", "g_mean", "hri")
 _WIDTH = 100
 _ACROSS = 6
-"""Measures in one table at most: the study's own stand in the first."""
+"""Most measures in one table. Those of the study are in the first table."""
 
 
 def scorecard_lines(
     tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord], prices: Prices | None = None
 ) -> list[str]:
-    """Return the lines; none where nothing was judged. ``suites`` say whose judgement it is, and what it took."""
+    """Return the lines; none where nothing was judged. ``suites`` name the judges and their costs."""
     judged = {name: suite for name, suite in sorted(tables.items()) if name != GOLDEN and judged_in_order(suite)}
     if not judged:
         return []
@@ -48,7 +48,7 @@ def scorecard_lines(
 
 
 def _took(records: Sequence[SuiteRecord], models: Sequence[str], prices: Prices | None) -> list[str]:
-    """Say what was asked of the judge's model, where there is one."""
+    """Say what calls of the judge's model have cost, where it has one."""
     spent: Counter[str] = Counter()
     for record in records:
         spent.update(record.judging)
@@ -61,14 +61,14 @@ def _took(records: Sequence[SuiteRecord], models: Sequence[str], prices: Prices 
 
 
 def judge_said(judge: str, model: str) -> str:
-    """Name who judged, for people to read: what is no LLM is not presented as one."""
+    """Name the judge for people. A judge that is not an LLM is not presented as one."""
     if model.startswith(("embedded/", "mock/")):
         return f"{model} (words and vectors compared, no LLM)"
     return f"{model} (an LLM, method {judge})" if model else "nobody: the judge cannot be had"
 
 
 def one_family(judge: str, answering: Iterable[str]) -> list[str]:
-    """Return a warning where the judge and a model that answered are of one maker."""
+    """Return a warning where the judge and an answering model are from one maker."""
     same = [model for model in sorted(answering) if model and maker_of(model) and maker_of(model) == maker_of(judge)]
     if not same:
         return []
@@ -97,7 +97,7 @@ def _means(judged: Mapping[str, SuiteTable]) -> Iterator[str]:
 
 
 def _blocks(first: Sequence[str], columns: Iterable[Sequence[str]]) -> list[list[Sequence[str]]]:
-    """Return the columns in as many tables as it takes for none of them to be too wide."""
+    """Divide the columns into as many tables as needed, so that none is too wide."""
     blocks: list[list[Sequence[str]]] = []
     left = 0
     for column in columns:
@@ -120,13 +120,13 @@ def _cell(suite: SuiteTable, columns: Sequence[str], n: int) -> str:
         return f"{quantile(sorted(values), 0.95):.2f}"
     mean = f"{sum(values) / len(values):.2f}"
     if len(values) == 1:
-        return mean  # one case bounds nothing
+        return mean  # one case gives no interval
     found = suite.interval(name)
     return f"{mean} ±{(found[1] - found[0]) / 2:.2f}" if found else mean
 
 
 def _categories(judged: Mapping[str, SuiteTable]) -> list[str]:
-    """Return a line a kind of answer, in per cent of the answers, a column an experiment."""
+    """Return a line for each category, in per cent of the answers, with a column for each experiment."""
     shares = {name: suite.shares() for name, suite in judged.items()}
     if not any(shares.values()):
         return []
@@ -138,7 +138,7 @@ def _categories(judged: Mapping[str, SuiteTable]) -> list[str]:
 
 
 def _again(judged: Mapping[str, SuiteTable]) -> Iterator[str]:
-    """Say of a judge that was asked again whether it is of one mind."""
+    """Say whether a judge that was asked again agrees with itself."""
     for measure in dict.fromkeys(name for suite in judged.values() for name in suite.said_again):
         values: dict[Hashable, list[float | None]] = {}
         for name, suite in judged.items():
@@ -149,7 +149,7 @@ def _again(judged: Mapping[str, SuiteTable]) -> Iterator[str]:
 
 
 def _unmeasured(judged: Mapping[str, SuiteTable]) -> Iterator[str]:
-    """Say what has no score though it could have one, and why; of composites their parts say it."""
+    """Say which measurable cases have no score, and why. Composites are left out: their parts say it."""
     for name, suite in judged.items():
         for measure in judged_in_order(suite):
             is_part = isinstance(suite.columns[measure].measure, JudgedMeasure)

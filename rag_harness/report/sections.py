@@ -1,7 +1,7 @@
-"""Sections of the terminal report that other people add: ``rag_harness.sections``.
+"""Users' own sections of the terminal report: the entry points ``rag_harness.sections``.
 
-Registered is a function of the tables, ``{suite: SuiteTable}``, that returns lines; under its name they are printed
-below the harness's own. It reads what the run has left in its files, as everything in this room does.
+A section is a function of the tables, ``{suite: SuiteTable}``, that returns lines. They are printed under its name,
+below the harness's own lines. It reads the files of a run, as everything in this room does.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ GROUP = "sections"
 
 
 def own_sections(tables: Mapping[str, SuiteTable]) -> Iterator[tuple[str, list[str]]]:
-    """Yield title and lines of each registered section that has something to say; one that fails says why."""
+    """Yield title and lines of each registered section that has lines. A section that fails says why."""
     for name in sorted(registered(GROUP)):
         try:
             lines = [str(line) for line in resolve(GROUP, name)(tables)]
-        except Exception as error:  # somebody else's code, after a run that was paid for
+        except Exception as error:  # users' code may raise anything, and the run was paid for
             lines = [f"it failed: {type(error).__name__}: {error}"]
         if lines:
             yield name, lines

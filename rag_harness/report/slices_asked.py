@@ -1,4 +1,4 @@
-"""What ``--rag-slices`` asks for: keys of the queries, and the measures that experiments are compared on."""
+"""Reads ``--rag-slices``: keys of the queries, and the measures that experiments are compared on."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ _EXAMPLE = "Example: 'query_type, topic: recall@5'."
 
 @dataclass(frozen=True, slots=True)
 class SliceAsked:
-    """Cases with the same value of ``key`` are a slice; an empty ``measure`` leaves it to the run."""
+    """Cases with the same value of ``key`` are a slice. An empty ``measure`` lets the run choose."""
 
     key: str
     measure: str = ""
 
 
 def read_slices(texts: Iterable[str], k: int) -> list[SliceAsked]:
-    """Read the option, ``KEY[, KEY …][: MEASURE[, MEASURE …]]`` a text; ``@k`` becomes the option's k.
+    """Read the option, whose texts are ``KEY[, KEY …][: MEASURE[, MEASURE …]]``; ``@k`` becomes the option's k.
 
     Raises:
-        SettingsError: a text names no key, an empty name, or what is no measure.
+        SettingsError: a text has no key, an empty name, or an unknown measure.
     """
     return list(dict.fromkeys(asked for text in texts for asked in _read(text, k)))
 
 
 def measures_of(texts: Iterable[str], k: int) -> list[str]:
-    """Return the measures that are named, which must be had.
+    """Return the measures in the texts. A run must compute them.
 
     Raises:
         SettingsError: a text cannot be read.
@@ -61,7 +61,7 @@ def check_keys(asked: Iterable[SliceAsked], keys: Collection[str]) -> None:
     """Make sure that cases have each key.
 
     Raises:
-        SettingsError: none has it; says what they have.
+        SettingsError: no case has a key; says which keys there are.
     """
     for each in asked:
         if each.key not in keys:

@@ -1,4 +1,4 @@
-"""How fast a run was: the times of each stage, and where the time of the whole went."""
+"""The speed of a run: quantiles of each stage's time, and how the total time divides."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from rag_harness.stats import quantile
 
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 _WORTH_SAYING = 0.05
-"""Seconds; threads that wake a moment late are no rate limit."""
+"""Seconds. Below this, a wait is only a thread that woke late, not a rate limit."""
 Tables = Mapping[str, SuiteTable]
 
 
 def stage_quantiles(suite: SuiteTable) -> dict[str, dict[str, float]]:
-    """Return p50, p95 and p99 in milliseconds of the whole trial and of each stage that some row has a time of."""
+    """Return p50, p95 and p99 in milliseconds of the whole trial, and of each stage that some row has a time of."""
     found = {stage: _there(times) for stage, times in suite.totals.times.items()}
     return {
         stage: {name: quantile(times, share) for name, share in SHARES.items()}
@@ -31,7 +31,7 @@ def stage_quantiles(suite: SuiteTable) -> dict[str, dict[str, float]]:
 
 
 def stage_lines(tables: Tables) -> list[str]:
-    """Return a line an experiment with p50/p95/p99 of the trials and of each stage; none where there are no times."""
+    """Return a line for each experiment with p50/p95/p99 of trials and stages; none where there are no times."""
     found = {name: stage_quantiles(suite) for name, suite in sorted(tables.items()) if suite.totals.rows}
     stages = [stage for stage in STAGES if any(stage in times for times in found.values())]
     if not stages:
@@ -41,7 +41,7 @@ def stage_lines(tables: Tables) -> list[str]:
 
 
 def speed_lines(tables: Tables, concurrency: int) -> list[str]:
-    """Return what the trials that this run itself ran took, and where; none where all are replayed or resumed."""
+    """Return how long this run's own trials took, and where; none where all are replayed or resumed."""
     new = [suite for suite in tables.values() if suite.totals.new.any()]
     if not new:
         return []
@@ -52,10 +52,10 @@ def speed_lines(tables: Tables, concurrency: int) -> list[str]:
 
 
 def _where(suites: Sequence[SuiteTable], wall: float, concurrency: int) -> list[str]:
-    """Say where the time went. Local models work one batch after the other; calls wait side by side.
+    """Say where the time went. Local models work on one batch after another; calls wait in parallel.
 
-    What is worked out once for two experiments stands in the rows of both, and is counted once. The stages of
-    different trials may run at the same time, so that they can add up to more than the whole.
+    Work that two experiments share is in the rows of both, and is counted once. Stages of different trials may run at
+    the same time, so their sum may exceed the total.
     """
     spent = {"retrieval": _once(suites, "retrieve"), "reranking": _once(suites, "rerank")}
     calls = np.concatenate([_new(suite, "model call") for suite in suites])
@@ -68,7 +68,7 @@ def _where(suites: Sequence[SuiteTable], wall: float, concurrency: int) -> list[
 
 
 def _folded(parts: Sequence[str]) -> list[str]:
-    """Join the parts with commas, in as many lines as it takes."""
+    """Join the parts with commas, in as many lines as needed."""
     lines = [parts[0]]
     for part in parts[1:]:
         longer = f"{lines[-1]}, {part}"
@@ -77,14 +77,14 @@ def _folded(parts: Sequence[str]) -> list[str]:
 
 
 def _untimed(suite: SuiteTable) -> float:
-    """Return the milliseconds of new trials that are of no stage we know: steps of a pipeline of the user's own."""
+    """Return the milliseconds of new trials outside known stages: steps of a user's own pipeline."""
     times, new = suite.totals.times, suite.totals.new
     staged = np.nansum([times[stage][new] for stage in ("retrieve", "rerank", "model call")], axis=0)
     return float(np.nansum(np.maximum(times["total"][new] - staged, 0.0)))
 
 
 def _once(suites: Sequence[SuiteTable], stage: str) -> float:
-    """Return the seconds of a stage of all new trials; equal times of one case are the same work."""
+    """Return a stage's seconds over all new trials. Equal times of one case are one shared piece of work."""
     new = [np.where(suite.totals.new, suite.totals.times[stage], np.nan) for suite in suites]
     if all(suite.ids is suites[0].ids for suite in suites):
         return _different(np.array(new)) / 1000
@@ -96,7 +96,7 @@ def _once(suites: Sequence[SuiteTable], stage: str) -> float:
 
 
 def _different(times: npt.NDArray[np.float64]) -> float:
-    """Add up the times of each case, shape (suites, cases), each that differs from those before it once."""
+    """Sum the times of each case, shape (suites, cases). Equal times of one case are counted once."""
     ordered = np.sort(times, axis=0)
     ordered[1:][ordered[1:] == ordered[:-1]] = np.nan
     return float(np.nansum(ordered))

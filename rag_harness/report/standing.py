@@ -1,4 +1,4 @@
-"""How experiments stand on a slice of the cases, as it was found: who is the best, whom it beats, and for sure."""
+"""The standing of experiments on a slice of the cases: the best one, and which others it significantly beats."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Where = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How experiments stand on a slice.
+    """How experiments compare on a slice.
 
     Attributes:
-        data: name of the data that they were asked about.
+        data: name of their data.
         where: key of the slice, and its value.
-        measure: what they are compared on; ``unit`` and ``is_lower`` are the measure's: lower is better.
-        cases: of the slice, that this run was to look at.
-        best: the experiment that is ahead of most others, case by case; with equals of it, that of the best mean.
-        mean: of its ``n`` values; ``interval`` is the 95 % one, None of one value.
+        measure: measure of the comparison; ``unit`` and ``is_lower`` are the measure's: lower is better.
+        cases: number of cases of the slice that this run was to look at.
+        best: the experiment that is ahead of most others, case by case; of equal ones, that with the best mean.
+        mean: mean of its ``n`` values; ``interval`` is the 95 % one, None for one value.
         against: the best minus each other experiment with a value, the nearest first.
-        without: experiments that have values elsewhere, and none on this slice.
+        without: experiments that have values elsewhere, but none on this slice.
     """
 
     data: str
@@ -43,38 +43,38 @@ class Standing:
 
     @property
     def name(self) -> str:
-        """The slice as gates write it."""
+        """The slice in the notation of gates."""
         return "=".join(self.where)
 
     @property
     def beaten(self) -> list[Cell]:
-        """Those that the best is better than, for sure."""
+        """Experiments that are significantly worse than the best."""
         return [cell for cell in self.against if cell.is_significant and self._is_ahead(cell)]
 
     @property
     def ahead(self) -> list[Cell]:
-        """Those that are better than the best, for sure: over some of the cases, where some have no value."""
+        """Experiments that are significantly better than the best. They lack values on some cases."""
         return [cell for cell in self.against if cell.is_significant and not self._is_ahead(cell)]
 
     @property
     def equal(self) -> list[Cell]:
-        """Those that have the same value on every case."""
+        """Experiments with the same value as the best on every case."""
         return [cell for cell in self.against if cell.is_level]
 
     @property
     def is_level(self) -> bool:
-        """Whether all have the same value on every case, so that none is the best."""
+        """Whether all have the same value on every case, so that there is no best."""
         return len(self.equal) == len(self.against)
 
     @property
     def open(self) -> list[Cell]:
-        """Those that cannot be told apart from the best, though some values differ."""
+        """Experiments that differ from the best on some cases, but not significantly."""
         told = [*self.beaten, *self.ahead, *self.equal]
         return [cell for cell in self.against if cell not in told]
 
     @property
     def winners(self) -> list[str]:
-        """The best with its equals, if every other is beaten for sure; else nobody."""
+        """The best and its equals, where every other is significantly worse; else nobody."""
         won = self.beaten and len(self.beaten) + len(self.equal) == len(self.against)
         return [self.best, *(cell.second for cell in self.equal)] if won else []
 
@@ -101,13 +101,13 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Standings:
-    """How experiments stand on all slices that were asked for, those of the same data and measure beside each other.
+    """The standings on all slices that were asked for; those of the same data and measure follow each other.
 
     Attributes:
-        found: a slice each.
-        blank: what there is nothing to say of, and why.
-        tests: the size of the family that p-values are adjusted over.
-        several: whether ``found`` are of several data.
+        found: a standing for each slice.
+        blank: slices without a standing, and why.
+        tests: size of the family over which p-values are adjusted.
+        several: whether ``found`` are about more than one data set.
     """
 
     found: Sequence[Standing] = ()

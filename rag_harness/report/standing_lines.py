@@ -1,4 +1,4 @@
-"""Which experiment wins on which slice, for the terminal: a line a slice, below it who is told apart. 79 columns."""
+"""Writes for the terminal which experiment wins on which slice, and which differences are significant. 79 columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WIDTH = 79
 _WIDEST_NAME = 36
 _TIE = "\N{NO-BREAK SPACE}"
 FEW = 10
-"""Cases, below which a test says little; it is said."""
+"""With fewer cases than this a test has little power, and the lines say so."""
 _HEAD = (
     "the best of each slice, its mean and its lead over the same cases, with 95 % intervals; a winner beats every "
     "other; p, the larger of t and permutation test, is by Holm over {}: all pairs on all slices"
@@ -23,7 +23,7 @@ _HEAD = (
 
 
 def standing_lines(found: Standings) -> list[str]:
-    """Return the lines; none where no two experiments were asked about the same data."""
+    """Return the lines; none where no two experiments have the same data."""
     tests = _kept_together(f"{found.tests} tests")
     lines = _wrapped(_HEAD.format(tests)) if found.found else []
     for (data, _), group in groupby(found.found, lambda each: (each.data, each.measure)):
@@ -45,13 +45,13 @@ def _group(group: Sequence[Standing], data: str) -> Iterator[str]:
 
 
 def mean_said(each: Standing) -> str:
-    """Return the mean of the best with its interval, and of how many cases where some have no value."""
+    """Return the best one's mean with its interval, and the number of cases where some have no value."""
     between = f" {bounds(*each.interval, each.unit, digits=3)}" if each.interval else ""
     return f"{value_said(each.mean, each.unit)}{between}{_of(each.n, each)}"
 
 
 def _told(each: Standing) -> Iterator[str]:
-    """Yield who wins, or who is not told apart from the best; and who is."""
+    """Yield the winner, or which experiments do not differ significantly from the best, and which do."""
     few = f"only {each.cases} cases, " if each.cases < FEW else ""
     if each.winners:
         nearest, *others = each.beaten
@@ -66,7 +66,7 @@ def _told(each: Standing) -> Iterator[str]:
 
 
 def _others(each: Standing) -> Iterator[str]:
-    """Yield who is told apart from a best that has not won."""
+    """Yield which experiments differ significantly from a best that has not won."""
     if each.equal and not each.is_level:
         yield f"the same on every case: {_names(each.equal, each)}"
     if each.ahead:
@@ -86,7 +86,7 @@ def _undecided(each: Standing) -> str:
 
 
 def _difference(cell: Cell, each: Standing) -> str:
-    """Return a difference with its interval and p, or why there is none."""
+    """Return a difference with its interval and p, or the reason for none."""
     if cell.found is None:
         return cell.reason
     between = f" {bounds(*cell.found.interval, each.unit, signed=True, digits=3)}" if cell.found.interval else ""
@@ -113,7 +113,7 @@ def _signed(value: float, unit: str) -> str:
 
 
 def _names(cells: Sequence[Cell], each: Standing) -> str:
-    """Return the other experiments, each with the cases that both have a value of where those are fewer."""
+    """Return the other experiments, with the number of common cases where that is smaller than the slice."""
     return ", ".join(_kept_together(cell.second + (_of(cell.found.n, each) if cell.found else "")) for cell in cells)
 
 
@@ -127,7 +127,7 @@ def _wrapped(text: str, indent: str = "") -> list[str]:
 
 
 def _kept_together(text: str) -> str:
-    """Return the text as one word of a line."""
+    """Return the text with its spaces tied, so that no line breaks inside it."""
     return text.replace(" ", _TIE)
 
 

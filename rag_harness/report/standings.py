@@ -1,8 +1,8 @@
-"""Which experiment wins on which slice of the cases, and how sure that is.
+"""Finds which experiment wins on which slice of the cases, and with what significance.
 
-The best of a slice is picked by the same cases that it is tested on. So its tests count as what they are, the most
-extreme of all pairs: Holm's family is every pair on every slice and measure that is asked for. Over the pairs of the
-best alone one of ten equal experiments would win, or beat another, in one run out of six.
+The best of a slice is chosen on the same cases that it is tested on. So its test is the most extreme of all pairs, and
+must count as that: Holm's family has every pair on every requested slice and measure. With only the pairs of the best
+as the family, one of ten equal experiments would win, or beat another, in one run out of six.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from rag_harness.stats.intervals import Interval
 from rag_harness.types import GOLDEN
 
 _USUAL = ("recall@5", "g_mean", "factuality", "answer_relevancy", "token_f1")
-"""What is compared where nothing is named: the first that two experiments have."""
+"""Measures to compare where none is named: the first that two experiments have."""
 _DRAWS = 40
-"""Sign flips a test, at least: with p of 1 / (flips + 1) at best, fewer could show nothing after the correction."""
+"""Least sign flips a test. The smallest p is 1 / (flips + 1): with fewer, no corrected p could be significant."""
 _MOST_DRAWS = 100_000
 
 Tables = Mapping[str, SuiteTable]
 
 
 def standings(tables: Tables, suites: Mapping[str, SuiteRecord], asked: Sequence[SliceAsked]) -> Standings:
-    """Return how the experiments of each data stand on each slice; nothing of data with one experiment."""
+    """Return the standing of the experiments of each data on each slice; nothing for data with one experiment."""
     by_data: dict[str, dict[str, SuiteTable]] = {}
     for name in sorted(tables):
         if name != GOLDEN and tables[name].selected_of({}):
@@ -51,7 +51,7 @@ def standings(tables: Tables, suites: Mapping[str, SuiteRecord], asked: Sequence
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """Who competes on a slice: ``tables`` are those with a value of the measure on some case of the data."""
+    """The competitors on a slice. ``tables`` are those with a value of the measure on some case of the data."""
 
     data: str
     where: Where
@@ -60,22 +60,22 @@ class _Field:
 
     @property
     def inside(self) -> dict[str, str]:
-        """The slice as tables ask for it."""
+        """The slice in the form that tables take."""
         return dict([self.where])
 
     @property
     def having(self) -> dict[str, SuiteTable]:
-        """Those with a value on the slice."""
+        """The tables with a value on the slice."""
         return {name: table for name, table in self.tables.items() if table.values(self.measure, self.inside)}
 
     @property
     def cases(self) -> int:
-        """The cases of the slice that this run was to look at."""
+        """The number of cases of the slice that this run was to look at."""
         return max(table.selected_of(self.inside) for table in self.tables.values())
 
     @property
     def why_not(self) -> str:
-        """Why there is nothing to compare; empty where there is."""
+        """Why there is nothing to compare; empty where there is something."""
         having = self.having
         if len(having) > 1:
             return "" if self.cases > 1 else "one case tells nothing apart"
@@ -94,11 +94,11 @@ class _Field:
             yield compared(self.tables, cell, "they were judged by different judges" if otherwise else "", draws)
 
     def has(self, cell: Cell) -> bool:
-        """Whether a cell is of this slice, measure and data."""
+        """Whether a cell belongs to this slice, measure and data."""
         return cell.where == (self.where,) and cell.measure == self.measure and cell.first in self.tables
 
     def standing(self, cells: Sequence[Cell]) -> Standing:
-        """Return who is ahead, by the differences of all pairs."""
+        """Return the standing, from the differences of all pairs."""
         measure = next(iter(self.tables.values())).columns[self.measure].measure
         sign = -1 if measure.better == "lower" else 1
         values = {name: list(table.values(self.measure, self.inside).values()) for name, table in self.having.items()}
@@ -132,7 +132,7 @@ def _fields(data: str, tables: Tables, asked: Sequence[SliceAsked]) -> Iterator[
 
 
 def _wanted(tables: Tables, asked: Sequence[SliceAsked]) -> list[tuple[str, str]]:
-    """Return measures with keys; where no measure is named, the first of the usual ones that two experiments have."""
+    """Return measures with keys. Where no measure is named, it is the first usual one that two experiments have."""
     usual = next((name for name in _USUAL if sum(table.has(name) for table in tables.values()) > 1), _USUAL[0])
     return list(dict.fromkeys((each.measure or usual, each.key) for each in asked))
 
@@ -144,7 +144,7 @@ def _slices(tables: Tables, key: str) -> list[Where]:
 
 
 def _absent(rivals: Mapping[str, Tables], asked: Sequence[SliceAsked]) -> Iterator[str]:
-    """Yield which experiments have no value at all, a line a measure and reason."""
+    """Yield which experiments have no value at all, one line for each measure and reason."""
     for tables in rivals.values():
         for measure in dict.fromkeys(measure for measure, _ in _wanted(tables, asked)):
             by_why: dict[str, list[str]] = {}
@@ -155,7 +155,7 @@ def _absent(rivals: Mapping[str, Tables], asked: Sequence[SliceAsked]) -> Iterat
 
 
 def _gathered(fields: Sequence[_Field]) -> Iterator[str]:
-    """Yield why there is nothing to say of slices, a line a reason."""
+    """Yield why slices have no standing, one line for each reason."""
     by_why: dict[str, dict[str, None]] = {}
     for field in fields:
         by_why.setdefault(field.why_not, {})["=".join(field.where)] = None
@@ -179,7 +179,7 @@ def _lead(cell: Cell, name: str) -> int:
 
 
 def _turned(cell: Cell) -> Cell:
-    """Return the difference the other way round; p-values are two-sided."""
+    """Return the difference with the sides exchanged. The p-values stay, for they are two-sided."""
     turned = replace(cell, first=cell.second, second=cell.first)
     if cell.found is None:
         return turned

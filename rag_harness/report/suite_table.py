@@ -1,4 +1,4 @@
-"""A suite as numbers: what became of each case and the values of its measures. No row is kept."""
+"""A suite as numbers: the state of each case and the values of its measures. It keeps no rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Floats = npt.NDArray[np.float64]
 
 
 class State(IntEnum):
-    """What became of a case; ``LOST`` is one that was selected and whose row did not come."""
+    """The state of a case. ``LOST`` is a selected case without a row."""
 
     LEFT_OUT = 0
     LOST = 1
@@ -45,14 +45,14 @@ STATE_NAMES: Mapping[State, StateName] = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A measure of every case, in the order of the cases.
+    """The values of a measure, in the order of the cases.
 
     Attributes:
-        measure: what was measured.
-        values: shape (cases,); NaN, which leaves this room nowhere, where a case has none.
+        measure: the measure.
+        values: shape (cases,); NaN where a case has none. No NaN leaves this room.
         absent: shape (cases,); number of the reason why a selected case has no value, 0 where it has one.
-        reasons: by number, as what such a case has: "no ground truth".
-        unmeasured: numbers of those that are the row's: the case could have had a value.
+        reasons: reasons by number, as text about such a case: "no ground truth".
+        unmeasured: numbers of the reasons that lie in the row: the case could have had a value.
     """
 
     measure: Measure
@@ -66,17 +66,17 @@ class SuiteTable:
     """The cases of a suite. An empty slice means all of them.
 
     Args:
-        ids: of every case in the data.
-        labels: of each, in the same order.
-        states: ``State`` of each.
-        columns: by the measure's name.
-        totals: what the rows add up to.
+        ids: ids of every case in the data.
+        labels: labels of each case, in the same order.
+        states: ``State`` of each case.
+        columns: columns by the measure's name.
+        totals: sums over the rows.
 
     Attributes:
-        categories: name of each answer's kind, in the order of the cases; "" where a case has none. None where the
-            suite was not judged on what they are made of.
-        said_again: values of a judge that was asked again, by measure and case.
-        clusters: of each case, in their order, where the run was told that some are alike; "" of one that stands alone.
+        categories: category of each answer, in the order of the cases; "" where a case has none. None where the suite
+            was not judged on the measures that define them.
+        said_again: values of repeated judgements, by measure and case.
+        clusters: cluster of each case, in their order, where the run was told of clusters; "" for a case without one.
     """
 
     def __init__(
@@ -99,24 +99,24 @@ class SuiteTable:
         return int(self.mask(where).sum())
 
     def selected_of(self, where: Slice, /) -> int:
-        """Count those that this run was to look at, lost ones included."""
+        """Count the cases that this run was to look at, lost ones included."""
         return int(self._selected(where).sum())
 
     def lost_of(self, where: Slice, /) -> int:
-        """Count those that were selected and have no row."""
+        """Count the selected cases without a row."""
         return int((self.mask(where) & (self.states == State.LOST)).sum())
 
     def state_of(self, position: int) -> StateName:
-        """Return what became of a case."""
+        """Return the state of a case."""
         return STATE_NAMES[State(self.states[position])]
 
     @property
     def depth(self) -> int | None:
-        """The most hits that any row has; None where nothing was retrieved."""
+        """The highest number of hits of a row; None where nothing was retrieved."""
         return self.totals.depth or None
 
     def values(self, measure: str, where: Slice, /) -> Mapping[str, float]:
-        """Return the value of each case that has one; an error and a lost case count the worst.
+        """Return the value of each case that has one. An error and a lost case have the worst value.
 
         Raises:
             KeyError: the table was made without that measure.
@@ -126,22 +126,22 @@ class SuiteTable:
         return CaseValues(self.ids, chosen, column.values[chosen])
 
     def has(self, measure: str) -> bool:
-        """Whether the table was made with a measure and some selected case has a value of it."""
+        """Whether the table has a column of a measure in which some selected case has a value."""
         column = self.columns.get(measure)
         return column is not None and bool((self._selected({}) & ~np.isnan(column.values)).any())
 
     def absent(self, measure: str, where: Slice, /) -> Counter[str]:
-        """Count the selected cases without a value, by the reason, as what they have: "no ground truth"."""
+        """Count the selected cases without a value, by the reason: "no ground truth"."""
         column = self.columns[measure]
         numbers = column.absent[self._selected(where)]
         return Counter({column.reasons[n]: int((numbers == n).sum()) for n in np.unique(numbers) if n})
 
     def unmeasured(self, measure: str, where: Slice, /) -> int:
-        """Count the cases with an answer that the measure applies to, and that have no value."""
+        """Count the cases without a value that have an answer, and that the measure applies to."""
         return self.failures(measure, where).total()
 
     def failures(self, measure: str, where: Slice, /) -> Counter[str]:
-        """Count those by the reason."""
+        """Count the same cases by the reason."""
         column = self.columns[measure]
         names = {column.reasons[number] for number in column.unmeasured}
         return Counter({why: n for why, n in self.absent(measure, where).items() if why in names})
@@ -153,9 +153,9 @@ class SuiteTable:
         return {measure: mean_of(values[~np.isnan(values)]) for measure, values in found.items()}
 
     def interval(self, measure: str, where: Slice | None = None) -> tuple[float, float] | None:
-        """Return the 95 % interval of the mean of a measure that some case has a value of, as gates show it.
+        """Return the 95 % interval of a measure's mean, by the method of the gates. Some case must have a value.
 
-        None where the cases do not bound it: one case, or times that are all equal.
+        None where the cases allow none: one case, or times that are all equal.
         """
         key = measure, frozenset((where or {}).items())
         if key not in self._intervals:
@@ -166,19 +166,19 @@ class SuiteTable:
 
     @cached_property
     def cluster_by_case(self) -> Mapping[str, str] | None:
-        """The cluster of each case by its id, which is also that of a case that stands alone; None where none are."""
+        """The cluster of each case by its id; the id itself for a case without one. None without clusters."""
         if self.clusters is None:
             return None
         return {case: cluster or f"\0{case}" for case, cluster in zip(self.ids, self.clusters, strict=True)}
 
     def by(self, key: str, measures: Sequence[str]) -> dict[str, dict[str, float | None]]:
-        """Return the aggregates of each value of a slice key, sorted, over the selected cases."""
+        """Return the aggregates for each value of a slice key, sorted, over the selected cases."""
         kinds, number_of = self._kinds
         found = _slices([kinds[n] for n in np.unique(number_of[self._selected({})])]).get(key, ())
         return {value: self.aggregate(measures, {key: value}) for value in sorted(found)}
 
     def shares(self, where: Slice | None = None) -> dict[str, float]:
-        """Return the share of each kind of answer among the selected answers; empty where there are no kinds."""
+        """Return the share of each category among the selected answers; empty where there are no categories."""
         chosen = map(int, np.flatnonzero(self._selected(where or {})))
         kinds = Counter(self.categories[n] for n in chosen if self.categories[n]) if self.categories else Counter()
         return {kind: kinds[kind] / kinds.total() for kind in CATEGORIES} if kinds else {}
@@ -192,7 +192,7 @@ class SuiteTable:
         return chosen
 
     def mask(self, where: Slice) -> _Mask:
-        """Return which cases of the data are in a slice, shape (cases,)."""
+        """Return a mask of the cases in a slice, shape (cases,)."""
         key = frozenset(where.items())
         if key not in self._masks:
             kinds, number_of = self._kinds
@@ -201,7 +201,7 @@ class SuiteTable:
 
     @cached_property
     def _kinds(self) -> tuple[list[Slice], npt.NDArray[np.intp]]:
-        """All labels that differ, and which of them each case has: many cases share theirs."""
+        """The different sets of labels, and the number of each case's set: many cases share theirs."""
         places = np.fromiter(map(id, self.labels), np.int64, len(self.labels))
         _, first, number_of = np.unique(places, return_index=True, return_inverse=True)
         in_order = np.argsort(first)
@@ -209,7 +209,7 @@ class SuiteTable:
 
 
 def _slices(kinds: Sequence[Slice]) -> dict[str, set[str]]:
-    """Return the values of each key; where some cases say whether they were reviewed, those that do not count too."""
+    """Return the values of each key. Where only some cases have the label ``reviewed``, the others have its default."""
     found: dict[str, set[str]] = {}
     for labels in kinds:
         for key, value in labels.items():

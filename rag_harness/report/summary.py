@@ -1,4 +1,4 @@
-"""Tables -> the lines of the terminal summary: one line an experiment."""
+"""Writes tables as the lines of the terminal summary: one line for each experiment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HEADER = (
     "experiment", "trials", "errors", "resumed", "recall@5", "mrr@10", "abstained", "tokens", "lost", "cost"
 )  # fmt: skip
 MEASURES = ("recall@5", "mrr@10")
-"""What the lines show, so what a table must have."""
+"""The measures that the lines show; a table must have them."""
 SHORT = {
     "context_precision": "CP",
     "faithfulness": "F",
@@ -22,14 +22,15 @@ SHORT = {
     "hri": "HRI",
     "hri_gold": "HRI_gold",
 }
-"""The study's names of its measures, for the heads of tables; all others go by their whole name."""
+"""The study's names of its measures, for the heads of tables. Other measures keep their full names."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExperimentSummary:
-    """Aggregates of one experiment. Means are over the cases that have gold, lost ones too; None where there is none.
+    """Aggregates of one experiment. Means are over the cases with gold, lost ones included; None where there is none.
 
-    ``cost_usd`` is what its answers cost when they were asked for, in this run or before; None where no price is known.
+    ``cost_usd`` is the cost of its answers when they were asked for, in this run or earlier; None where no price is
+    known.
     """
 
     experiment: str
@@ -60,12 +61,12 @@ class ExperimentSummary:
 
 
 def summarise(tables: Mapping[str, SuiteTable]) -> list[ExperimentSummary]:
-    """Return the aggregates of each experiment that has a row or lost one, by its id."""
+    """Return the aggregates of each experiment with a row or a lost case, by its id."""
     return [_summary(name, suite) for name, suite in sorted(tables.items()) if suite.totals.rows or suite.lost_of({})]
 
 
 def summary_lines(summaries: Sequence[ExperimentSummary]) -> list[str]:
-    """Return the table, a line an experiment; without losses where there are none, and without costs of nothing."""
+    """Return the table, a line for each experiment. Columns of losses and costs are left out where all are empty."""
     hidden = {"lost"} if not any(summary.lost for summary in summaries) else set()
     hidden |= {"cost"} if not any(summary.cost_usd for summary in summaries) else set()
     columns = [n for n, name in enumerate(HEADER) if name not in hidden]
@@ -73,7 +74,7 @@ def summary_lines(summaries: Sequence[ExperimentSummary]) -> list[str]:
 
 
 def answers_by(tables: Mapping[str, SuiteTable]) -> str:
-    """Say whose answers the rows hold; what is no LLM is not presented as one."""
+    """Say which models gave the answers. A model that is not an LLM is not presented as one."""
     whose = {name: _whose(suite.totals.models) for name, suite in sorted(tables.items()) if suite.totals.models}
     if len(set(whose.values())) <= 1:
         return f"answers by {next(iter(whose.values()), 'nobody: no trial has one')}"
@@ -88,7 +89,7 @@ def _whose(models: Counter[str]) -> str:
 
 
 def author(model: str) -> str:
-    """Name who answered, for people to read."""
+    """Name the model that answered, for people."""
     if not model:
         return "a pipeline of your own"
     return f"{model} (a baseline reader, not an LLM)" if model.startswith(("embedded/", "mock/")) else model

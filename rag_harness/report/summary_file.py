@@ -1,4 +1,4 @@
-"""``summary.json``: every aggregate of the last run, for machines."""
+"""Writes ``summary.json``: every aggregate of the last run, for machines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def write_summary_file(
     settings: Mapping[str, Any],
     more: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the aggregates by experiment and for ``golden``, how each gate came out, and ``more`` by its keys."""
+    """Write the aggregates by experiment and for ``golden``, the verdict of each gate, and ``more`` by its keys."""
     suites = {name: _aggregates(name, table) for name, table in tables.items() if table.selected_of({})}
     gates = [_verdict(verdict) for verdict in verdicts]
     content = {**suites, "gates": gates, "profile": settings["profile"], "mode": settings["mode"], **(more or {})}
@@ -55,7 +55,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
 
 
 def _ends(interval: tuple[float, float] | None) -> list[float | None] | None:
-    """Return the ends; null for one that is open."""
+    """Return the ends; null for an open end."""
     return [end if isfinite(end) else None for end in interval] if interval else None
 
 
@@ -77,7 +77,7 @@ def _aggregates(name: str, table: SuiteTable) -> dict[str, Any]:
 
 
 def _judged(table: SuiteTable) -> dict[str, Any]:
-    """Return what only judged measures have: intervals, the tail of the risks, kinds of answers, what has no score."""
+    """Return the entries of judged suites: intervals, upper quantiles of the risks, categories, and missing scores."""
     names = [
         name for name, column in table.columns.items() if isinstance(column.measure, (JudgedMeasure, CompositeMeasure))
     ]
@@ -97,7 +97,7 @@ def _measured(values: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def _times_and_cost(name: str, table: SuiteTable) -> dict[str, Any]:
-    """Return what only an experiment has; ``cost_usd`` is that of all its answers together."""
+    """Return the entries of experiments only; ``cost_usd`` is the sum over all answers."""
     if name == GOLDEN or not table.totals.rows:
         return {}
     return {"stages_ms": stage_quantiles(table), "cost_usd": table.totals.cost_usd}

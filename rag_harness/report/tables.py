@@ -1,4 +1,4 @@
-"""The files below ``output/`` -> a table of each suite: what gates, terminal, ``summary.json`` and comparisons read."""
+"""Reads the files below ``output/`` into a table a suite, for gates, terminal, ``summary.json`` and comparisons."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rag_harness.results.score import CHECKED, SCORES
 from rag_harness.types import GOLDEN
 
 MeasuresOf = Callable[[str], Sequence[Measure]]
-"""Says which measures are wanted of a suite."""
+"""Returns the measures that are wanted of a suite."""
 _UNMET = {"retrieval": "no retrieval", "answer": "no answer asked for"}
 
 
@@ -34,8 +34,8 @@ def read_tables(output: Path, measures: MeasuresOf, manifest: RunManifest | None
 
     Args:
         output: folder of the runs.
-        measures: says what each suite is measured on.
-        manifest: the suites; by default all that the folder has complete, those of earlier runs too.
+        measures: returns the measures of each suite.
+        manifest: the suites; by default all complete ones of the folder, of earlier runs too.
 
     Raises:
         DataError: ``run.json`` or the cases are missing or damaged.
@@ -61,7 +61,7 @@ def _data(manifest: RunManifest) -> set[str]:
 
 
 def read_repeat(output: Path, name: str, repeat: int, record: SuiteRecord, measures: Sequence[Measure]) -> SuiteTable:
-    """Return the table of the answers number ``repeat``, from 2, of an experiment; those that lack are lost.
+    """Return the table of an experiment's repeat of this number, from 2. Missing answers count as lost.
 
     Raises:
         DataError: the cases are missing or damaged.
@@ -96,7 +96,7 @@ class _Reading:
         self._judged = JudgedColumns(self._columns, record.authors, cases.ids)
 
     def take(self, block: Block) -> None:
-        """Take the rows of a block, but for those of another run, and those that one of their case came before."""
+        """Take the rows of a block. Rows of another run, and later rows of the same case, are left out."""
         rows = self._counted(block)
         positions, ok = block["position"][rows], block["ok"][rows]
         self._states[positions] = np.where(ok, State.OK, State.ERROR)
@@ -117,12 +117,12 @@ class _Reading:
         return rows[np.sort(first)]
 
     def add_scores(self, judged: Path, checked: Path) -> None:
-        """Take the scores of the rows that came: those of judges, and those of metamorphic checks."""
+        """Add the scores of judges and of metamorphic checks to the rows."""
         self._judged.read(read_score_blocks(judged, self._cases, SEGMENT))
         self._judged.read_checks(read_score_blocks(checked, self._cases, SEGMENT))
 
     def table(self) -> SuiteTable:
-        """Return the table, with the cases that no row came of."""
+        """Return the table, with the cases that have no row."""
         for position in np.flatnonzero(self._states == State.LOST):
             kept = self._cases[int(position)]
             for column in self._columns.values():
@@ -134,7 +134,7 @@ class _Reading:
         return table
 
     def _unmet(self, measure: Measure) -> str:
-        """Return what the experiment never does although the measure needs it; nothing where no row can tell."""
+        """Return what the measure needs and the experiment never does, e.g. retrieve; "" where it does all of it."""
         totals = self._totals
         answers = self._name != GOLDEN and (totals.answers or totals.rows == totals.errors)
         does = {"retrieval": totals.retrieves or not totals.rows, "answer": answers}
@@ -142,7 +142,7 @@ class _Reading:
 
 
 def _states_before(record: SuiteRecord, cases: CaseFile) -> npt.NDArray[np.uint8]:
-    """Return the states before a row is read: what was selected is lost."""
+    """Return the states before a row is read. Selected cases count as lost until their row comes."""
     is_selected, not_run = chosen(record.selected), frozenset([*record.not_run, *record.settled])
     waits = _which(
         cases, lambda case: is_selected(case) and case not in not_run, record.selected == "all" and not not_run
@@ -151,7 +151,7 @@ def _states_before(record: SuiteRecord, cases: CaseFile) -> npt.NDArray[np.uint8
 
 
 def _which(cases: CaseFile, is_one: Callable[[str], bool], every: bool) -> Mask:
-    """Return which cases are among some; ``every`` says that all are, so that nobody need ask a million times."""
+    """Return a mask of the cases for which ``is_one`` holds. ``every`` says that it holds for all, without asking."""
     if every:
         return np.ones(len(cases.ids), np.bool_)
     return np.fromiter(map(is_one, cases.ids), np.bool_, len(cases.ids))

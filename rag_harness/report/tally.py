@@ -1,4 +1,4 @@
-"""Rows counted as they come, for the line of progress."""
+"""Counts rows as they come, for the progress line."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 from rag_harness.report.money import money
 
 if TYPE_CHECKING:
-    # The line is there before anything is asked for: it waits for neither NumPy nor pydantic.
+    # No import of NumPy or pydantic at run time: the progress line appears before anything is asked for.
     from rag_harness.results.row import ExperimentResult
 
 _WINDOW_SECONDS = 20.0
 _LEAST_SECONDS = 3.0
-"""Rows come in bursts of as many as are in flight; a shorter look at them tells nothing about the rest."""
+"""Rows come in bursts, one for all trials in flight. A speed from fewer seconds would not predict the rest."""
 _MOST_ARRIVALS = 1000
 
 
 class Tally:
-    """Counts of a run of ``total`` trials. Times are seconds of a clock that never goes back."""
+    """Counts of a run of ``total`` trials. Times are seconds of a monotonic clock."""
 
     def __init__(self, total: int) -> None:
         self.total = total
@@ -27,7 +27,7 @@ class Tally:
         self._arrivals: deque[float] = deque(maxlen=_MOST_ARRIVALS)
 
     def add(self, row: ExperimentResult, resumed: bool, now: float) -> None:
-        """Count a row; what is resumed or replayed was paid before."""
+        """Count a row. A resumed or replayed row was paid for earlier."""
         self.done += 1
         self.errors += not row.ok
         if resumed:
@@ -39,7 +39,7 @@ class Tally:
             self.cost_usd += row.cost_usd or 0.0
 
     def seconds_left(self, now: float) -> float | None:
-        """Return what the rest will take at the speed of the last seconds; None where that is not known."""
+        """Return the seconds for the remaining trials at the recent speed; None where that is not known."""
         while len(self._arrivals) > 2 and now - self._arrivals[0] > _WINDOW_SECONDS:
             self._arrivals.popleft()
         if len(self._arrivals) < 2 or now - self._arrivals[0] < _LEAST_SECONDS:
@@ -47,7 +47,7 @@ class Tally:
         return max(self.total - self.done, 0) * (now - self._arrivals[0]) / (len(self._arrivals) - 1)
 
     def parts(self, now: float, in_flight: int | None = None) -> list[str]:
-        """Return what there is to say, the most important first."""
+        """Return the parts of the line, the most important first."""
         left = self.seconds_left(now)
         return [
             f"{self.done}/{self.total}",

@@ -1,4 +1,4 @@
-"""What the rows of a suite add up to, gathered block by block."""
+"""Sums over the rows of a suite, gathered block by block."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STAGES = {
 }
 MOST_ERRORS = 5
 Rows = npt.NDArray[np.intp]
-"""Places in a block, in its order."""
+"""Positions in a block, in its order."""
 
 
 class Totals:
@@ -29,11 +29,11 @@ class Totals:
 
     Attributes:
         times: milliseconds of each stage by case, shape (cases,); NaN where there is none.
-        new: whether this run itself asked for the answer of a case, shape (cases,): neither resumed nor replayed.
-        depth: the most hits that a row has.
-        models: how many answers each model gave; "" is a pipeline that names none.
+        new: whether this run asked for the answer of a case itself, shape (cases,): neither resumed nor replayed.
+        depth: highest number of hits of a row.
+        models: number of answers of each model; "" is a pipeline that names none.
         origins: where the answers come from.
-        placed: of a service, by what the documents of so many contexts were found: id, text, nothing.
+        placed: for a service, the number of context documents that were found by id, by text, or not at all.
     """
 
     def __init__(self, cases: int) -> None:
@@ -53,11 +53,11 @@ class Totals:
 
     @property
     def answered(self) -> int:
-        """How many rows have an answer, and no error."""
+        """Number of rows with an answer and no error."""
         return self.rows - self.errors
 
     def take(self, block: Block, rows: Rows, resumed: Mask) -> None:
-        """Count some rows of a block; ``resumed``, of shape (cases,), says which an earlier run has made."""
+        """Count some rows of a block. ``resumed``, of shape (cases,), marks those of an earlier run."""
         positions, of_old = block["position"][rows], resumed[block["position"][rows]]
         self.rows += len(rows)
         self.resumed += int(of_old.sum())
@@ -121,5 +121,5 @@ class Totals:
 
 
 def _added(start: float, values: npt.NDArray[np.float64]) -> float:
-    """Add one after the other: a sum must not depend on where blocks end."""
+    """Add the values one by one, so that the sum does not depend on where blocks end."""
     return float(np.add.accumulate(np.concatenate([[start], values[~np.isnan(values)]]))[-1])

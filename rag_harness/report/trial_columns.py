@@ -1,4 +1,4 @@
-"""The columns of a table of trials, and what of a case and its row stands in them."""
+"""The columns of a table of trials, and their values from a case and its row."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from rag_harness.results.storable import storable
 from rag_harness.types import Case
 
 Kind = Literal["name", "text", "flag", "number", "count", "names", "counts"]
-"""What a column holds: a word that recurs, text, true or false, a float, an integer, a list of texts, of integers."""
+"""Kind of a column: a recurring word, text, true or false, a float, an integer, a list of texts, a list of integers."""
 Record = dict[str, Any]
-"""A trial by column. None where there is nothing; never NaN, and no empty text."""
+"""A trial by column. A missing value is None, never NaN or empty text."""
 
 _SPENT = (TotalMs(), RetrievalMs(), RerankMs(), LlmMs(), TtftMs())
 _COUNTED = (PromptTokens(), CompletionTokens())
@@ -44,13 +44,13 @@ _TOOK: Mapping[str, Kind] = {
 }  # fmt: skip
 _FIXED = {**_QUESTION, **_ANSWER, **_TOOK}
 READ_OFF = {*(measure.name for measure in (*_SPENT, *_COUNTED, _COST)), "confidence"}
-"""Measures that are fields of the row: their column is there in every run, and is not repeated."""
+"""Measures that are fields of the row. Their columns exist in every run, and are not repeated."""
 _PLACE = "\0"
-"""How a place begins that no document takes, for it has an earlier one."""
+"""Prefix of a rank whose document already has an earlier rank."""
 
 
 def columns_for(labels: Sequence[str], measures: Sequence[str]) -> dict[str, Kind]:
-    """Return the kind of each column, in their order, where those of labels and measures are called so."""
+    """Return the kind of each column, in their order, given the column names of labels and measures."""
     return {
         **_QUESTION,
         **dict.fromkeys(labels, "text"),
@@ -66,12 +66,12 @@ def label_column(label: str) -> str:
 
 
 def measure_column(measure: str) -> str:
-    """Return the name of a measure's column: its own, unless a column is called so that is another thing."""
+    """Return the name of a measure's column: its own name, unless another column has it."""
     return measure if measure not in _FIXED else f"measure.{measure}"
 
 
 def of_case(experiment: str, kept: KeptCase) -> dict[str, Any]:
-    """Return what is known of a trial before it is run."""
+    """Return what is known of a trial before it runs."""
     case = kept.case
     return {
         "experiment": experiment,
@@ -84,7 +84,7 @@ def of_case(experiment: str, kept: KeptCase) -> dict[str, Any]:
 
 
 def of_row(row: ExperimentResult, case: Case | None = None) -> dict[str, Any]:
-    """Return what a trial came to; of an answer nothing where there is none, or none was asked for."""
+    """Return the result of a trial. The fields of an answer are empty where there is none, or none was asked for."""
     answered = bool(row.ok and row.llm_answer)
     return {
         "error": row.why or None,
@@ -103,5 +103,5 @@ def of_row(row: ExperimentResult, case: Case | None = None) -> dict[str, Any]:
 
 
 def text_or_none(value: str | None) -> str | None:
-    """Return text that every format can hold; None for none."""
+    """Return text that every format can hold; None for empty text."""
     return (value if value.isascii() else storable(value)) if value else None

@@ -1,4 +1,4 @@
-"""A trial as a line of CSV (RFC 4180) that a spreadsheet shows and does not run."""
+"""Writes a trial as a line of CSV (RFC 4180) that a spreadsheet shows without running it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _TO_QUOTE = re.compile(r"[\s%]|^-$")
 
 
 class _Echo:
-    """What csv writes to: the writer hands back what ``write`` returns."""
+    """The file object for csv's writer, whose calls then return the text."""
 
     def write(self, text: str) -> str:
         return text
 
 
 def csv_lines(trials: Trials) -> Iterator[bytes]:
-    """Yield the names of the columns and a line a trial, in UTF-8."""
+    """Yield the column names and a line for each trial, in UTF-8."""
     writer: Any = csv.writer(_Echo(), lineterminator="\r\n")
     yield writer.writerow([cell(name) for name in trials.columns]).encode()
     for record in trials:
@@ -45,5 +45,5 @@ def _joined(values: Sequence[str | int | None]) -> str:
 
 
 def _word(text: str) -> str:
-    """Return a text without white space: that and ``%`` are written as in addresses."""
+    """Return a text without white space. White space and ``%`` are percent-encoded, as in addresses."""
     return _TO_QUOTE.sub(lambda found: quote(found[0]) if found[0] != _NO_DOCUMENT else "%2D", text)

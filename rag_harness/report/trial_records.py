@@ -1,4 +1,4 @@
-"""The trials of a run, flat: a record each, the same columns in all of them, for tables that people work with."""
+"""The trials of a run as flat records with the same columns, for tables that people work with."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from rag_harness.types import TrialId
 class Trials:
     """The trials of the last run in ``output``: suites by name, in each the cases in their order.
 
-    Every selected case has one; "lost" is the status of one that no row came of. Rows of other runs are left out, as
-    is what was not asked for. One may go through them more than once: each time the rows are read from the files, and
-    no more than those of one suite are held.
+    Every selected case has one; its status is "lost" where it has no row. Rows of other runs are left out, and so are
+    cases that were not asked for. It may be iterated more than once: each time the rows are read from the files, and
+    only those of one suite are in memory.
 
     Attributes:
-        columns: the kind of each, in their order.
+        columns: kind of each column, in their order.
 
     Raises:
-        DataError: ``output`` is no run's, or ``run.json``, cases or causes are damaged.
+        DataError: ``output`` holds no run, or ``run.json``, cases or causes are damaged.
         SettingsError: the run was judged on a measure that is not registered here.
     """
 
@@ -81,7 +81,7 @@ class Trials:
         return {column: text_or_none(labels.get(name)) for name, column in self._labels.items()}
 
     def _rows(self, name: str, cases: CaseFile) -> dict[int, Record]:
-        """Return what the rows say, by position; of two rows of a case the first is the one that tables count."""
+        """Return the content of rows by position. Of two rows of a case, the first counts, as in tables."""
         record, found = self._manifest.suites[name], dict[int, Record]()
         is_of_run = of_run(record)
         for row in rows_in(self._output / record.file):

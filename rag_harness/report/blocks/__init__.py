@@ -1,6 +1,6 @@
-"""Files of rows and of judged scores as arrays, a block of lines at a time: what tables are made of.
+"""Turns files of rows and of judged scores into arrays, a block of lines at a time. Tables are made of these blocks.
 
-What a block holds depends on its lines, on the cases and, of rows, on the measures, and on no run: which of its lines
-count is asked when a table takes it. So it can be kept beside the file (``shelf``), made while lines come
-(``keeping``), and used for as long as all of that is the same; whatever differs is read from the lines again.
+A block depends only on its lines, on the cases and, for rows, on the measures. It does not depend on the run: the table
+decides which of its lines count. So a block can be kept beside the file (``shelf``), or be made while lines are written
+(``keeping``), and is used as long as all of these are unchanged. Otherwise the lines are read again.
 """

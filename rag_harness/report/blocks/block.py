@@ -1,4 +1,4 @@
-"""Some rows of a result file as arrays."""
+"""A block: some rows of a result file as arrays."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from rag_harness.measures.ranking_arrays import Looked
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
 Reason = tuple[str, bool]
-"""Why a row has no value, and whether there was nothing to measure."""
+"""Why a row has no value, and whether the measure is undefined there (nothing to measure)."""
 FOUND = ("counts", "ranks", "gains", "judged", "judged_gains")
 DIGEST_BYTES = 12
 
 
 class Scores(NamedTuple):
-    """One measure of some rows.
+    """The scores of one measure on some rows.
 
     Attributes:
         values: shape (rows,); NaN where a row has none.
-        absent: shape (rows,); number of the reason why it has none, 0 where it has a value or waits for one.
-        reasons: by number; that of 0 is empty.
+        absent: shape (rows,); number of the reason for a missing value, 0 where there is a value or it comes later.
+        reasons: the reasons by number; reason 0 is empty.
     """
 
     values: npt.NDArray[np.float64]
@@ -33,21 +33,21 @@ class Scores(NamedTuple):
     reasons: Sequence[Reason]
 
     def of(self, rows: Array) -> Scores:
-        """Return those of some rows."""
+        """Return the scores of some rows."""
         return Scores(self.values[rows], self.absent[rows], self.reasons)
 
 
 @dataclass(frozen=True)
 class Texts:
-    """The texts of a block, each once.
+    """The texts of a block, each stored once.
 
     Attributes:
-        fingerprints: by number.
-        models: by number.
-        placed: by what documents of contexts were found, by number.
-        errors: row, trial and why, of rows without an answer.
-        reasons: of each measure, by number.
-        versions: of the service that answered, by number; "" is none.
+        fingerprints: fingerprints by number.
+        models: models by number.
+        placed: ways in which documents of contexts were found, by number.
+        errors: row, trial and reason of each row without an answer.
+        reasons: reasons of each measure, by number.
+        versions: versions of the answering service, by number; "" is none.
     """
 
     fingerprints: Sequence[str] = ()
@@ -60,11 +60,11 @@ class Texts:
 
 @dataclass(frozen=True)
 class Block:
-    """Rows of cases that are known, in the order of their lines.
+    """Rows of known cases, in the order of their lines.
 
     Attributes:
-        arrays: by name, see ``making``; shape (rows,) but for what is found, placed and the digests.
-        texts: what arrays number.
+        arrays: arrays by name, see ``making``; of shape (rows,), except for rankings, ``placed`` and the digests.
+        texts: the texts that the arrays refer to by number.
     """
 
     arrays: Mapping[str, Array]
@@ -72,7 +72,7 @@ class Block:
 
     @classmethod
     def of(cls, arrays: Mapping[str, Array], texts: Mapping[str, Any]) -> Block:
-        """Return the block that was kept with these texts."""
+        """Return the block that was kept as these arrays and texts."""
         reasons = {name: [(why, undefined) for why, undefined in each] for name, each in texts["reasons"].items()}
         errors = [(row, trial, why) for row, trial, why in texts["errors"]]
         named = texts["fingerprints"], texts["models"], texts["placed"]
@@ -86,18 +86,18 @@ class Block:
 
     @property
     def found(self) -> Looked:
-        """Where the judged documents are, of each row; of one without an answer there are none."""
+        """The ranks of the judged documents in each row; none for a row without an answer."""
         return Looked(*(self.arrays[name] for name in FOUND))
 
     def scores(self, measure: str) -> Scores | None:
-        """Return one measure of the rows; None of a ranking measure, which ``found`` has all of."""
+        """Return the scores of one measure; None for a ranking measure, which is computed from ``found``."""
         if measure not in self.texts.reasons:
             return None
         return Scores(self.arrays[f"value {measure}"], self.arrays[f"absent {measure}"], self.texts.reasons[measure])
 
 
 class Kept(Protocol):
-    """A block of whatever lines, as a shelf keeps it: ``texts`` are a dataclass of what JSON can say."""
+    """A block of any kind of lines, as a shelf keeps it. ``texts`` is a dataclass of JSON values."""
 
     @property
     def arrays(self) -> Mapping[str, Array]:
@@ -106,10 +106,10 @@ class Kept(Protocol):
 
     @property
     def texts(self) -> Any:
-        """What arrays number."""
+        """The texts that the arrays refer to by number."""
         ...
 
     @classmethod
     def of(cls, arrays: Mapping[str, Array], texts: Mapping[str, Any]) -> Self:
-        """Return the block that was kept with these texts."""
+        """Return the block that was kept as these arrays and texts."""
         ...

@@ -1,4 +1,4 @@
-"""Blocks made while lines come, so that nobody has to read a million again when the last one is there."""
+"""Makes blocks while lines are written, so that a large file need not be read again at the end of a run."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _Line = TypeVar("_Line")
 
 
 class Keeper(Generic[_Line]):
-    """Keeps the blocks of one file that somebody else appends to.
+    """Keeps the blocks of one file while another object appends to it.
 
     Args:
-        file: of rows or scores, with what it has so far.
+        file: file of rows or scores, with its present lines.
         kind: how its blocks are made.
-        size: of a piece, in bytes.
+        size: size of a piece, in bytes.
     """
 
     def __init__(self, file: Path, kind: Kind[_Line, Any], size: int) -> None:
@@ -27,14 +27,14 @@ class Keeper(Generic[_Line]):
         self._begin()
 
     def add(self, said: _Line, line: bytes) -> None:
-        """Take what was appended as ``line``."""
+        """Add ``line``, which was just appended, and its parsed form ``said``."""
         self._maker.add(said)
         self._state.update(line)
         self._end += len(line)
         self._turn_over()
 
     def seal(self) -> None:
-        """Keep what has come of the last piece. Where others wrote to the file too, no reader finds a block of it.
+        """Keep the block of the last piece. Where another process wrote to the file too, it is never used.
 
         A file of one piece is read in a second, and has no blocks.
         """
@@ -45,7 +45,7 @@ class Keeper(Generic[_Line]):
         self._shelf.put(self._state.hexdigest(), self._maker.block())
 
     def _begin(self) -> None:
-        """Begin with the lines of the last piece: the one that made somebody ask for a keeper stands in it."""
+        """Begin with the lines of the last piece. The line that caused this keeper to be made is among them."""
         pieces = segments(self._file, self._size)
         self._begin_at(pieces[-1].start if pieces else 0)
         there = content(self._file, pieces[-1]) if pieces else b""

@@ -1,4 +1,4 @@
-"""What is kept as blocks: rows, and judged scores. How a line of each is read, and what its blocks are made by."""
+"""The two kinds of blocks, of rows and of judged scores: how lines are read, and what blocks depend on."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ class Making(Protocol[_Said_contra, _Made_co]):
     """A block as it grows."""
 
     def add(self, line: _Said_contra, /) -> None:
-        """Take what a line says."""
+        """Add a parsed line."""
         ...
 
     def block(self) -> _Made_co:
-        """Return the block of what came so far."""
+        """Return the block of the lines so far."""
         ...
 
 
 @dataclass(frozen=True)
 class Kind(Generic[_Line, _Block]):
-    """How blocks of one file are made.
+    """How the blocks of one file are made.
 
     Attributes:
-        read: a line; None where it is none of these.
-        begin: a block that grows.
-        made: what a block depends on beside its lines; asked where blocks are kept.
-        block: the class.
+        read: parses a line; None where it is not of this kind.
+        begin: makes an empty block that grows.
+        made: returns what a block depends on beside its lines; called only where blocks are kept.
+        block: class of the blocks.
     """
 
     read: Callable[[bytes], _Line | None]
@@ -51,11 +51,11 @@ class Kind(Generic[_Line, _Block]):
     block: type[_Block]
 
     def shelf(self, file: Path) -> Shelf[_Block]:
-        """Return where blocks of ``file`` are kept."""
+        """Return the shelf of the blocks of ``file``."""
         return Shelf(file, self.made(), self.block)
 
     def fill(self, maker: Making[_Line, _Block], content: bytes) -> None:
-        """Have ``maker`` take some lines; those that are none, as a kill leaves them, are passed over."""
+        """Add lines to ``maker``. Lines of no such kind, as a kill leaves them, are skipped."""
         for text in content.split(b"\n"):
             line = self.read(text) if text.strip() else None
             if line is not None:
@@ -68,10 +68,10 @@ def row_kind(
     """Return how blocks of rows are made.
 
     Args:
-        measures: that rows are scored on.
+        measures: measures that rows are scored on.
         gold: the cases.
-        cases: the digest of their file.
-        digests: whether to say what is judged of each row.
+        cases: returns the digest of their file.
+        digests: whether to store the digest of each row's judged fields.
     """
     return Kind(
         row_or_none, lambda: Maker(measures, gold, digests), lambda: made(cases(), filter(has_column, measures)), Block
@@ -79,5 +79,5 @@ def row_kind(
 
 
 def score_kind(position: Mapping[str, int], cases: Callable[[], str]) -> Kind[ScoreLine, ScoreBlock]:
-    """Return how blocks of scores are made; ``position`` is that of each case, ``cases`` the digest of their file."""
+    """Return how blocks of scores are made. ``position`` is by case; ``cases`` returns the digest of their file."""
     return Kind(parse_score, lambda: ScoreMaker(position), lambda: made(cases(), ()), ScoreBlock)

@@ -1,4 +1,4 @@
-"""What a block was made of, beside its lines: as long as all of it is the same, so is the block."""
+"""What a block depends on beside its lines. A kept block is valid as long as none of that changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rag_harness.registry.identity import code_digest
 
 @dataclass(frozen=True)
 class Made:
-    """What values depend on.
+    """What the values of a block depend on.
 
     Attributes:
         cases: digest of the file of the cases.
@@ -27,13 +27,13 @@ class Made:
     measures: Mapping[str, str]
 
     def serves(self, wanted: Made) -> bool:
-        """Whether what was made of this has all that is wanted, and as it is wanted."""
+        """Whether a block made of this has everything that ``wanted`` names, in the same version."""
         same = (self.cases, self.code) == (wanted.cases, wanted.code)
         return same and wanted.measures.items() <= self.measures.items()
 
 
 def made(cases: str, measures: Iterable[Measure]) -> Made:
-    """Return what a block of now is made of; ``measures`` are those that have a column in it."""
+    """Return what a block made now depends on; ``measures`` are those with a column in it."""
     return Made(cases, _code(), {measure.name: _identity(measure) for measure in measures})
 
 

@@ -1,4 +1,4 @@
-"""Rows -> a block."""
+"""Makes blocks of rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rag_harness.types import SERVICE
 
 _LONGEST_WHY = 200
 _FLOATS: tuple[str, ...] = (*(f"ms {stage}" for stage in STAGES), "cost", "waited", "ended", "recorded")
-"""``ended`` and ``recorded`` in seconds since 1970; NaN where a row has none."""
+"""``ended`` and ``recorded`` are seconds since 1970; NaN where a row has none."""
 _WHOLE = (
     "position",
     "fingerprint",
@@ -38,7 +38,7 @@ _WHOLE = (
     "retries",
     "version",
 )
-"""``model`` is -1 where nobody's answer is counted."""
+"""``model`` is -1 where the answer of no model is counted."""
 _FLAGS = ("ok", "abstained", "answerable", "relevant", "replayed", "outdated", "answers", "retrieves", "computed")
 """``relevant``: the case has a relevant document."""
 
@@ -46,18 +46,18 @@ _USUAL = (NamedMeasure.applies, RankingMeasure.applies)
 
 
 class Gold(Protocol):
-    """The cases of a suite, by their place in the file."""
+    """The cases of a suite, by their position in the file."""
 
     @property
     def position(self) -> Mapping[str, int]:
-        """The place of each id."""
+        """The position of each id."""
         ...
 
     def __getitem__(self, position: int, /) -> KeptCase: ...
 
 
 class _Numbers(dict[str, int]):
-    """Numbers texts as they come."""
+    """Numbers texts in the order in which they come."""
 
     def __missing__(self, text: str) -> int:
         self[text] = number = len(self)
@@ -65,12 +65,12 @@ class _Numbers(dict[str, int]):
 
 
 class Maker:
-    """A block as it grows.
+    """A block of rows as it grows.
 
     Args:
-        measures: what rows are scored on.
-        gold: the cases; rows of others are passed over.
-        digests: whether to say what is judged of each row.
+        measures: measures that rows are scored on.
+        gold: the cases; rows of other cases are skipped.
+        digests: whether to store the digest of each row's judged fields.
     """
 
     def __init__(self, measures: Sequence[Measure], gold: Gold, digests: bool = True) -> None:
@@ -85,7 +85,7 @@ class Maker:
         self._errors: list[tuple[int, str, str]] = []
 
     def add(self, row: ExperimentResult) -> None:
-        """Take a row."""
+        """Add a row."""
         position = self._gold.position.get(row.query_id)
         if position is None:
             return
@@ -102,7 +102,7 @@ class Maker:
             self._digests.append(row_digest(row))
 
     def block(self) -> Block:
-        """Return the rows so far."""
+        """Return the block of the rows so far."""
         arrays = {
             **_columns(_FLOATS, self._floats, np.float64),
             **_columns(_WHOLE, self._whole, np.int64),
@@ -122,7 +122,7 @@ class Maker:
         return Block(arrays, texts)
 
     def _numbers(self, row: ExperimentResult, position: int, hits: int) -> tuple[int, ...]:
-        # What declined without a model is no answer of a model without a name.
+        # An answer that declined without a model does not count as the answer of an unnamed model.
         counts = row.ok and (row.model or not row.abstained)
         model = self._models[row.model] if counts else -1
         usage = row.usage
@@ -141,13 +141,13 @@ class Maker:
 
 
 def has_column(measure: Measure) -> bool:
-    """Whether a block has a column of a measure: not where all of it is told by others, or by where documents are."""
+    """Whether a block has a column of a measure. Others than row measures need their own ``applies``."""
     is_by_row = isinstance(measure, RowMeasure) and not isinstance(measure, RankingMeasure)
     return is_by_row or getattr(type(measure), "applies", None) not in _USUAL
 
 
 def needs_digests(measures: Iterable[Measure]) -> bool:
-    """Whether a table of these measures asks which row a score is of."""
+    """Whether a table of these measures must know which row a score belongs to."""
     return any(isinstance(each, (JudgedMeasure, CompositeMeasure, MetamorphicMeasure)) for each in measures)
 
 
@@ -160,7 +160,7 @@ def _flags(row: ExperimentResult, kept: KeptCase, has_hits: bool) -> tuple[bool,
     case, retrieves = kept.case, has_hits or row.retrieval_time_ms is not None
     answers = row.ok and bool(row.llm_answer.strip())
     relevant = any(gain > 0 for gain in case.qrels.values())
-    # Of a pipeline that tells its steps; who tells none may have asked anybody.
+    # Only for pipelines that report stages: any other may have called a model without saying so.
     computed = bool(row.stages) and not any(stage.calls for stage in row.stages)
     recorded = row.timings_recorded, row.outdated
     return row.ok, row.abstained, case.answerable, relevant, *recorded, answers, retrieves, computed
@@ -168,5 +168,5 @@ def _flags(row: ExperimentResult, kept: KeptCase, has_hits: bool) -> tuple[bool,
 
 def _columns(names: Sequence[str], rows: Sequence[tuple[Any, ...]], kind: npt.DTypeLike) -> dict[str, Array]:
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
-    # None becomes NaN.
+    # NumPy turns None into NaN.
     return {name: np.array(column, dtype=kind) for name, column in zip(names, columns, strict=True)}

@@ -1,4 +1,4 @@
-"""A file of rows or scores -> its blocks, in the order of its lines."""
+"""Reads a file of rows or scores as blocks, in the order of its lines."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _Block = TypeVar("_Block", bound=Kept)
 def read_blocks(rows: Path, measures: Sequence[Measure], cases: CaseFile, size: int) -> Iterator[Block]:
     """Yield the blocks of a result file, one at a time; none where there is no file.
 
-    Those of a file of more than one piece are kept beside it, and taken from there where their lines, the cases, the
-    measures and the code are what they were.
+    The blocks of a file with several pieces are kept beside it. A kept block is used where its lines, the cases, the
+    measures and the code are unchanged.
 
     Args:
         rows: the file.
-        measures: that rows are scored on.
-        cases: of the suite.
-        size: of a piece, in bytes.
+        measures: measures that rows are scored on.
+        cases: cases of the suite.
+        size: size of a piece, in bytes.
     """
     pieces = segments(rows, size)
     asked = len(pieces) > 1 or needs_digests(measures)
@@ -35,7 +35,7 @@ def read_blocks(rows: Path, measures: Sequence[Measure], cases: CaseFile, size: 
 
 
 def read_score_blocks(scores: Path, cases: CaseFile, size: int) -> Iterator[ScoreBlock]:
-    """Yield the blocks of a file of scores likewise."""
+    """Yield the blocks of a file of scores in the same way."""
     return _read(scores, segments(scores, size), score_kind(cases.position, lambda: cases.digest))
 
 

@@ -1,4 +1,4 @@
-"""One measure of the rows of a block, as they come."""
+"""Scores the rows of a block on one measure, one row after another."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _OPEN = (nan, 0)
 
 
 class Scored:
-    """Scores rows; those of judges and of rankings stay open."""
+    """The scores of one measure on rows. Values of judges and rankings stay open: they are filled in later."""
 
     def __init__(self, measure: Measure) -> None:
         self.measure = measure
         self._found: list[tuple[float, int]] = []
         self._reasons: dict[Reason, int] = {("", True): 0}
-        # Protocols are slow to ask, and every row would ask.
+        # Checked once here: isinstance with a protocol is slow, and each row would need it.
         self._by_row = measure if isinstance(measure, RowMeasure) and not isinstance(measure, RankingMeasure) else None
 
     def add(self, kept: KeptCase, row: ExperimentResult) -> None:
@@ -38,7 +38,7 @@ class Scored:
             self._found.append(_OPEN if self._by_row is None else self._said(_scored(self._by_row, kept, row)))
 
     def scores(self) -> Scores:
-        """Return what was found."""
+        """Return the scores so far."""
         values, absent = zip(*self._found, strict=True) if self._found else ((), ())
         return Scores(np.array(values, dtype=np.float64), np.array(absent, dtype=np.uint16), list(self._reasons))
 
@@ -52,7 +52,7 @@ class Scored:
 
 
 def _scored(measure: RowMeasure, kept: KeptCase, row: ExperimentResult) -> Score:
-    """Score a row; a measure that raises has not measured, and says so."""
+    """Score a row. Where the measure raises, the score has no value and says why."""
     try:
         return measure.score(kept.case, row)
     except Exception as error:

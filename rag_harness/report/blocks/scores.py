@@ -1,7 +1,6 @@
-"""Lines of judged scores -> a block of arrays.
+"""Turns lines of judged scores into a block of arrays.
 
-It holds every score of a case that is known, whoever judged and whatever row it is of: which of them count is asked by
-the table that takes it.
+A block holds every score of a known case, of any judge and any row. The table decides which of them count.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ _A_VALUE: Reason = ("", True)
 
 @dataclass(frozen=True)
 class ScoreTexts:
-    """The texts of a block of scores, each once.
+    """The texts of a block of scores, each stored once.
 
     Attributes:
-        measures: by number.
+        measures: measures by number.
         authors: judge, model and revision, by number.
-        reasons: why there is no value, as the line says, by number; 0 is that of a value.
+        reasons: reasons for missing values, as the lines say, by number; 0 stands for a value.
     """
 
     measures: Sequence[str]
@@ -44,8 +43,8 @@ class ScoreBlock:
 
     Attributes:
         arrays: ``position`` of the case, ``measure``, ``author`` and ``absent`` (the reason) as numbers, ``version``,
-            ``repeat`` and ``value``, shape (lines,); ``digest`` of what was judged, shape (lines, 12), in bytes.
-        texts: what arrays number.
+            ``repeat`` and ``value``, shape (lines,); ``digest`` of the judged fields, shape (lines, 12), in bytes.
+        texts: the texts that the arrays refer to by number.
     """
 
     arrays: Mapping[str, Array]
@@ -53,7 +52,7 @@ class ScoreBlock:
 
     @classmethod
     def of(cls, arrays: Mapping[str, Array], texts: Mapping[str, Any]) -> ScoreBlock:
-        """Return the block that was kept with these texts."""
+        """Return the block that was kept as these arrays and texts."""
         authors = [(judge, model, revision) for judge, model, revision in texts["authors"]]
         reasons = [(why, undefined) for why, undefined in texts["reasons"]]
         return cls(arrays, ScoreTexts(texts["measures"], authors, reasons))
@@ -66,7 +65,7 @@ class ScoreBlock:
         return self._by([author in authors for author in self.texts.authors])
 
     def by_judge(self, judge: str) -> Mask:
-        """Return which scores are by a judge, whatever its model and revision."""
+        """Return which scores are by a judge, of any model and revision."""
         return self._by([author[0] == judge for author in self.texts.authors])
 
     def _by(self, is_one: Sequence[bool]) -> Mask:
@@ -74,22 +73,22 @@ class ScoreBlock:
         return found
 
     def of_measure(self, name: str, version: int, among: Mask) -> npt.NDArray[np.intp]:
-        """Return the numbers of the lines ``among`` some that score a measure."""
+        """Return the numbers of the lines that score a measure, ``among`` some lines."""
         if name not in self.texts.measures:
             return np.zeros(0, np.intp)
         number = self.texts.measures.index(name)
         return np.flatnonzero(among & (self["measure"] == number) & (self["version"] == version))
 
     def scores(self, lines: npt.NDArray[np.intp], reasons: Sequence[Reason]) -> Scores:
-        """Return the scores of some lines; ``reasons`` are to be said in the place of the block's own."""
+        """Return the scores of some lines, with ``reasons`` in place of the block's own."""
         return Scores(self["value"][lines], self["absent"][lines], reasons)
 
 
 class ScoreMaker:
-    """A block as it grows.
+    """A block of scores as it grows.
 
     Args:
-        position: of each case, by its id; scores of others are passed over.
+        position: position of each case, by its id; scores of other cases are skipped.
     """
 
     def __init__(self, position: Mapping[str, int]) -> None:
@@ -102,10 +101,10 @@ class ScoreMaker:
         self._digests: list[bytes] = []
 
     def add(self, score: ScoreLine) -> None:
-        """Take a score; what can be none of a row, or of no measure there can be, is passed over."""
+        """Add a score. A score that no row or no measure can have is skipped."""
         try:
             numbers, digest = self._numbers(score), bytes.fromhex(score.row)
-        except (TypeError, ValueError):  # a line of somebody else's making
+        except (TypeError, ValueError):  # the line may be of another program
             return
         if numbers is None or len(digest) != DIGEST_BYTES or digest.hex() != score.row:
             return
@@ -128,7 +127,7 @@ class ScoreMaker:
         return self._reasons.setdefault((score.reason, score.undefined), len(self._reasons) + 1)
 
     def block(self) -> ScoreBlock:
-        """Return the scores so far."""
+        """Return the block of the scores so far."""
         whole = np.array(self._whole, np.int64).reshape(-1, len(_WHOLE))
         arrays: dict[str, Array] = {name: np.ascontiguousarray(whole[:, n]) for n, name in enumerate(_WHOLE)}
         arrays["value"] = np.array(self._values, np.float64)

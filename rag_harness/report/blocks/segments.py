@@ -1,4 +1,4 @@
-"""A result file in pieces that stay what they are while it grows."""
+"""Divides a result file into pieces. A whole piece does not change when the file grows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 SEGMENT = 32 << 20
-"""Bytes after which a piece ends with the line."""
+"""Bytes after which a piece ends, at the end of a line."""
 _READ_AT_ONCE = 1 << 20
 
 
@@ -21,12 +21,12 @@ class Segment(NamedTuple):
     end: int
 
     def is_whole(self, size: int) -> bool:
-        """Whether it will not grow with the file."""
+        """Whether the piece will not change when the file grows."""
         return self.end - self.start >= size
 
 
 def segments(file: Path, size: int) -> list[Segment]:
-    """Return the pieces of ``file``: each ends with the line that fills ``size``, the last one with the file."""
+    """Return the pieces of ``file``. Each ends with the line that fills ``size``; the last ends with the file."""
     if not file.is_file():
         return []
     found: list[Segment] = []
@@ -47,7 +47,7 @@ def content(file: Path, segment: Segment) -> bytes:
 
 
 def digests(file: Path, pieces: Sequence[Segment]) -> Iterator[str]:
-    """Yield the digest of each piece, in their order; read by a thread a core, a little at a time."""
+    """Yield the digest of each piece, in their order. Each core has one reading thread, which reads in small steps."""
     with ThreadPoolExecutor(os.cpu_count() or 1, "rag-digests") as threads:
         waiting = [threads.submit(_digest, file, piece) for piece in pieces]
         try:

@@ -1,7 +1,7 @@
 """Blocks kept beside a file of rows or scores: ``columns/<experiment>/<digest of the lines>.safetensors``.
 
-They are made of its lines and can be deleted at any time. A block that cannot be read, or was made of other cases,
-measures or code, is made again.
+They are made from the file's lines and can be deleted at any time. A block is made again where it cannot be read, or
+was made for other cases, measures or code.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class Shelf(Generic[_Block]):
     Args:
         lines: the file.
         wanted: what its blocks must be made of.
-        kind: of its blocks.
+        kind: class of its blocks.
     """
 
     def __init__(self, lines: Path, wanted: Made, kind: type[_Block]) -> None:
         self._folder, self._wanted, self._kind = lines.parent / COLUMNS / lines.stem, wanted, kind
 
     def get(self, digest: str) -> _Block | None:
-        """Return the block of the lines of this digest; None where there is none that can be used."""
+        """Return the block of the lines with this digest; None where no usable one is kept."""
         from safetensors import SafetensorError, safe_open
 
         file = self._file(digest)
@@ -56,7 +56,7 @@ class Shelf(Generic[_Block]):
             return None
 
     def put(self, digest: str, block: _Block) -> None:
-        """Keep a block; where that cannot be, as in a folder that is only read, the next reader makes it again."""
+        """Keep a block. Where that fails, e.g. in a read-only folder, the next reader makes it again."""
         from safetensors.numpy import save
 
         said = {"made": json.dumps(asdict(self._wanted)), "texts": json.dumps(asdict(block.texts))}
@@ -67,7 +67,7 @@ class Shelf(Generic[_Block]):
             log.warning("%s cannot be written: %s", self._file(digest), error)
 
     def keep_only(self, digests: Collection[str]) -> None:
-        """Delete the blocks of lines that the file no longer has."""
+        """Delete the blocks of lines that are no longer in the file."""
         for file in self._folder.glob("*.safetensors"):
             if file.stem not in digests:
                 try:
@@ -80,6 +80,6 @@ class Shelf(Generic[_Block]):
 
 
 def _narrow(array: Array) -> Array:
-    """Return whole numbers in 32 bits where they fit."""
+    """Store integers in 32 bits where they fit."""
     fits = array.dtype == np.int64 and _SMALL.min <= array.min(initial=0) and array.max(initial=0) <= _SMALL.max
     return np.ascontiguousarray(array.astype(np.int32) if fits else array)
