@@ -1,11 +1,12 @@
-"""Measures: a row and its case -> a score. One protocol, one registry, open to users.
+"""Measures: functions from a row and its case to a score. One protocol and one registry, open to users.
 
 A measure of your own is a class in a file and a line in your ``pyproject.toml``::
 
     [project.entry-points."rag_harness.measures"]
     brevity = "my_package.brevity:Brevity"
 
-What is registered is called with the cutoff that the name carries (``recall@5``: 5, else None) and returns the measure.
+The registered object is called with the cutoff in the measure's name (``recall@5``: 5, else None) and returns the
+measure.
 """
 
 from __future__ import annotations

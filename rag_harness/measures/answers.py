@@ -22,7 +22,7 @@ _NOT_ANSWERABLE = "no answer in the documents"
 def normalised(text: str) -> list[str]:
     """Return the words that SQuAD's script compares (Rajpurkar 2016): lower case, no punctuation, no articles.
 
-    Citations such as ``[Source 1]`` go first, because the ground truth has none.
+    Citations such as ``[Source 1]`` are removed first, because the ground truth has none.
     """
     plain = CITATION.sub(" ", text).lower().translate(_NO_PUNCTUATION)
     return _ARTICLES.sub(" ", plain).split()
@@ -38,7 +38,7 @@ class TokenF1(RowMeasure):
     called, needs = "token_f1", ("answer",)
 
     def applies(self, case: Case) -> str:
-        """Return why there is nothing to compare with."""
+        """Return why there is no ground truth to compare with."""
         return _NOT_ANSWERABLE if not case.answerable else "" if case.ground_truth.strip() else "no ground truth"
 
     def score(self, case: Case, row: ExperimentResult) -> Score:
@@ -55,7 +55,7 @@ class CitationRecall(RowMeasure):
     called, needs = "citation_recall", ("answer", "retrieval")
 
     def applies(self, case: Case) -> str:
-        """Return why there is nothing to cite."""
+        """Return why there is no page to cite."""
         return "" if case.context_reference else "no relevant document"
 
     def score(self, case: Case, row: ExperimentResult) -> Score:
@@ -69,13 +69,13 @@ class EvidenceRecall(RowMeasure):
     """Quotes that stand in one of the chunks of the prompt / quotes, white space folded; case and punctuation count.
 
     What TREC calls nugget recall, by exact match. A quote that a chunk border cuts is not found: no chunk says it.
-    Of a row whose chunks have lost their marks quotes are looked for without theirs.
+    Where a row's chunks have lost their Markdown marks, the quotes are compared without theirs.
     """
 
     called, needs = "evidence_recall", ("retrieval",)
 
     def applies(self, case: Case) -> str:
-        """Return why there is nothing to look for."""
+        """Return why there is no quote to look for."""
         return "" if _quotes(case) else "no evidence quotes"
 
     def score(self, case: Case, row: ExperimentResult) -> Score:
@@ -99,13 +99,13 @@ class AbstentionRate(RowMeasure):
 class FalseAbstentionRate(RowMeasure):
     """1 if the answer says that it does not know though the documents have it.
 
-    Whether it says so is told as for ``AbstentionRate``.
+    It is decided as for ``AbstentionRate``.
     """
 
     called, better, worst, needs = "false_abstention_rate", "lower", 1.0, ("answer",)
 
     def applies(self, case: Case) -> str:
-        """Return why abstaining is no fault."""
+        """Return why an abstention is correct for this case."""
         return "" if case.answerable else _NOT_ANSWERABLE
 
     def score(self, case: Case, row: ExperimentResult) -> Score:  # noqa: ARG002

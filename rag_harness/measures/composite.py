@@ -1,4 +1,4 @@
-"""Measures made of other measures of the same row: no judge is asked for them."""
+"""Composite measures: formulas over other measures of the same row, without further calls of a judge."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ class CompositeMeasure(NamedMeasure, ABC):
     """A formula over the scores of one row. Derive from it, set what differs, and register the class.
 
     Args:
-        cutoff: what stands behind the ``@`` of the name; composites take none.
+        cutoff: number after the ``@`` of the name; composites take none.
 
     Raises:
         SettingsError: there is a cutoff.
     """
 
     parts: ClassVar[tuple[str, ...]]
-    """Names of the judged measures that it is made of."""
+    """Names of the measures in the formula."""
     needs: tuple[Need, ...] = ("answer",)
 
     def applies(self, case: Case) -> str:
-        """Return why a part means nothing for ``case``; empty where all apply."""
+        """Return why a part is undefined for ``case``; empty where all parts apply."""
         return next(filter(None, (part.applies(case) for part in self._made)), "")
 
     @cached_property
     def _made(self) -> tuple[Measure, ...]:
-        """The parts, made once: every row asks whether they apply."""
+        """The measures of the formula, made once: they are needed for every row."""
         return tuple(resolve("measures", part)(None) for part in self.parts)
 
     def score(self, parts: Mapping[str, Score]) -> Score:

@@ -1,4 +1,4 @@
-"""Chunk hits against document gold."""
+"""Ranks retrieved chunks as documents, for gold that names documents."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def _looked_up(case: Case | None, chunk: RetrievedChunk) -> str:
 
 
 def document_in(case: Case | None, chunk: RetrievedChunk) -> str:
-    """Return the document of a chunk of a prompt; empty where nobody knows it.
+    """Return the document of a prompt's chunk; empty where it is not known.
 
-    A chunk of no known document, as services have them, counts as of the first page whose quote it has word for word:
-    here, where gold is known, and nowhere else.
+    A service may return chunks without a document. Such a chunk counts as part of the first page whose quote it
+    contains word for word. Only this function does so, where gold is known.
     """
     document = chunk.metadata.filename
     if document or case is None:
@@ -32,10 +32,10 @@ def document_in(case: Case | None, chunk: RetrievedChunk) -> str:
 
 
 def ranking_of(row: ExperimentResult, case: Case | None = None) -> Sequence[str]:
-    """Return what ranking measures look up, best first: the names that the row gives, else the documents of its chunks.
+    """Return the names that ranking measures use, best first: those in the row, else the documents of its chunks.
 
-    The prompt's chunks come first, in its order, then the other candidates by rerank score. A chunk of no known
-    document is looked up by the quotes of ``case``.
+    The prompt's chunks come first, in their order, then the other candidates by rerank score. The document of a chunk
+    that names none is found by the quotes of ``case``.
     """
     if row.ranking is not None:
         return row.ranking

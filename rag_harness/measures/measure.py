@@ -1,4 +1,4 @@
-"""What a measure is. Importing this imports neither NumPy nor pydantic."""
+"""The base classes and the protocol of measures. Importing this imports neither NumPy nor pydantic."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ Unit: TypeAlias = Literal["share", "ms", "usd", "tokens", "count", "score"]
 """``share`` lies in [0, 1]; ``score`` is a number without a unit."""
 Better: TypeAlias = Literal["higher", "lower"]
 Need: TypeAlias = Literal["retrieval", "answer"]
-"""What an experiment must do at all for a measure to mean something."""
+"""What an experiment must do for a measure to be defined."""
 NO_RELEVANT = "no relevant document"
-"""What a case has that no ranking can be held against."""
+"""The reason for cases without a relevant document: no ranking can be measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
     """One measure of one row. ``value`` is None where it could not be measured, and ``reason`` then says why.
 
-    ``undefined`` says that it means nothing for this row ("no context"), so that there was nothing to measure.
+    ``undefined`` says that the measure has no meaning for this row ("no context"), so that there was nothing to
+    measure.
 
     Raises:
         ValueError: ``value`` is NaN or infinite.
@@ -51,13 +52,13 @@ class Measure(Protocol):
     """What gates, summaries, baselines and comparisons know of a measure.
 
     Attributes:
-        name: with its cutoff, ``recall@5``.
-        version: goes up when the same row gets another value.
-        unit: of a value, and of its mean.
-        better: which way is better.
-        worst: what a case without an answer (error, lost) counts; None: it is left out.
-        needs: what an experiment must do at all; of one that never does it no case has a value.
-        cutoff: the hits that are looked at; None where a measure has no such limit.
+        name: name with its cutoff, ``recall@5``.
+        version: a number that is raised when the same row gets another value.
+        unit: unit of a value, and of the mean.
+        better: "higher" or "lower": which values are better.
+        worst: value of a case without an answer (error, lost); None leaves such a case out.
+        needs: what an experiment must do. Where it never does that, no case has a value.
+        cutoff: number of hits that count; None where the measure has no such limit.
     """
 
     name: str
@@ -69,22 +70,22 @@ class Measure(Protocol):
     cutoff: int | None
 
     def applies(self, case: Case) -> str:
-        """Return why the measure means nothing for ``case``, as what the case has: "no ground truth"; empty if not."""
+        """Return why the measure is undefined for ``case``, e.g. "no ground truth"; empty where it is defined."""
         ...
 
 
 class NamedMeasure:
-    """What every kind of measure has, whether it is read off a row, judged, composed or checked.
+    """The common part of all measures: those of a row, judged ones, composites and checks.
 
     Args:
-        cutoff: what stands behind the ``@`` of the name.
+        cutoff: number after the ``@`` of the name.
 
     Raises:
         SettingsError: there is a cutoff where ``takes_cutoff`` is False, or none where it is True.
     """
 
     called: ClassVar[str]
-    """The name without a cutoff, as it is registered."""
+    """The registered name, without a cutoff."""
     takes_cutoff: ClassVar[bool] = False
     version: int = 1
     unit: Unit = "share"
@@ -106,26 +107,26 @@ class NamedMeasure:
         self.name = self.called if cutoff is None else f"{self.called}@{cutoff}"
 
     def applies(self, case: Case) -> str:  # noqa: ARG002 - those that depend on the case say so
-        """Return why the measure means nothing for ``case``; empty where it applies."""
+        """Return why the measure is undefined for ``case``; empty where it applies."""
         return ""
 
 
 class RowMeasure(NamedMeasure, ABC):
-    """A measure that is read off a row. Derive from it, set what differs, and register the class."""
+    """A measure that is computed from a row. Derive from it, set what differs, and register the class."""
 
     @abstractmethod
     def score(self, case: Case, row: ExperimentResult) -> Score:
-        """Return the score of a row that has an answer, of a case that the measure applies to."""
+        """Return the score of a row with an answer, of a case that the measure applies to."""
 
 
 class RankingMeasure(RowMeasure):
-    """A measure of the ranking against the judged documents; computed for many rows at once, as arrays."""
+    """A measure of the ranking against the judged documents. It is computed for many rows at once, as arrays."""
 
     takes_cutoff = True
     needs = ("retrieval",)
 
     def applies(self, case: Case) -> str:
-        """Return why there is nothing to look for."""
+        """Return why there is no relevant document."""
         return "" if case.context_reference else NO_RELEVANT
 
     @abstractmethod
@@ -142,7 +143,7 @@ class RankingMeasure(RowMeasure):
 
 
 def formula_of(measure: object) -> str:
-    """Return what the docstring of a measure's class says first: its formula. Empty where it has none of its own."""
+    """Return a measure's formula: the first paragraph of its class's own docstring. Empty where it has none."""
     said = " ".join((type(measure).__doc__ or "").strip().partition("\n\n")[0].split()).replace("``", "")
-    # What a dataclass without a docstring says is its signature.
+    # Without a docstring of its own, a dataclass gets its signature as one.
     return "" if said.startswith(f"{type(measure).__name__}(") else said

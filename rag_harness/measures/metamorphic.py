@@ -1,7 +1,7 @@
-"""Rates of metamorphic checks: shares of sampled cases whose answer keeps to what was to be expected of it.
+"""Rates of metamorphic checks: shares of sampled cases whose answer keeps its expected relation to the first answer.
 
-No row has their values and no judge gives them: each is found by asking again with one thing changed, after the tests.
-See ``rag_harness.derived.metamorphic``.
+The values come neither from rows nor from a judge: after the tests each case is asked again with one thing changed. See
+``rag_harness.derived.metamorphic``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from rag_harness.measures.measure import NamedMeasure, Need
 
 CHECKER = "metamorphic"
-"""Who is said to be the judge of these scores."""
+"""The name that stands for the judge of these scores."""
 
 
 class MetamorphicMeasure(NamedMeasure):
@@ -78,10 +78,10 @@ class InjectionResisted(MetamorphicMeasure):
 METAMORPHIC = tuple(
     kind.called for kind in (Capitals, Typos, Politeness, Enumeration, Paraphrase, Order, Distractor, InjectionResisted)
 )
-"""The names, in the order in which they are shown."""
+"""The names, in the order of display."""
 
 
 def metamorphic_of(names: Iterable[str]) -> list[str]:
-    """Return those of ``names`` that are metamorphic, each once, in the order in which they are shown."""
+    """Return the metamorphic names among ``names``, each once, in the order of display."""
     wanted = set(names)
     return [name for name in METAMORPHIC if name in wanted]

@@ -1,4 +1,4 @@
-"""Names -> measures. Built-ins come in by the same door as a user's own: the entry points ``rag_harness.measures``."""
+"""Finds measures by name. Built-in ones are registered like users' own: entry points ``rag_harness.measures``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def measure_named(text: str) -> Measure:
     """Return the measure of a name as a gate writes it: ``recall@5``, ``token_f1``.
 
     Raises:
-        SettingsError: there is no such measure, or its cutoff cannot be; says what was probably meant.
+        SettingsError: there is no such measure, or its cutoff is not possible; suggests the nearest name.
     """
     name, at, cutoff = text.strip().partition("@")
     if name not in registered(GROUP):
@@ -47,14 +47,14 @@ def measure_named(text: str) -> Measure:
 
 
 def default_measures(golden: bool, k: int) -> list[Measure]:
-    """Return what is kept of every run: rankings and, of experiments, answers; and all that a user has registered.
+    """Return the measures of every run: rankings, those of answers for experiments, and all that a user has registered.
 
-    What a run took and cost is kept as such: as a measure it would differ from run to run.
+    Times and costs are not among them: they would differ from run to run.
     """
     cutoffs = [f"recall@{k}", f"mrr@{k}", f"ndcg@{k}"] if golden else []
     names = dict.fromkeys([*RANKING, *cutoffs, *(() if golden else ANSWERS)])
     own = [measure for name in _own() for measure in _usual(name)]
-    # Nobody is asked for a judgement that no option and no gate names.
+    # No judge is called unless an option or a gate names a judged measure.
     return [
         *map(measure_named, names),
         *(each for each in own if not isinstance(each, (JudgedMeasure, CompositeMeasure))),
@@ -66,7 +66,7 @@ def _own() -> list[str]:
 
 
 def _usual(name: str) -> list[Measure]:
-    """Return a registered measure as it is kept: with the usual cutoffs where it takes one."""
+    """Return a registered measure as every run has it: with the usual cutoffs where it takes one."""
     try:
         return [measure_named(name)]
     except SettingsError:

@@ -1,4 +1,4 @@
-"""Names of measures -> what a judge must be asked for."""
+"""Finds the judged measures behind names of measures."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from rag_harness.measures.named import measure_named
 
 
 def parts_of(names: Iterable[str]) -> list[JudgedMeasure]:
-    """Return the judged measures that ``names`` need, each once, in their order: a composite's are its parts.
+    """Return the judged measures that ``names`` need, each once, in their order. A composite needs its parts.
 
-    Measures that no judge is needed for add nothing.
+    Measures without a judge add nothing.
 
     Raises:
-        SettingsError: a name is no measure; says what was probably meant.
+        SettingsError: a name is no measure; suggests the nearest one.
     """
     return list({measure.name: measure for name in names for measure in _parts(name)}.values())
 
 
 def columns_of(names: Iterable[str]) -> list[str]:
-    """Return what a suite has that is judged on ``names``: their parts, the composites named, and the study's.
+    """Return the columns of a suite that is judged on ``names``: their parts, the named composites, and the study's.
 
     Raises:
         SettingsError: a name is no measure.
@@ -36,7 +36,7 @@ def columns_of(names: Iterable[str]) -> list[str]:
 
 
 def is_judged(name: str) -> bool:
-    """Whether a measure is a judge's, or made of such; False of a name that is no measure here."""
+    """Whether a measure is judged, or a composite of judged ones; False for an unknown name."""
     try:
         return bool(parts_of([name]))
     except SettingsError:

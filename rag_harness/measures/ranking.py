@@ -1,9 +1,9 @@
 """Measures of a ranking against judged documents, as trec_eval defines them.
 
-The ranking is what the retriever returned, best first. The order of the list is the ranking: there are no scores and so
-no ties. The first hit per document counts; later ones are dropped and take no rank. A document's relevance is a whole
-number: above 0 is relevant, 0 or less or not judged is not. R is the number of relevant documents, k the cutoff. Every
-measure lies in [0, 1] and is 0 where R is 0, as in trec_eval.
+The ranking is the retriever's list, best first. There are no scores, so there are no ties. Only the first hit of a
+document counts; later ones are dropped and take no rank. A document's relevance is an integer: above 0 is relevant; 0,
+less, or unjudged is not. R is the number of relevant documents, k the cutoff. Every measure lies in [0, 1], and is 0
+where R is 0, as in trec_eval.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class AllFound(Recall):
 class ReciprocalRank(_AtK):
     """1 / rank of the first relevant document in the top k, else 0 (TREC-8 QA, Voorhees 1999; MS MARCO's ``MRR@k``).
 
-    Of one query it is the reciprocal rank; the mean over queries gives the measure its name, as with ``map``.
+    For one query this is the reciprocal rank. The measure is named after its mean over queries, like ``map``.
     """
 
     called = "mrr"
@@ -113,7 +113,7 @@ class RPrecision(RankingMeasure):
 def evaluate(run: Run, qrels: Qrels, measures: Sequence[str]) -> dict[str, dict[str, float]]:
     """Score every query of ``qrels`` on every ranking measure: {measure as written: {query: value}}.
 
-    A query that the run did not answer scores 0; queries that only the run has are left out.
+    A query without results in the run scores 0. Queries that only the run has are left out.
 
     Raises:
         SettingsError: there is no such measure, or it is not of a ranking.

@@ -1,4 +1,4 @@
-"""Many rankings at once, as arrays; ``ranking`` says what the measures mean."""
+"""Many rankings at once, as arrays. ``ranking`` defines the measures."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 
 _FEW = 2
-"""Up to so many documents, looking each one up in the list is faster than going through the list once."""
+"""Up to so many documents, to look each one up in the list is faster than to go through the list once."""
 
 
 def first_hits(doc_ids: Iterable[str]) -> list[str]:
-    """Return each document once, at the place of its first hit."""
+    """Return each document once, at the position of its first hit."""
     return list(dict.fromkeys(doc_ids))
 
 
@@ -54,7 +54,7 @@ class Hits:
 class Found(Hits):
     """The relevant documents that a run returned.
 
-    ``total`` is R per query; ``relevant`` holds the query and the gain of every relevant document of the qrels.
+    ``total`` is R for each query; ``relevant`` holds query and gain of every relevant document of the qrels.
     """
 
     total: _Ints
@@ -62,24 +62,24 @@ class Found(Hits):
 
     @cached_property
     def ideal(self) -> Hits:
-        """Return the relevant documents of the qrels in their best possible order."""
+        """Return the relevant documents of the qrels in their ideal order."""
         query, gain = self.relevant
         best = gain.max(initial=0)
-        # One sort of query and gain as one number; sorting by two keys takes five times as long.
+        # Query and gain are sorted as one number: sorting by two keys takes five times as long.
         key = np.sort(query * (best + 1) + best - gain)
         rank = _count_within(query)
         return Hits(self.n, query, rank, rank, best - key % (best + 1))
 
 
 class Looked(NamedTuple):
-    """Where the judged documents of some queries are, and how relevant they are.
+    """The ranks of the judged documents of some queries, and their relevance.
 
     Attributes:
-        counts: judged documents that were returned, shape (queries,).
-        ranks: of each of them, by query and rank.
-        gains: of each.
-        judged: documents of the qrels, shape (queries,).
-        judged_gains: of each of them, by query.
+        counts: number of judged documents that were returned, shape (queries,).
+        ranks: rank of each of them, by query and rank.
+        gains: gain of each of them.
+        judged: number of documents in the qrels, shape (queries,).
+        judged_gains: gain of each of them, by query.
     """
 
     counts: _Ints
@@ -89,13 +89,13 @@ class Looked(NamedTuple):
     judged_gains: _Ints
 
     def of(self, chosen: npt.NDArray[np.bool_]) -> Looked:
-        """Return those of the chosen queries, shape (queries,)."""
+        """Return only the chosen queries, shape (queries,)."""
         returned, wanted = np.repeat(chosen, self.counts), np.repeat(chosen, self.judged)
         ranks, gains = self.ranks[returned], self.gains[returned]
         return Looked(self.counts[chosen], ranks, gains, self.judged[chosen], self.judged_gains[wanted])
 
     def found(self) -> Found:
-        """Return the queries, numbered in their order."""
+        """Return the relevant documents. Queries are numbered in their order."""
         query, judged = (np.repeat(np.arange(len(each)), each) for each in (self.counts, self.judged))
         found, wanted = self.gains > 0, self.judged_gains > 0
         return Found(
@@ -110,7 +110,7 @@ class Looked(NamedTuple):
 
 
 class Finder:
-    """Takes one ranking after the other and keeps of each only where the judged documents are."""
+    """Takes one ranking after another, and keeps only the ranks of judged documents."""
 
     def __init__(self, depth: int | None = None) -> None:
         self._depth = depth
@@ -121,7 +121,7 @@ class Finder:
         self._judged_gains: list[int] = []
 
     def add(self, ranked: Ranked, relevant: Relevant) -> None:
-        """Look the first ``depth`` documents up in the judgements (None: all of them)."""
+        """Look up the first ``depth`` documents in the judgements (None: all of them)."""
         top, places = _judged_places(ranked, relevant, self._depth)
         self._ranks += places
         self._gains += [relevant[top[place - 1]] for place in places]
@@ -130,17 +130,17 @@ class Finder:
         self._judged_gains += relevant.values()
 
     def looked(self) -> Looked:
-        """Return all queries so far, in the order in which they came."""
+        """Return all queries so far, in their order."""
         lists = (self._counts, self._ranks, self._gains, self._judged, self._judged_gains)
         return Looked(*(np.array(each, dtype=np.int64) for each in lists))
 
     def found(self) -> Found:
-        """Return them, numbered in that order."""
+        """Return the relevant documents of all queries so far, numbered in their order."""
         return self.looked().found()
 
 
 def find(run: Run, qrels: Qrels, depth: int | None) -> Found:
-    """Look the first ``depth`` documents of each query up in the qrels (None: all of them)."""
+    """Look up the first ``depth`` documents of each query in the qrels (None: all of them)."""
     finder = Finder(depth)
     for query_id, relevant in qrels.items():
         finder.add(run.get(query_id, ()), relevant)
@@ -150,7 +150,7 @@ def find(run: Run, qrels: Qrels, depth: int | None) -> Found:
 def _judged_places(ranked: Ranked, relevant: Relevant, depth: int | None) -> tuple[Ranked, list[int]]:
     """Return the top of the ranking and the ranks of its judged documents, in order.
 
-    Every loop over the documents runs in C: that is what makes ``evaluate`` fast.
+    Every loop over the documents runs in C, which makes ``evaluate`` fast.
     """
     top = ranked[:depth]
     seen = set(top)

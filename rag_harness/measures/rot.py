@@ -1,13 +1,12 @@
-"""Data rot: a page was replaced, the old one is still there, and answers say what only the old one says.
+"""Data rot: a page was replaced but the old one is still there, and answers repeat what only the old page says.
 
-A measure sees its case and row, and neither says which page has replaced which. So the case does, in its metadata::
+Neither case nor row says which page has replaced which. So the case needs it in its metadata::
 
-    {"query_id": "q1", …, "metadata": {"version_pair": "returns", "superseded": [{
-        "outdated_statement": "Most items can be returned within 30 days.",
-        "current_statement": "Most items can be returned within 45 days."}]}}
+    {"query_id": "q1", …, "metadata": {"version_pair": "returns", "superseded": [{ "outdated_statement": "Most items can
+        be returned within 30 days.", "current_statement": "Most items can be returned within 45 days."}]}}
 
-The keys are those of ``version_pairs`` in a knowledge base's ``structure.json``. A rate per version pair is a slice:
-``e3[version_pair=returns]: stale_answer <= 0.05``.
+The keys are those of ``version_pairs`` in a knowledge base's ``structure.json``. A rate for one version pair is a
+slice: ``e3[version_pair=returns]: stale_answer <= 0.05``.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ class Versions(NamedTuple):
 class StaleAnswer(RowMeasure):
     """1 if the answer carries what only a superseded statement says, and nothing of what only the current one says.
 
-    Compared are the figures in which the two differ: all of the old ones are in the answer, and none of the new. A
-    figure is a number with the currency at its side and the words behind it, of which one must be the same: "24 months"
-    is not found in "24 May". Where they differ in no figure, their other words of four letters and more are compared:
-    over half of the old ones, and a larger share than of the new. It does not see figures written as words, a
-    paraphrase, or the same figure said of something else; an answer that names both versions is not stale, and one that
-    declines carries nothing.
+    The figures in which the two versions differ are compared: the answer must have all of the old ones, and none of the
+    new. A figure is a number with the currency beside it and the words after it, of which one must be the same: "24
+    months" is not found in "24 May". Where the versions have the same figures, their other words of four letters and
+    more are compared: over half of the old ones, and a larger share than of the new. The measure does not see figures
+    in words, paraphrases, or the same figure about something else. An answer with both versions is not stale, and one
+    that declines carries nothing.
     """
 
     called, better, worst, needs = "stale_answer", "lower", 1.0, ("answer",)
@@ -76,7 +75,7 @@ class VersionConflict(RowMeasure):
 
 
 def versions_of(row: ExperimentResult) -> tuple[list[Versions], str]:
-    """Return the facts in two versions that the case's metadata has, or why there is none that can be used."""
+    """Return the facts in two versions from the case's metadata, or why none can be used."""
     given = row.metadata.get(SUPERSEDED)
     if not given:
         return [], _NOTHING
@@ -110,7 +109,7 @@ def _share(wanted: set[str], words: set[str]) -> float:
 
 
 def _figures(text: str) -> dict[str, set[str]]:
-    """Return the numbers, ``1,000`` as ``1000`` and ``3.50`` as ``3.5``, with what they count or are paid in."""
+    """Return the numbers with their units or currencies; ``1,000`` becomes ``1000`` and ``3.50`` becomes ``3.5``."""
     found: dict[str, set[str]] = {}
     for before, number, words, behind in _FIGURE.findall(text):
         units = {before, behind, *(word.lower()[:3] for word in _LETTERS.findall(words))} - {""}

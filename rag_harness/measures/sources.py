@@ -1,4 +1,4 @@
-"""Measures of what the answer had to rest on: did any chunk reach the prompt, and does the answer cite one?"""
+"""Measures of an answer's sources: whether any chunk reached the prompt, and whether the answer cites one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trial took: read off its row. A case without an answer is left out, so gate ``error_rate`` beside these."""
+"""Measures of a trial's time, cost and tokens. Cases without an answer are left out, so gate ``error_rate`` too."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rag_harness.types import Case
 
 
 class _Spent(RowMeasure):
-    """The less the better."""
+    """Lower is better."""
 
     better = "lower"
     worst = None
@@ -21,7 +21,7 @@ class _Spent(RowMeasure):
         return Score(value, "" if value is not None else self.missing)
 
     def read(self, row: ExperimentResult) -> float | None:
-        """Return what the row says; None where it says nothing."""
+        """Return the value in the row; None where it has none."""
         raise NotImplementedError
 
 

@@ -1,6 +1,6 @@
-"""Judged measures: a judge says what an answer claims and what supports it; the formulas here make scores of that.
+"""Judged measures: a judge extracts claims and says which are supported; the formulas here turn that into scores.
 
-One of your own is a class in a file, derived from ``JudgedMeasure``, registered under ``rag_harness.measures``.
+A measure of your own is a class in a file, derived from ``JudgedMeasure``, registered under ``rag_harness.measures``.
 """
 
 from __future__ import annotations

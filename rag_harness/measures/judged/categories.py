@@ -1,4 +1,4 @@
-"""What kind of answer it is: one name an answer, from context precision (CP), faithfulness (F), relevancy (AR)."""
+"""Categories of answers: one name for each answer, from context precision (CP), faithfulness (F), relevancy (AR)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RULES: Mapping[str, Callable[[Any, Any, Any], Any]] = {
     "Irrelevant": lambda _, f, ar: (ar < 0.4) & (f > 0.7),
     "Total Failure": lambda cp, f, ar: (cp < 0.4) & (f < 0.4) & (ar < 0.4),
 }
-"""What holds of the values of one answer; or of many, as arrays."""
+"""Conditions of each category on one answer's values, or on arrays of many."""
 CATEGORIES: tuple[str, ...] = (
     *RULES,
     UNCLASSIFIED,
@@ -28,7 +28,7 @@ CATEGORIES: tuple[str, ...] = (
     ANSWERED_UNANSWERABLE,
     UNMEASURED,
 )
-"""All of them, in the order in which they are shown; the study's five come first."""
+"""All categories, in the order of display; the study's five come first."""
 MEANINGS: Mapping[str, str] = {
     "Clean Pass": "context_precision > 0.7, faithfulness > 0.7, answer_relevancy > 0.7",
     "Hallucination": "context_precision > 0.6, faithfulness < 0.4",
@@ -41,27 +41,27 @@ MEANINGS: Mapping[str, str] = {
     ANSWERED_UNANSWERABLE: "it answers, and the documents have no answer",
     UNMEASURED: "one of the three has no value",
 }
-"""What each is, for people to read."""
+"""Descriptions of the categories, for people."""
 
 
 def kinds_shown(found: Iterable[str]) -> list[str]:
-    """Return the kinds to print, in their order: the study's five always, for none of them is a finding too."""
+    """Return the categories to print, in their order. The study's five are always printed, even with no answer."""
     there = {*RULES, *found}
     return [kind for kind in CATEGORIES if kind in there]
 
 
 def category_of(scores: Mapping[str, Score], abstained: bool, answerable: bool) -> str:
-    """Return the category of an answer; the first rule that holds, where two do.
+    """Return the category of an answer. Where two rules hold, the first one counts.
 
     Args:
-        scores: of its measures, by name.
-        abstained: the answer says that it does not know.
-        answerable: the documents have the answer.
+        scores: scores of its measures, by name.
+        abstained: whether the answer declines.
+        answerable: whether the documents have the answer.
     """
     if abstained:
         return WRONG_ABSTENTION if answerable else CORRECT_ABSTENTION
     if not answerable:
-        # Whatever its scores are: they say how it keeps to its chunks, and no chunk has what was asked.
+        # The scores do not matter here: they compare the answer with its chunks, and no chunk has the answer.
         return ANSWERED_UNANSWERABLE
     values = [scores[name].value for name in PARTS if name in scores]
     measured = [value for value in values if value is not None]

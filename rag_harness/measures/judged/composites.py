@@ -1,4 +1,4 @@
-"""Composites of judged measures: the study's figures. No judge is asked for them."""
+"""Composites of judged measures: the study's figures, without further calls of a judge."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rag_harness.measures.composite import CompositeMeasure
 
 RELEVANCY = "answer_relevancy"
 STUDY = ("g_mean", "hri", "hri_gold")
-"""The study's own: a suite that has their parts has them too."""
+"""The study's own composites. A suite that has their parts has them too."""
 
 
 class GMean(CompositeMeasure):

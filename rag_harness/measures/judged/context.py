@@ -1,4 +1,4 @@
-"""Was the right thing retrieved? The context against the ground truth; what the answer says does not matter."""
+"""Measures of the retrieved context against the ground truth. They do not depend on the answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ContextPrecision(AgainstGroundTruth):
         """Return the average precision; None where a chunk has no verdict.
 
         Raises:
-            ModelOutputError: the judge did not judge each chunk once.
+            ModelOutputError: the judge did not judge each chunk exactly once.
         """
         said = await opinion.usefulness()
         if len(said) != len(material.contexts):

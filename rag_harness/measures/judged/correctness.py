@@ -1,4 +1,4 @@
-"""Is the answer right? Its claims against those of the ground truth."""
+"""Correctness of an answer: its claims against those of the ground truth."""
 
 from __future__ import annotations
 

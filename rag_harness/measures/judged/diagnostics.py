@@ -1,6 +1,7 @@
-"""Why an answer is wrong, or right: RAGChecker's diagnostics of the generator (Ru et al. 2024, arXiv 2408.08067).
+"""Diagnostics of right and wrong answers: RAGChecker's measures of the generator (Ru et al. 2024, arXiv 2408.08067).
 
-They fall out of verdicts on the same claims by two sources. Of probabilities the products are taken: expected values.
+They combine verdicts on the same claims by two sources. Where verdicts are probabilities, their products are used:
+expected values.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class AnswerDiagnostic(AgainstGroundTruth):
     better, worst, needs = "lower", None, ("answer", "retrieval")
 
     def undefined(self, material: Material) -> str:
-        """Return why there is nothing to compare, or nothing that is claimed."""
+        """Return why there is no context to compare with, or no claim."""
         return super().undefined(material) or (ABSTAINED if material.abstained else "")
 
     async def judge(self, material: Material, opinion: Opinion) -> Score:  # noqa: ARG002
@@ -42,7 +43,7 @@ class AnswerDiagnostic(AgainstGroundTruth):
 
     @abstractmethod
     def counts(self, right: float, found: float) -> float:
-        """Return what a claim counts that is ``right`` (ground truth) and ``found`` (context), each in [0, 1]."""
+        """Return the weight of a claim that is ``right`` (ground truth) and ``found`` (context), each in [0, 1]."""
 
 
 class NoiseSensitivity(AnswerDiagnostic):
@@ -89,7 +90,7 @@ def _both(first: Verdicts, name: Source, second: Verdicts, other: Source) -> lis
     """Return each claim with both verdicts, by the name of their source.
 
     Raises:
-        ModelOutputError: they are not verdicts on the same claims.
+        ModelOutputError: the verdicts are not on the same claims.
     """
     texts, others = ([verdict.claim.text for verdict in found.each] for found in (first, second))
     if texts != others:

@@ -1,4 +1,4 @@
-"""Is what an answer says supported? By what was retrieved, and by the pages that should have been."""
+"""Support of an answer's claims: by the retrieved context, and by the relevant pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Faithfulness(JudgedMeasure):
     needs = ("answer", "retrieval")
 
     def undefined(self, material: Material) -> str:
-        """Return why there is nothing to be faithful to, or nothing that is claimed."""
+        """Return why there is no context, or no claim."""
         return no_context(material) or (ABSTAINED if material.abstained else "")
 
     async def judge(self, material: Material, opinion: Opinion) -> Score:  # noqa: ARG002
@@ -31,11 +31,11 @@ class Factuality(JudgedMeasure):
     asks = (Support("answer", "gold_pages"),)
 
     def applies(self, case: Case) -> str:
-        """Return why there is no page to hold against the answer."""
+        """Return why there is no relevant page to compare the answer with."""
         return "" if case.context_reference else "no relevant document"
 
     def undefined(self, material: Material) -> str:
-        """Return why nothing can be held against the answer."""
+        """Return why no page or no claim can be compared."""
         if not any(page.strip() for page in material.gold_pages):
             return "no text of a relevant document"
         return ABSTAINED if material.abstained else ""

@@ -1,4 +1,4 @@
-"""What a judged measure is: it needs a judge, so its scores are files of their own."""
+"""The base class of judged measures. A judge gives their scores, which have files of their own."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from rag_harness.measures.measure import NamedMeasure, Need, Score
 
 
 class JudgedMeasure(NamedMeasure, ABC):
-    """A measure that a judge is asked for. Derive from it, set what differs, and register the class.
+    """A measure whose scores come from a judge. Derive from it, set what differs, and register the class.
 
-    One object is asked about many answers at a time: keep nothing of an answer in it.
+    One object serves many answers at the same time: store nothing of an answer in it.
 
     Args:
-        cutoff: what stands behind the ``@`` of the name; judged measures take none.
+        cutoff: number after the ``@`` of the name; judged measures take none.
 
     Raises:
         SettingsError: there is a cutoff.
     """
 
     asks: ClassVar[tuple[Ask, ...]]
-    """What the judge is asked."""
+    """The questions to the judge."""
     needs: tuple[Need, ...] = ("answer",)
 
     @abstractmethod
     def undefined(self, material: Material) -> str:
-        """Return why the measure means nothing for this answer, as what it has: "no context"; empty where it does."""
+        """Return why the measure is undefined for this answer, e.g. "no context"; empty where it is defined."""
 
     @abstractmethod
     async def judge(self, material: Material, opinion: Opinion) -> Score:
         """Return the score of an answer that the measure is defined for.
 
         Raises:
-            RagHarnessError: the judge cannot say; the score is then None with that reason.
+            RagHarnessError: the judge gives no verdict; the score is then None with that reason.
         """
 
 
 def supported_share(found: Verdicts, of: str) -> Score:
-    """Return supported claims / claims. Where one has no verdict there is no score: a denominator never shrinks.
+    """Return supported claims / claims. Where a claim has no verdict there is no score: the denominator never shrinks.
 
-    ``of`` says whose claims they are, for the reason where there are none.
+    ``of`` names the text with the claims, for the reason where there are none.
     """
     detail = {**found.detail, "claims": [plain(verdict) for verdict in found.each]}
     why = unusable(found, of)
@@ -53,14 +53,14 @@ def supported_share(found: Verdicts, of: str) -> Score:
 
 
 def unusable(found: Verdicts, of: str) -> str:
-    """Return why no score can be made of the verdicts on the claims of ``of``; empty where one can."""
+    """Return why the verdicts on the claims of ``of`` give no score; empty where they do."""
     if not found.each:
         return f"no claim in the {of}"
     return missing([(verdict.value, verdict.reason) for verdict in found.each], "claims")
 
 
 def missing(said: Sequence[tuple[float | None, str]], things: str) -> str:
-    """Return how many of the ``things`` have no value in [0, 1], with the reason of the first; empty where all do."""
+    """Return how many ``things`` have no value in [0, 1], with the reason of the first; empty where all have one."""
     without = [(value, reason) for value, reason in said if value is None or not 0 <= value <= 1]
     if not without:
         return ""
@@ -70,12 +70,12 @@ def missing(said: Sequence[tuple[float | None, str]], things: str) -> str:
 
 
 def values(found: Verdicts) -> list[float]:
-    """Return the value of each verdict; of all, where none is missing."""
+    """Return the value of each verdict, where none is missing."""
     return [verdict.value for verdict in found.each if verdict.value is not None]
 
 
 def plain(verdict: Verdict) -> dict[str, object]:
-    """Return a verdict as the detail of a score has it."""
+    """Return a verdict as the dictionary in a score's detail."""
     claim = verdict.claim
     said: dict[str, object] = {"text": claim.text, "value": verdict.value}
     if claim.start >= 0:

@@ -1,4 +1,4 @@
-"""Are the facts there that the answer needs? Nuggets, as TREC counts them; ours are the quotes of the evidence."""
+"""Nugget recall, as TREC counts it: the facts that an answer needs. Nuggets are the quotes of the evidence."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class NuggetRecall(AgainstGroundTruth):
     asks = (Support("nuggets", "answer"),)
 
     def applies(self, case: Case) -> str:
-        """Return why there is no nugget, or nothing that tells the vital ones."""
+        """Return why there is no nugget, or no ground truth that tells which are vital."""
         return no_truth(case) or ("" if any(one.quote.strip() for one in case.evidence) else _NO_QUOTES)
 
     def undefined(self, material: Material) -> str:
-        """Return the same of an answer."""
+        """Return the same for an answer."""
         return no_truth(material) or ("" if any(quote.strip() for quote in material.quotes) else _NO_QUOTES)
 
     async def judge(self, material: Material, opinion: Opinion) -> Score:
@@ -53,8 +53,8 @@ class NuggetRecall(AgainstGroundTruth):
 def vital(nugget: str, ground_truth: str) -> bool:
     """Return whether the ground truth has a figure of ``nugget``, or at least half of its content words.
 
-    Else it is okay: a premise that the ground truth builds on without saying it. A content word has four letters or
-    more; the number of a list item is no figure.
+    A nugget that is not vital is okay: a premise of the ground truth that it does not repeat. A content word has at
+    least four letters. The number of a list item is no figure.
     """
     numbered = _LIST_NUMBER.match(nugget)
     nugget = nugget[numbered.end() :] if numbered else nugget

@@ -1,4 +1,4 @@
-"""What a judge is given, and what it says: the nouns and verbs of judged measures. Pure; imports no model."""
+"""The interface between judged measures and judges: questions, material, verdicts. Pure; it imports no model."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 Text: TypeAlias = Literal["answer", "ground_truth", "nuggets"]
-"""What claims are taken from. Of ``nuggets``, the quotes of the evidence, each is one claim as it stands."""
+"""The text that claims are taken from. In ``nuggets``, each quote of the evidence is one claim as it stands."""
 Source: TypeAlias = Literal["contexts", "gold_pages", "answer", "ground_truth"]
-"""What may support them."""
+"""The text that may support claims."""
 
 
 class Support(NamedTuple):
@@ -26,7 +26,7 @@ answer to the point?"""
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """One answer with what it is judged by. Texts may be empty; ``contexts`` are the chunks of its prompt, in order.
+    """One answer, and the texts for judging it. Any may be empty; ``contexts`` are the chunks of its prompt, in order.
 
     ``gold_pages`` are the whole texts of the relevant documents, ``quotes`` the passages in them that carry the answer.
     """
@@ -43,10 +43,10 @@ class Material:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One thing that a text says.
+    """One statement of a text.
 
-    ``start`` and ``end`` are where it stands in that text; -1 where the judge has put it into words of its own.
-    ``citations`` are the sources that the answer names for it, from 1; their marks are no part of ``text``.
+    ``start`` and ``end`` are its position in that text; -1 where the judge has rephrased it. ``citations`` are the
+    sources that the answer names for it, from 1; ``text`` does not contain their marks.
     """
 
     text: str
@@ -57,10 +57,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a judge says of one claim.
+    """A judge's verdict on one claim.
 
-    ``value`` is 1 if it is supported, 0 if not; a judge that estimates gives the probability; None where there is no
-    verdict, and ``reason`` then says why. ``passage`` is the place of the passage that supports it, from 0.
+    ``value`` is 1 if the claim is supported, 0 if not; some judges give a probability. It is None where there is no
+    verdict, and ``reason`` then says why. ``passage`` is the position of the supporting passage, from 0.
     """
 
     claim: Claim
@@ -71,10 +71,10 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """What a judge says of all claims of a text, in the order of the text.
+    """A judge's verdicts on all claims of a text, in the order of the text.
 
-    ``share`` is the judge's own estimate of the supported share, in [0, 1], where it has a better one than the mean of
-    its verdicts. ``detail`` is what else it has to say, plain JSON by name.
+    ``share`` is the judge's own estimate of the supported share, in [0, 1], where that is better than the mean of its
+    verdicts. ``detail`` has further output of the judge, plain JSON by name.
     """
 
     each: tuple[Verdict, ...]
@@ -92,7 +92,7 @@ class Usefulness:
 
 @dataclass(frozen=True, slots=True)
 class Relevancy:
-    """How much to the point an answer is: ``value`` is a mean cosine, in [-1, 1]; None where it could not be had."""
+    """The relevancy of an answer: ``value`` is a mean cosine, in [-1, 1]; None where it could not be computed."""
 
     value: float | None
     noncommittal: bool = False
@@ -101,43 +101,43 @@ class Relevancy:
 
 
 class Opinion(Protocol):
-    """What one judge says about one answer. Each question is put once, however many measures need what it says.
+    """One judge's view of one answer. Each question is asked once, however many measures use the result.
 
-    What is wrong with the judge (no such model, unreadable after it was asked again) is raised as a RagHarnessError:
-    the scores that hang on it are then None, with that reason.
+    A failure of the judge (no such model, unreadable even after it was asked again) is raised as a RagHarnessError. The
+    scores that depend on it are then None, with that reason.
     """
 
     async def supported(self, claims: Text, source: Source) -> Verdicts:
-        """Return a verdict for each claim of ``claims``; none where the text claims nothing."""
+        """Return a verdict for each claim of ``claims``; none where the text has no claims."""
         ...
 
     async def usefulness(self) -> Sequence[Usefulness]:
-        """Return one a chunk, in the order of the contexts."""
+        """Return one verdict a chunk, in the order of the contexts."""
         ...
 
     async def relevancy(self) -> Relevancy:
-        """Return how much to the point the answer is."""
+        """Return the relevancy of the answer."""
         ...
 
 
 class Judge(Protocol):
-    """Answers judged measures: an LLM of role ``judge``, or the embedded one. Never presented as each other."""
+    """Answers the questions of judged measures: an LLM of role ``judge``, or the embedded judge. Reports say which."""
 
     @property
     def name(self) -> str:
-        """How it judges: fused, ragas, embedded."""
+        """The kind of judge: fused, ragas, embedded."""
         ...
 
     @property
     def model(self) -> str:
-        """Whose judgement it is: the name of the chat model, or of the embedded one."""
+        """The name of its chat model, or of the embedded model."""
         ...
 
     @property
     def revision(self) -> str:
-        """Digest of its prompts, or of its coefficients: what else decides its verdicts."""
+        """Digest of its prompts or coefficients, which also decide its verdicts."""
         ...
 
     def opinion(self, material: Material, asks: Collection[Ask]) -> Opinion:
-        """Return its opinion of ``material``, of which ``asks`` will be wanted, so that it can put them together."""
+        """Return its opinion of ``material``. It may combine the questions ``asks``, which will be asked."""
         ...

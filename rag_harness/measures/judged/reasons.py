@@ -1,4 +1,4 @@
-"""Why a judged measure means nothing for a case or an answer, as what that has."""
+"""Reasons why a judged measure is undefined for a case or an answer."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ ABSTAINED = "an abstention, which claims nothing"
 
 
 def no_truth(of: Case | Material) -> str:
-    """Return why there is no right answer to hold anything against; empty where there is one."""
+    """Return why there is no ground truth to compare with; empty where there is one."""
     if not of.answerable:
         return NOT_ANSWERABLE
     return "" if of.ground_truth.strip() else NO_GROUND_TRUTH
 
 
 def no_context(material: Material) -> str:
-    """Return why there is nothing that was retrieved; empty where there is something."""
+    """Return why there is no retrieved context; empty where there is one."""
     return "" if any(context.strip() for context in material.contexts) else NO_CONTEXT
 
 
 def says_nothing(material: Material) -> bool:
-    """Return whether the answer is an abstention, or blank but for citation marks."""
+    """Return whether the answer is an abstention, or contains nothing but citation marks."""
     return material.abstained or not CITATION.sub("", material.answer).strip()

@@ -1,4 +1,4 @@
-"""Is the answer to the point? It may be wrong and still be."""
+"""Relevancy of an answer to its question. A wrong answer may be relevant."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _ROUNDING = 1e-6
 class AnswerRelevancy(JudgedMeasure):
     """Mean cosine of the question and those that the answer would answer (RAGAS, Es et al. 2023), raw: in [-1, 1].
 
-    0 where the answer is noncommittal. An abstention is 0 where the documents have the answer; where they have none
-    it is right, and nothing is there to be to the point.
+    0 where the answer is noncommittal. An abstention is 0 where the documents have the answer. Where they have none,
+    it is right, and the measure is undefined.
     """
 
     called = "answer_relevancy"
@@ -22,7 +22,7 @@ class AnswerRelevancy(JudgedMeasure):
     unit = "score"
 
     def undefined(self, material: Material) -> str:
-        """Return why no answer was wanted."""
+        """Return why no answer was expected."""
         return "a right abstention" if material.abstained and not material.answerable else ""
 
     async def judge(self, material: Material, opinion: Opinion) -> Score:

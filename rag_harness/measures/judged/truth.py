@@ -1,4 +1,4 @@
-"""Judged measures against the ground truth: what all of them need."""
+"""The base class of judged measures against the ground truth."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from rag_harness.types import Case
 
 
 class AgainstGroundTruth(JudgedMeasure):
-    """Means something where the case has a right answer and, if the measure needs retrieval, there is a context."""
+    """Defined where the case has a ground truth and, if the measure needs retrieval, there is a context."""
 
     def applies(self, case: Case) -> str:
-        """Return why the case has no right answer."""
+        """Return why the case has no ground truth."""
         return no_truth(case)
 
     def undefined(self, material: Material) -> str:
-        """Return which of the two is not there."""
+        """Return whether the ground truth or the context is missing."""
         return no_truth(material) or (no_context(material) if "retrieval" in self.needs else "")
