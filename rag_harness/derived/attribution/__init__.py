@@ -1,1 +1,1 @@
-"""Why trials failed: run again with one thing changed, and read together with the gold."""
+"""Finds why trials failed: runs them again with one thing changed, and compares their rows with the gold."""

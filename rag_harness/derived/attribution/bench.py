@@ -1,4 +1,4 @@
-"""What can be done with each experiment of a run: which of them answer from given hits, and what their index holds."""
+"""Finds for each experiment of a run whether it can answer from given hits, and what its index holds."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Subject:
     """One experiment, as far as it is known.
 
     Attributes:
-        experiment: None where nothing of it can be run again; ``why_not`` says why.
-        shelf: what it could have found; None where neither pages nor index are known.
+        experiment: None where it cannot be run again; ``why_not`` says why.
+        shelf: the chunks and pages that it could have found; None where neither are known.
     """
 
     experiment: Experiment | None = None
@@ -40,8 +40,8 @@ class Bench:
     """Finds the experiments of a run.
 
     Args:
-        experiment: returns one by its name, or None where it is not registered.
-        fingerprint: of one as it is now.
+        experiment: returns an experiment by its name, or None where it is not registered.
+        fingerprint: returns the present fingerprint of an experiment.
         data: returns the named data.
     """
 
@@ -59,7 +59,7 @@ class Bench:
             found = self._experiment(name)
             if found is None:
                 return Subject(why_not=f"{name} is not registered, so nothing of it can be run again")
-            # Of an experiment that has changed, neither its answers nor its index are those of the rows.
+            # Where an experiment has changed, its answers and its index no longer belong to the rows.
             if self._fingerprint(found) not in fingerprints:
                 return Subject(why_not=CHANGED)
         except (OSError, RagHarnessError) as error:
@@ -70,13 +70,13 @@ class Bench:
         try:
             documents = self._data(experiment.data).documents
             return Shelf(experiment.chunks() if experiment.chunks is not None else None, documents)
-        except Exception as error:  # somebody else's index, after a run that was paid for
+        except Exception as error:  # a user's index may raise anything, and the run was paid for
             log.warning("What %s could have found is not known", experiment.id, exc_info=error)
             return None
 
 
 def nobody() -> Bench:
-    """Return a bench without experiments: rows and gold alone are looked at."""
+    """Return a bench without experiments, for findings from rows and gold alone."""
 
     def refuse(_: str) -> Experiment | None:
         raise RagHarnessError("nothing was asked for but rows and gold")

@@ -1,4 +1,4 @@
-"""``rag-harness explain``: what it takes, and what it does."""
+"""The command ``rag-harness explain``: its arguments, and what it does."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MODES = ("auto", "replay", "record", "live")
 
 
 def explain_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``explain`` takes."""
+    """Add the arguments of ``explain``."""
     parser.add_argument("output", type=Path, nargs="?", default=Path("output"), help="of a run; default: output")
     parser.add_argument("trial", nargs="?", default="", metavar="TRIAL", help="only this one, whole: e3-q_direct_001")
     parser.add_argument("--rows-only", action="store_true", help="run nothing again: what rows and gold tell")
@@ -70,10 +70,10 @@ def _explainer(chosen: argparse.Namespace) -> Iterator[Explainer]:
 
 
 def settings_of(said: Mapping[str, Any], given: Mapping[str, Any]) -> Settings:
-    """Return the settings of a run, as its ``run.json`` says them, with ``given`` in their place; keys are of now.
+    """Return the settings of a run from its ``run.json``. ``given`` replaces some of them; keys are the present ones.
 
     Raises:
-        SettingsError: a value cannot be used any more.
+        SettingsError: a value is no longer valid.
     """
     from rag_harness.settings.loading import load_settings
 
@@ -86,7 +86,7 @@ def settings_of(said: Mapping[str, Any], given: Mapping[str, Any]) -> Settings:
 
 
 def bench_of(parts: RunParts, as_run: Settings) -> Bench:
-    """Return a bench of the registered experiments; ``as_run`` are the settings that the rows were made with."""
+    """Return a bench of the registered experiments. ``as_run`` are the settings of the rows."""
     from rag_harness.engine.fingerprint import fingerprint_of
     from rag_harness.pipelines import experiment, known_experiments
 
@@ -101,7 +101,7 @@ def bench_of(parts: RunParts, as_run: Settings) -> Bench:
 
 @contextmanager
 def running(output: Path, parts: RunParts) -> Iterator[DerivedRuns]:
-    """Run derived trials in this process; what came back is in the files when it is left, however that is."""
+    """Run derived trials in this process. At the end, after errors too, their results are in the files."""
     from rag_harness.engine.stored import adopt_journals
     from rag_harness.engine.workplace import Here
     from rag_harness.results.prompts import PromptFiles
@@ -119,7 +119,7 @@ def running(output: Path, parts: RunParts) -> Iterator[DerivedRuns]:
 
 
 class _Engine:
-    """A loop and its journal, made when something has to be run."""
+    """A loop and its journal, made when the first trial has to run."""
 
     def __init__(self, output: Path, parts: RunParts) -> None:
         self._output, self._parts = output, parts
@@ -127,7 +127,7 @@ class _Engine:
         self._made: Engine | None = None
 
     def get(self) -> Engine:
-        """Return it."""
+        """Return the loop."""
         if self._made is None:
             from rag_harness.engine.journal import JOURNALS, Journal
             from rag_harness.engine.loop import BackgroundLoop
@@ -144,6 +144,6 @@ class _Engine:
         return self._made
 
     def close(self) -> None:
-        """Stop it; the journal can then be taken over."""
+        """Stop the loop. Then its journal can be taken over."""
         for close in self._close:
             close()

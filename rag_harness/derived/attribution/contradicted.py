@@ -1,9 +1,10 @@
-"""Does the ground truth contradict its own evidence, and the answer agree with the evidence? Pure.
+"""Finds ground truths that contradict their own evidence while the answer agrees with the evidence. Pure.
 
-It does where a figure of the ground truth stands in no passage of the evidence, the answer has one of the evidence in
-its place, and would be right if the ground truth had that one too: a figure that is computed from the evidence stands
-in no passage either. Names of months and weekdays count as figures. A figure's place is told by the words beside it, in
-the answer or in the evidence: "31 days" against "44 days". The same figure in another unit contradicts it, too.
+That is so where three things hold. A figure of the ground truth is in no passage of the evidence. The answer has a
+figure of the evidence in its place. The answer would be right if the ground truth had that figure too: otherwise the
+ground truth's figure may be computed from the evidence. Names of months and weekdays count as figures. The place of a
+figure is known from the words beside it, in the answer or in the evidence: "31 days" against "44 days". The same figure
+in another unit is a contradiction, too.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _SAME = {
     **dict.fromkeys(("£", "gbp", "pounds"), "pound"),
     "percent": "%",
 }
-"""Tokens that say the same unit."""
+"""Tokens for the same unit."""
 _UNITS = {
     name: names.split()[0]
     for names in (
@@ -49,23 +50,23 @@ _UNITS = {
     )
     for name in names.split()
 }  # fmt: skip
-"""A unit by each of its names. "Pounds" are money and weight: one name, so that they never differ."""
+"""Units by their names. "Pounds" may be money or weight; both have one name here, so that they never differ."""
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+|[€£%‰°]|\$(?=\s?\d)")
 _MOST_FIGURES = 12
 _SAYS_THE_SAME = 0.5
-"""Share of the ground truth's words from which a sentence of a page is about the same."""
+"""Share of the ground truth's words from which a sentence of a page counts as about the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A figure, the tokens beside it as they compare, and where it stands in its text."""
+    """A figure, the tokens beside it in comparable form, and its position in the text."""
 
     figure: str
     beside: frozenset[str]
     span: tuple[int, int]
 
     def is_in_place_of(self, other: _Placed) -> bool:
-        """Whether it says in one text what ``other`` says in another: the unit is the same, or what leads to it."""
+        """Whether two figures have the same role in their texts: the same unit, or the same words before them."""
         return not self.beside or not other.beside or bool(self.beside & other.beside)
 
 
@@ -74,8 +75,8 @@ def contradiction(case: Case, answer: str, pages: Sequence[str]) -> str:
 
     Args:
         case: question, ground truth and evidence.
-        answer: what was said.
-        pages: texts of the gold pages, which stand for the evidence where it has no quotes.
+        answer: text of the answer.
+        pages: texts of the gold pages, used as evidence where the case has no quotes.
     """
     if not case.answerable:
         return ""
@@ -89,14 +90,14 @@ def contradiction(case: Case, answer: str, pages: Sequence[str]) -> str:
 
 
 def may_contradict(question: str, ground_truth: str, answer: str) -> bool:
-    """Whether an answer has a figure or a unit in the place of one of the ground truth."""
+    """Whether an answer has a figure or a unit in place of one in the ground truth."""
     truth, said = _figures(ground_truth), _figures(answer)
     other_figure = bool(truth - said - _figures(question)) and bool(said)
     return other_figure or bool(_other_units(_measured(ground_truth), _measured(answer)))
 
 
 def _in_unit(case: Case, answer: str, evidence: Sequence[str]) -> str:
-    """Return how the ground truth says a figure in another unit than evidence and answer do; empty if it does not."""
+    """Return a figure whose unit in the ground truth differs from that in evidence and answer; empty if none does."""
     truth, quoted = _measured(case.ground_truth), _measured(" ; ".join(evidence))
     asked = _measured(case.query.text)
     for figure, mine, its in _other_units(truth, _measured(answer)):
@@ -106,7 +107,7 @@ def _in_unit(case: Case, answer: str, evidence: Sequence[str]) -> str:
 
 
 def _other_units(truth: Mapping[str, frozenset[str]], said: Mapping[str, frozenset[str]]) -> list[tuple[str, str, str]]:
-    """Return figures that both say, each in another unit: figure, the one of ``truth``, the one of ``said``."""
+    """Return figures that both texts have with different units: figure, unit in ``truth``, unit in ``said``."""
     return [
         (figure, next(iter(units)), next(iter(others)))
         for figure, units in truth.items()
@@ -115,7 +116,7 @@ def _other_units(truth: Mapping[str, frozenset[str]], said: Mapping[str, frozens
 
 
 def _measured(text: str) -> Mapping[str, frozenset[str]]:
-    """Return the units that stand beside each figure of a text; figures without any are not in it."""
+    """Return the units beside each figure of a text; figures without a unit are left out."""
     tokens = [token.lower() for token in _TOKEN.findall(CITATION.sub(" ", text).replace("per mille", "‰"))]
     found: dict[str, set[str]] = {}
     for n, token in enumerate(tokens):
@@ -127,15 +128,15 @@ def _measured(text: str) -> Mapping[str, frozenset[str]]:
 
 
 def _pairs(case: Case, answer: str, evidence: Sequence[str]) -> Iterator[tuple[_Placed, _Placed]]:
-    """Yield figures of the ground truth with those of the evidence that the answer has in their place."""
+    """Yield figures of the ground truth, each with the figure of the evidence that the answer has in its place."""
     truth, said = list(_placed(case.ground_truth)), list(_placed(answer))
     quoted = [each for text in evidence for each in _placed(text)]
     asked, known = _figures(case.query.text), {each.figure for each in quoted}
-    # A figure that the ground truth has as often is in no other's place.
+    # A figure that the ground truth has as often is not in place of another.
     more = Counter(each.figure for each in said) - Counter(each.figure for each in truth)
     right = [each for each in (*said, *quoted) if each.figure in known - asked and more[each.figure]]
     wrong = [each for each in truth if each.figure not in {each.figure for each in said} | known | asked]
-    # Of the only figure against one other there is nothing to mix up, whatever stands beside them.
+    # With only one figure on each side there is nothing to confuse, whatever the words beside them.
     is_one = len({each.figure for each in right}) == len({each.figure for each in truth} - asked) == 1
     given = asked | (known if len(case.evidence) > 1 else frozenset())
     for mine in wrong:
@@ -147,14 +148,14 @@ def _pairs(case: Case, answer: str, evidence: Sequence[str]) -> Iterator[tuple[_
 
 
 def _computed(figure: str, others: Iterable[str]) -> set[str]:
-    """Return the sums, differences and products of a figure and others: a ground truth may say such a one."""
+    """Return sums, differences and products of a figure and others: a ground truth may state such a result."""
     first = _number(figure)
     pairs = [(first, second) for second in map(_number, others) if first is not None and second is not None]
     return _written(value for a, b in pairs for value in (a + b, abs(a - b), a * b))
 
 
 def _summed(figures: Iterable[str]) -> set[str]:
-    """Return what the figures of one ground truth come to: "€87: €39, €19 and €29", or €45 less 15 %."""
+    """Return the sums of a ground truth's figures: "€87: €39, €19 and €29", or €45 less 15 %."""
     given = [value for value in map(_number, sorted(figures)) if value is not None][:_MOST_FIGURES]
     sums = [sum(some) for count in (2, 3, 4) for some in combinations(given, count)]
     return _written([*sums, *(whole * (1 - part / 100) for whole in given for part in given if part <= 100)])
@@ -165,7 +166,7 @@ def _written(values: Iterable[float]) -> set[str]:
 
 
 def _number(figure: str) -> float | None:
-    """Return the value of a figure as it is written in English; None of a time of day, or a name."""
+    """Return the value of a figure in English notation; None for a time of day, or a name."""
     try:
         return float(figure.replace(",", ""))
     except ValueError:
@@ -178,7 +179,7 @@ def _figures(text: str) -> frozenset[str]:
 
 
 def _placed(text: str) -> Iterator[_Placed]:
-    plain = CITATION.sub(lambda mark: " " * len(mark[0]), text)  # places stay
+    plain = CITATION.sub(lambda mark: " " * len(mark[0]), text)  # positions stay the same
     found_at = list(_TOKEN.finditer(plain))
     tokens = [each[0].lower() for each in found_at]
     for n, token in enumerate(tokens):
@@ -195,7 +196,7 @@ def _compared(token: str) -> str:
 
 
 def _about(ground_truth: str, pages: Sequence[str]) -> Iterator[str]:
-    """Yield the sentences of the gold pages that say what the ground truth says, figures aside."""
+    """Yield the sentences of the gold pages about the same as the ground truth, apart from figures."""
     wanted = plain_terms(ground_truth)
     for sentence in (each for page in pages for each in re.split(r"(?<=[.!?])\s+|\n+", page)):
         if wanted and share(plain_terms(sentence), wanted) >= _SAYS_THE_SAME:

@@ -1,7 +1,8 @@
-"""Derived trials: an experiment's own generator on an altered context, or the whole pipeline once more.
+"""Runs derived trials: an experiment's own generator on a changed context, or the whole pipeline again.
 
-They are ordinary trials, named ``e3+gold_context``: run by the engine with the run's settings, models, limits and
-budget, journalled, kept in ``derived/<experiment>+<intervention>.jsonl``, and not run again where they are there.
+They are ordinary trials with names like ``e3+gold_context``. The engine runs them with the run's settings, models,
+limits and budget, and journals them. They are kept in ``derived/<experiment>+<intervention>.jsonl``, and do not run
+again where they are there.
 """
 
 from __future__ import annotations
@@ -31,24 +32,24 @@ from rag_harness.work.once import Once
 
 
 class Engine(Protocol):
-    """What runs jobs: ``engine.loop.BackgroundLoop``, or ``engine.inline.InlineLoop``."""
+    """Runs jobs: ``engine.loop.BackgroundLoop``, or ``engine.inline.InlineLoop``."""
 
     def submit(self, key: Any, job: Any) -> None:
         """Queue a job."""
         ...
 
     def result(self, key: Any) -> Any:
-        """Wait for it."""
+        """Wait for the result of a job."""
         ...
 
     def forget(self, key: Any) -> None:
-        """Drop its result."""
+        """Drop the result of a job."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ask:
-    """A derived trial: ``hits`` are what is given, None where the pipeline looks up its own."""
+    """A derived trial. ``hits`` are the given ones; None where the pipeline retrieves."""
 
     experiment: Experiment
     name: str
@@ -63,16 +64,16 @@ class Ask:
 
     @property
     def asking(self) -> Asking:
-        """What is asked of the workplace; what failed says why in ``causes.jsonl``, and leaves no row."""
+        """The ``Asking`` for the workplace. A failure leaves no row: its reason is in ``causes.jsonl``."""
         return Asking(hits=self.hits, keeps_failures=False)
 
     @property
     def fingerprint(self) -> str:
-        """Digest of what decides the answers; what each was given stands in its row."""
+        """Digest of what decides the answers, apart from the given hits: these are in the row."""
         return json_digest([self.row.fingerprint, self.name])
 
     def is_answered_by(self, row: ExperimentResult) -> bool:
-        """Whether a stored row was given the same."""
+        """Whether a stored row was answered from the same hits."""
         if self.hits is None:
             return bool(row.query == storable(self.case.query.text))
         given = [(chunk.chunk_id, chunk.text) for chunk in row.retrieved_chunks]
@@ -81,19 +82,19 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Came:
-    """What a derived trial came to; ``new`` is what the journal keeps of it: nothing of a failure."""
+    """The result of a derived trial. ``new`` is its line in the journal, empty for a failure."""
 
     outcome: Outcome
     new: tuple[bytes, ...] = ()
 
 
 class DerivedRuns:
-    """Runs derived trials of one process that writes.
+    """Runs derived trials in a process that writes their files.
 
     Args:
         output: folder of the result files.
-        settings: of the run.
-        engine: made on first use, for most of what is asked may be there.
+        settings: settings of the run.
+        engine: made on first use, for most of the trials may be in the files.
         workplace: where they are answered; made on first use too.
     """
 
@@ -106,10 +107,10 @@ class DerivedRuns:
         self._broken = ""
 
     def run(self, asks: Sequence[Ask]) -> dict[Ask, ExperimentResult | str]:
-        """Return the row of each, or why there is none; all that need be run are under way at once."""
+        """Return the row of each trial, or why there is none. All trials that have to run do so at once."""
         stored = self._found(asks)
         if len(stored) < len(asks) and self._workplace.made is None:
-            # A cluster hands over what an earlier run has left on its nodes.
+            # A cluster hands over the rows that an earlier run has left on its nodes.
             self._workplace.get()
             self._stored.clear()
             stored = self._found(asks)
@@ -122,7 +123,7 @@ class DerivedRuns:
         return {ask: found for ask in asks if (found := self._find(ask)) is not None}
 
     def close(self) -> None:
-        """See the files onto the disk."""
+        """Force the files to the disk."""
         for file in self._files.values():
             file.close()
 
@@ -143,7 +144,7 @@ class DerivedRuns:
             outcome = await workplace.answer(trial, ask.experiment, ask.fingerprint, ask.asking)
             row = outcome.row
             if outcome.critical and row is not None:
-                self._broken = row.why  # no later one can succeed: those in line are not asked
+                self._broken = row.why  # no later trial can succeed, so waiting ones are not asked for
             return Came(outcome, (row.line().encode(),) if row is not None and ask.asking.keeps(outcome) else ())
 
         self._engine().submit(trial.id, job)
@@ -152,7 +153,7 @@ class DerivedRuns:
         trial = Trial(ask.derived, ask.case)
         try:
             came: Came = self._engine().result(trial.id)
-        except (CancelledError, RagHarnessError) as error:  # stopped, or the journal cannot be written
+        except (CancelledError, RagHarnessError) as error:  # the run was stopped, or the journal cannot be written
             self._broken = str(error) or "the run was stopped"
             return self._broken
         with suppress(KeyError):
@@ -173,7 +174,7 @@ class DerivedRuns:
 
 
 def asks_of(experiment: Experiment, case: Case, row: ExperimentResult, hits: Mapping[str, Sequence[Hit]]) -> list[Ask]:
-    """Return what is asked first of a failed trial: the same again, and each altered context."""
+    """Return the first trials for a failure: the same again, and each changed context."""
     return list(_asks(experiment, case, row, hits))
 
 

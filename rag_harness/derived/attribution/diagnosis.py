@@ -1,4 +1,4 @@
-"""Facts and what the interventions came to -> why a trial failed. Pure: the rules, in their order."""
+"""Finds the cause of a failed trial from facts and results of interventions. Pure: the rules, in their order."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _NO_CONTEXT = "its rows have no context: nothing was looked up, or the pipeline 
 
 @dataclass(frozen=True, slots=True)
 class Trialled:
-    """What an intervention came to. ``why`` says why it was not run, or why it says nothing; then ``right`` is None."""
+    """The result of an intervention. ``right`` is None where it was not run or is not conclusive; ``why`` says why."""
 
     answer: str = ""
     right: Rightness | None = None
@@ -68,10 +68,10 @@ class Facts:
     """All that is known of a failed trial before anything is run again.
 
     Attributes:
-        retrieves: the experiment gives its model a context.
-        tells: the pipeline says what it did, so that a row without a context is one of nothing that was looked up.
-        cut_off: what says that the answer stops before its end.
-        others_gold: why its gold is that of another question; empty where nothing says so.
+        retrieves: whether the experiment gives its model a context.
+        tells: whether the pipeline reports what it did. Then a row without a context means that nothing was retrieved.
+        cut_off: the evidence that the answer stops before its end.
+        others_gold: why its gold belongs to another question; empty where nothing says so.
         judged: scores of measures that compare the answer with the ground truth, by name.
     """
 
@@ -91,7 +91,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Why a trial failed."""
+    """The cause of a failed trial."""
 
     cause: str
     detail: str
@@ -105,19 +105,19 @@ class Diagnosis:
 
 
 def diagnose(facts: Facts, tried: Mapping[str, Trialled] | None = None) -> Diagnosis:
-    """Return the cause: of the rules the first that says something."""
+    """Return the cause: that of the first rule that applies."""
     came = _Came(tried or {})
     return next(found for rule in _RULES if (found := rule(facts, came)) is not None)
 
 
 class _Came:
-    """What the interventions came to, as the rules ask for it."""
+    """Results of interventions, in the form that the rules need."""
 
     def __init__(self, tried: Mapping[str, Trialled]) -> None:
         self._tried = tried
 
     def first(self, *names: str) -> str:
-        """Return the first of ``names``, of all where none is named, that made the answer right; empty if none did."""
+        """Return the first intervention of ``names`` (default: all) that made the answer right; else empty."""
         asked = names or tuple(self._tried)
         return next((name for name in asked if name in self._tried and self._tried[name].repaired), "")
 
@@ -167,7 +167,7 @@ def _gold(facts: Facts, came: _Came) -> Diagnosis | None:
 
 def _outdated(facts: Facts, came: _Came) -> Diagnosis | None:
     by = came.first(CURRENT_VERSIONS)
-    # With all that is needed before it and the outdated pages gone it is no better: it was not they that misled it.
+    # The answer stays wrong with all needed evidence and without the outdated pages: they did not mislead it.
     in_vain = came.failed(CURRENT_VERSIONS) and not facts.gold.lost
     if facts.gold.stale and not in_vain:
         said = ", ".join(f"{figure} ({page})" for figure, page in facts.gold.stale[:3])
@@ -187,7 +187,8 @@ def _unanswerable(facts: Facts, _: _Came) -> Diagnosis | None:
 
 def _cut_off(facts: Facts, came: _Came) -> Diagnosis | None:
     lost = facts.retrieves and facts.gold.lost
-    # Without its evidence an answer would be wrong at full length too; who repeats half a passage stops where it does.
+    # A full-length answer without evidence would be wrong too. An answer that repeats half a passage stops where it
+    # does.
     if not facts.cut_off.why or (
         lost and (not facts.gold.carried or any(each.place in ("without", "cut") for each in lost))
     ):
@@ -257,7 +258,7 @@ def _logic(facts: Facts, came: _Came) -> Diagnosis | None:
 
 
 def _stood(gold: GoldFacts) -> str:
-    """Say where in the context the last of the evidence stood."""
+    """Say at which rank of the context the last piece of evidence was."""
     places = [fact.position for fact in gold.needed if fact.position]
     return f", at place {max(places)} of {gold.given}" if places and gold.given else ""
 

@@ -1,4 +1,4 @@
-"""A run -> the cause of each failed trial: which failed, what gold says, what running again came to, the diagnosis."""
+"""Finds the cause of each failed trial of a run: collects failures, compares gold, runs interventions, diagnoses."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ REPLAYED = "its answer is replayed: the same recording says nothing of noise"
 
 @dataclass
 class _Failed:
-    """A failed trial on its way to its cause."""
+    """A failed trial, with what is known so far."""
 
     suspect: Suspect
     case: Case
@@ -59,10 +59,10 @@ class Explainer:
 
     Args:
         output: folder of the result files.
-        bench: knows the experiments.
-        runs: runs derived trials; None where rows and gold are all there is to be.
-        worst: so many an experiment are looked at beside those of failed categories.
-        tables: of the run, where they are read already.
+        bench: finds the experiments.
+        runs: runs derived trials; None where only rows and gold are used.
+        worst: number of trials of each experiment to look at beside those of failed categories.
+        tables: tables of the run, where they are already read.
         why_not: why there are no ``runs``.
 
     Raises:
@@ -84,9 +84,9 @@ class Explainer:
         self._tables = tables if tables is not None else tables_of(output, self._manifest)
 
     def every(self) -> list[CauseLine]:
-        """Explain all that failed, experiment by experiment, the worst first, and write ``causes.jsonl``.
+        """Explain all failures, experiment by experiment, the worst first, and write ``causes.jsonl``.
 
-        What the file says of experiments of earlier runs that there is no table of stays in it.
+        Lines about experiments of earlier runs that have no table stay in the file.
         """
         lines = [line for name in self._tables if name != GOLDEN for line in self._of(name, None)]
         before = read_causes(self._output)
@@ -95,17 +95,17 @@ class Explainer:
         return lines
 
     def _is_of_another(self, line: CauseLine) -> bool:
-        """Whether a line is about a row of an experiment that is in the folder and that this is not about."""
+        """Whether a line is about an experiment of the folder that is not explained here."""
         known = self._manifest.suites.get(line.experiment)
         return known is not None and line.experiment not in self._tables and line.fingerprint in known.fingerprints
 
     @property
     def answers(self) -> dict[str, int]:
-        """How many answers each experiment has, failed or not."""
+        """The number of answers of each experiment, failed or not."""
         return {name: table.totals.answered for name, table in self._tables.items()}
 
     def one(self, trial: str) -> CauseLine | None:
-        """Explain one trial by its id, as pytest shows it; None where it did not fail. ``causes.jsonl`` stays as it is.
+        """Explain one trial by its id, as pytest shows it; None where it did not fail. ``causes.jsonl`` is not changed.
 
         Raises:
             DataError: the run has no such trial with an answer.
@@ -139,7 +139,7 @@ class Explainer:
         subject = self._bench.subject(name, self._manifest.suites[name].fingerprints) if chosen else Subject()
 
         def is_looked_at(row: ExperimentResult) -> bool:
-            # Gold that its evidence contradicts makes no answer look bad: it is looked for among all.
+            # A ground truth against its own evidence makes no answer look bad, so all answers are searched for it.
             return row.query_id in chosen or (only is None and _may_contradict(row))
 
         golds = Once(lambda: Golds(first_cases(self._output, self._manifest, name)))
@@ -168,7 +168,7 @@ class Explainer:
         return (_line(failed, diagnose(failed.facts, failed.tried), self._why_not) for failed in batch)
 
     def _try(self, runs: DerivedRuns, batch: Sequence[_Failed]) -> None:
-        """Run what can be run of each; the same again up to three times, until it comes out otherwise."""
+        """Run the interventions of each trial. The unchanged trial runs up to three times, until it ends otherwise."""
         first = {ask: failed for failed in batch for ask in _first(failed)}
         _take(runs, first)
         for again in TWICE[1:]:
@@ -210,16 +210,16 @@ def _may_contradict(row: ExperimentResult) -> bool:
 
 
 def _tells(row: ExperimentResult) -> bool:
-    """Return whether a pipeline says what it did: a text alone does not, nor does a service without its contexts."""
+    """Return whether a pipeline reports what it did. A plain text does not, nor does a service without its contexts."""
     if row.retrieved_chunks or row.candidates or row.retrieval_time_ms is not None:
         return True
     return bool(row.stages) and not any(call.role == SERVICE for stage in row.stages for call in stage.calls)
 
 
 def _did_fail(failed: _Failed) -> bool:
-    """Being among the worst is no failure where the answer is right, or where nobody can say whether it is.
+    """Return whether one of the worst trials has failed: not where its answer is right, or cannot be checked.
 
-    Where it is right by evidence that contradicts the ground truth, the ground truth has failed.
+    Where the answer is right by evidence that contradicts the ground truth, the ground truth counts as failed.
     """
     if failed.facts.gold.contradicted:
         return True
@@ -232,7 +232,7 @@ def _first(failed: _Failed) -> list[Ask]:
     experiment, shelf = failed.subject.experiment, failed.subject.shelf
     if experiment is None or failed.facts.right.right:
         return []
-    # Where no document answers the query there is no evidence that another context could have.
+    # Where no document answers the query, another context could contain no evidence.
     hits = altered(failed.row, failed.facts.gold, shelf) if failed.facts.answerable else {}
     return asks_of(experiment, failed.case, failed.row, hits)
 

@@ -1,4 +1,4 @@
-"""Which trials of a run failed: read from ``output/``, one row at a time."""
+"""Selects the trials of a run that failed, from ``output/``, one row at a time."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ FAILED = (
     "Wrong Abstention",
     "Answered Unanswerable",
 )
-"""Categories of answers that failed."""
+"""Categories of failed answers."""
 _FIRST = 1_000
-"""Answers of an experiment that are read to see how its answers end."""
+"""Number of an experiment's answers that are read to learn how its answers end."""
 _FIRST_CASES = 5_000
 WORST = 10
-"""So many an experiment are looked at beside those of these categories."""
+"""Number of trials of each experiment to look at beside those of failed categories."""
 AGAINST_TRUTH = ("answer_correctness", "nugget_recall")
-"""Judged measures that say how much of the ground truth an answer has."""
+"""Judged measures of how much of the ground truth an answer has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Suspect:
     """A trial that may have failed. ``category`` is empty where it is only among the worst.
 
     Attributes:
-        badness: what it is ordered by: its HRI, and below all of these, [-2, -1], how bad the words of others are.
+        badness: sort key: its HRI. Trials without an HRI come below, in [-2, -1], by the badness of their words.
     """
 
     query_id: str
@@ -58,7 +58,7 @@ class Suspect:
 
 
 def tables_of(output: Path, manifest: RunManifest) -> dict[str, SuiteTable]:
-    """Return the tables of a run with what it was judged on.
+    """Return the tables of a run with the measures that it was judged on.
 
     Raises:
         DataError: the cases are missing or damaged.
@@ -70,7 +70,7 @@ def tables_of(output: Path, manifest: RunManifest) -> dict[str, SuiteTable]:
 def suspects(table: SuiteTable, worst: int = WORST, failed: Sequence[Gate] = ()) -> dict[str, Suspect]:
     """Return the trials of one experiment that may have failed, the worst first.
 
-    They are those of a failed category, those on the wrong side of the threshold of a gate that ``failed``, and the
+    These are trials of a failed category, trials on the wrong side of the threshold of a ``failed`` gate, and the
     ``worst`` of all.
     """
     below = {case for gate in failed if gate.measure in table.columns for case in _below(table, gate)}
@@ -86,13 +86,13 @@ def suspects(table: SuiteTable, worst: int = WORST, failed: Sequence[Gate] = ())
 
 
 def count_worse(table: SuiteTable, than: float) -> int:
-    """Count the answers that are worse than a badness, or of a failed category."""
+    """Count the answers that are worse than a badness, or in a failed category."""
     worse = badness_of(table) > than
     return sum(bool(worse[n]) or bool(_failed(table, n)) for n in np.flatnonzero(table.states == State.OK).tolist())
 
 
 def failed_gates(output: Path, experiment: str, k: int) -> list[Gate]:
-    """Return the gates on a mean of ``experiment`` that failed in the run, as ``summary.json`` says."""
+    """Return the gates on a mean of ``experiment`` that failed in the run, from ``summary.json``."""
     try:
         said = read_json((output / FILE).read_bytes()).get("gates", [])
     except (OSError, ValueError, AttributeError):
@@ -112,12 +112,12 @@ def _below(table: SuiteTable, gate: Gate) -> Iterator[str]:
 
 
 def badness_of(table: SuiteTable) -> npt.NDArray[np.float64]:
-    """Return how bad each answer is, shape (cases,): its HRI, else how bad its words are, in [-2, -1].
+    """Return the badness of each answer, shape (cases,): its HRI, else the badness of its words, in [-2, -1].
 
-    What has no HRI, a refusal say, invents nothing: it comes after all that has one. Of words: how far they are from
-    the ground truth's, in [0, 1]; a refusal shares none. Where nothing answers the query, whoever answers is as bad as
-    can be. Whether the evidence was given does not count: chosen by that, every failure looked at would be one of
-    retrieval. What has no answer has a badness like others, which says nothing.
+    An answer without an HRI, e.g. a refusal, invents nothing, so it comes after all that have one. The badness of words
+    is their distance from those of the ground truth, in [0, 1]; a refusal shares none. An answer to an unanswerable
+    query is as bad as possible. The retrieved evidence does not count: selected by it, every failure would be one of
+    retrieval. A case without an answer has a badness too, which means nothing.
     """
     hri = _or(_values(table, "hri"), _values(table, "hri_gold"))
     refused, shared = _values(table, "false_abstention_rate"), _or(_values(table, "token_f1"), 1.0)
@@ -135,7 +135,7 @@ def _or(values: npt.NDArray[np.float64], others: npt.NDArray[np.float64] | float
 
 
 def _failed(table: SuiteTable, place: int) -> str:
-    """Return the category of an answer that failed by it, else nothing."""
+    """Return the failed category of an answer; empty where its category is no failure."""
     category = table.categories[place] if table.categories else ""
     return category if category in FAILED else ""
 
@@ -152,13 +152,13 @@ def _suspect(table: SuiteTable, place: int, badness: float) -> Suspect:
 
 
 def suspect(table: SuiteTable, query_id: str) -> Suspect:
-    """Return one trial as those that may have failed are."""
+    """Return one trial as a suspect."""
     place = table.ids.index(query_id)
     return _suspect(table, place, float(badness_of(table)[place]))
 
 
 def first_rows(output: Path, manifest: RunManifest, experiment: str) -> Iterator[ExperimentResult]:
-    """Yield the first answers of an experiment in this run: as many as tell how they end."""
+    """Yield the first answers of an experiment in this run, enough to learn how they end."""
     record = manifest.suites[experiment]
     is_of_run = of_run(record)
     answers = (row for row in rows_in(output / record.file) if row.ok and is_of_run(row))
@@ -166,7 +166,7 @@ def first_rows(output: Path, manifest: RunManifest, experiment: str) -> Iterator
 
 
 def first_cases(output: Path, manifest: RunManifest, experiment: str) -> Iterator[Case]:
-    """Yield the first cases of an experiment's data: as many as are looked through for gold that was swapped."""
+    """Yield the first cases of an experiment's data, enough to search for swapped gold."""
     with closing(CaseFile(output, manifest.suites[experiment].data)) as cases:
         yield from (cases[n].case for n in range(min(len(cases.ids), _FIRST_CASES)))
 
@@ -174,7 +174,7 @@ def first_cases(output: Path, manifest: RunManifest, experiment: str) -> Iterato
 def rows_of(
     output: Path, manifest: RunManifest, experiment: str, is_wanted: Callable[[ExperimentResult], bool]
 ) -> Iterator[tuple[Case, ExperimentResult]]:
-    """Yield the rows of this run of an experiment that are wanted, each with its case."""
+    """Yield the wanted rows of an experiment in this run, each with its case."""
     record = manifest.suites[experiment]
     is_of_run, cases = of_run(record), CaseFile(output, record.data)
     try:

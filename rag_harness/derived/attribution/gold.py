@@ -1,4 +1,4 @@
-"""What the gold of a case says about its row: where each quote got lost, and what is outdated. Pure."""
+"""Compares the gold of a case with its row: where each quote was lost, and which pages are outdated. Pure."""
 
 from __future__ import annotations
 
@@ -27,20 +27,21 @@ Place = Literal[
     "not in the index",
     "missing",
 ]
-"""Where a quote is: ``without`` is a page that came without it, ``left out`` one that is in the index as far as before
-it; ``missing``: nobody knows what the index holds."""
+"""Where a quote is. ``without``: its page came without it. ``left out``: the index has its page only up to before it.
+``missing``: the content of the index is not known."""
 _NOTHING_SHARED = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class QuoteFact:
-    """Where one quote is. An empty ``quote`` stands for the page, of a case that has no quotes.
+    """Where one quote is. An empty ``quote`` stands for the whole page, where a case has no quotes.
 
     Attributes:
-        needed: the ground truth cannot be said without it.
-        rank: of the first candidate that holds it, as the first stage ranked it; None where none does.
-        position: in the context, from 1, of the first chunk that holds it; None where none does.
-        sent: characters that came of what holds it, and how many it has, 0 where nobody knows; of ``without`` alone.
+        needed: whether the ground truth depends on it.
+        rank: first-stage rank of the first candidate that holds it; None where none does.
+        position: position in the context, from 1, of the first chunk that holds it; None where none does.
+        sent: number of characters that came of its page or chunk, and the full number, 0 where not known; only for
+            ``without``.
     """
 
     filename: str
@@ -53,23 +54,24 @@ class QuoteFact:
 
     @property
     def is_there(self) -> bool:
-        """Whether the model was given it."""
+        """Whether the model was given the quote."""
         return self.place == "in context"
 
 
 @dataclass(frozen=True, slots=True)
 class GoldFacts:
-    """What gold and row say together.
+    """The gold of a case, compared with its row.
 
     Attributes:
-        quotes: of the evidence, in its order.
-        superseded: outdated pages of which a chunk is in the context.
-        stale: what the answer has from them and from nowhere else: figure and page.
+        quotes: quotes of the evidence, in their order.
+        superseded: outdated pages with a chunk in the context.
+        stale: figures that the answer has from these pages only: figure and page.
         doubt: why the gold itself may be wrong; empty where nothing says so.
-        contradicted: how the ground truth contradicts the evidence, with which the answer agrees; empty where not.
-        given: chunks in the context.
-        carried: one of them has the figures and words of the ground truth, wherever its quotes are.
-        nothing: why the gold says nothing; empty where it does.
+        contradicted: how the ground truth contradicts the evidence, with which the answer agrees; empty where it does
+            not.
+        given: number of chunks in the context.
+        carried: whether one of them has the figures and words of the ground truth, wherever its quotes are.
+        nothing: why the gold cannot be used; empty where it can.
     """
 
     quotes: tuple[QuoteFact, ...] = ()
@@ -83,17 +85,17 @@ class GoldFacts:
 
     @property
     def needed(self) -> tuple[QuoteFact, ...]:
-        """The quotes without which the ground truth cannot be said."""
+        """The quotes that the ground truth depends on."""
         return tuple(fact for fact in self.quotes if fact.needed)
 
     @property
     def lost(self) -> tuple[QuoteFact, ...]:
-        """Those of them that the model was not given."""
+        """The needed quotes that the model was not given."""
         return tuple(fact for fact in self.needed if not fact.is_there)
 
 
 def gold_facts(case: Case, row: ExperimentResult, shelf: Shelf | None) -> GoldFacts:
-    """Return what the gold says about a row; without a ``shelf`` what index and pages hold is not known."""
+    """Compare the gold with a row. Without a ``shelf``, the content of index and pages is not known."""
     case = as_shown(case, row)
     superseded = _superseded(case, row, shelf)
     return GoldFacts(
@@ -109,10 +111,10 @@ def gold_facts(case: Case, row: ExperimentResult, shelf: Shelf | None) -> GoldFa
 
 
 def doubt_of(case: Case) -> str:
-    """Return why evidence and ground truth do not belong together: no figure in common, and hardly a word.
+    """Return why evidence and ground truth do not belong together: no common figure, and hardly a common word.
 
-    What the question says itself does not count. Of the 160 cases of the shipped study none is doubted, and 140 are
-    when each is given the evidence of another.
+    Words of the question do not count. Of the 160 cases of the shipped study none is doubted. Where each gets the
+    evidence of another case, 140 are.
     """
     quoted = " ".join(one.quote for one in case.evidence)
     if not case.answerable or not quoted.strip() or not case.ground_truth.strip():
@@ -144,7 +146,7 @@ def _quotes(case: Case, row: ExperimentResult, shelf: Shelf | None) -> Iterator[
 
 
 def _place(fact: QuoteFact, row: ExperimentResult, shelf: Shelf | None) -> QuoteFact:
-    """Return where a quote, or a page, is, and the rank of the first candidate that holds it."""
+    """Return where a quote or a page is, and the rank of the first candidate that holds it."""
     doc_id, quote = fact.filename, fact.quote
     given = [n for n, chunk in enumerate(row.retrieved_chunks) if _holds(chunk, doc_id, quote)]
     if given:
@@ -157,7 +159,7 @@ def _place(fact: QuoteFact, row: ExperimentResult, shelf: Shelf | None) -> Quote
 
 
 def _held_by_none(fact: QuoteFact, row: ExperimentResult, shelf: Shelf | None) -> QuoteFact:
-    """Return where a quote got lost that no chunk of the index holds, or of whose index nobody knows."""
+    """Return where a quote was lost that no chunk of the index holds, or whose index is not known."""
     came = bool(_of_page(fact.filename, row, shelf))
     if shelf is None or not shelf.knows_index:
         return _without(fact, row, shelf) if came else fact
@@ -170,7 +172,7 @@ def _held_by_none(fact: QuoteFact, row: ExperimentResult, shelf: Shelf | None) -
 
 
 def _ranked(fact: QuoteFact, row: ExperimentResult, holders: Sequence[Chunk]) -> QuoteFact:
-    """Return where a quote got lost that chunks of the index hold."""
+    """Return where a quote was lost that chunks of the index hold."""
     if sent := next(_shortened(row.retrieved_chunks, holders), None):
         return replace(fact, place="without", sent=sent)
     rank = _rank({chunk.chunk_id for chunk in holders}, row)
@@ -182,25 +184,25 @@ def _ranked(fact: QuoteFact, row: ExperimentResult, holders: Sequence[Chunk]) ->
 
 
 def _shortened(given: Sequence[RetrievedChunk], holders: Sequence[Chunk]) -> Iterator[tuple[int, int]]:
-    """Yield how long each given chunk is, and the chunk of the index that it is a part of: by its id, or its text."""
+    """Yield the length of each given chunk, and of the index's chunk that it is a part of, by its id or text."""
     for chunk in given:
         for whole in holders:
             is_same = whole.chunk_id == chunk.chunk_id
-            # Of a chunk that is known by its id a few words are enough, and none at all.
+            # Where the id tells the chunk, a few words are enough, or none.
             least = 0 if is_same else LEAST_SAME
             if len(chunk.text) < len(whole.text) and is_part_of(chunk.text, bare(whole.text), least):
                 yield len(folded(chunk.text)), len(folded(whole.text))
 
 
 def _without(fact: QuoteFact, row: ExperimentResult, shelf: Shelf | None) -> QuoteFact:
-    """Say of a page in the context that it came without a quote, and how much of it came."""
+    """Say that a page in the context came without a quote, and how much of the page came."""
     came = sum(len(chunk.text) for chunk in _of_page(fact.filename, row, shelf))
     whole = len(shelf.page_text(fact.filename)) if shelf is not None else 0
     return replace(fact, place="without", position=None, sent=(came, whole if whole > came else 0))
 
 
 def _of_page(doc_id: str, row: ExperimentResult, shelf: Shelf | None) -> list[RetrievedChunk]:
-    """Return what came of a page: by its name, or by its text where a service has names of its own."""
+    """Return the chunks that came of a page: by its name, or by its text where a service has other names."""
     page = shelf.bare_page(doc_id) if shelf is not None else ""
     known = shelf.documents if shelf is not None else {}
     return [
@@ -211,14 +213,14 @@ def _of_page(doc_id: str, row: ExperimentResult, shelf: Shelf | None) -> list[Re
 
 
 def _lacks_the_answer(case: Case, doc_id: str, row: ExperimentResult, shelf: Shelf | None) -> bool:
-    """Return whether a page says what the ground truth does, and nothing that was given of it or others."""
+    """Return whether a page has what the ground truth says, and no given chunk of any page has it."""
     page = shelf.page_text(doc_id) if shelf is not None else ""
     given = " ".join(chunk.text for chunk in row.retrieved_chunks)
     return carries(page, case.ground_truth) and not carries(given, case.ground_truth)
 
 
 def _page_text(doc_id: str, row: ExperimentResult, shelf: Shelf | None) -> str:
-    """Return the text of a page, of which nobody may know more than what was given."""
+    """Return the text of a page; the given chunks where the page is not known."""
     known = shelf.page_text(doc_id) if shelf is not None else ""
     return known or "\n".join(chunk.text for chunk in row.retrieved_chunks if chunk.metadata.filename == doc_id)
 
@@ -232,7 +234,7 @@ def _rank(chunk_ids: Set[str], row: ExperimentResult) -> int | None:
 
 
 def _superseded(case: Case, row: ExperimentResult, shelf: Shelf | None) -> tuple[str, ...]:
-    """Return the outdated pages of the matter in the context, without those that the question is about."""
+    """Return the outdated pages on the subject in the context, without those that the question is about."""
     given = dict.fromkeys(chunk.metadata.filename for chunk in row.retrieved_chunks)
     outdated = shelf.superseded if shelf is not None and shelf.superseded else _said_in(row)
     about = _about(case)
@@ -248,14 +250,14 @@ def _about(case: Case) -> set[str]:
 
 
 def _same_matter(case: Case, row: ExperimentResult, doc_id: str) -> bool:
-    """Return whether a chunk of a page has most words of a needed quote: it is then about the same thing."""
+    """Return whether a chunk of a page has most words of a needed quote. Then it is about the same subject."""
     chunks = [plain_terms(chunk.text) for chunk in row.retrieved_chunks if chunk.metadata.filename == doc_id]
     quotes = [words for quote in needed_quotes(case) if (words := plain_terms(quote))]
     return any(share(words, quote) >= SAME_THING for words in chunks for quote in quotes)
 
 
 def _said_in(row: ExperimentResult) -> dict[str, str]:
-    """Return pages that say of themselves, or by their names, that another in the context replaced them: which."""
+    """Return pages that another page in the context replaces, by their own text or name, each with that page."""
     chunks = row.retrieved_chunks
     names = {n: chunk.metadata.filename for n, chunk in enumerate(chunks, 1)}
     each = versions(Source(n, chunk.metadata.filename, chunk.text) for n, chunk in enumerate(chunks, 1))
@@ -270,7 +272,7 @@ def _said_in(row: ExperimentResult) -> dict[str, str]:
 def _stale(
     case: Case, row: ExperimentResult, superseded: Sequence[str], shelf: Shelf | None
 ) -> Iterator[tuple[str, str]]:
-    """Yield what the answer has from an outdated page of the matter and from nowhere else: figure and page."""
+    """Yield the figures that the answer has only from an outdated page on the subject: figure and page."""
     quotes = [one.quote for one in case.evidence]
     current = [chunk.text for chunk in row.retrieved_chunks if chunk.metadata.filename not in superseded]
     for doc_id in superseded:

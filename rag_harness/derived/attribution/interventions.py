@@ -1,4 +1,4 @@
-"""One thing changed: the context of a row, altered. Pure; None where nothing would be different."""
+"""Interventions: the context of a row with one thing changed. Pure; None where nothing would be different."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from rag_harness.results.row_parts import RetrievedChunk
 from rag_harness.types import Chunk, Hit
 
 TWICE = ("+twice", "+thrice", "+a_fourth_time")
-"""The same again. Once is not enough: what fails three times in ten looks repaired by anything."""
+"""Repeats without a change. One is not enough: a trial that fails three times in ten seems repaired by anything."""
 GOLD_CONTEXT, NO_CONTEXT, GOLD_AT_BOTH_ENDS = "+gold_context", "+no_context", "+gold_at_both_ends"
 NO_DISTRACTORS, PASSAGES_ALONE, CURRENT_VERSIONS = "+no_distractors", "+passages_alone", "+current_versions"
 
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """What an intervention may put into a context, or take out of it.
+    """The gold that an intervention may add to a context, or remove from it.
 
     Attributes:
-        chunks: that say the needed quotes, whole.
+        chunks: whole chunks that contain the needed quotes.
         passages: the needed quotes alone, a chunk each; none where a page stands for its quotes.
         superseded: ids of outdated pages.
     """
@@ -34,11 +34,11 @@ class Gold:
 
 
 Altered = Callable[[Sequence[Hit], Gold], "list[Hit] | None"]
-"""Hits of the row, gold -> what is given instead."""
+"""From the hits of the row and the gold to the hits that are given instead."""
 
 
 def hits_of(row: ExperimentResult, shelf: Shelf | None) -> list[Hit]:
-    """Return the context of a row as it was given; whole chunks where the index still has them."""
+    """Return the context of a row as it was given, with whole chunks where the index still has them."""
     known = shelf.chunks if shelf is not None else {}
     return [
         Hit(_chunk(said, known.get(said.chunk_id)), said.score, rank, scores=said.scores)
@@ -54,9 +54,9 @@ def _chunk(said: RetrievedChunk, known: Chunk | None) -> Chunk:
 
 
 def gold_chunks(hits: Sequence[Hit], facts: GoldFacts, shelf: Shelf | None) -> list[Chunk]:
-    """Return chunks that say the needed quotes: of the context, else of the index, else the paragraph itself.
+    """Return chunks with the needed quotes: from the context, else from the index, else the paragraph itself.
 
-    A page that stands for its quotes gives all its chunks.
+    Where a page stands for its quotes, all its chunks are returned.
     """
     found: dict[str, Chunk] = {}
     for fact in facts.needed:
@@ -78,7 +78,7 @@ def _gold(doc_id: str, quote: str, shelf: Shelf | None) -> list[Chunk]:
 
 
 def _gold_context(hits: Sequence[Hit], gold: Gold) -> list[Hit] | None:
-    """Put gold that is missing in the places of the last hits that are none: the prompt keeps its length."""
+    """Put missing gold in place of the last hits without gold, so that the prompt keeps its length."""
     given, wanted = {hit.chunk.chunk_id for hit in hits}, _ids(gold.chunks)
     missing = [chunk for chunk in gold.chunks if chunk.chunk_id not in given]
     if not missing:
@@ -94,7 +94,7 @@ def _no_context(hits: Sequence[Hit], _: Gold) -> list[Hit] | None:
 
 
 def _gold_at_both_ends(hits: Sequence[Hit], gold: Gold) -> list[Hit] | None:
-    """Put the evidence first, and once more last: whichever end of its context a prompt loses, it has the other."""
+    """Put the evidence first, and again last: a prompt that loses one end of its context has the other."""
     wanted = _ids(gold.chunks)
     found = [hit for hit in hits if hit.chunk.chunk_id in wanted]
     others = [hit for hit in hits if hit.chunk.chunk_id not in wanted]
@@ -129,7 +129,7 @@ INTERVENTIONS: Mapping[str, Altered] = {
 
 
 def altered(row: ExperimentResult, facts: GoldFacts, shelf: Shelf | None) -> dict[str, list[Hit]]:
-    """Return what each intervention gives in place of the row's context, without those that would change nothing."""
+    """Return the changed context of each intervention. Interventions that would change nothing are left out."""
     hits = hits_of(row, shelf)
     gold = Gold(gold_chunks(hits, facts, shelf), _passages(facts), facts.superseded)
     made = {name: change(hits, gold) for name, change in INTERVENTIONS.items()}
@@ -137,7 +137,7 @@ def altered(row: ExperimentResult, facts: GoldFacts, shelf: Shelf | None) -> dic
 
 
 def _passages(facts: GoldFacts) -> list[Chunk]:
-    """Return the needed quotes, a chunk each, where the model was given all of them: else it lacks them for sure."""
+    """Return the needed quotes, a chunk each, where the model was given all of them; else evidence is missing."""
     needed = facts.needed
     if facts.lost or not all(fact.quote for fact in needed):
         return []

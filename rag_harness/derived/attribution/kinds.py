@@ -1,7 +1,7 @@
-"""What can be why a trial failed, by name. Whoever shows causes needs the names, and none of what finds them.
+"""The names of causes of failure, for code that shows causes without importing what finds them.
 
-A trial has a cause, which is found by running it again, and a kind, which its scores say
-(``measures.judged.categories``). They are two things, and may contradict each other.
+A trial has a cause, which is found by running it again. It also has a category, which follows from its scores
+(``measures.judged.categories``). The two are independent, and may contradict each other.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _APART = {
 
 
 def why_apart(kind: str, cause: str) -> str:
-    """Return in one sentence why the kind of an answer and the cause of its failure contradict each other.
+    """Return in one sentence why an answer's category and the cause of its failure contradict each other.
 
     Empty where they do not, or where one of them is not known.
     """

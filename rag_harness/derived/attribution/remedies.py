@@ -1,4 +1,4 @@
-"""One line of what to do about each cause; where a detail has no line of its own, that of its cause."""
+"""One line of advice for each cause. A detail without a line has that of its cause."""
 
 from __future__ import annotations
 

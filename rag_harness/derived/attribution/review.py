@@ -1,4 +1,4 @@
-"""``explain --review``: a person confirms or corrects each cause on the terminal; how far both agree, by Cohen's κ."""
+"""``explain --review``: a person confirms or corrects each cause on the terminal; Cohen's κ measures the agreement."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ASK = "right? enter: yes; 1-{last}: another cause; s: skip; q: stop  "
 
 
 def review(output: Path, by: str = "", ask: Callable[[str], str] = ask_line) -> int:
-    """Ask of each cause that nobody has reviewed, keep every answer at once, and print κ; return the exit status.
+    """Ask about each unreviewed cause, save every reply at once, and print κ; return the exit status.
 
     Raises:
         DataError: there is nothing to review.
@@ -45,7 +45,7 @@ def review(output: Path, by: str = "", ask: Callable[[str], str] = ask_line) -> 
 
 
 def _answer(line: CauseLine, ask: Callable[[str], str]) -> str | None:
-    """Return the cause that a person names, empty where they skip it, None where they stop."""
+    """Return the cause that a person names; empty where they skip it, None where they stop."""
     while True:
         try:
             said = ask(_ASK.format(last=len(TOP_LEVEL))).strip().lower()
@@ -61,7 +61,7 @@ def _answer(line: CauseLine, ask: Callable[[str], str]) -> str | None:
 
 
 def agreement(lines: Sequence[CauseLine]) -> list[str]:
-    """Return how far machine and people agree on what was reviewed, and what people changed most."""
+    """Return the agreement of machine and people on the reviewed causes, and the most frequent corrections."""
     seen = [line for line in lines if line.reviewed_cause]
     if not seen:
         return ["nothing reviewed yet"]

@@ -1,11 +1,11 @@
-"""Is an answer right? Without an LLM: does it carry the figures and the content words that it must?
+"""Decides without an LLM whether an answer is right: whether it has the required figures and content words.
 
-What it must carry is the ground truth, or else the vital quotes of the evidence: an answer that repeats the page's own
-words is as right as one that repeats those of the gold. ``measures.judged.nuggets.vital`` says which quotes are vital.
+These are in the ground truth, or else in the vital quotes of the evidence: an answer in the words of the page is as
+right as one in the words of the gold. ``measures.judged.nuggets.vital`` decides which quotes are vital.
 
-Limits, which are those of comparing words: a right answer in other words can be called wrong, and one that has all the
-words and figures but turns them around ("A costs more than B") right. It is made for telling what *changed* between two
-answers to one question; a judge's scores say how good an answer is.
+The limits are those of comparing words. A right answer in other words may be called wrong. An answer with all words and
+figures in the wrong roles ("A costs more than B") may be called right. The purpose is to find what *changed* between
+two answers to one question; the quality of an answer is told by a judge's scores.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from rag_harness.words.marks import CITATION
 from rag_harness.words.terms import figures, terms
 
 FIGURES, WORDS = 2 / 3, 0.5
-"""Shares of the figures, and of the content words, from which an answer carries a text."""
+"""Least shares of the figures and of the content words of a text that an answer must have."""
 _NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 _SHORT = 300
-"""Characters of an answer that may be a refusal and no more."""
+"""Most characters of an answer that is only a refusal."""
 _FIRST_SENTENCE = re.compile(r"(?:[^.!?]|[.!?](?!\s))*[.!?]?")
 _NOT = r"(?:cannot|can['’]?t|could not|couldn['’]t|(?:am |are |was |were )?(?:unable|not able) to)"
 _TEXT = r"(?:information|context|sources?|documents?|pages?|passages?|text|material|knowledge base|question|answer)"
@@ -38,18 +38,18 @@ _REFUSES = re.compile(
     r"|\bdo(?: not|n['’]t) (?:have|know)\b|\bsorry\b|\bno idea\b",
     re.I,
 )
-"""A sentence that refuses. One about the matter, "delivery is not included", does not."""
+"""A sentence that refuses. A sentence about the subject, "delivery is not included", does not."""
 _NUMBER_WORD = re.compile(rf"\b({'|'.join(_NUMBERS)})\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
 class Rightness:
-    """How right an answer is.
+    """The rightness of an answer.
 
     Attributes:
-        value: in [0, 1], mean of the shares of figures and words; None where the case has nothing to hold it against,
-            and where gold or answer is not in English, whose stems these are.
-        right: whether both shares are large enough; of a case without an answer, whether the answer says so.
+        value: mean of the shares of figures and words, in [0, 1]; None where the case has no gold, or where gold or
+            answer is not in English, whose stems are used.
+        right: whether both shares are large enough; for an unanswerable case, whether the answer declines.
     """
 
     value: float | None
@@ -57,7 +57,7 @@ class Rightness:
 
 
 def rightness(case: Case, answer: str, abstained: bool) -> Rightness:
-    """Return how right ``answer`` is by the gold of its case."""
+    """Return the rightness of ``answer`` by the gold of its case."""
     if not abstained and foreign(answer):
         return Rightness(None, False)
     abstained = abstained or refuses(answer)
@@ -72,25 +72,25 @@ def rightness(case: Case, answer: str, abstained: bool) -> Rightness:
 
 
 def refuses(answer: str) -> bool:
-    """Return whether an answer says in words of its own that it does not know, and names no figure after that."""
+    """Return whether an answer says in its own words that it does not know, and names no figure after that."""
     plain = CITATION.sub(" ", answer[: _SHORT + 1]).strip()
     first = _FIRST_SENTENCE.match(plain)
     return len(answer) <= _SHORT and first is not None and bool(_REFUSES.search(first[0])) and not figures_of(plain)
 
 
 def needed_quotes(case: Case) -> list[str]:
-    """Return the quotes without which the ground truth cannot be said, all of them where none is vital; as written."""
+    """Return the quotes that the ground truth depends on, as written; all quotes where none is vital."""
     quotes = [one.quote for one in case.evidence if one.quote.strip()]
     return [quote for quote in quotes if vital(quote, case.ground_truth)] or quotes
 
 
 def carries(text: str, wanted: str) -> bool:
-    """Return whether a text has the figures and the content words of ``wanted``, as far as an answer must have them."""
+    """Return whether a text has enough of the figures and content words of ``wanted``."""
     return bool(text) and bool(plain_terms(wanted) or figures_of(wanted)) and _carried(text, wanted).right
 
 
 def figures_of(text: str) -> frozenset[str]:
-    """Return the numbers of a text, small ones in words too, but not those of its citations."""
+    """Return the numbers of a text, small ones in words too, without those of its citations."""
     in_digits = _NUMBER_WORD.sub(lambda found: str(_NUMBERS.index(found[1].lower())), CITATION.sub(" ", text))
     return frozenset(map(_trimmed, figures(in_digits)))
 
@@ -101,7 +101,7 @@ def plain_terms(text: str) -> frozenset[str]:
 
 
 def share(part: frozenset[str], whole: frozenset[str]) -> float:
-    """Return how much of ``whole`` is in ``part``; all of nothing."""
+    """Return the share of ``whole`` that is in ``part``; 1 where ``whole`` is empty."""
     return len(part & whole) / len(whole) if whole else 1.0
 
 

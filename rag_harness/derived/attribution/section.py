@@ -1,4 +1,4 @@
-"""Causes for people to read: a table, the worst of each experiment, one trial whole. At most 100 columns."""
+"""Writes causes for people: a table, the worst failures of each experiment, one trial in full. At most 100 columns."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rag_harness.results.causes import CAUSES, CauseLine
 
 WIDTH = 100
 SHOWN = 10
-"""Failures of each experiment that are printed, where there are not many experiments."""
+"""Most printed failures of each experiment, where there are few experiments."""
 _MOST = 40
-"""Failures of all experiments that are printed."""
+"""Most printed failures of all experiments."""
 NOTHING = "no failed trial: nothing to explain"
 _INDENT, _LABEL = "    ", 13
 
@@ -27,10 +27,10 @@ def cause_lines(
     """Return the lines of the section.
 
     Args:
-        causes: of the failures, the worst of each experiment first.
+        causes: causes of the failures, the worst of each experiment first.
         where: the folder that has all of them.
-        shown: failures of an experiment that are printed at most.
-        answers: of each experiment how many there are, failed or not.
+        shown: most printed failures of an experiment.
+        answers: number of each experiment's answers, failed or not.
     """
     if not causes:
         return [NOTHING]
@@ -45,7 +45,7 @@ def cause_lines(
 
 
 def explained(causes: int, answers: int) -> str:
-    """Say how many of an experiment's answers have a cause: few may be few failures, or few that were looked at."""
+    """Say how many of an experiment's answers have a cause: there may be few failures, or few were looked at."""
     return f"{causes:,} of {answers:,}" if answers else f"{causes:,}"
 
 
@@ -58,7 +58,7 @@ def _counts(by_experiment: Mapping[str, Sequence[CauseLine]], answers: Mapping[s
 
 
 def _limits(by_experiment: Mapping[str, Sequence[CauseLine]]) -> Iterator[str]:
-    """Say of which experiments rows and gold alone are known, and why."""
+    """Say which experiments were explained from rows and gold alone, and why."""
     for name, found in by_experiment.items():
         alone = Counter(line.limits for line in found if line.observational and line.limits)
         if alone:
@@ -81,14 +81,14 @@ def _worst(name: str, found: Sequence[CauseLine], shown: int) -> Iterator[str]:
 
 
 def _kind(line: CauseLine) -> Iterator[str]:
-    """Yield the kind where it contradicts the cause, and why; else the cause says enough."""
+    """Yield the category where it contradicts the cause, and why."""
     if apart := why_apart(line.category, line.cause):
         said = f"kind of answer: {line.category}. {apart}"
         yield from wrap(said, WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)
 
 
 def _repaired(line: CauseLine) -> str:
-    """Say what repairs a failure, and of missing evidence also that having it would not."""
+    """Say what repairs a failure; for missing evidence, also what the evidence alone would not repair."""
     if line.repaired_by:
         return f"; {line.repaired_by} repairs it"
     in_vain = line.cause == RETRIEVAL_MISS and line.answers.get(GOLD_CONTEXT, {}).get("right") is False
@@ -96,7 +96,7 @@ def _repaired(line: CauseLine) -> str:
 
 
 def whole(line: CauseLine) -> list[str]:
-    """Return all that is known of one failure, with what each intervention came to."""
+    """Return all that is known of one failure, with the results of the interventions."""
     cause = f"{line.cause}: {line.detail}"
     lines = [
         *_labelled("trial", str(line.trial)),

@@ -1,4 +1,4 @@
-"""What an experiment could have found: the chunks of its index, the pages behind them, and which are outdated."""
+"""The chunks and pages that an experiment could have found, and which pages are outdated."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from rag_harness.types import Chunk, Document
 
 _TAG, _WORDS, _ELLIPSIS = re.compile(r"</?[a-zA-Z][^<>]{0,200}>"), re.compile(r"\w+"), re.compile(r"…|\.\.\.")
 _SAME_TEXT, LEAST_SAME = 0.8, 24
-"""Share of a text from its beginning or its end that is as the whole has it; so many characters of it at least."""
+"""Least share of a text, from its beginning or its end, that must match; and the least number of characters."""
 _OUTDATED = ("outdated", "superseded", "archived", "deprecated")
 
 
 class Shelf:
-    """Chunks and pages, looked up by what they say.
+    """Chunks and pages, found by their text.
 
     Args:
-        chunks: of the experiment's index; None where nobody knows them.
-        documents: the pages of its data, those that the index lacks too.
+        chunks: chunks of the experiment's index; None where they are not known.
+        documents: pages of its data, also those that the index lacks.
     """
 
     def __init__(self, chunks: Sequence[Chunk] | None, documents: Sequence[Document] = ()) -> None:
@@ -30,7 +30,7 @@ class Shelf:
         self._bare: dict[str, str] = {}
 
     def holding(self, quote: str) -> list[Chunk]:
-        """Return the chunks that say ``quote`` in one piece, white space folded."""
+        """Return the chunks that contain ``quote`` in one piece, white space folded."""
         wanted = folded(quote)
         return [chunk for chunk in self.chunks.values() if wanted in self._text(chunk)]
 
@@ -39,14 +39,14 @@ class Shelf:
         return sorted(self._by_page.get(doc_id, ()), key=lambda chunk: chunk.index)
 
     def pieces(self, doc_id: str, quote: str) -> list[Chunk]:
-        """Return the chunks of a page that each hold a part of ``quote``, which no chunk holds whole."""
+        """Return the chunks of a page that each contain a part of ``quote``, where no chunk contains all of it."""
         span = self._span(doc_id, quote)
         return [chunk for chunk in self.of_page(doc_id) if span and chunk.start < span[1] and span[0] < chunk.end]
 
     def is_cut(self, doc_id: str, quote: str) -> bool:
-        """Return whether a border runs through ``quote``: its pieces stand at the ends of the page's chunks.
+        """Return whether a chunk border divides ``quote``: its parts are at the ends of the page's chunks.
 
-        Else a part of it stands in none: the chunks are shorter than what they were cut from, say.
+        Otherwise no chunk contains a part of it: the chunks may be shorter than their source.
         """
         wanted = "".join(quote.split())
         texts = ["".join(chunk.text.split()) for chunk in self.of_page(doc_id)]
@@ -56,13 +56,13 @@ class Shelf:
         return bool(first and last) and first + last + inside >= len(wanted)
 
     def ends_before(self, doc_id: str, quote: str) -> bool:
-        """Return whether ``quote`` stands behind all that the index has of its page."""
+        """Return whether ``quote`` comes after everything that the index has of its page."""
         span = self._span(doc_id, quote)
         last = max((chunk.end for chunk in self.of_page(doc_id)), default=0)
         return span is not None and 0 < last <= span[0]
 
     def passage(self, doc_id: str, quote: str) -> str:
-        """Return the paragraph of a page that ``quote`` stands in; the quote alone where there is no such page."""
+        """Return the paragraph of a page with ``quote`` in it; the quote alone where there is no such page."""
         span = self._span(doc_id, quote)
         if span is None:
             return quote
@@ -77,14 +77,14 @@ class Shelf:
         return "\n".join(chunk.text for chunk in self.of_page(doc_id))
 
     def bare_page(self, doc_id: str) -> str:
-        """Return the words of a page's text alone; each page is read for it once."""
+        """Return the bare words of a page's text; each page is read only once for that."""
         if doc_id not in self._bare:
             self._bare[doc_id] = bare(self.page_text(doc_id))
         return self._bare[doc_id]
 
     @cached_property
     def superseded(self) -> Mapping[str, str]:
-        """Each outdated page, and the one that replaced it; empty where none is named."""
+        """Each outdated page, with the page that replaced it; empty where none is named."""
         pages = self._metadata
         names = {str(meta.get("id") or doc_id.rpartition(".")[0]): doc_id for doc_id, meta in pages.items()}
         names |= {doc_id: doc_id for doc_id in pages}
@@ -120,20 +120,20 @@ class Shelf:
 
 
 def _overlap(first: str, second: str) -> int:
-    """Return how many characters at the end of ``first`` are those that ``second`` begins with."""
+    """Return how many characters the end of ``first`` shares with the beginning of ``second``."""
     return next((n for n in range(min(len(first), len(second)), 0, -1) if first.endswith(second[:n])), 0)
 
 
 def bare(text: str) -> str:
-    """Return the words of ``text`` alone: without tags, marks, case and white space."""
+    """Return the bare words of ``text``: without tags, marks, case and white space."""
     return " ".join(_WORDS.findall(_TAG.sub(" ", text).lower()))
 
 
 def is_part_of(text: str, whole: str, least: int = LEAST_SAME) -> bool:
-    """Return whether a text, or what stands between its ellipses, is a part of ``whole``, which is bare.
+    """Return whether a text, or the text between its ellipses, is a part of ``whole``, which is bare.
 
-    A service may take marks off, or add some at an end: most of the characters are enough. A few are a part of much,
-    so ``least`` of them must be.
+    A service may remove marks, or add some at an end: most of the characters are enough. Short texts are a part of
+    many, so there must be at least ``least`` characters.
     """
     for piece in map(bare, _ELLIPSIS.split(text)):
         most = int(len(piece) * _SAME_TEXT)
@@ -148,6 +148,6 @@ def folded(text: str) -> str:
 
 
 def says(texts: Iterable[str], quote: str) -> bool:
-    """Return whether one of ``texts`` says ``quote`` in one piece."""
+    """Return whether one of ``texts`` contains ``quote`` in one piece."""
     wanted = folded(quote)
     return any(wanted in folded(text) for text in texts)

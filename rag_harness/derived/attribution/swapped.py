@@ -1,4 +1,4 @@
-"""Is the gold of a case that of another question? Rows that have shifted make it so. Pure."""
+"""Finds gold that belongs to another question, e.g. where rows of a file have shifted. Pure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from rag_harness.derived.attribution.right import Rightness, carries, figures_of
 from rag_harness.types import Case
 
 _LEAST_TERMS = 3
-"""Words and figures from which a ground truth is told from others."""
+"""Least number of words and figures that distinguish a ground truth from others."""
 _MORE, _MOSTLY = 1, 0.6
-"""Words of the question that the other gold has more; share of the answer's words that are of it."""
+"""How many more words of the question the other gold must have; and its least share of the answer's words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,21 +22,21 @@ class _Known:
 
 
 class Golds:
-    """The gold of all cases, to find the one that an answer is right by.
+    """The gold of all cases, to find the one by which an answer is right.
 
     Args:
-        cases: of the suite; each answerable one is a candidate.
+        cases: cases of the suite; each answerable one is a candidate.
     """
 
     def __init__(self, cases: Iterable[Case]) -> None:
         self._known = [_known(case) for case in cases if case.answerable and _is_told(case.ground_truth)]
 
     def other(self, case: Case, answer: str, right: Rightness) -> str:
-        """Return why the gold of ``case`` is that of another question; empty where nothing says so.
+        """Return why the gold of ``case`` belongs to another question; empty where nothing says so.
 
-        The answer, which is wrong by its own gold, says the ground truth of another case and hardly more, and the
-        question has more words in common with that gold than with its own. An answer to a question that was mistaken
-        for another says another ground truth as well: the words of the question tell the two apart.
+        The answer is wrong by its own gold, has the ground truth of another case and hardly more, and the question
+        shares more words with that gold than with its own. The last condition is needed because a pipeline may mistake
+        the question for another: then the answer has another ground truth, too.
         """
         if right.right or right.value is None or not case.answerable:
             return ""

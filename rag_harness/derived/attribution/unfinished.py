@@ -1,8 +1,8 @@
-"""Does an answer stop before its end? By what the model's server says, else by how the text ends. Pure.
+"""Finds answers that stop before their end: by the server's own report, else by how the text ends. Pure.
 
-A text without a full stop may be whole: "30 days" is. So a text is called cut off only where something else says so:
-its last word, a bracket that nothing closes, the passage that it repeats and that goes on, or how the other answers of
-the experiment end. The words are English; of other languages what rests on no word remains.
+A text without a full stop may be complete: "30 days" is. So a text is called cut off only with further evidence: its
+last word, an unclosed bracket, the passage that it repeats and that goes on, or how the experiment's other answers end.
+The words are English; for other languages only the rules without words apply.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rag_harness.results.row import ExperimentResult
 from rag_harness.words.marks import CITATION
 
 _LIMITED = frozenset(("length", "max_tokens", "max_output_tokens", "token_limit", "incomplete"))
-"""Words of servers for an answer that reached its limit: OpenAI, Anthropic, Gemini, OpenAI's Responses."""
+"""Words by which servers report an answer that reached its limit: OpenAI, Anthropic, Gemini, OpenAI's Responses."""
 _STOPPED = ("finish_reason", "stop_reason")
 _ENDS = re.compile(r"[.!?。！？][\"'”’»)\]}*_`]*$")
 _DOTS = re.compile(r"(?:…|\.\.\.)$")
@@ -32,15 +32,15 @@ _HANGING_WORDS = """
 _OPEN_ENDED = frozenset(_HANGING_WORDS.split())
 """Words that end no English sentence."""
 _LAST_FIGURE = re.compile(r"((?<![^\W\d_])[^\W\d_]+|[€£$])\s?(\d+)$")
-"""A word or a sign, and the digits that a text ends in."""
+"""A word or a sign, and the digits at the end of a text."""
 _WORD = re.compile(r"[^\W_]+(?:[-'’.,:][^\W_]+)*")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _LEAD_IN = re.compile(r"^(?:[^:]*:\s+)?[-*•]?\s*")
-"""Words before a colon, the mark of a list."""
+"""Words before a colon, or the mark of a list."""
 _NO_SENTENCE = re.compile(r"\s*(?:[-*•|#>]|\d+[.)]\s|[^.!?:]{1,40}:\s)")
-"""A line of a list, of a table, a heading, or a name with its value: it may end without a full stop."""
+"""A line of a list or a table, a heading, or a name with its value: it may end without a full stop."""
 _PHRASE, _REPEATED = 4, 15
-"""Words below which a text without a full stop is a phrase; characters from which a sentence repeats a passage."""
+"""Number of words below which a text without a full stop is a phrase; least characters of a repeated passage."""
 _MOST, _SHARE, _ALIKE, _SHORTER = 3, 0.5, 0.1, 0.8
 _UNITS: Mapping[str, Callable[[str], int]] = {"characters": len, "words": lambda text: len(text.split())}
 
@@ -50,14 +50,14 @@ class Habits:
     """How the answers of one experiment end.
 
     Attributes:
-        texts: different answers, without refusals, as they are.
+        texts: the different answers, unchanged, without refusals.
     """
 
     texts: Sequence[str] = field(default=())
 
     @cached_property
     def _at(self) -> Mapping[str, Counter[int]]:
-        """How many answers end after so many characters, and words, without a full stop."""
+        """The number of answers without a full stop, by their length in characters and in words."""
         unfinished = [text for text in self.texts if not _is_finished(text)]
         return {unit: Counter(map(count, unfinished)) for unit, count in _UNITS.items()}
 
@@ -66,29 +66,30 @@ class Habits:
         return {unit: max(map(count, self.texts), default=0) for unit, count in _UNITS.items()}
 
     def stopping(self, text: str) -> tuple[int, str]:
-        """Return how many answers stop where ``text`` does and none goes on, and after how much; 0 where some do."""
+        """Return how many answers stop at the length of ``text``, and that length; 0 where some answer is longer."""
         for unit, count in _UNITS.items():
-            length, slack = count(text), int(unit == "characters")  # a blank at the end may have been taken off
+            length, slack = count(text), int(unit == "characters")  # a blank at the end may have been removed
             if length + slack >= self._longest[unit]:
                 return sum(self._at[unit][length + near] for near in range(-slack, slack + 1)), f"{length} {unit}"
         return 0, ""
 
     def finished(self, shorter_than: float = float("inf")) -> tuple[int, int]:
-        """Return how many answers of a few words end as a sentence does, and how many there are."""
+        """Return how many short answers end like a sentence, and the number of short answers."""
         found = [text for text in self.texts if len(text) < shorter_than and len(text.split()) >= _PHRASE]
         return sum(map(_is_finished, found)), len(found)
 
 
 def habits_of(rows: Iterable[ExperimentResult]) -> Habits:
-    """Return how the answers of rows end."""
+    """Return how the answers in rows end."""
     return Habits(tuple(dict.fromkeys(plain(row.llm_answer) for row in rows if not row.abstained)))
 
 
 class CutOff(NamedTuple):
-    """What says that an answer was cut off; empty where nothing does.
+    """The evidence that an answer was cut off; empty where there is none.
 
     Attributes:
-        is_sure: no whole answer ends so. Else it is the sources' order, say, if another order makes the answer right.
+        is_sure: whether no complete answer ends so. Otherwise another cause may be stronger, e.g. the order of sources
+            where another order makes the answer right.
     """
 
     why: str = ""
@@ -96,12 +97,12 @@ class CutOff(NamedTuple):
 
 
 def cut_off(row: ExperimentResult, sources: Sequence[str], habits: Habits) -> CutOff:
-    """Return what says that an answer was cut off.
+    """Return the evidence that an answer was cut off.
 
     Args:
-        row: the answer's.
-        sources: what the answer may repeat: ground truth, evidence, chunks.
-        habits: of the answers of its experiment.
+        row: row of the answer.
+        sources: texts that the answer may repeat: ground truth, evidence, chunks.
+        habits: endings of the answers of its experiment.
     """
     if told := _limit_of(row):
         return CutOff(f"the model stopped at its limit (finish_reason {told})", is_sure=True)
@@ -114,7 +115,7 @@ def cut_off(row: ExperimentResult, sources: Sequence[str], habits: Habits) -> Cu
 
 
 def _limit_of(row: ExperimentResult) -> str:
-    """Return the word by which the model's server says that an answer reached its limit; empty where it does not."""
+    """Return the word by which the server reports that an answer reached its limit; empty where it does not."""
     return next((word for word in _stopped(row) if word.lower() in _LIMITED), "")
 
 
@@ -158,7 +159,7 @@ def _is_open(text: str) -> bool:
 
 
 def _begun_word(text: str, words: Sequence[str], sources: Sequence[str]) -> str:
-    """Return the word of a source that the last word is the beginning of, where it stands after the same word."""
+    """Return the word of a source that begins with the last word and follows the same word; else empty."""
     if not text.endswith(words[-1]):
         return ""
     last, before = words[-1].lower(), words[-2].lower() if len(words) > 1 else ""
@@ -175,7 +176,7 @@ def _begun_word(text: str, words: Sequence[str], sources: Sequence[str]) -> str:
 
 
 def _begun_figure(text: str, sources: Sequence[str]) -> str:
-    """Return the figure of a source that the last figure is the beginning of, where it stands behind the same sign."""
+    """Return the figure of a source that begins with the last figure and follows the same sign; else empty."""
     found = _LAST_FIGURE.search(text[-40:])
     if not found:
         return ""
@@ -185,7 +186,7 @@ def _begun_figure(text: str, sources: Sequence[str]) -> str:
 
 
 def _goes_on(sentence: str, sources: Sequence[str]) -> str:
-    """Return how a source goes on of which the last sentence is a beginning; empty where it ends there as well."""
+    """Return how a source continues after the last sentence; empty where a source ends there too."""
     begun = " ".join(sentence.split()).lower()
     if len(begun) < _REPEATED or len(begun.split()) < _PHRASE:
         return ""
@@ -201,7 +202,7 @@ def _goes_on(sentence: str, sources: Sequence[str]) -> str:
 
 
 def _unlike(text: str, last: str, habits: Habits) -> Iterator[CutOff]:
-    """Yield what tells an answer from the others of its experiment: where they end, and how."""
+    """Yield evidence that an answer differs from the experiment's others: in its length, and in its ending."""
     if len(text.split()) < _PHRASE or _NO_SENTENCE.match(last):
         return
     others = len(habits.texts)

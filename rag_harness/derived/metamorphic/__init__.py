@@ -1,1 +1,1 @@
-"""Metamorphic checks: what must not change an answer is changed, and the two answers are set against each other."""
+"""Metamorphic checks: change something that must not change the answer, and compare the two answers."""

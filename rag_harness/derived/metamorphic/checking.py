@@ -1,4 +1,4 @@
-"""A run -> the scores of its metamorphic checks: a sample of its answers, asked again with one thing changed."""
+"""Scores the metamorphic checks of a run: a sample of its answers is asked again with one thing changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rag_harness.results.row import ExperimentResult
 from rag_harness.results.score import CHECKED, Author, ScoreLine, row_digest
 
 REVISION = "1"
-"""Goes up when the same two answers come out otherwise, or something else is changed."""
+"""Raise this when the same two answers get another score, or when something else is changed."""
 AUTHOR = Author(CHECKER, "", REVISION)
 _AT_ONCE = 64
 """Trials whose rows are in memory together."""
@@ -31,13 +31,13 @@ _AT_ONCE = 64
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Which cases are checked: ``most`` of each experiment, 0 for all; the same of every experiment and every run."""
+    """The cases that are checked: ``most`` of each experiment, 0 for all. All experiments and runs share one sample."""
 
     most: int
     seed: int
 
     def of(self, case_ids: Sequence[str]) -> list[str]:
-        """Return the cases that the lot falls on."""
+        """Return the cases of the sample."""
         drawn = sorted(case_ids, key=lambda case_id: blake2b(f"{self.seed} {case_id}".encode()).digest())
         return drawn[: self.most or None]
 
@@ -47,11 +47,11 @@ class Checker:
 
     Args:
         output: folder of the result files.
-        manifest: of the run.
-        bench: knows the experiments.
-        runs: runs derived trials; None where none may be run, and ``why_not`` then says why.
-        sampling: which cases are looked at.
-        paraphrase: finds other words for a question; None where nobody does.
+        manifest: manifest of the run.
+        bench: finds the experiments.
+        runs: runs derived trials; None where none may run, and ``why_not`` then says why.
+        sampling: chooses the cases.
+        paraphrase: rephrases a question; None where no model does.
     """
 
     def __init__(
@@ -105,18 +105,18 @@ class Checker:
         return _line(original, check, float(not why), why, {"answer": row.llm_answer})
 
     def _wavering(self, originals: Sequence[Original]) -> dict[str, str]:
-        """Return how the answer to the same question, unchanged, differs from itself; of those that do."""
+        """Return the trials whose answer to the same, unchanged question differs, and how."""
         asks = {_again(each): each for each in {each.row.query_id: each for each in originals}.values()}
         found = {}
         for ask, row in self._run(list(asks)).items():
-            # A recording says the same at every time.
+            # A recording always gives the same answer.
             if not isinstance(row, str) and not row.timings_recorded:
                 found[ask.case.query.query_id] = difference(row.query, said(asks[ask].row), said(row))
         return found
 
 
 def _came(output: Path, record: SuiteRecord) -> list[str]:
-    """Return the cases that this run has a row of, be it an error."""
+    """Return the cases with a row in this run, also with an error."""
     cases = CaseFile(output, record.data)
     try:
         return list(filter(awaited(record), cases.ids))
@@ -147,7 +147,7 @@ def _line(original: Original, check: Check, value: float | None, reason: str, ca
 
 
 def _noted(line: ScoreLine, waver: str) -> ScoreLine:
-    """Say of a broken relation that the answer breaks it without any change too: it may be noise."""
+    """Add to a broken relation that the answer also changes without any change of the question: it may be noise."""
     if line.value != 0 or not waver:
         return line
     return replace(line, detail={**line.detail, "wavers": waver})

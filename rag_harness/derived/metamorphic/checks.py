@@ -1,4 +1,4 @@
-"""What is checked: for each measure what is changed, and what must hold of the answer that comes back."""
+"""The checks: for each measure what is changed, and what must hold of the new answer."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ DERIVED = {
     "metamorphic_distractor": "+distractor",
     "injection_resisted": "+injection",
 }
-"""What the derived experiment of a measure is called, behind the experiment's own name."""
+"""The suffix of a measure's derived experiment, after the experiment's own name."""
 PARAPHRASE = "metamorphic_paraphrase"
 NO_WRITER = "no model of role writer is named, and nothing else finds other words"
 
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """A trial with an answer, whose answer is what the others are set against."""
+    """A trial with an answer, which the new answers are compared with."""
 
     case: Case
     row: ExperimentResult
@@ -49,8 +49,8 @@ class Check:
 
     Attributes:
         ask: the derived trial; None where there is none, and ``why_not`` says why.
-        changed: what was changed, for people to read.
-        undefined: there is nothing to change, so that there is nothing to measure.
+        changed: what was changed, as text for people.
+        undefined: whether there is nothing to change, so that the measure is undefined.
     """
 
     measure: str
@@ -61,11 +61,11 @@ class Check:
 
 
 Paraphrase = Callable[[Sequence[str]], Mapping[str, Changed]]
-"""Questions -> each in other words, or why there are none."""
+"""From questions to a paraphrase of each, or why there is none."""
 
 
 def check_of(measure: str, original: Original, seed: int, words: Mapping[str, Changed] | None = None) -> Check:
-    """Return what is to be asked for one measure of one trial; ``words`` are the questions in others."""
+    """Return the check of one measure on one trial; ``words`` are paraphrases of the questions."""
     if original.subject.experiment is None:
         return Check(measure, None, why_not=original.subject.why_not)
     if measure in QUERY_CHANGES:
@@ -108,7 +108,7 @@ def _given(measure: str, original: Original, seed: int) -> Given:
 
 
 def broken(measure: str, original: Original, seed: int, before: Said, after: Said) -> str:
-    """Return how the answer that came back breaks the relation of a measure; empty where it keeps to it."""
+    """Return how the new answer breaks the relation of a measure; empty where it keeps it."""
     if measure == "injection_resisted":
         return follows(after.text, canary_of(_seed(original, seed)))
     differs = difference(original.row.query, before, after)

@@ -1,4 +1,4 @@
-"""A question in other words, found by a chat model of role ``writer``."""
+"""Paraphrases questions with a chat model of role ``writer``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Paraphraser:
         self._chat, self._engine = chat, engine
 
     def __call__(self, questions: Sequence[str]) -> Mapping[str, Changed]:
-        """Return other words for each question, or why there are none."""
+        """Return a paraphrase of each question, or why there is none."""
         different = list(dict.fromkeys(questions))
         for question in different:
             self._submit(question)
@@ -58,7 +58,7 @@ class Paraphraser:
 
 
 class _Written:
-    """What the model came to; nothing of it is journalled, for a recording keeps it."""
+    """The model's result. It is not journalled, for a recording keeps it."""
 
     new: tuple[bytes, ...] = ()
 
@@ -67,7 +67,7 @@ class _Written:
 
 
 def checked(question: str, written: str) -> Changed:
-    """Return the words of a model, unless they are the same, or say another figure."""
+    """Return the paraphrase of a model, unless it is the same text or has other figures."""
     text = " ".join(written.split()).strip("\"'“”")
     if not text or text == " ".join(question.split()):
         return Changed("", "the writer found no other words")

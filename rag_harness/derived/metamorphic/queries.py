@@ -1,6 +1,6 @@
-"""One thing changed in a question that must not change its answer. Pure; a figure is never touched.
+"""Changes of a question that must not change its answer. Pure; figures are never changed.
 
-Each takes a text and a seed and returns the changed text, or an empty one and why there is none.
+Each function takes a text and a seed, and returns the changed text, or an empty one and why there is none.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from rag_harness.words.terms import STOPWORDS
 
 _WORDS_A_TYPO = 8
-"""One word in so many gets a typo; at least one does."""
+"""One word in so many gets a typo; at least one word does."""
 _LONG_ENOUGH = 5
 _TYPO_WORD = re.compile(r"(?<![\w’'-])[^\W\d_]{5,}(?![\w’'-])")
 _POLITE = (
@@ -46,8 +46,8 @@ class Changed(NamedTuple):
 Change = Callable[[str, int], Changed]
 
 
-def in_capitals(text: str, seed: int) -> Changed:  # noqa: ARG001 - there is one way to do it
-    """Write it in capitals. Done twice, there is nothing left to change."""
+def in_capitals(text: str, seed: int) -> Changed:  # noqa: ARG001 - there is only one way to do it
+    """Write the question in capitals. A question in capitals cannot be changed again."""
     if not any(letter.lower() != letter.upper() for letter in text):
         return Changed("", "no letter of the question has a capital")
     capitals = text.upper()
@@ -55,9 +55,9 @@ def in_capitals(text: str, seed: int) -> Changed:  # noqa: ARG001 - there is one
 
 
 def with_typos(text: str, seed: int) -> Changed:
-    """Swap two neighbouring letters inside one of eight words, of those of five letters and more without a capital.
+    """Swap two neighbouring letters inside one word in eight. Words need at least five letters and no capital.
 
-    First and last letter stay, as readers need them most; codes, names and figures are left alone.
+    First and last letters stay, for readers need them most. Codes, names and figures are not changed.
     """
     places = [word.span() for word in _TYPO_WORD.finditer(text) if word[0].islower() and _swaps(word[0])]
     if not places:
@@ -71,12 +71,12 @@ def with_typos(text: str, seed: int) -> Changed:
 
 
 def _swaps(word: str) -> list[int]:
-    """Return where two neighbours inside a word differ."""
+    """Return the positions of different neighbours inside a word."""
     return [n for n in range(1, len(word) - 2) if word[n] != word[n + 1]]
 
 
 def politely(text: str, seed: int) -> Changed:
-    """Put a please before it and thanks behind it. What is polite like that already is left alone."""
+    """Add a please before the question and thanks after it. A question that has them is not changed."""
     if any(text.startswith(before) for before, _ in _POLITE):
         return Changed("", "the question is polite already")
     before, behind = Random(f"{seed} {text}").choice(_POLITE)
@@ -85,11 +85,11 @@ def politely(text: str, seed: int) -> Changed:
     return Changed(f"{before}{said}{end}{behind}") if said else Changed("", "the question is empty")
 
 
-def enumerated_otherwise(text: str, seed: int) -> Changed:  # noqa: ARG001 - there is one way to do it
-    """Reverse what the question lists: "A, B and C", "both A and B", or two names. Done twice it is as it was.
+def enumerated_otherwise(text: str, seed: int) -> Changed:  # noqa: ARG001 - there is only one way to do it
+    """Reverse what the question lists: "A, B and C", "both A and B", or two names. To do it twice restores it.
 
-    Nothing with a figure in it is moved: "between 5 and 10" is no list. Only what stands between words like "the", "in"
-    or "are", or at a border of a sentence, is taken for a list: of other words nobody knows whether they belong to it.
+    Nothing with a figure is moved: "between 5 and 10" is no list. A list must stand between words like "the", "in" or
+    "are", or at a border of a sentence: other words might belong to it.
     """
     for pattern in _LISTS:
         for found in pattern.finditer(text):
@@ -121,4 +121,4 @@ QUERY_CHANGES: Mapping[str, Change] = {
     "metamorphic_politeness": politely,
     "metamorphic_enumeration": enumerated_otherwise,
 }
-"""By the measure that they are for."""
+"""The changes, by their measure."""

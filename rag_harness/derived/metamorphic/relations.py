@@ -1,8 +1,8 @@
-"""Is it the same answer? Without an LLM: what it declines, its figures, its yes or no, the pages it cites, its words.
+"""Compares two answers without an LLM: by refusal, figures, yes or no, cited pages, and words.
 
-Limits, which are those of looking at the surface: two answers with the same figures and a cited page in common are the
-same even where one of them says the opposite in words, and two that mean the same in wholly different words, without a
-figure, are not. What is compared are two answers of one pipeline to one question: where they say the same they mostly
+The limits are those of comparing the surface. Two answers with the same figures and a cited page in common count as the
+same, even where one says the opposite in words. Two answers with the same meaning in wholly different words, without a
+figure, count as different. The compared answers come from one pipeline for one question: where they agree, they mostly
 share their words.
 """
 
@@ -16,15 +16,15 @@ from rag_harness.derived.attribution import right
 from rag_harness.results.row import ExperimentResult
 
 WORDS = 0.3
-"""F1 of the content words from which two answers without figures say the same."""
+"""Least F1 of the content words of two answers without figures that count as the same."""
 _ONE = re.compile(r"\bone\b", re.I)
-"""No figure: mostly "the one that …"."""
+""""One" is no figure: mostly it is "the one that …"."""
 _OPENING = re.compile(r"\W*(yes|no)\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """An answer, as far as two are compared: ``pages`` are those that it cites."""
+    """An answer in the form for comparison; ``pages`` are the cited ones."""
 
     text: str
     abstained: bool = False
@@ -32,14 +32,14 @@ class Said:
 
 
 def said(row: ExperimentResult) -> Said:
-    """Return what a row says."""
+    """Return the answer of a row in the form for comparison."""
     sources = row.retrieved_chunks
     cited = frozenset(sources[n - 1].metadata.filename for n in row.citations if 1 <= n <= len(sources))
     return Said(row.llm_answer, row.abstained, cited)
 
 
 def difference(question: str, before: Said, after: Said) -> str:
-    """Return how ``after`` says something else than ``before`` in answer to one question; empty where it does not."""
+    """Return how two answers to one question differ; empty where they do not."""
     if before.abstained or after.abstained:
         return "" if before.abstained == after.abstained else _declined(after)
     return (
@@ -52,13 +52,13 @@ def difference(question: str, before: Said, after: Said) -> str:
 
 
 def loses_gold(before: Said, after: Said, gold: Collection[str]) -> str:
-    """Return which relevant page was cited and none is any more; empty where that did not happen."""
+    """Return the relevant pages that were cited before, where none is cited any more; else empty."""
     had, has = before.pages & set(gold), after.pages & set(gold)
     return f"no longer cites {_list(had)}" if had and not has and not after.abstained else ""
 
 
 def follows(answer: str, canary: str) -> str:
-    """Return why an answer counts as following an instruction to say ``canary``; empty where it does not."""
+    """Return why an answer follows an instruction to say ``canary``; empty where it does not."""
     return f"says {canary}" if _letters(canary) in _letters(answer) else ""
 
 
@@ -71,7 +71,7 @@ def _declined(after: Said) -> str:
 
 
 def _in_figures(question: str, before: str, after: str) -> str:
-    """A figure of the question may be repeated or not; but one of them must not take the place of another."""
+    """Return how the figures differ. Figures of the question may be repeated or not, but none may replace another."""
     asked, old, new = _figures(question), _figures(before), _figures(after)
     chosen = old & asked, new & asked
     turned = all(chosen) and not chosen[0] & chosen[1]
@@ -99,7 +99,7 @@ def _in_voice(before: str, after: str) -> str:
 
 def _in_words(question: str, before: str, after: str) -> str:
     if _figures(before) - _figures(question):
-        return ""  # the same figures say enough
+        return ""  # the same figures are enough
     old, new = right.plain_terms(before), right.plain_terms(after)
     if not old and not new:
         return "" if before.split() == after.split() else "other words"

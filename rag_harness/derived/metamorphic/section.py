@@ -1,4 +1,4 @@
-"""What metamorphic checks came to, for people and for machines. At most 100 columns."""
+"""The results of metamorphic checks, for people and for machines. At most 100 columns."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from rag_harness.settings import Settings
 
 WIDTH = 100
 SHOWN = 3
-"""Examples of each experiment that are printed."""
+"""Number of printed examples of each experiment."""
 _ABREAST, _NAME = 5, 13
 _NEIGHBOUR = (1, 0, 3, 2)
-"""Which line of an example each of the four is set against."""
+"""The line that each of an example's four lines is compared with."""
 _QUOTE = re.compile("[\"'«“]")
 NOTHING = "no trial with an answer: nothing to check"
 
 
 def metamorphic_lines(found: Mapping[str, Sequence[ScoreLine]], settings: Settings) -> list[str]:
-    """Return the lines of the section: a table of rates, why there are none, and the worst of each experiment."""
+    """Return the lines of the section: a table of rates, why some are missing, and the worst of each experiment."""
     every = [line for lines in found.values() for line in lines]
     if not every:
         return [NOTHING]
@@ -44,7 +44,7 @@ def metamorphic_lines(found: Mapping[str, Sequence[ScoreLine]], settings: Settin
 
 
 def _rates(found: Mapping[str, Sequence[ScoreLine]], measures: Sequence[str]) -> Iterator[str]:
-    """A table of so many experiments as fit beside each other, and below it one of the next."""
+    """Yield a table with as many experiments as fit beside each other, and further tables below it."""
     names = list(found)
     for first in range(0, len(names), _ABREAST):
         abreast = names[first : first + _ABREAST]
@@ -62,7 +62,7 @@ def _short(measure: str) -> str:
 
 
 def _without(found: Mapping[str, Sequence[ScoreLine]]) -> Iterator[str]:
-    """Say what has no score, and why; reasons that differ only in what they quote are one, said of the first."""
+    """Say what has no score, and why. Reasons that differ only in their quotes are printed once, as the first one."""
     for name, lines in found.items():
         by_kind: dict[str, list[ScoreLine]] = {}
         for line in lines:
@@ -84,7 +84,7 @@ def _no_writer(measures: Sequence[str]) -> Iterator[str]:
 
 
 def _worst(name: str, broken: Sequence[ScoreLine]) -> Iterator[str]:
-    """Show one example of each measure that broke, the measure that broke most often first."""
+    """Show one example of each broken measure, the measure that broke most often first."""
     if not broken:
         return
     often = Counter(line.measure for line in broken)
@@ -106,7 +106,7 @@ def _example(line: ScoreLine, n: int) -> Iterator[str]:
 
 
 def _around(text: str, other: str, width: int) -> str:
-    """Cut ``text`` to what can be read on one line, where it first differs from ``other`` in the middle."""
+    """Cut ``text`` to one line, with the first difference from ``other`` in the middle."""
     flat, beside = " ".join(text.split()), " ".join(other.split())
     same = next((n for n, (one, two) in enumerate(zip(flat, beside, strict=False)) if one != two), 0)
     start = max(0, min(same - width // 2, len(flat) - width))
@@ -114,7 +114,7 @@ def _around(text: str, other: str, width: int) -> str:
 
 
 def as_json(found: Mapping[str, Sequence[ScoreLine]]) -> dict[str, Any]:
-    """Return the rates, by experiment and measure, and what has no score, by its reason."""
+    """Return the rates, by experiment and measure, and the cases without a score, by reason."""
     return {
         name: {measure: _counts(measure, lines) for measure in metamorphic_of(line.measure for line in lines)}
         for name, lines in found.items()
