@@ -1,6 +1,6 @@
-"""Citation marks of an answer are taken off before it is judged, and come back as what each claim cites.
+"""Removes citation marks from an answer before it is judged, and gives them back as each claim's citations.
 
-A mark claims nothing: judged as text, ``[Source 2]`` is a "claim" of its own, or moves the verdict of a sentence.
+A mark is no claim. Judged as text, ``[Source 2]`` would be a "claim" of its own, or change the verdict of a sentence.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from rag_harness.words.marks import CITATION
 
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
 _NUMBERED = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\](?:\([^()\s]{0,500}\))?")
-"""``[1]``, ``[1, 3]``, ``[1](https://…)``: marks where each number is the place of a context."""
+"""``[1]``, ``[1, 3]``, ``[1](https://…)``: marks whose numbers are positions of contexts."""
 _BETWEEN = re.compile(r"(?:[^\S\n]|[,;&]|\band\b)*\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Marks side by side, from ``start`` to ``end`` of the answer, and the sources that they name, from 1."""
+    """Adjacent marks, from ``start`` to ``end`` of the answer, and the sources that they name, from 1."""
 
     start: int
     end: int
@@ -47,10 +47,10 @@ class Unmarked:
     """An answer without its marks.
 
     Attributes:
-        answer: as it was given.
-        text: without marks, and without the blanks in front of them.
-        marks: what was taken off, in order.
-        pieces: the places in ``text`` where a piece of the answer begins, with its place in the answer.
+        answer: the answer as it was given.
+        text: the answer without marks, and without the blanks before them.
+        marks: the removed marks, in order.
+        pieces: positions in ``text`` where a piece of the answer begins, with its position in the answer.
     """
 
     answer: str
@@ -59,7 +59,7 @@ class Unmarked:
     pieces: tuple[tuple[int, int], ...]
 
     def placed(self, claims: Sequence[Claim]) -> list[Claim]:
-        """Return claims of ``text`` with their places in the answer and what they cite."""
+        """Return claims of ``text`` with their positions in the answer and their citations."""
         moved = [self._moved(claim) for claim in claims]
         cited: dict[int, dict[int, None]] = {}
         for mark in self.marks:
@@ -78,9 +78,9 @@ class Unmarked:
         return place + at - begins
 
     def _owner(self, mark: Mark, claims: Sequence[Claim]) -> int | None:
-        """Return where the claim begins that a mark stands for: the last before it, on its line if there is one.
+        """Return the start of the claim that a mark belongs to: the last one before it, if possible on the same line.
 
-        A mark at the beginning of a line is of the claim behind it.
+        A mark at the beginning of a line belongs to the claim after it.
         """
         starts = sorted({claim.start for claim in claims if claim.start >= 0})
         line = self.answer.rfind("\n", 0, mark.start) + 1
@@ -95,13 +95,13 @@ class Unmarked:
 def unmarked(answer: str, contexts: int) -> Unmarked:
     """Return ``answer`` without its citation marks: those of the prompts, and ``[1]`` up to the number of contexts.
 
-    A number in brackets inside code, or beyond the last context, is no mark: it may be an index, or a list.
+    A number in brackets is no mark inside code, or above the number of contexts: it may be an index, or a list.
     """
     marks = tuple(_joined(answer, sorted(_marks(answer, contexts), key=lambda mark: mark.start)))
     text, pieces, done = "", [(0, 0)], 0
     for mark in marks:
         text += answer[done : mark.start].rstrip(" \t")
-        # "free.[1]Refunds" are two words.
+        # "free.[1]Refunds" becomes two words.
         if text and not text[-1].isspace() and answer[mark.end : mark.end + 1].isalnum():
             pieces.append((len(text), mark.start))
             text += " "
@@ -122,7 +122,7 @@ def _marks(answer: str, contexts: int) -> Iterator[Mark]:
 
 
 def _joined(answer: str, marks: Sequence[Mark]) -> Iterator[Mark]:
-    """Join marks with nothing but commas and "and" between them."""
+    """Join marks that have only commas and "and" between them."""
     last: Mark | None = None
     for mark in marks:
         if last and _BETWEEN.match(answer, last.end, mark.start):
@@ -136,11 +136,7 @@ def _joined(answer: str, marks: Sequence[Mark]) -> Iterator[Mark]:
 
 
 class CitationsOff:
-    """A judge that is never shown the marks of an answer.
-
-    Args:
-        judge: the judge itself.
-    """
+    """A judge that never sees the marks of an answer."""
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
@@ -155,7 +151,7 @@ class CitationsOff:
 
     @cached_property
     def revision(self) -> str:
-        """The judge's own revision, and a digest of what is taken off before it is asked."""
+        """The judge's own revision, and a digest of the rules by which marks are removed."""
         return f"{self._judge.revision}+{code_digest(__name__)[:8]}"
 
     def opinion(self, material: Material, asks: Collection[Ask]) -> Opinion:
@@ -165,7 +161,7 @@ class CitationsOff:
 
 
 class _Cited:
-    """An opinion of an answer without marks, about the answer as it was given."""
+    """An opinion of an answer without marks, with positions in the answer as it was given."""
 
     def __init__(self, opinion: Opinion, plain: Unmarked) -> None:
         self._opinion, self._plain = opinion, plain

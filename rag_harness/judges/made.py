@@ -1,4 +1,4 @@
-"""The judge that the settings name."""
+"""Makes the judge that the settings name."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from rag_harness.types import Completion, Message
 
 
 def judge_of(parts: JudgeParts) -> Judge:
-    """Return the judge of a run, made of its parts; it is shown no citation marks.
+    """Return the judge of a run, made from its parts. It never sees citation marks.
 
     Raises:
-        RegistryError: no judge has the name that the settings say.
+        RegistryError: no judge has the name in the settings.
         PrerequisiteError: it needs a package that is not installed.
     """
     name = judge_name(parts.settings)
@@ -33,17 +33,17 @@ def judge_of(parts: JudgeParts) -> Judge:
 
 
 def asked_anew(parts: JudgeParts, repeat: int) -> Judge:
-    """Return the same judge, that knows nothing of what was said before: each repeat has a seed of its own."""
+    """Return the same judge without earlier replies. Each repeat has a seed of its own."""
     return judge_of(_Anew(parts, repeat))
 
 
 def says_the_same(settings: Settings) -> bool:
-    """Whether asking the judge again tells nothing, for it computes and is not asked."""
+    """Whether a repeated judgement always gives the same result, because the judge is deterministic."""
     return judge_name(settings) == "embedded"
 
 
 class _Anew:
-    """The parts of a run that are asked with other seeds, and stores that are empty and keep nothing."""
+    """The parts of a run with other seeds, and with empty stores that keep nothing."""
 
     def __init__(self, parts: JudgeParts, repeat: int) -> None:
         self._parts, self._repeat = parts, repeat
@@ -82,7 +82,7 @@ class _Anew:
 
 @dataclass(frozen=True)
 class _AskedAgain:
-    """A model whose seeds are shifted; here and not around the judging, for a judge shares calls between rows."""
+    """A model with shifted seeds. The shift is here, not around the judging: a judge shares calls between rows."""
 
     inner: ChatModel
     repeat: int

@@ -1,4 +1,4 @@
-"""``mock/word-overlap``: supported is a sentence most of whose words a passage has. For trying the plumbing."""
+"""``mock/word-overlap``: a sentence is supported where a passage has most of its words. Only for trying a setup."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class MockJudge:
 
 
 class MockOpinion:
-    """What the mock judge says of one answer."""
+    """The mock judge's opinion of one answer."""
 
     def __init__(self, material: Material) -> None:
         self._material = material

@@ -1,4 +1,4 @@
-"""One answer -> its judged scores. A judge that fails is a value: a score of None with the reason."""
+"""Computes the judged scores of one answer. A failure of the judge is a value: a score of None with the reason."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rag_harness.measures import Score
 from rag_harness.measures.judged import Judge, JudgedMeasure, Material, Opinion
 
 Scores = Mapping[str, Score]
-"""By the measure's name."""
+"""Scores by the measure's name."""
 
 
 async def judged(material: Material, measures: Sequence[JudgedMeasure], judge: Judge) -> dict[str, Score]:
-    """Return the score of each measure; all of them are asked of one opinion, at once.
+    """Return the score of each measure. All measures share one opinion, and run at the same time.
 
     Raises:
         CriticalError: no later judgement can succeed either.

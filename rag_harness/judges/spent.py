@@ -1,4 +1,4 @@
-"""What judging a row asked of the judge's model: counted where the answer comes back, for whichever row asked first."""
+"""The cost of judging a row: tokens and calls of the judge's model. They count for the row that asked first."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from rag_harness.types import Completion, Message, Usage
 
 @dataclass
 class Spent:
-    """Tokens and calls of one row's judging; ``recorded`` is how many of the calls were replayed."""
+    """Tokens and calls of one row's judging; ``recorded`` is the number of replayed calls."""
 
     usage: Usage = Usage()
     recorded: int = 0
 
     def add(self, completion: Completion) -> None:
-        """Count an answer."""
+        """Count a reply."""
         self.usage += completion.usage
         self.recorded += completion.recorded
 
@@ -31,7 +31,7 @@ _counting: ContextVar[Spent | None] = ContextVar("rag_judge_spent", default=None
 
 @contextmanager
 def spending() -> Iterator[Spent]:
-    """Count what is asked in the block, in the tasks that it begins too."""
+    """Count the calls inside the block, also those of tasks that it starts."""
     spent = Spent()
     token = _counting.set(spent)
     try:
@@ -41,7 +41,7 @@ def spending() -> Iterator[Spent]:
 
 
 def count_elsewhere(spent: Spent) -> None:
-    """Count what another process was asked, in the block that this one is in."""
+    """Count the calls of another process, in the block around this call."""
     here = _counting.get()
     if here is not None:
         here.usage += spent.usage
@@ -49,7 +49,7 @@ def count_elsewhere(spent: Spent) -> None:
 
 
 class CountedParts:
-    """The parts of a run, whose chat models count what they are asked."""
+    """The parts of a run with chat models that count their calls."""
 
     def __init__(self, parts: JudgeParts) -> None:
         self._parts = parts

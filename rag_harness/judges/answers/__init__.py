@@ -1,1 +1,1 @@
-"""Answers of any system, from a file of JSON lines, judged without a run."""
+"""Judges answers of any system from a file of JSON lines, without a run."""

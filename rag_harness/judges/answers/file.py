@@ -1,4 +1,4 @@
-"""Anybody's answers, a JSON object a line -> what a judge is given. Read line by line, twice: checked, then judged."""
+"""Reads answers of any system, one JSON object a line. The file is read twice, line by line: to check, and to judge."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 class AnswerLine(BaseModel):
-    """One line. Fields of other names are passed over, except where one was probably meant for these."""
+    """One line. Unknown fields are skipped, unless their name looks like a misspelt field."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
     id: Any
@@ -40,7 +40,7 @@ class AnswerLine(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
-    """An answer with what it is judged by. ``id`` is as it was given: a text or a number."""
+    """An answer with the texts for judging it. ``id`` is as it was given: a text or a number."""
 
     id: str | int
     material: Material
@@ -50,7 +50,8 @@ def check_answers(file: Path) -> int:
     """Return how many answers ``file`` holds.
 
     Raises:
-        DataError: there is none, or lines are malformed, or ids stand twice; lists every problem as ``file:line: …``.
+        DataError: there is none, or lines are malformed, or an id occurs twice; lists every problem as ``file:line:
+            …``.
     """
     problems: list[str] = []
     first_line: dict[str, int] = {}
@@ -70,7 +71,7 @@ def check_answers(file: Path) -> int:
 
 
 def read_answers(file: Path, abstains: Callable[[str], bool]) -> Iterator[GivenAnswer]:
-    """Yield the answers of a file that was checked; ``abstains`` judges those that do not say it themselves."""
+    """Yield the answers of a checked file. ``abstains`` decides for lines that do not say whether they abstain."""
     for _, line in _lines(file):
         read = AnswerLine.model_validate_json(line)
         abstained = abstains(read.answer) if read.abstained is None else read.abstained
@@ -88,7 +89,7 @@ def read_answers(file: Path, abstains: Callable[[str], bool]) -> Iterator[GivenA
 
 
 def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that are not blank, numbered from 1; a byte order mark is none of their text."""
+    """Yield the lines that are not blank, numbered from 1, without a byte order mark."""
     if not file.is_file():
         raise DataError(f"No file {file}. Name one with an answer on each line: id, question, contexts, answer.")
     with file.open("rb") as stream:

@@ -1,4 +1,4 @@
-"""Answers -> their scores, in the order of the answers: bounded in flight, and never more of them in memory."""
+"""Judges answers and yields their scores in the order of the answers. The number of answers in memory is bounded."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from rag_harness.registry import resolve
 from rag_harness.work.deadline import Deadline
 
 _AHEAD = 4
-"""Answers that may wait for a slow one before them, for each that is in flight."""
+"""Answers that may wait for a slow one before them, for each answer in flight."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedAnswer:
-    """An answer with its scores, by the names that were asked for."""
+    """An answer with its scores, by the names of the requested measures."""
 
     given: GivenAnswer
     scores: Mapping[str, Score]
@@ -31,10 +31,10 @@ class JudgedAnswer:
 
 @dataclass(frozen=True)
 class Asked:
-    """The measures that were asked for, by name, and those that a judge must be asked for.
+    """The requested measures by name, and the judged measures that they need.
 
     Raises:
-        SettingsError: a name is no measure, or none that is judged.
+        SettingsError: a name is no measure, or no judged one.
     """
 
     names: Sequence[str]
@@ -49,7 +49,7 @@ class Asked:
         object.__setattr__(self, "parts", parts_of(self.names))
 
     def of(self, scores: Mapping[str, Score]) -> dict[str, Score]:
-        """Return the scores that were asked for, of those of the parts."""
+        """Return the scores of the requested measures, from those of their parts."""
         return {name: _score(name, scores) for name in dict.fromkeys(self.names)}
 
 
@@ -59,11 +59,11 @@ async def judge_answers(
     """Yield each answer with its scores, in the order of ``answers``.
 
     Args:
-        answers: read as they are needed.
-        asked: the measures.
-        judge: who judges.
-        in_flight: answers that are judged at once.
-        seconds: that judging one may take.
+        answers: read only as far as needed.
+        asked: the requested measures.
+        judge: the judge.
+        in_flight: most answers that are judged at once.
+        seconds: most seconds for judging one answer.
     """
     judging = _Judging(asked, judge, asyncio.Semaphore(in_flight), seconds)
     waiting: deque[asyncio.Task[JudgedAnswer]] = deque()

@@ -1,4 +1,4 @@
-"""The scores of anybody's answers: a line of JSON each, and what is told of all of them."""
+"""Writes the scores of any system's answers, one line of JSON each, and sums them up."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from rag_harness.settings import Settings
 from rag_harness.stats import mean_or_none
 
 _REASONS = 3
-"""How many reasons are told of a measure."""
+"""Most reasons that are printed for a measure."""
 
 
 @dataclass
 class Tally:
-    """What came of each measure."""
+    """Values and reasons of each measure, counted."""
 
     names: Sequence[str]
     values: dict[str, list[float]] = field(init=False)
@@ -38,11 +38,11 @@ class Tally:
 
     @property
     def measured(self) -> bool:
-        """Whether anything was."""
+        """Whether anything was measured."""
         return any(self.values.values())
 
     def add(self, scores: Mapping[str, Score]) -> None:
-        """Count the scores of an answer."""
+        """Add the scores of an answer."""
         for name, score in scores.items():
             if score.value is not None:
                 self.values[name].append(score.value)
@@ -50,7 +50,7 @@ class Tally:
                 (self.undefined if score.undefined else self.failed)[name][score.reason] += 1
 
     def lines(self) -> list[str]:
-        """Return mean and number of each measure, and of what has no value how often and why."""
+        """Return mean and number of values of each measure, and the number of missing values by reason."""
         return [line for name in self.values for line in self._of(name)]
 
     def _of(self, name: str) -> Iterator[str]:
@@ -64,15 +64,15 @@ class Tally:
 async def score_file(
     answers: Path, scores: Path, asked: Asked, judge: Judge, settings: Settings, abstains: Callable[[str], bool]
 ) -> Tally:
-    """Judge the answers of a file, write their scores to another, and return what came of them.
+    """Judge the answers of a file, write their scores to another, and return their tally.
 
     Args:
-        answers: see ``AnswerLine``.
-        scores: is written anew.
-        asked: the measures.
-        judge: who judges.
-        settings: how many at once, and how long each may take.
-        abstains: whether an answer says that it does not know, where its line does not tell.
+        answers: file of answers, see ``AnswerLine``.
+        scores: file to write; an older one is replaced.
+        asked: the requested measures.
+        judge: the judge.
+        settings: number of answers in flight, and seconds for each.
+        abstains: decides whether an answer abstains, where its line does not say so.
 
     Raises:
         DataError: the answers cannot be read; lists every problem.
@@ -88,7 +88,7 @@ async def score_file(
 
 
 async def write_scores(judged: AsyncIterable[JudgedAnswer], file: Path, judge: Judge, tally: Tally) -> None:
-    """Write a line an answer to ``file`` as it comes, so that what was judged is there however this ends.
+    """Write a line to ``file`` as soon as each answer is judged, so that an interrupted run keeps its scores.
 
     Raises:
         PrerequisiteError: the file cannot be written.
@@ -121,7 +121,7 @@ def _line(answer: JudgedAnswer, judge: Judge) -> bytes:
 
 
 def _hallucinated(scores: Mapping[str, Score]) -> dict[str, Any]:
-    """Return what a judge that has a fitted threshold says of the answer as a whole."""
+    """Return the verdict on the whole answer, where the judge has a fitted threshold."""
     said = scores["faithfulness"].detail if "faithfulness" in scores else {}
     return {"hallucinated": said["hallucinated"]} if "hallucinated" in said else {}
 

@@ -1,1 +1,1 @@
-"""Judges held against people: labels, agreement, what is kept of it, and means corrected by it."""
+"""Compares judges with people: labels, agreement, saved calibrations, and means that are corrected by them."""

@@ -1,4 +1,4 @@
-"""Labels and a judge's scores -> how far they agree."""
+"""Measures the agreement of a judge's scores with people's labels."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _NO_LENGTHS = "the answers are not at hand"
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is calibrated: the name to keep it under, the measure with its version, whose scores.
+    """What is calibrated: a name to save it under, the measure with its version, and the judge.
 
-    ``threshold`` is where a score becomes the verdict 1; ``date`` is ISO 8601.
+    ``threshold`` is the score from which the verdict is 1; ``date`` is ISO 8601.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What the judge said of each item; how many characters its answer has; the digest of its row, where it has one."""
+    """The judge's score of each item, its answer's length in characters, and the digest of its row, if it has one."""
 
     scores: Mapping[Item, float]
     lengths: Mapping[Item, int] = field(default_factory=dict)
@@ -50,10 +50,10 @@ class Said:
 
 
 def calibrate(subject: Subject, labels: Sequence[Label], said: Said) -> Calibration:
-    """Hold the judge against people: an item counts once, with the mean of what its people say, from 0 to 1.
+    """Compare the judge with people. An item counts once, with the mean of its labels, from 0 to 1.
 
     Raises:
-        DataError: no labelled answer has a score, or labels lie outside 0 to 1.
+        DataError: no labelled answer has a score, or labels are outside 0 to 1.
     """
     _check(labels)
     items = item_labels(labels)
@@ -95,7 +95,7 @@ def _check(labels: Sequence[Label]) -> None:
 
 
 def _verdicts(judged: Sequence[Judged]) -> list[float | None] | None:
-    """Return what most people say of each item, None where they are even; None for all where they gave ratings."""
+    """Return the majority verdict of each item, None for a tie; None for all items where people gave ratings."""
     return [item.verdict for item in judged] if all(item.is_verdict for item in judged) else None
 
 
@@ -138,7 +138,7 @@ def _mean_error(human: Sequence[float], scores: Sequence[float]) -> float:
 
 
 def _with_length(judged: Sequence[Judged], said: Said) -> SavedEstimate:
-    """Return whether the judge favours long answers beyond what people do: Spearman of score - human and length."""
+    """Return the length bias of the judge: Spearman correlation of score - human with the answer's length."""
     known = [item for item in judged if said.lengths.get(item.item)]
     if len(known) < 2:
         return SavedEstimate(reason=_NO_LENGTHS)

@@ -1,4 +1,4 @@
-"""``rag-harness judge calibrate`` and ``judge sample``: what they take, and what they do."""
+"""The commands ``rag-harness judge calibrate`` and ``judge sample``: their arguments, and what they do."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _common_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def calibrate_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``judge calibrate`` takes."""
+    """Add the arguments of ``judge calibrate``."""
     labels = "JSON Lines or CSV: experiment and query_id, or id and score, and human: 0, 1 or a rating"
     parser.add_argument("labels", type=Path, nargs="+", metavar="LABELS", help=labels)
     _common_arguments(parser)
@@ -47,7 +47,7 @@ def calibrate_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def sample_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``judge sample`` takes."""
+    """Add the arguments of ``judge sample``."""
     _common_arguments(parser)
     parser.add_argument("-n", type=int, default=50, metavar="N", help="answers to label; default: 50")
     parser.add_argument("-o", dest="sheet", type=Path, default=Path("sheet"), metavar="NAME", help="default: sheet")
@@ -105,7 +105,7 @@ def _scored(chosen: argparse.Namespace, labels: Sequence[Label]) -> Scored | Non
     """Read the run, where a label names a row of it.
 
     Raises:
-        DataError: a label names a row that is not there.
+        DataError: a label names a row that the run does not have.
     """
     from rag_harness.judges.calibration.labels import at_most
     from rag_harness.judges.calibration.scored import missing_rows, read_scored
@@ -156,7 +156,7 @@ def _author_of(labels: Sequence[Label]) -> Author:
 def _corrected(
     calibration: Calibration, scored: Scored | None
 ) -> tuple[dict[str, CorrectedMean | str], dict[str, float]]:
-    """Return the corrected mean of each experiment that has scores, or why it has none, and the judge's own."""
+    """Return the corrected mean of each experiment with scores, or why there is none, and the judge's own means."""
     from rag_harness.judges.calibration.correct import Scores, corrected_mean
     from rag_harness.results.score import row_digest
 

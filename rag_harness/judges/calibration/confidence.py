@@ -1,4 +1,4 @@
-"""Signals and gold -> how sure to be: fitted, bounded and tested on answers about different pages."""
+"""Calibrates a confidence: signals and gold are fitted, thresholded and tested on answers about different pages."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from rag_harness.stats.inputs import Values, pairs_of
 from rag_harness.stats.selective import promise
 
 FEWEST = 40
-"""Answers below which nothing is fitted: the coefficients would be those of chance."""
+"""With fewer answers nothing is fitted: the coefficients would be random."""
 FEWEST_OF_A_MODEL = 20
-"""Answers, or declined questions, of the part that fits below which there is no model of them."""
+"""With fewer answers, or declined questions, in the part for fitting, there is no model of them."""
 SHARES = (0.5, 0.25, 0.25)
-"""Of the pages, for fit, threshold and test."""
+"""Shares of the pages for fit, threshold and test."""
 SPEAKS = {
     "relevance": 1,
     "margin": 1,
@@ -29,7 +29,7 @@ SPEAKS = {
     "contradiction": -1,
     "self_consistency": 1,
 }
-"""For an answer, against it, or who knows. What speaks for an answer speaks against declining."""
+"""The sign of each signal's effect on an answer: positive, negative, or unknown. For declining it is reversed."""
 RISK = 0.05
 BINS = 10
 
@@ -38,7 +38,7 @@ def calibrated(experiment: str, told: Sequence[Told], risk: float = RISK, seed: 
     """Fit on one part of the pages, choose the threshold on another, and test on the rest.
 
     Raises:
-        DataError: too few answers, or they were made of different models or documents.
+        DataError: there are too few answers, or they come from different models or documents.
     """
     made_of = _made_of(told)
     if len(told) < FEWEST:
@@ -59,13 +59,13 @@ def calibrated(experiment: str, told: Sequence[Told], risk: float = RISK, seed: 
 
 
 class Models:
-    """Two models: of answers, and of declining. What makes one right makes the other wrong."""
+    """Two models: one of answers, one of declining. A signal for one is a signal against the other."""
 
     def __init__(self, answered: Logistic, declined: Logistic) -> None:
         self.answered, self.declined = answered, declined
 
     def knows(self, one: Told) -> bool:
-        """Whether the model of its kind was fitted to enough."""
+        """Whether the model for this kind was fitted to enough answers."""
         return _enough(self.declined if one.declined else self.answered) is not None
 
     def probability(self, one: Told) -> float:
@@ -74,7 +74,7 @@ class Models:
 
 
 def fit_models(told: Sequence[Told]) -> Models:
-    """Return the models of answers and of declining, each from its own."""
+    """Return the models of answers and of declining, each fitted to its own kind."""
     return Models(
         _fit([one for one in told if not one.declined], SPEAKS),
         _fit([one for one in told if one.declined], {name: -SPEAKS[name] for name in FROM_RETRIEVAL}),
@@ -82,9 +82,9 @@ def fit_models(told: Sequence[Told]) -> Models:
 
 
 def weights(told: Sequence[Told]) -> dict[str, float]:
-    """Return α, β, γ of the formula as the labels would have them; empty where neither tells anything.
+    """Return α, β, γ of the formula, estimated from the labels; empty where retrieval and grounding have no effect.
 
-    Read off a logistic model of retrieval quality, groundedness and contradiction, so that α + β is 1.
+    They come from a logistic model of retrieval quality, groundedness and contradiction, scaled so that α + β is 1.
     """
     answered = [one for one in told if not one.declined and one.quality is not None]
     features: list[Features] = [{**one.signals, "quality": one.quality} for one in answered]
@@ -99,7 +99,7 @@ def weights(told: Sequence[Told]) -> dict[str, float]:
 
 
 def split(told: Sequence[Told], shares: Sequence[float], seed: int = 0) -> list[list[Told]]:
-    """Return disjoint parts of about these shares; all that is about one page is in one part."""
+    """Return disjoint parts of about these shares. All answers about one page are in one part."""
     pages = sorted({one.cluster for one in told})
     mixed = [pages[place] for place in np.random.default_rng(seed).permutation(len(pages))]
     ends = np.cumsum(shares) / sum(shares) * len(pages)
@@ -108,7 +108,7 @@ def split(told: Sequence[Told], shares: Sequence[float], seed: int = 0) -> list[
 
 
 def held_out(told: Sequence[Told], folds: int = 5, seed: int = 0) -> dict[str, float]:
-    """Return the probability of each answer by its query, from models that saw no answer about its page."""
+    """Return the probability of each answer by its query, from models that were not fitted to its page's answers."""
     parts = split(told, [1.0] * folds, seed)
     found: dict[str, float] = {}
     for number, part in enumerate(parts):
@@ -118,7 +118,7 @@ def held_out(told: Sequence[Told], folds: int = 5, seed: int = 0) -> dict[str, f
 
 
 def expected_calibration_error(right: Values, probability: Values, bins: int = BINS) -> float:
-    """Return the mean distance of stated and true share over bins of equal width, by their sizes (Naeini 2015)."""
+    """Return the expected calibration error: distance of stated and true share over equal-width bins (Naeini 2015)."""
     truth, stated = pairs_of(right, probability, "expected_calibration_error")
     place = np.minimum((stated * bins).astype(int), bins - 1)
     gaps = [abs(float((truth - stated)[place == number].sum())) for number in range(bins)]

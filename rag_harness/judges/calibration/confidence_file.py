@@ -1,4 +1,4 @@
-"""What is kept of a calibrated confidence: ``reliability/<experiment>.json``, small enough to be reviewed."""
+"""Saved calibrated confidences: ``reliability/<experiment>.json``, small enough for a review."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Saved(BaseModel):
 
 
 class SavedPromise(_Saved):
-    """Answers at or above ``threshold`` are wrong in at most ``risk`` of the cases, at 95 %; null: none is promised."""
+    """With 95 % confidence at most ``risk`` of the answers from ``threshold`` up are wrong; null: no promise."""
 
     risk: _Share
     threshold: _Share | None = None
@@ -30,7 +30,7 @@ class SavedPromise(_Saved):
 
 
 class HeldOut(_Saved):
-    """How the probabilities did on answers about pages that neither fit nor threshold had seen."""
+    """The quality of the probabilities on answers about pages that were used for neither fit nor threshold."""
 
     n: int
     ece: float | None = None
@@ -40,9 +40,9 @@ class HeldOut(_Saved):
 class SavedConfidence(_Saved):
     """How signals become a probability that an answer is right.
 
-    ``n`` answers were labelled by gold. A model is None where too few of them were its own. ``weights`` are α, β and γ
-    of the formula as the labels would have them.
-    ``made_of`` says of which models and documents the signals were; of others they mean something else.
+    ``n`` answers were labelled by gold. A model is None where too few of the answers were of its kind. ``weights`` are
+    α, β and γ of the formula, as estimated from the labels. ``made_of`` names the models and documents behind the
+    signals; with others the signals mean something else.
     """
 
     schema_version: Literal[1] = 1
@@ -61,16 +61,16 @@ class SavedConfidence(_Saved):
 
 
 def save_confidence(file: Path, saved: SavedConfidence) -> None:
-    """Write it; digits beyond the sixth say nothing, and would differ between machines."""
+    """Write the file with six digits: further ones carry no information, and would differ between machines."""
     rounded = SavedConfidence.model_validate(_rounded(saved.model_dump(mode="json")))
     write_atomically(file, (rounded.model_dump_json(indent=1) + "\n").encode())
 
 
 def read_confidence(file: Path) -> SavedConfidence | None:
-    """Read it; None where there is no such file.
+    """Read the file; None where there is none.
 
     Raises:
-        DataError: the file is none; says what to do.
+        DataError: the file has another format; says what to do.
     """
     try:
         return SavedConfidence.model_validate_json(file.read_bytes())

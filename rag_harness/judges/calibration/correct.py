@@ -1,4 +1,4 @@
-"""The mean of a judge's scores, corrected by what people say of some of the answers."""
+"""Corrects the mean of a judge's scores by people's labels of some of the answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AGAIN = "rag-harness judge calibrate LABELS.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """What one judge says of an experiment's answers: the score of each query, and the digest of the row it is of."""
+    """One judge's scores of an experiment's answers: the score of each query, and the digest of its row."""
 
     experiment: str
     measure: str
@@ -29,7 +29,7 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class CorrectedMean:
-    """What people would say on average, with its interval; ``said`` is how it came about, for a verdict's line."""
+    """The estimated mean of people's labels, with its interval; ``said`` describes the estimate for a verdict."""
 
     value: float
     interval: Interval
@@ -42,11 +42,11 @@ def corrected_mean(
 ) -> CorrectedMean:
     """Return the corrected mean of an experiment, by the newest calibration of the judge that gave the scores.
 
-    Only labels of this experiment's own answers count, or of answers that stand alone: what another pipeline got right
-    says nothing of this one. ``others`` are values that no judge gave, as of failed trials: they count as they are.
+    Only labels of this experiment's answers count, and of answers outside any run: labels of another pipeline's answers
+    say nothing about this one. ``others`` are values without a judge, e.g. of failed trials; they count uncorrected.
 
     Raises:
-        DataError: there is no calibration of this judge and measure, or its labels are too few or of others.
+        DataError: this judge and measure have no calibration, or its labels are too few or about other answers.
     """
     calibration = calibration_of(scores, calibrations)
     labels = labels_of(calibration, scores)
@@ -64,7 +64,7 @@ def calibration_of(scores: Scores, calibrations: Sequence[Calibration]) -> Calib
     """Return the newest calibration of a judge and measure.
 
     Raises:
-        DataError: there is none; says which judge the others are of.
+        DataError: there is none; says which judges the others are of.
     """
     same = [each for each in calibrations if each.measure == scores.measure]
     if not same:
@@ -79,10 +79,10 @@ def calibration_of(scores: Scores, calibrations: Sequence[Calibration]) -> Calib
 
 
 def labels_of(calibration: Calibration, scores: Scores) -> list[LabelledScore]:
-    """Return the labels that say something of these scores: of its answers in the slice, or of none that has a row.
+    """Return the labels that apply to these scores: of its answers in the slice, or of answers outside any run.
 
     Raises:
-        DataError: there is none.
+        DataError: there is no such label.
     """
     found = [
         label
@@ -115,7 +115,7 @@ def _said(found: Corrected, labels: Sequence[LabelledScore], earlier: int) -> st
 
 
 def _joined(found: Corrected, interval: Interval, n: int, others: Sequence[float], said: str) -> CorrectedMean:
-    """Weigh the corrected mean of ``n`` judged answers with the values of those that nobody judged."""
+    """Combine the corrected mean of ``n`` judged answers with the values of unjudged ones, by their numbers."""
     every, more = n + len(others), fsum(others)
     value, low, high = ((n * each + more) / every for each in (found.value, *interval))
     return CorrectedMean(value, Interval(low, high), found, said)

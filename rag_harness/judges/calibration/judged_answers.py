@@ -1,4 +1,4 @@
-"""The scores of ``rag-harness judge score``, put beside the labels of the same answers."""
+"""Joins the scores of ``rag-harness judge score`` with labels of the same answers."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class _Line(BaseModel):
 
 
 def with_scores(labels: Sequence[Label], file: Path, measure: str) -> list[Label]:
-    """Return the labels with the scores of ``measure`` that ``file`` has of their answers, and who gave them.
+    """Return the labels with the scores of ``measure`` from ``file``, and with the judge that gave them.
 
     Raises:
-        DataError: the file is missing or malformed, or lacks an answer that was labelled.
+        DataError: the file is missing or malformed, or lacks a labelled answer.
     """
     problems: list[str] = []
     said = _read(file, problems)

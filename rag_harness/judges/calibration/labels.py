@@ -1,4 +1,4 @@
-"""What people say of answers: files of labels -> ``Label``. One error has all problems, each with file and line."""
+"""Reads files of people's labels. One error lists all problems, each with file and line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_PROBLEMS = 20
 
 
 def _number(value: Any) -> Any:
-    """Accept a number as text, as CSV has it, and yes or no; empty is not labelled."""
+    """Accept a number as text, as CSV has it, and yes or no. Empty means not labelled."""
     if isinstance(value, str):
         text = value.strip().lower()
         return _WORDS.get(text, text or None)
@@ -38,11 +38,11 @@ _Number = Annotated[_Finite | None, BeforeValidator(_number)]
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What one person says of one answer.
+    """One person's label of one answer.
 
-    ``experiment`` and ``query_id`` name its row; of an answer that stands alone the experiment is empty, and
-    ``query_id`` its id. ``human`` is 0 or 1, or a rating. ``score`` is a judge's, where the file has it, and ``author``
-    that judge, where it says so. ``where`` is file and line.
+    ``experiment`` and ``query_id`` name its row. For an answer outside any run the experiment is empty, and
+    ``query_id`` is the answer's id. ``human`` is 0 or 1, or a rating. ``score`` is a judge's score, where the file has
+    it, and ``author`` is that judge, where the file names it. ``where`` is file and line.
     """
 
     experiment: str
@@ -57,7 +57,7 @@ class Label:
 
     @property
     def item(self) -> tuple[str, str]:
-        """What was labelled."""
+        """The labelled answer."""
         return self.experiment, self.query_id
 
 
@@ -85,18 +85,18 @@ class _Line(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The labels of some files, and how many of their lines have none yet."""
+    """The labels of some files, and the number of lines without a label."""
 
     each: tuple[Label, ...]
     unlabelled: int = 0
 
 
 def read_labels(files: Sequence[Path], key: Path | None = None) -> Labels:
-    """Read labels, JSON Lines or CSV; several people are several lines, or files, of the same answers.
+    """Read labels, JSON Lines or CSV. Labels of several people are several lines, or files, about the same answers.
 
     Args:
-        files: of labels, or filled sheets.
-        key: what says which rows the items of a sheet are; by default the file that was written beside it.
+        files: files of labels, or filled sheets.
+        key: file that says which row each item of a sheet is; by default the file beside the sheet.
 
     Raises:
         DataError: a file is missing, nothing in it is labelled, or lines are malformed, each as ``file:line: …``.
@@ -119,10 +119,10 @@ def read_labels(files: Sequence[Path], key: Path | None = None) -> Labels:
 
 
 def scaled(labels: Sequence[Label], low: float, high: float) -> list[Label]:
-    """Return the labels with their ratings, ``low`` to ``high``, as 0 to 1.
+    """Return the labels with their ratings, ``low`` to ``high``, scaled to 0 to 1.
 
     Raises:
-        DataError: a rating lies beyond, or there is no room between the two.
+        DataError: a rating is outside the range, or the range is empty.
     """
     if not (isfinite(low) and isfinite(high) and low < high):
         raise DataError(f"A scale goes from a lower to a higher number, e.g. 1:5; got {low:g}:{high:g}.")
@@ -182,6 +182,6 @@ def _twice(labels: Sequence[Label]) -> list[str]:
 
 
 def at_most(problems: Sequence[str]) -> list[str]:
-    """Return as many problems as a person reads, and how many there are beyond."""
+    """Return the first problems, as many as a person reads, and the number of the others."""
     beyond = len(problems) - _MOST_PROBLEMS
     return [*problems[:_MOST_PROBLEMS], *([f"and {beyond} more"] if beyond > 0 else [])]

@@ -1,4 +1,4 @@
-"""The lines of a file of labels, JSON Lines or CSV, each with where it stands."""
+"""Reads the lines of a file of labels, JSON Lines or CSV, each with its line number."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST_FIELD = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One line: its values by name, and where it stands."""
+    """One line: its values by name, its file and its number."""
 
     values: Mapping[str, Any]
     file: Path
@@ -30,7 +30,7 @@ class Found:
 
 
 def read_lines(file: Path, problems: list[str]) -> Iterator[Found]:
-    """Yield the lines of ``file``; those that cannot be read are named in ``problems``.
+    """Yield the lines of ``file``. Unreadable lines are added to ``problems``.
 
     Raises:
         DataError: there is no such file, or it is no text.
@@ -39,7 +39,7 @@ def read_lines(file: Path, problems: list[str]) -> Iterator[Found]:
     if file.suffix.lower() == ".csv":
         yield from _csv(text, file, problems)
         return
-    # split("\n") and not splitlines(): a U+2028 inside a JSON string is no end of line.
+    # split("\n") and not splitlines(): a U+2028 inside a JSON string does not end the line.
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             yield from _json(line, file, number, problems)
@@ -70,13 +70,13 @@ def _json(line: str, file: Path, number: int, problems: list[str]) -> Iterator[F
 
 
 def _csv(text: str, file: Path, problems: list[str]) -> Iterator[Found]:
-    # A spreadsheet of some countries writes semicolons.
+    # In some countries spreadsheets write semicolons.
     head = text.partition("\n")[0]
     reader = csv.DictReader(StringIO(text, newline=""), delimiter=";" if ";" in head and "," not in head else ",")
     if "human" not in (reader.fieldnames or ()):
         problems.append(f"{file}:1: no column 'human'; found {', '.join(reader.fieldnames or ()) or 'nothing'}")
         return
-    # Contexts of a sheet are longer than the 128 kB that a field may have by default.
+    # Contexts in a sheet may be longer than the default limit of a field, 128 kB.
     usual = csv.field_size_limit(_LONGEST_FIELD)
     try:
         for values, number in _numbered(reader):
@@ -89,7 +89,7 @@ def _csv(text: str, file: Path, problems: list[str]) -> Iterator[Found]:
 
 
 def _numbered(reader: csv.DictReader[str]) -> Iterator[tuple[Mapping[str, Any], int]]:
-    """Yield each row with the line that it begins on: a field may hold line breaks."""
+    """Yield each row with the number of its first line: a field may contain line breaks."""
     before = reader.line_num
     for values in reader:
         yield values, before + 1

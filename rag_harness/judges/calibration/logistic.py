@@ -1,4 +1,4 @@
-"""Probability of a thing that is so or not, from some numbers of which each may be missing: a logistic model."""
+"""Logistic regression with ridge penalty: the probability of a binary label from features that may be missing."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from rag_harness.stats.inputs import Floats
 
 L2 = 1.0
-"""Penalty on coefficients of standardised features; the intercept has none."""
+"""Ridge penalty on coefficients of standardised features; the intercept has none."""
 _STEPS = 50
 _ENOUGH = 1e-9
 
 Features = Mapping[str, float | None]
-"""Numbers by name; None is not measured."""
+"""Features by name; None is a missing value."""
 
 
 class Logistic(BaseModel):
-    """A fitted model. A feature is read as (value - mean) / spread, and as 0 where it was not measured.
+    """A fitted model. A feature enters as (value - mean) / spread, and as 0 where it is missing.
 
-    ``n`` labels were fitted, ``positive`` of them 1.
+    ``n`` labels were fitted; ``positive`` of them are 1.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -50,11 +50,11 @@ class Logistic(BaseModel):
 
 
 def fitted(examples: Sequence[Features], labels: Sequence[bool], signs: Mapping[str, int], l2: float = L2) -> Logistic:
-    """Return the model of ``labels``, by Newton's steps (IRLS) with a ridge penalty ``l2``.
+    """Return the model of ``labels``, fitted by Newton's method (IRLS) with a ridge penalty ``l2``.
 
-    ``signs`` names the features, and says whether more of one can only speak for 1 (1), against it (-1), or either (0).
-    One that speaks the other way does so by chance, and is left out. Where all labels are the same, or there is none,
-    the model knows no feature: its probability is Laplace's (k + 1) / (n + 2).
+    ``signs`` names the features, and says whether a coefficient must be positive (1), negative (-1), or is free (0). A
+    feature whose estimate has the wrong sign is left out. Where all labels are equal, or there are none, the model has
+    no features: its probability is Laplace's (k + 1) / (n + 2).
     """
     left = list(signs)
     while True:

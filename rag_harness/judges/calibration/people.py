@@ -1,4 +1,4 @@
-"""What several people say of the same answers: one value an answer, and how far they agree with each other."""
+"""Combines several people's labels of the same answers: one value an answer, and the agreement between people."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rag_harness.stats.inputs import Floats
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """An answer with what its people say."""
+    """An answer with its people's labels."""
 
     item: tuple[str, str]
     said: tuple[float, ...]
@@ -22,17 +22,17 @@ class Judged:
 
     @property
     def human(self) -> float:
-        """The mean of its people."""
+        """The mean of the labels."""
         return sum(self.said) / len(self.said)
 
     @property
     def is_verdict(self) -> bool:
-        """Whether they all said 0 or 1."""
+        """Whether all labels are 0 or 1."""
         return set(self.said) <= {0.0, 1.0}
 
     @property
     def verdict(self) -> float | None:
-        """What most of them say; None where they are even."""
+        """The majority of the labels; None for a tie."""
         return None if self.human == 0.5 else float(self.human > 0.5)
 
     @property
@@ -42,7 +42,7 @@ class Judged:
 
     @property
     def cluster(self) -> str:
-        """What it is drawn together with: without a cluster, the answers of other experiments to the same question."""
+        """The cluster of the answer. Where labels name none, all experiments' answers to one question are one."""
         return f"cluster {self.own_cluster}" if self.own_cluster else f"query {self.item[1]}"
 
 
@@ -58,10 +58,10 @@ def item_labels(labels: Sequence[Label]) -> list[Judged]:
 
 
 def between_people(items: Sequence[Judged]) -> dict[str, Estimate]:
-    """Return how far people agree, over the answers that two or more of them labelled; nothing where there is none.
+    """Return the agreement between people, over answers with two or more labels; empty where there are none.
 
-    ``alpha`` is Krippendorff's, of names where all say 0 or 1, else of distances. ``one_against_others`` is what a
-    judge may hope for: each label against the mean of the others' of its answer, as accuracy or Spearman.
+    ``alpha`` is Krippendorff's: nominal where all labels are 0 or 1, else interval. ``one_against_others`` is the best
+    that a judge can reach: each label against the mean of the others' labels, as accuracy or Spearman correlation.
     """
     several = [item for item in items if len(item.said) > 1]
     if not several:

@@ -1,4 +1,4 @@
-"""``rag-harness reliability calibrate``: what it takes, and what it does."""
+"""The command ``rag-harness reliability calibrate``: its arguments, and what it does."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def calibrate_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``reliability calibrate`` takes."""
+    """Add the arguments of ``reliability calibrate``."""
     parser.add_argument("output", type=Path, metavar="OUTPUT", help="folder of a run of the experiment")
     parser.add_argument("--experiment", default="r1", metavar="NAME", help="whose confidence; default: r1")
     parser.add_argument("--risk", type=float, default=0.05, help="share of wrong answers to promise; default: 0.05")
@@ -25,7 +25,7 @@ def calibrate_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_calibrate(chosen: argparse.Namespace) -> int:
-    """Fit, save, and show what came of it."""
+    """Fit, save, and show the result."""
     from rag_harness.judges.calibration.confidence import calibrated
     from rag_harness.judges.calibration.confidence_file import save_confidence
     from rag_harness.judges.calibration.told import read_told

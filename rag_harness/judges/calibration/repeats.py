@@ -1,4 +1,4 @@
-"""Is a judge of one mind? The same answers, judged several times."""
+"""Repeatability of a judge: its agreement with itself on the same answers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from rag_harness.stats.inputs import UndefinedError
 class Repeatability:
     """How far a judge agrees with itself.
 
-    ``flips`` is the chance that two judgements of an answer lie on different sides of the threshold; ``alpha``
-    Krippendorff's over the scores, by distance. Both are None where ``reason`` says why. ``n`` answers have two scores
-    or more, ``missing`` judgements came to none.
+    ``flips`` is the probability that two judgements of an answer are on different sides of the threshold. ``alpha`` is
+    Krippendorff's interval alpha over the scores. Both are None where ``reason`` says why. ``n`` answers have at least
+    two scores; ``missing`` judgements gave no score.
     """
 
     flips: float | None
@@ -25,7 +25,7 @@ class Repeatability:
     reason: str = ""
 
     def line(self) -> str:
-        """Return it for a person."""
+        """Return the result in one line."""
         lost = f", {self.missing} judgements without a score" if self.missing else ""
         if self.flips is None:
             return f"judged again: nothing to compare, {self.reason}{lost}"
@@ -34,7 +34,7 @@ class Repeatability:
 
 
 def repeatability(scores: Mapping[Hashable, Sequence[float | None]], threshold: float = 0.5) -> Repeatability:
-    """Return how far the judgements of each item agree; None is one that came to no score, and is left out."""
+    """Return the agreement of each item's judgements. None is a judgement without a score, and is left out."""
     items = [[value for value in values if value is not None] for values in scores.values()]
     missing = sum(value is None for values in scores.values() for value in values)
     n = sum(len(item) > 1 for item in items)

@@ -1,4 +1,4 @@
-"""Answers for people to label: a sheet that shows neither whose they are nor what the judge said."""
+"""Samples answers for people to label: a blind sheet that shows neither the experiment nor the judge's score."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ COLUMNS = ("item", "question", "contexts", "answer", "human", "rater", "comment"
 
 
 def sample(scored: Scored, n: int, seed: int = 0) -> list[Item]:
-    """Pick ``n`` answers, or all where there are fewer: as many of each experiment, in random order.
+    """Pick ``n`` answers, or all where there are fewer: equally many of each experiment, in random order.
 
-    Within an experiment each answer is as likely as the next, as PPI++ needs, and they are spread evenly over the
-    judge's scores: every k-th of the answers in the order of their scores. Answers that were judged without a score
-    cannot be held against one, and are not picked.
+    Within an experiment all answers are equally likely, as PPI++ needs. The sample is systematic: every k-th answer in
+    the order of the judge's scores. Answers whose judgement gave no score cannot be compared, and are not picked.
 
     Raises:
         DataError: n is below 1.
@@ -42,10 +41,10 @@ def sample(scored: Scored, n: int, seed: int = 0) -> list[Item]:
 
 
 def write_sheet(prefix: Path, items: Sequence[Item], rows: Mapping[Item, ExperimentResult]) -> list[Path]:
-    """Write ``prefix``.csv and .jsonl, to be filled in, and .key.json, which says what is what; return the three.
+    """Write ``prefix``.csv and .jsonl, to be filled in, and .key.json with the row of each item; return all paths.
 
     Raises:
-        DataError: one is there already: it may hold people's work.
+        DataError: one of the files exists: it may contain people's work.
     """
     files = [prefix.with_name(prefix.name + ending) for ending in (".csv", ".jsonl", ENDING)]
     for file in files:
@@ -59,7 +58,7 @@ def write_sheet(prefix: Path, items: Sequence[Item], rows: Mapping[Item, Experim
 
 
 def _shares(sizes: Mapping[str, int], n: int) -> dict[str, int]:
-    """Deal ``n`` out one by one, to those that have one left."""
+    """Distribute ``n`` one by one over the experiments that have answers left."""
     shares = dict.fromkeys(sorted(sizes), 0)
     for _ in range(min(n, sum(sizes.values()))):
         left = [name for name in shares if shares[name] < sizes[name]]

@@ -1,4 +1,4 @@
-"""What is kept of a calibration: ``judges/<name>.json``, small enough to be reviewed and committed."""
+"""Saved calibrations: ``judges/<name>.json``, small enough to be reviewed and committed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Saved(BaseModel):
 
 
 class JudgeIdentity(_Saved):
-    """Whose scores were calibrated: how it judges, its model, the digest of its prompts or coefficients."""
+    """The calibrated judge: its kind, its model, the digest of its prompts or coefficients."""
 
     name: str
     model: str
@@ -32,14 +32,14 @@ class JudgeIdentity(_Saved):
 
     @property
     def author(self) -> Author:
-        """The same, as scores name it."""
+        """The same as scores name it."""
         return Author(self.name, self.model, self.revision)
 
 
 class LabelledScore(_Saved):
-    """What people said of one answer, as the mean of them, from 0 to 1, and the judge.
+    """One answer's label, the mean of its people's from 0 to 1, and the judge's score.
 
-    ``row`` is the digest of what was judged; empty, as ``experiment`` is, for an answer that stands alone.
+    ``row`` is the digest of the judged fields. It is empty for an answer outside any run, as is ``experiment``.
     """
 
     experiment: str = ""
@@ -51,7 +51,7 @@ class LabelledScore(_Saved):
 
 
 class SavedEstimate(_Saved):
-    """A statistic; null where it is not defined, without bounds where labels are too few, and then with a reason."""
+    """A statistic: null where undefined, and without bounds where there are too few labels; then with a reason."""
 
     value: _Finite | None = None
     low: _Finite | None = None
@@ -60,7 +60,7 @@ class SavedEstimate(_Saved):
 
 
 class SavedConfusion(_Saved):
-    """How often the judge's verdict met the people's."""
+    """The confusion matrix of the judge's verdicts and people's."""
 
     true_positive: int
     false_positive: int
@@ -69,10 +69,10 @@ class SavedConfusion(_Saved):
 
 
 class Calibration(_Saved):
-    """One judge's measure, held against people.
+    """One judge's measure, compared with people's labels.
 
-    ``agreement`` is of the judge with people, ``humans`` of people with each other; ``confusion`` is null where people
-    gave ratings. ``unscored`` counts the labels of answers that the judge has no score of.
+    ``agreement`` is between judge and people, ``humans`` is between people; ``confusion`` is null where people gave
+    ratings. ``unscored`` counts labels of answers without a score of the judge.
     """
 
     schema_version: Literal[1] = 1
@@ -93,7 +93,7 @@ class Calibration(_Saved):
 
 
 def save_calibration(folder: Path, calibration: Calibration) -> Path:
-    """Write it, one label a line, so that a review sees what changed; return the file.
+    """Write the calibration, one label a line, so that a review shows changes; return the file.
 
     Raises:
         DataError: the name is no file name.
@@ -113,7 +113,7 @@ def read_calibrations(folder: Path) -> list[Calibration]:
     """Read all calibrations of a folder, by their names; none where there is no folder.
 
     Raises:
-        DataError: a file is no calibration; names the file and what is wrong.
+        DataError: a file is no calibration; names the file and the fault.
     """
     return [_read(file) for file in sorted(folder.glob("*.json"))]
 

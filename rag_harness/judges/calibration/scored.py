@@ -1,4 +1,4 @@
-"""Answers of a run with a judge's scores of them, read from ``output/``."""
+"""Reads the answers of a run and a judge's scores of them from ``output/``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Item = tuple[str, str]
 class Scored:
     """The answers of a run, and one judge's scores of them.
 
-    ``scores`` has those that have a value, ``missing`` the reason of the others that were judged; ``author`` is None
+    ``scores`` has the answers with a value, ``missing`` the reasons of judged answers without one. ``author`` is None
     where nothing was judged.
     """
 
@@ -34,10 +34,10 @@ class Scored:
 
 
 def read_scored(output: Path, measure: str, judge: str = "") -> Scored:
-    """Read rows and scores of ``output``; ``judge`` names whose, where there are scores of several.
+    """Read rows and scores of ``output``. ``judge`` names the judge, where several have scored.
 
     Raises:
-        DataError: there are no answers, the measure is not judged, or it does not say whose scores are meant.
+        DataError: there are no answers, the measure is not judged, or several judges have scored and none is named.
     """
     version = judged_measure(measure).version
     rows = _rows(output)
@@ -72,7 +72,7 @@ def _rows(output: Path) -> dict[Item, ExperimentResult]:
 
 
 def _lines(output: Path, rows: Mapping[Item, ExperimentResult]) -> list[ScoreLine]:
-    """Return the scores that are of these rows, as they are now."""
+    """Return the scores that belong to these rows in their present form."""
     digests = {item: row_digest(row) for item, row in rows.items()}
     files = sorted((output / SCORES).glob("*.jsonl"))
     every = (line for file in files for line in read_scores(file))
@@ -100,7 +100,7 @@ def _author(found: set[Author], output: Path, judge: str, measure: str) -> Autho
 
 
 def whole_name(author: Author) -> str:
-    """Return a judge as a person reads it."""
+    """Return a judge's name for people."""
     return " ".join(part for part in (author.judge, author.model, author.revision) if part)
 
 
@@ -113,7 +113,7 @@ def _of_last_run(output: Path) -> set[Author]:
 
 
 def missing_rows(items: Mapping[Item, str], rows: Mapping[Item, ExperimentResult]) -> list[str]:
-    """Say of each item that no row is of, with where it was named."""
+    """Say for each item without a row where it was named."""
     known: Sequence[str] = sorted({experiment for experiment, _ in rows})
     return [f"{where}: {_unknown_row(item, rows, known)}" for item, where in items.items() if item not in rows]
 
@@ -126,6 +126,6 @@ def _unknown_row(item: Item, rows: Mapping[Item, ExperimentResult], known: Seque
 
 
 def unknown_short(kind: str, name: str, known: Sequence[str], where: str) -> str:
-    """Say that there is no such answer, with the nearest name: a run has too many to list."""
+    """Say that there is no such answer, with the nearest name: a run has too many to list all."""
     hint = unknown(kind, name, known).partition(" Known:")[0]
     return f"{hint} {where} has {len(known)} answers."

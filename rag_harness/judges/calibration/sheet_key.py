@@ -1,4 +1,4 @@
-"""The key of a blind sheet: which row each item is."""
+"""The key of a blind sheet: the row of each item."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ENDING = ".key.json"
 
 
 def write_key(file: Path, rows: Mapping[str, tuple[str, str]]) -> None:
-    """Keep which row, experiment and query, each item is."""
+    """Write the row, experiment and query, of each item."""
     content = {item: {"experiment": experiment, "query_id": query_id} for item, (experiment, query_id) in rows.items()}
     lines = ",\n".join(f" {json.dumps(item)}: {json.dumps(row, ensure_ascii=False)}" for item, row in content.items())
     write_atomically(file, f"{{\n{lines}\n}}\n".encode())

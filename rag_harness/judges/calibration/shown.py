@@ -1,4 +1,4 @@
-"""A calibration as a person reads it, in at most 100 columns."""
+"""Writes a calibration for people, in at most 100 columns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NAMES = {
 def lines(
     calibration: Calibration, corrected: Mapping[str, CorrectedMean | str], means: Mapping[str, float]
 ) -> list[str]:
-    """Return the lines; ``corrected`` is the mean of each experiment, or why it has none, ``means`` the judge's."""
+    """Return the lines. ``corrected`` has each experiment's mean, or why there is none; ``means`` has the judge's."""
     return [
         *textwrap.wrap(f"{calibration.measure} by {whole_name(calibration.judge.author)}", _WIDTH),
         _counts(calibration),
@@ -43,7 +43,7 @@ def lines(
 
 
 def gate_lines(calibration: Calibration, corrected: Mapping[str, CorrectedMean | str]) -> list[str]:
-    """Return the gates that hold today, each at the lower bound of what people would say."""
+    """Return gates that pass today: each has the lower bound of the mean that people would give as its threshold."""
     found = {name: mean for name, mean in corrected.items() if isinstance(mean, CorrectedMean)}
     return [
         f"{name}: {calibration.measure}~calibrated >= {floor(mean.interval.low * 100) / 100:g}"

@@ -1,4 +1,4 @@
-"""What a reliability pipeline said of each of its answers, read off its rows, and whether gold calls it right."""
+"""Reads a reliability pipeline's signals from its rows, and decides by gold whether each answer is right."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ from rag_harness.results.row import ExperimentResult, rows_in
 from rag_harness.types import Case
 
 SIGNAL = "signal: "
-"""Begin of the name of a decision that is a signal."""
+"""Prefix of the name of a decision that is a signal."""
 FROM_RETRIEVAL = ("relevance", "margin", "coverage", "dispersion")
 FROM_ANSWER = ("groundedness", "contradiction", "self_consistency")
 SIGNALS = (*FROM_RETRIEVAL, *FROM_ANSWER)
 ENOUGH = 0.8
-"""Share of the words of an evidence quote that an answer must have, to have the quote: sources are not always quoted
-word for word."""
+"""Least share of the words of an evidence quote that an answer must have: few sources are quoted word for word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One answer: its signals, whether it was declined, whether that is right, and which page it is about.
+    """One answer: its signals, whether it was declined, whether that is right, and the page of its question.
 
-    ``confidence`` is what the pipeline stated, ``made_of`` the digests of what it was made of.
+    ``confidence`` is the one that the pipeline stated. ``made_of`` has the digests of models and documents behind it.
     """
 
     query_id: str
@@ -43,7 +42,7 @@ class Told:
 
 
 def read_told(output: Path, experiment: str) -> list[Told]:
-    """Return what an experiment's rows say, in their order; rows of errors say nothing.
+    """Return the answers of an experiment, in the order of their rows, without errors.
 
     Raises:
         DataError: the run has no such experiment, its cases have no evidence, or its rows have no signals.
@@ -65,7 +64,7 @@ def read_told(output: Path, experiment: str) -> list[Told]:
 
 
 def told(case: Case, row: ExperimentResult) -> Told:
-    """Return what one row says."""
+    """Return the answer of one row."""
     values = {decision.name: decision.value for decision in row.decisions}
     return Told(
         row.query_id,
@@ -80,15 +79,15 @@ def told(case: Case, row: ExperimentResult) -> Told:
 
 
 def is_declined(row: ExperimentResult) -> bool:
-    """Whether nothing was answered: no model was asked, or it said that it does not know. What was withheld counts."""
+    """Whether the question was declined: no model was asked, it does not know, or its answer was withheld."""
     return row.abstained and not detail(row, "decide").get("withheld")
 
 
 def is_right(case: Case, row: ExperimentResult) -> bool:
-    """Whether gold calls the answer right and supported, or declining right.
+    """Whether the answer is right and supported by gold, or declining is right.
 
-    An answer has an evidence quote, and cites a page that gold names; declining is right where the documents do not
-    have the answer. No judge is asked: what is a signal must not be the label.
+    An answer is right where it has an evidence quote and cites a page of the gold. Declining is right where the
+    documents do not have the answer. No judge is asked: a signal must not be the label.
     """
     if is_declined(row):
         return not case.answerable
@@ -108,12 +107,12 @@ def has_quote(answer: str, quote: str) -> bool:
 
 
 def cluster(case: Case, row: ExperimentResult) -> str:
-    """Return the page that a question is about; of one without an answer that nearest to it, or the question itself."""
+    """Return the page of a question; for an unanswerable one the page nearest to it, or the question itself."""
     return next(iter(case.context_reference), "") or str(row.metadata.get("nearest_page") or row.query_id)
 
 
 def detail(row: ExperimentResult, stage: str) -> Mapping[str, Any]:
-    """Return what a stage of a row has to say."""
+    """Return the detail of a row's stage."""
     return next((each.detail for each in row.stages if each.name == stage), {})
 
 

@@ -1,4 +1,4 @@
-"""The embedded judge: no LLM, no network, deterministic. Its own files are private to it."""
+"""The embedded judge: deterministic, without an LLM and without a network. Its files are private to it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""An answer held against its source: which sentence of the source each sentence is nearest to, and each word.
+"""Aligns an answer with its source: the nearest sentence of the source for each sentence, and the nearest words.
 
-Nearness of two sentences is their cosine plus their MaxSim: for each word of the answer the best cosine with a word of
-the source's sentence, weighted by how rare the word is (Khattab & Zaharia, "ColBERT", 2020).
+The nearness of two sentences is their cosine plus their MaxSim. MaxSim takes for each word of the answer the best
+cosine with a word of the source's sentence, weighted by the word's rarity (Khattab & Zaharia, "ColBERT", 2020).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from rag_harness.judges.embedded.source import Field
 from rag_harness.judges.embedded.words import Ints
 
 TOP = 3
-"""Sentences of the source that a sentence of the answer is held against."""
+"""Number of nearest source sentences for each sentence of the answer."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """All passages as one: their words in a row. Passages without a word are no part of it, but keep their place."""
+    """All passages as one sequence of words. Passages without a word are left out, but keep their number."""
 
     passages: tuple[Encoded, ...]
 
@@ -32,17 +32,17 @@ class Source:
 
     @cached_property
     def empty(self) -> bool:
-        """Whether it holds no word at all."""
+        """Whether it has no words."""
         return not self._read
 
     @cached_property
     def vectors(self) -> Floats:
-        """Of all words, shape (words, d)."""
+        """Vectors of all words, shape (words, d)."""
         return np.concatenate([each.vectors for _, each in self._read])
 
     @cached_property
     def sentence_vectors(self) -> Floats:
-        """Of all sentences, shape (sentences, d)."""
+        """Vectors of all sentences, shape (sentences, d)."""
         return np.concatenate([each.sentence_vectors for _, each in self._read])
 
     @cached_property
@@ -75,25 +75,25 @@ class Source:
 
     @cached_property
     def fields(self) -> Sequence[Field]:
-        """The yes-or-no leaves of all passages that were JSON."""
+        """The yes-or-no leaves of all JSON passages."""
         return [field for _, each in self._read for field in each.fields]
 
     @cached_property
     def structured(self) -> float:
-        """The share of the words that stand in JSON."""
+        """The share of words from JSON passages."""
         return sum(len(each.text.spans) for _, each in self._read if each.structured) / len(self.words)
 
 
 @dataclass(frozen=True)
 class Alignment:
-    """An answer's words and sentences against a source's.
+    """Similarities of an answer's words and sentences with a source's.
 
     Attributes:
-        sims: cosine of each word with each word, shape (n, m).
-        best: the best of them in each sentence of the source, shape (n, sentences).
-        cosine: of the sentences, shape (answer's, source's).
-        max_sim: weighted, of the sentences, shape (answer's, source's).
-        top: the nearest sentences of the source, best first, shape (answer's, TOP); repeated where there are fewer.
+        sims: cosine of each pair of words, shape (n, m).
+        best: best cosine of each word in each sentence of the source, shape (n, sentences).
+        cosine: cosines of the sentences, shape (answer's, source's).
+        max_sim: weighted MaxSim of the sentences, shape (answer's, source's).
+        top: nearest sentences of the source, best first, shape (answer's, TOP); repeated where there are fewer.
     """
 
     sims: Floats
@@ -109,7 +109,7 @@ class Alignment:
 
 
 def align(answer: Encoded, source: Source) -> Alignment:
-    """Hold ``answer`` against ``source``; neither may be empty."""
+    """Align ``answer`` with ``source``. Neither may be empty."""
     sims = np.clip(answer.vectors @ source.vectors.T, -1, 1)
     best = np.maximum.reduceat(sims, source.firsts, axis=1)
     weights = answer.weights + 1e-3
@@ -117,7 +117,7 @@ def align(answer: Encoded, source: Source) -> Alignment:
     summed = np.add.reduceat(best * weights[:, None], answer.text.firsts, axis=0)
     weighted = np.asarray(summed / total[:, None], np.float32)
     cosine = answer.sentence_vectors @ source.sentence_vectors.T
-    # Equal after rounding is equal: then the order of the source decides, and not the last bit.
+    # Values that are equal after rounding are ties. Then the order of the source decides, not the last bit.
     order = np.argsort(-(cosine + weighted).round(5), axis=1, kind="stable")
     places = np.minimum(np.arange(TOP), order.shape[1] - 1)
     return Alignment(sims, best, cosine, weighted, order[:, places])

@@ -1,4 +1,4 @@
-"""Vectors of words: the mean of a word's pieces inside MiniLM, and how much each word weighs."""
+"""Word vectors and word weights. A vector is the mean of the hidden states of a word's pieces in MiniLM."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ Halves = npt.NDArray[np.float16]
 _WIDTH = 384
 
 PiecesOf = Callable[[str, Sequence[int]], Pieces]
-"""``TextEmbedder.pieces``."""
+"""The type of ``TextEmbedder.pieces``."""
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """A text with a vector a word.
+    """A text with a vector for each word.
 
     Attributes:
         text: its sentences and words.
-        halves: vectors of the words, unit length or zero, shape (words, d); in half precision, for sources
-            are kept in memory.
-        weights: of the words: 0 for a function word, above 4 for a rare one; shape (words,).
+        halves: vectors of the words, unit length or zero, shape (words, d); in half precision, because sources are kept
+            in memory.
+        weights: weights of the words, shape (words,): 0 for a function word, above 4 for a rare one.
         fields: yes-or-no leaves, where the text was JSON.
         structured: whether it was JSON.
     """
@@ -49,17 +49,17 @@ class Encoded:
 
     @cached_property
     def sentence_vectors(self) -> Floats:
-        """The mean of its words' vectors, a sentence a row, unit length."""
+        """Mean vector of each sentence's words, one row a sentence, unit length."""
         return unit(np.add.reduceat(self.vectors, self.text.firsts, axis=0))
 
 
 def encode(passage: Passage, pieces_of: PiecesOf) -> Encoded:
-    """Return ``passage`` with its word vectors; one without a word asks no model.
+    """Return ``passage`` with its word vectors. A passage without words does not call the model.
 
     Raises:
-        ModelOutputError: the vectors hold what is no number.
+        ModelOutputError: the vectors contain NaN or infinity.
     """
-    # A tokenizer takes no half of a character.
+    # A tokenizer accepts no lone surrogates.
     text = read(passage.text.encode("utf-8", "replace").decode())
     if not len(text.spans):
         empty = np.zeros((0, _WIDTH), np.float16)
@@ -72,13 +72,13 @@ def encode(passage: Passage, pieces_of: PiecesOf) -> Encoded:
 
 
 def weights_of(text: Text, ids: Ints) -> Floats:
-    """Return what each word counts: BERT's ids are ordered by frequency, so a high one is a rare piece."""
+    """Return the weight of each word. BERT's ids are ordered by frequency, so a high id is a rare piece."""
     weights: Floats = (text.content * (0.2 + np.log1p(ids / 1000))).astype(np.float32)
     return weights
 
 
 def unit(rows: Floats) -> Floats:
-    """Return rows of unit length; zeros, and what is no number, become zeros."""
+    """Return rows of unit length. Zeros, NaN and infinity become zeros."""
     finite = np.where(np.isfinite(rows), rows, 0)
     unit_rows: Floats = finite / np.maximum(np.linalg.norm(finite, axis=-1, keepdims=True), 1e-9)
     return unit_rows.astype(np.float32)
@@ -89,7 +89,7 @@ def _borders(text: Text) -> list[int]:
 
 
 def _by_word(pieces: Pieces, spans: Ints) -> tuple[Floats, Ints]:
-    """Return the mean vector of each word's pieces, and the id of the first; zeros for a word without any."""
+    """Return the mean vector of each word's pieces, and the id of the first piece; zeros for a word without pieces."""
     word = np.searchsorted(spans[:, 0], pieces.spans[:, 0], side="right") - 1
     inside = (word >= 0) & (pieces.spans[:, 0] < spans[np.maximum(word, 0), 1])
     word, kept = word[inside], np.flatnonzero(inside)

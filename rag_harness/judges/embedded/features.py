@@ -1,4 +1,4 @@
-"""What the sentence model sees: a row a sentence of the answer, a column a feature. Pure."""
+"""Features of the sentence model: one row for each sentence of the answer, one column for each feature. Pure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def features(answer: Encoded, source: Source, question: Encoded) -> tuple[Floats
 
 
 def _nearest(answer: Encoded, found: Alignment, stems: Bools, question: Encoded) -> Floats:
-    """Return how near each word comes to the source, and to which part of it; shape (n, _NEAREST)."""
+    """Return how near each word is to the source, and to which part of it; shape (n, _NEAREST)."""
     sims, asked = found.sims, question.vectors
     top = found.top[answer.text.sentence_of]
     near = found.best[np.arange(len(top))[:, None], top]
@@ -57,7 +57,7 @@ def _nearest(answer: Encoded, found: Alignment, stems: Bools, question: Encoded)
 
 
 def _windowed(sims: Floats, reach: int) -> Floats:
-    """Return for each word how well the words around it are found together: within ``reach`` of one place."""
+    """Return for each word how well its neighbours match within ``reach`` of one position of the source."""
     wide = sims.copy()
     for shift in range(1, reach + 1):
         np.maximum(wide[:, shift:], sims[:, :-shift], out=wide[:, shift:])
@@ -70,7 +70,7 @@ def _windowed(sims: Floats, reach: int) -> Floats:
 
 
 def _over_sentences(words: Floats, answer: Encoded) -> list[Floats]:
-    """Return the values of words, each of _WAYS over each sentence."""
+    """Return word values aggregated over each sentence, in each of _WAYS."""
     firsts, weights = answer.text.firsts, answer.weights[:, None]
     content = answer.text.content[:, None].astype(np.float32)
     counts = np.diff([*firsts, len(words)])[:, None]
@@ -115,7 +115,7 @@ def _sentences(answer: Encoded, source: Source, found: Alignment, stems: Bools, 
 
 
 def _recalls(answer: Encoded, source: Source, found: Alignment, stems: Bools, question: Encoded) -> list[Floats]:
-    """Return the share of each sentence's words, by weight, that are found: anywhere, near by, in the question."""
+    """Return the weighted share of each sentence's words that are found: anywhere, nearby, in the question."""
     there = np.logical_or.reduceat(stems, source.firsts, axis=1)
     top = found.top[answer.text.sentence_of]
     near = there[np.arange(len(top))[:, None], top]

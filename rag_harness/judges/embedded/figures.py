@@ -1,4 +1,4 @@
-"""Numbers and times of a text, in forms that can be compared."""
+"""Finds numbers and times of a text, in comparable forms."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ _HALF_DAY = 12 * 60
 
 
 def times(text: str) -> list[frozenset[int]]:
-    """Return each time of day, in minutes; two where the half of the day is not said."""
+    """Return each time of day, in minutes; two values where am or pm is not said."""
     return [_minutes(found) for found in _TIME.finditer(text)]
 
 
 def numbers(text: str) -> list[str]:
-    """Return each number that is no time, no place in a list and no citation; in figures, also where it was a word."""
+    """Return each number, in digits even where it was a word, without times, list numbers and citations."""
     rest = _TIME.sub(" ", CITED.sub(" ", ALL_WEEK.sub(" ", _MARKER.sub(" ", text))))
     named = (_NAMED[word.lower()] for word in _WORDS.findall(rest) if word.lower() in _NAMED and word.lower() != "one")
     return [*(_plain(found) for found in _NUMBER.findall(rest)), *named]
 
 
 def known_numbers(text: str) -> frozenset[str]:
-    """Return every number that a source gives: those of its times and dates too."""
+    """Return every number of a source, also those in times and dates."""
     return frozenset([*numbers(text), *map(_plain, _NUMBER.findall(text)), *_part_numbers(text), *_ones(text)])
 
 

@@ -1,4 +1,4 @@
-"""Opening hours: what a sentence says of days and times, against the hours that a structured source gives by day."""
+"""Compares opening hours in a sentence with the hours by day of a structured source."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _GROUPS = (
 _LEAF = re.compile(rf"\b({'|'.join(DAYS)}): (.+)", re.I)
 
 Hours = Mapping[int, tuple[frozenset[int], frozenset[int]]]
-"""Opening and closing by day, 0 is Monday; in minutes, several where the half of the day is not said."""
+"""Opening and closing by day, 0 is Monday; in minutes, several values where am or pm is not said."""
 
 
 def hours_of(sentences: Sequence[str]) -> Hours:
@@ -38,7 +38,7 @@ def hours_of(sentences: Sequence[str]) -> Hours:
 
 
 def agreement(sentence: str, hours: Hours) -> tuple[int, int]:
-    """Return how many of the days whose hours a sentence gives have those hours, and how many have others."""
+    """Return how many of the days in a sentence have the source's hours, and how many have others."""
     right = wrong = 0
     for days, told in _told(sentence) if hours else ():
         for day in days:
@@ -49,7 +49,7 @@ def agreement(sentence: str, hours: Hours) -> tuple[int, int]:
 
 
 def _told(sentence: str) -> Iterator[tuple[set[int], tuple[frozenset[int], frozenset[int]]]]:
-    """Yield the days and hours that belong together: days stand in front of their hours, or behind them."""
+    """Yield days with their hours. Days stand before or after their hours."""
     ranges = list(_RANGE.finditer(sentence))
     named = sorted(_named(sentence))
     if not ranges or not named:

@@ -1,7 +1,6 @@
-"""``embedded/alignment``: judges without an LLM, the same every time, from words and MiniLM's vectors of them.
+"""``embedded/alignment``: a deterministic judge without an LLM, from words and their MiniLM vectors.
 
-It estimates; it does not understand. docs/validation.md says how often it is right, and what a model gets right that
-never reads the source.
+It estimates; it does not understand. docs/validation.md has its accuracy, and that of a model without the source.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ MODEL = "embedded/alignment"
 
 
 class EmbeddedJudge:
-    """Judges by a model of a few hundred coefficients over lexical and MiniLM features, whatever embeds the run."""
+    """Judges by a few hundred coefficients over lexical and MiniLM features, whatever the run's embedder is."""
 
     name = "embedded"
     model = MODEL

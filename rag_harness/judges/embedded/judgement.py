@@ -1,4 +1,4 @@
-"""What the models say of a text and its source: the whole computation, from texts to numbers, without stores."""
+"""Computes the models' judgement of a text and its source, from texts to numbers, without stores."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from rag_harness.judges.embedded.rules import declines
 from rag_harness.judges.embedded.words import Text
 
 DECIMALS = 6
-"""Places of everything that is kept or returned: sums in single precision differ beyond with the number of threads."""
+"""Decimals of all kept and returned numbers. Further ones depend on the number of threads, in single precision."""
 TOGETHER = 400
-"""Words of a text that are held against its source at once, give or take a sentence: 60 MB against 10,000 words."""
+"""About as many words of a text are aligned with its source at once: 60 MB against 10,000 words."""
 _TOKEN = re.compile(r"\w+")
 ALLOWED = 0.5
-"""What a verdict is at most where a rule has found something that the source does not say."""
+"""Highest support of a sentence where a rule has found something that the source does not say."""
 MISSED, MOST_MISSED = 0.5, 3
-"""What each such sentence adds to the log odds of a hallucinated text, and of how many it is added.
+"""Log odds that each such sentence adds to a hallucinated text, and the most sentences that add.
 
-Chosen, not fitted: on RAGTruth 0.5 and 1 do about as well as each other.
+Chosen, not fitted: on RAGTruth 0.5 and 1 do about equally well.
 """
 
 Doubles = npt.NDArray[np.float64]
@@ -37,14 +37,14 @@ Doubles = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the models say.
+    """The results of the models.
 
     Attributes:
-        unsupported: P(a sentence holds something that the source does not support), at even odds, in the text's order;
-            at least 1 - ALLOWED where a rule has found such a thing.
+        unsupported: P(a sentence contains something that the source does not support), at even odds, in the text's
+            order; at least 1 - ALLOWED where a rule has found such a thing.
         passages: the passage that each sentence is nearest to.
-        share: the estimate of the supported share of the whole text, in [0, 1], at even odds.
-        hallucinated: P(the text holds something that the source does not support).
+        share: estimated supported share of the whole text, in [0, 1], at even odds.
+        hallucinated: P(the text contains something that the source does not support).
     """
 
     unsupported: tuple[float, ...]
@@ -54,7 +54,7 @@ class Judgement:
 
 
 def judge(text: Encoded, source: Source, question: Encoded, fitted: Coefficients) -> Judgement:
-    """Hold ``text`` against ``source``. Neither may be empty."""
+    """Compare ``text`` with ``source``. Neither may be empty."""
     held = [features(part, source, question) for part in parts(text)]
     rows = np.concatenate([values for values, _ in held])
     passages = [place for _, found in held for place in source.passage_of[found.top[:, 0]].tolist()]
@@ -97,22 +97,22 @@ def _part(text: Encoded, first: int, last: int) -> Encoded:
 
 
 def with_missed(hallucinated: Doubles, missed: npt.ArrayLike) -> Doubles:
-    """Return P(hallucinated) of texts in which so many sentences say what their source does not, by rules."""
+    """Return P(hallucinated) of texts, given the number of sentences in which rules found something."""
     odds = hallucinated / (1 - hallucinated) * np.exp(MISSED * np.minimum(missed, MOST_MISSED))
     found: Doubles = odds / (1 + odds)
     return found
 
 
 SHARE_WEIGHTS = {"response": 0.25, "sentences": 0.25, "pairs": 0.5}
-"""What the share is estimated from, and what each weighs in standard deviations: half the models, half words in pairs.
+"""The estimators of the share, with their weights in standard deviations: half for models, half for word pairs.
 
-Chosen for published figures, not fitted: against people's faithfulness ratings models of this kind and pairs of words
-alone do about as well as each other (Spearman 0.645 and 0.636 on MTRAG), and averages of unlike estimators better.
+Chosen by published figures, not fitted. Against people's faithfulness ratings, models of this kind and word pairs alone
+do about equally well (Spearman 0.645 and 0.636 on MTRAG), and averages of unlike estimators do better.
 """
 
 
 def shares(unsupported: Doubles, hallucinated: float, pairs_found: float) -> Doubles:
-    """Return the estimates of the supported share, in the order of SHARE_WEIGHTS, each the higher the better.
+    """Return the estimates of the supported share, in the order of SHARE_WEIGHTS. Higher means more support.
 
     They are the log odds of the response model, the mean support of the sentences, and ``pair_precision``.
     """
@@ -126,9 +126,9 @@ def _pair_precision(text: Encoded, source: Source) -> float:
 
 
 def pair_precision(sentences: Sequence[str], passages: Sequence[str]) -> float:
-    """Return the share of the sentences' pairs of neighbouring words that the passages have as well.
+    """Return the share of the sentences' pairs of neighbouring words that the passages have too.
 
-    A sentence that says that something is not said claims no pair. 1 where there is none at all.
+    A sentence that says that something is not said has no pairs. 1 where there are no pairs at all.
     """
     said = [pair for sentence in sentences if not declines(sentence) for pair in pairs(sentence)]
     known = {pair for passage in passages for pair in pairs(passage)}
@@ -142,7 +142,7 @@ def pairs(text: str) -> list[tuple[str, str]]:
 
 
 def alignment_with(wanted: Encoded, passage: Encoded) -> float:
-    """Return how much of ``wanted`` a passage has: the best cosine of each word there, by weight, in [-1, 1]."""
+    """Return how much of ``wanted`` a passage has: weighted mean of each word's best cosine there, in [-1, 1]."""
     if not len(wanted.text.spans) or not len(passage.text.spans):
         return 0.0
     best = (wanted.vectors @ passage.vectors.T).max(axis=1)

@@ -1,4 +1,4 @@
-"""Judgements that were computed once: with the store filled no model is loaded and no feature computed."""
+"""Stored judgements: with a filled store no model is loaded and no feature computed."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from rag_harness.work.local_work import on_local_thread
 
 
 class Kept:
-    """What was judged, by content.
+    """Judgements by content.
 
     Args:
         store: arrays by key; it belongs to one set of coefficients.
-        keep: put what is computed into the store.
-        refusal: why nothing may be computed in this mode, and what to do; empty where it may.
+        keep: whether computed arrays are stored.
+        refusal: why this mode may not compute, and what to do; empty where it may.
     """
 
     def __init__(self, store: Store, keep: bool, refusal: str) -> None:
         self._store, self._keep, self._refusal = store, keep, refusal
 
     async def array(self, key: bytes, of: str, compute: Callable[[], Any]) -> Any:
-        """Return the array of ``key``, from the store or computed beside the event loop.
+        """Return the array of ``key`` from the store, or compute it in a thread.
 
         Raises:
-            RecordingMissError: it is not stored and this mode computes nothing; ``of`` says what is missing.
+            RecordingMissError: it is not stored and this mode may not compute; ``of`` names what is missing.
         """
         found = self._store.get([key])[0]
         if found is not None:

@@ -1,4 +1,4 @@
-"""Words of an answer that its source has: exactly, by their stem, in runs, beside each other. A value a word."""
+"""Lexical features: which words of an answer are in its source, exactly, by stem, in runs, or near each other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BESIDE = 3
 
 
 def same(of: Sequence[str], among: Sequence[str]) -> Bools:
-    """Return which words are the same, shape (n, m)."""
+    """Return which words are equal, shape (n, m)."""
     numbers: dict[str, int] = {}
     left = np.array([numbers.setdefault(word, len(numbers)) for word in of], np.int32)
     right = np.array([numbers.setdefault(word, len(numbers)) for word in among], np.int32)
@@ -23,9 +23,9 @@ def same(of: Sequence[str], among: Sequence[str]) -> Bools:
 
 
 def covering_runs(equal: Bools) -> Ints:
-    """Return for each word the length of the longest run of words around it that the source has as well.
+    """Return for each word the length of the longest run around it that the source has too.
 
-    ``equal`` is (n, m): is word i of the answer word j of the source?
+    ``equal`` is (n, m): is word i of the answer equal to word j of the source?
     """
     count, width = equal.shape
     longest, running = np.zeros(count, np.int64), np.zeros(width + 1, np.int64)
@@ -38,7 +38,7 @@ def covering_runs(equal: Bools) -> Ints:
 
 
 def near_pairs(equal: Bools) -> Bools:
-    """Return for each word whether the source has it near the word in front of it or behind it."""
+    """Return for each word whether the source has it near the word before or after it."""
     wide = equal.copy()
     for shift in range(1, _BESIDE + 1):
         wide[:, shift:] |= equal[:, :-shift]
@@ -51,7 +51,7 @@ def near_pairs(equal: Bools) -> Bools:
 
 
 def novel_runs(known: Bools, text: Text) -> Ints:
-    """Return for each content word how many such words in a row, it among them, the source does not have."""
+    """Return for each content word the length of its run of content words that the source does not have."""
     runs = np.zeros(len(known), np.int64)
     for sentence in range(len(text.sentences)):
         row: list[int] = []
@@ -62,7 +62,7 @@ def novel_runs(known: Bools, text: Text) -> Ints:
 
 
 def novel_names(known: Bools, text: Text) -> Bools:
-    """Return which words are capitalised inside a sentence and nowhere in the source."""
+    """Return which words are capitalised inside a sentence and not in the source."""
     capital = np.array([word[:1].isupper() for word in text.written], bool)
     capital[text.firsts] = False
     found: Bools = capital & ~known & text.content
@@ -70,7 +70,7 @@ def novel_names(known: Bools, text: Text) -> Bools:
 
 
 def lexical(answer: Text, exact: Bools, stems: Bools) -> Floats:
-    """Return the value of each word in each of NAMES, shape (n, names)."""
+    """Return the values of each word, shape (n, names), in the order of NAMES."""
     has, has_stem = np.asarray(exact.any(axis=1)), np.asarray(stems.any(axis=1))
     columns = (
         has,

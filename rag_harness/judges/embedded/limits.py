@@ -1,21 +1,21 @@
-"""How much of a text the judge reads. What lies beyond has no verdict, and says so: it is never silently wrong."""
+"""Limits on the texts that the judge reads. Text beyond them has no verdict, with a reason."""
 
 from __future__ import annotations
 
 from rag_harness.judges.embedded.words import Text
 
 MOST_SENTENCES = 200
-"""Sentences of a text that is judged."""
+"""Most sentences of a judged text."""
 MOST_WORDS = 4_000
-"""Words of a text that is judged."""
+"""Most words of a judged text."""
 MOST_CHARACTERS = 40_000
-"""Characters of a text that is judged: without blanks between words, words bound nothing."""
+"""Most characters of a judged text: a text without blanks has few words of any length."""
 MOST_SOURCE_CHARACTERS = 200_000
-"""Characters of all passages of a source together."""
+"""Most characters of all passages of a source together."""
 
 
 def readable_sentences(text: Text) -> int:
-    """Return how many sentences of ``text``, from its beginning, are within the limits."""
+    """Return how many sentences from the beginning of ``text`` are within the limits."""
     ends = [*text.firsts.tolist()[1:], len(text.spans)]
     within = [
         last <= MOST_WORDS and end <= MOST_CHARACTERS

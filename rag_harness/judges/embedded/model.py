@@ -1,7 +1,7 @@
-"""Three logistic models: of a sentence, of an answer, and of the share of an answer that is supported.
+"""Three logistic models: of a sentence, of an answer, and of the supported share of an answer.
 
-The coefficients are those of ``benchmarks/faithfulness_training.py``, in ``coefficients.json`` with the digest of the
-data that they were fitted to.
+``benchmarks/faithfulness_training.py`` fits the coefficients. They are in ``coefficients.json``, with the digest of
+their training data.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rag_harness.files.sources import file_digest
 
 FILE = Path(__file__).with_name("coefficients.json")
 BOUND = 4.0
-"""Standard deviations beyond which a feature says no more: what training never saw must not decide alone."""
+"""Features are cut at so many standard deviations, so that no value outside the training data decides alone."""
 
 Doubles = npt.NDArray[np.float64]
 
@@ -29,11 +29,11 @@ class Logistic:
     """A logistic model of standardised features.
 
     Attributes:
-        names: of the features.
-        mean: of each in training.
-        scale: of each: its standard deviation, 1 where it did not vary.
-        weights: of each.
-        bias: of the model.
+        names: names of the features.
+        mean: mean of each in training.
+        scale: standard deviation of each in training, 1 where it did not vary.
+        weights: weight of each.
+        bias: bias of the model.
     """
 
     names: tuple[str, ...]
@@ -43,7 +43,7 @@ class Logistic:
     bias: float
 
     def probabilities(self, rows: npt.ArrayLike) -> Doubles:
-        """Return the probability of each row, shape (n,); a value that is no number counts as the mean."""
+        """Return the probability of each row, shape (n,). NaN counts as the mean."""
         raw = np.asarray(rows, np.float64)
         values = standardised(raw, self.mean, self.scale)
         found: Doubles = 1 / (1 + np.exp(-(values @ self.weights + self.bias)))
@@ -51,22 +51,22 @@ class Logistic:
 
 
 def standardised(rows: Doubles, mean: Doubles, scale: Doubles) -> Doubles:
-    """Return features as the models see them, shape (n, names)."""
+    """Return standardised features, shape (n, names)."""
     values: Doubles = np.clip(np.where(np.isfinite(rows), (rows - mean) / scale, 0), -BOUND, BOUND)
     return values
 
 
 @dataclass(frozen=True)
 class Coefficients:
-    """What was fitted.
+    """The fitted coefficients.
 
     Attributes:
-        sentence: P(a sentence holds something that the source does not support).
+        sentence: P(a sentence contains something that the source does not support).
         response: P(an answer does).
-        share: the share of an answer's sentences that are supported, from estimates of which each weighs the same.
-        base: the share of sentences in the data that hold something unsupported.
-        threshold: from which on an answer is called hallucinated.
-        data: sha256 of the data that all this was fitted to, by file.
+        share: supported share of an answer's sentences, from estimates of equal weight.
+        base: share of sentences in the data with something unsupported.
+        threshold: probability from which an answer is called hallucinated.
+        data: sha256 of the training data, by file.
     """
 
     sentence: Logistic
@@ -78,10 +78,10 @@ class Coefficients:
 
 
 def at_even_odds(p: Doubles, base: float) -> Doubles:
-    """Return probabilities as they were if what they say were true as often as not: 0.5 is no evidence either way.
+    """Return probabilities for a prior of 0.5, so that 0.5 means no evidence either way.
 
-    Nobody knows how often the pipeline at hand is right. In the data nine sentences in ten are, and a judge that takes
-    that for granted finds an invented one more likely supported than not.
+    The true rate of the pipeline at hand is not known. In the data nine sentences in ten are supported. With that prior
+    a judge would call an invented sentence more likely supported than not.
     """
     odds = p / (1 - p) * (1 - base) / base
     even: Doubles = odds / (1 + odds)
@@ -90,7 +90,7 @@ def at_even_odds(p: Doubles, base: float) -> Doubles:
 
 @lru_cache
 def coefficients() -> Coefficients:
-    """Return what is shipped with the package."""
+    """Return the coefficients that are shipped with the package."""
     said = json.loads(FILE.read_text(encoding="utf-8"))
     return Coefficients(
         sentence=_logistic(said["sentence"]),

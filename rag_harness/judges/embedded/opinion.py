@@ -1,4 +1,4 @@
-"""What the embedded judge says of one answer."""
+"""The embedded judge's opinion of one answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rag_harness.models.recording.store import key_of
 from rag_harness.words.language import not_judged
 
 USEFUL = 0.55
-"""Alignment with the ground truth from which on a chunk is called useful; docs/validation.md says how it was chosen."""
+"""Alignment with the ground truth from which a chunk is called useful; docs/validation.md says how it was chosen."""
 NO_SOURCE = "there is no text that could support it"
 _BLANKS = re.compile(r"\s+")
 
@@ -27,13 +27,13 @@ _BLANKS = re.compile(r"\s+")
 class EmbeddedOpinion:
     """An opinion without an LLM: sentences are claims, verdicts are probabilities.
 
-    The sentence model was fitted to answers against the passages of their prompt. Against sources of a sentence or two
-    (a ground truth, an answer) it sees the same features: shares of words and figures that are found, alignment,
-    negation. There only the sentences' own probabilities are given, no share and nothing of the response model, which
-    knows answers to prompts alone.
+    The sentence model was fitted to answers and the passages of their prompts. With short sources (a ground truth, an
+    answer) it has the same features: shares of words and figures that are found, alignment, negation. There the opinion
+    has only the sentences' own probabilities, without a share: the response model was fitted to answers to prompts
+    alone.
 
-    Where question, answer or contexts are not in English all questions raise NotJudgedError, but for the usefulness of
-    chunks that evidence quotes decide: stems, negations and coefficients are of English.
+    Stems, negations and coefficients are for English. Where question, answer or contexts are in another language, all
+    questions raise NotJudgedError, except the usefulness of chunks that evidence quotes decide.
     """
 
     def __init__(self, material: Material, reading: Reading, kept: Kept) -> None:
@@ -94,7 +94,7 @@ class EmbeddedOpinion:
         return _with_share(each, found) if whole else Verdicts(each)
 
     async def _nugget(self, quote: str, passages: Sequence[str]) -> Verdict:
-        """Return the verdict of a whole quote: the mean of its sentences."""
+        """Return the verdict of a whole quote: the mean over its sentences."""
         found = await self._verdicts(quote, passages, whole=False)
         claim, values = Claim(quote), [verdict.value for verdict in found.each]
         missing = next((verdict for verdict in found.each if verdict.value is None), None)
@@ -104,7 +104,7 @@ class EmbeddedOpinion:
         return Verdict(claim, round(mean, 6), found.each[0].passage, found.each[0].reason)
 
     def _reasons(self, text: Text, passages: Sequence[str], rows: Sequence[Sequence[float]]) -> Sequence[str]:
-        """Return what the rules miss in the source, a sentence; not asked where every verdict is above theirs."""
+        """Return for each sentence what the rules miss in the source; nothing where every verdict is above theirs."""
         if all(p < 1 - ALLOWED for p, _ in rows[:-1]):
             return [""] * len(text.sentences)
         return self._reading.missed(text, passages, self._material.question)

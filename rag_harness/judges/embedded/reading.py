@@ -1,6 +1,6 @@
-"""Texts in, arrays out: what is computed for a judgement, with the vectors of sources kept in memory.
+"""Computes the arrays of a judgement from texts, and keeps the vectors of sources in memory.
 
-All arrays have two columns: a store holds one width.
+All arrays have two columns, because a store holds one width.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from rag_harness.judges.embedded.words import Text, read
 from rag_harness.protocols import TextEmbedder
 
 _REMEMBERED = 160_000
-"""Words of sources whose vectors are in memory: 123 MB. Experiments retrieve the same chunks."""
+"""Number of source words whose vectors are in memory: 123 MB. Experiments often retrieve the same chunks."""
 
 
 class Reading:
     """Computes judgements; synchronous, for one thread.
 
     Args:
-        embedder: makes the embedder whose hidden states the coefficients were fitted to; asked when a text comes.
+        embedder: makes the embedder that the coefficients were fitted with; called for the first text.
     """
 
     def __init__(self, embedder: Callable[[], TextEmbedder]) -> None:
@@ -47,9 +47,9 @@ class Reading:
         return coefficients()
 
     def judged(self, text: str, passages: Sequence[str], question: str) -> Doubles:
-        """Return (P(unsupported), passage) of each sentence that is read, then (P(hallucinated), share); (n + 1, 2).
+        """Return (P(unsupported), passage) of each read sentence, then (P(hallucinated), share); shape (n + 1, 2).
 
-        Where nothing can be read, or nothing read against, the array has no rows.
+        Where text or passages cannot be read, the array has no rows.
         """
         source = Source(tuple(self._source(passage) for passage in passages))
         answer = self._answer(text)
@@ -60,21 +60,21 @@ class Reading:
         return np.array([*rows, (found.hallucinated, found.share)], np.float64)
 
     def missed(self, text: Text, passages: Sequence[str], question: str) -> list[str]:
-        """Return what the rules miss in the passages, of each sentence that is read; no model is asked."""
+        """Return for each read sentence what the rules miss in the passages. No model is called."""
         head = read(_head(text.text))
         return absent(head, [read_as_source(passage) for passage in passages], question)
 
     def alignments(self, wanted: str, passages: Sequence[str]) -> Doubles:
-        """Return (how much of ``wanted`` it has, its place) of each passage, shape (n, 2)."""
+        """Return (share of ``wanted`` that it has, its position) for each passage, shape (n, 2)."""
         text = self._source(wanted)
         rows = [(alignment_with(text, self._source(passage)), place) for place, passage in enumerate(passages)]
         return np.array(rows, np.float64).reshape(-1, 2)
 
     def cosine(self, question: str, answer: str) -> Doubles:
-        """Return the cosine of question and answer, and in how many blocks the answer was embedded; shape (1, 2).
+        """Return the cosine of question and answer, and the number of blocks of the answer; shape (1, 2).
 
         Raises:
-            ModelOutputError: a vector holds what is no number.
+            ModelOutputError: a vector contains NaN or infinity.
         """
         blocks = self._blocks(answer)
         asked = self._embedder.embed_queries([question])[0].astype(np.float64)
@@ -85,7 +85,7 @@ class Reading:
         return np.array([[round(float(asked @ said / length), DECIMALS), len(blocks)]])
 
     def _blocks(self, text: str) -> list[str]:
-        """Return ``text`` in blocks of sentences that the embedder reads whole."""
+        """Return ``text`` in blocks of sentences that fit the embedder's limit."""
         count = self._embedder.tokenizer().count
         if count([text])[0] <= self._embedder.max_tokens:
             return [text]
@@ -93,7 +93,7 @@ class Reading:
         return _packed(sentences, count(sentences), self._embedder.max_tokens)
 
     def _answer(self, text: str) -> Encoded:
-        """Return ``text``, as much of it as is read; the last one is remembered: it is held against several sources."""
+        """Return the readable part of ``text``. The last text is cached, for it is compared with several sources."""
         if text not in self._answers:
             self._answers = {text: encode(Passage(_head(text)), self._embedder.pieces)}
         return self._answers[text]
@@ -110,19 +110,19 @@ class Reading:
 
 @lru_cache(maxsize=256)
 def read_as_source(passage: str) -> Text:
-    """Return a passage as it is read, and as ``encode`` reads it."""
+    """Return a passage in the form that ``encode`` takes."""
     return read(passage_of(passage).text.encode("utf-8", "replace").decode())
 
 
 def _head(text: str) -> str:
-    """Return as much of ``text`` as is read."""
+    """Return the readable beginning of ``text``."""
     found = read(text)
     count = readable_sentences(found)
     return text if count == len(found.sentences) else text[: found.sentences[count - 1][1]] if count else ""
 
 
 def _packed(sentences: Sequence[str], counts: Sequence[int], most: int) -> list[str]:
-    """Return sentences joined to blocks of at most ``most`` tokens; one that is longer is left out."""
+    """Return sentences joined to blocks of at most ``most`` tokens. A longer sentence is left out."""
     blocks: list[list[str]] = [[]]
     room = most
     for sentence, count in zip(sentences, counts, strict=True):
@@ -136,7 +136,7 @@ def _packed(sentences: Sequence[str], counts: Sequence[int], most: int) -> list[
 
 
 def parts_of(found: Any) -> tuple[list[tuple[float, int]], float, float]:
-    """Return the sentences, P(hallucinated) and the share of what ``Reading.judged`` returned."""
+    """Return the sentences, P(hallucinated) and the share from the result of ``Reading.judged``."""
     rows = [(round(float(p), DECIMALS), int(place)) for p, place in found[:-1]]
     hallucinated, share = (round(float(value), DECIMALS) for value in found[-1])
     return rows, hallucinated, share

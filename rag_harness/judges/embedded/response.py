@@ -1,4 +1,4 @@
-"""What the response model sees of an answer: its sentences' probabilities, and their features over all of it."""
+"""Features of the response model: probabilities of an answer's sentences, and their features over the answer."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def response_features(unsupported: npt.ArrayLike, rows: npt.ArrayLike) -> Double
 
 
 def _probabilities(unsupported: Doubles) -> list[float]:
-    """Return log odds of the worst sentences and of all; that any is unsupported, were they independent; how many."""
+    """Return log odds of the worst sentences, of all, of any unsupported one if independent; and their number."""
     worst = np.sort(np.clip(unsupported, _EDGE, 1 - _EDGE))[::-1]
     means = [worst[0], worst[:2].mean(), worst[:3].mean(), worst.mean()]
     odds = [float(np.log(mean / (1 - mean))) for mean in means]

@@ -1,4 +1,4 @@
-"""What a sentence says that its source contradicts or does not have: figures, times, negations, citations, fields."""
+"""Rules for what a sentence says and its source contradicts or lacks: figures, times, negations, citations, fields."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _OFTEN = 3
 
 
 class Facts:
-    """What the rules look up in a source."""
+    """Facts of a source in the form that the rules look up."""
 
     def __init__(self, sentences: Sequence[str], fields: Sequence[Field]) -> None:
         joined = "\n".join(sentences)
@@ -79,10 +79,10 @@ def rules(sentence: str, near: Sequence[str], facts: Facts, cited: tuple[int, in
     """Return the value of each of NAMES for one sentence.
 
     Args:
-        sentence: of the answer.
-        near: the sentences of the source that it is nearest to, best first.
-        facts: of the whole source.
-        cited: its best passage, from 0; how many there are.
+        sentence: sentence of the answer.
+        near: nearest sentences of the source, best first.
+        facts: facts of the whole source.
+        cited: its best passage, from 0; and the number of passages.
     """
     return [*_figures(sentence, near, facts), *_negations(sentence, near[0]), *_citations(sentence, *cited),
             *_fields(sentence, facts), *_hours(sentence, facts)]  # fmt: skip
@@ -105,7 +105,7 @@ def _figures(sentence: str, near: Sequence[str], facts: Facts) -> list[float]:
 
 
 def declines(sentence: str) -> bool:
-    """Return whether a sentence says that something is not said: it claims nothing that could be supported."""
+    """Return whether a sentence says that something is not said. Then it has no claim that could be supported."""
     return bool(_DECLINES.search(sentence))
 
 
@@ -135,18 +135,18 @@ def _hours(sentence: str, facts: Facts) -> list[float]:
 
 
 class _Sought:
-    """A field as it is looked for in a sentence: its name, the name of what it belongs to, its value."""
+    """A field in the form for searching a sentence: its name, the name of its owner, its value."""
 
     def __init__(self, name: Sequence[str], above: Sequence[str], value: bool | None) -> None:
         self._name, self._above, self._value = _pattern(name), _pattern(above, _ALIASES) if above else None, value
 
     def found(self, sentence: str) -> int | None:
-        """Return where the sentence names it; None where it does not."""
+        """Return the position where the sentence names it; None where it does not."""
         where = self._name.search(sentence)
         return where.start() if where else None
 
     def name(self, sentence: str, where: int) -> str:
-        """Return the column that this mention counts in."""
+        """Return the column in which this mention counts."""
         near = "bare" if self._above and not self._above.search(sentence) else "named"
         said = "declined" if declines(sentence) else "denied" if _denied(sentence, where) else "said"
         return f"field_{_VALUES[self._value]}_{said}_{near}"
@@ -164,7 +164,7 @@ def _sought(fields: Sequence[Field]) -> list[_Sought]:
 
 
 def _pattern(words: Sequence[str], aliases: Mapping[str, Sequence[str]] = {}) -> re.Pattern[str]:
-    """Return what finds words in any of their forms, written as one or as several: take-out, Takeout."""
+    """Return a pattern for words in any of their forms, joined or separate: take-out, Takeout."""
     ways = [r"[\s-]?".join(re.escape(stem(word) if len(word) > 4 else word) for word in words)]
     ways += [other for word in words for other in aliases.get(word, ())]
     return re.compile(rf"\b(?:{'|'.join(ways)})\w*", re.I)

@@ -1,4 +1,4 @@
-"""A passage as the judge reads it: text as it stands, JSON as sentences, one a leaf, and its fields beside them."""
+"""Reads a passage for the judge: plain text as it is, JSON as one sentence for each leaf, with its fields."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_DEPTH = 20
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A leaf of a JSON passage that says yes, no or nothing: ``path`` in words, the value True, False or None."""
+    """A leaf of a JSON passage with yes, no or null: ``path`` in words, the value True, False or None."""
 
     path: tuple[tuple[str, ...], ...]
     value: bool | None
@@ -24,7 +24,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A passage in sentences that can be read, and the yes-or-no fields of one that was JSON."""
+    """A passage in readable sentences, and the yes-or-no fields where it was JSON."""
 
     text: str
     fields: tuple[Field, ...] = ()
@@ -35,7 +35,7 @@ Path = tuple[tuple[str, ...], ...]
 
 
 def passage_of(text: str) -> Passage:
-    """Return ``text`` as it is read; an object or a list in JSON becomes "path words: value" lines."""
+    """Return ``text`` in readable form. A JSON object or list becomes lines of the form "path words: value"."""
     found = _parsed(text)
     if found is None:
         return Passage(text)

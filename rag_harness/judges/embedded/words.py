@@ -1,4 +1,4 @@
-"""A text as sentences and words, each with its place. Pure; what is compared are lower-case words and stems."""
+"""Divides a text into sentences and words, each with its position. Pure; comparisons use lower-case words and stems."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Bools = npt.NDArray[np.bool_]
 Span = tuple[int, int]
 
 LONGEST = 100
-"""Words of a sentence; one with more is taken in parts, each a claim of its own."""
+"""Most words of a sentence. A longer one is divided into parts, each a claim of its own."""
 
 _WORD = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
 _END = re.compile(r"(?<![.!?])[.!?]+[\"'”’)\]*_]*(?=\s)|[。！？]+|\n+")
@@ -34,10 +34,10 @@ class Text:
     """A text with its sentences and words.
 
     Attributes:
-        text: as it stands.
-        sentences: where each begins and ends; only those that hold a word.
-        spans: where each word begins and ends, shape (n, 2).
-        firsts: the first word of each sentence, shape (sentences,).
+        text: the text as it stands.
+        sentences: start and end of each sentence with a word.
+        spans: start and end of each word, shape (n, 2).
+        firsts: first word of each sentence, shape (sentences,).
     """
 
     text: str
@@ -72,13 +72,13 @@ class Text:
         return np.repeat(np.arange(len(self.firsts)), counts)
 
     def words_of(self, sentence: int) -> range:
-        """Return the places of a sentence's words."""
+        """Return the positions of a sentence's words."""
         after = self.firsts[sentence + 1] if sentence + 1 < len(self.firsts) else len(self.spans)
         return range(int(self.firsts[sentence]), int(after))
 
 
 def read(text: str) -> Text:
-    """Return ``text`` with its sentences and words; a sentence without a word, an emoji say, is none."""
+    """Return ``text`` with its sentences and words. A sentence without a word, e.g. an emoji, is left out."""
     found = [word.span() for word in _WORD.finditer(text)]
     spans = np.array(found, np.int64).reshape(-1, 2)
     sentences, firsts = [], []
@@ -105,7 +105,7 @@ def _sentences(text: str) -> Iterator[Span]:
 
 
 def _ends(text: str, start: int, mark: re.Match[str]) -> bool:
-    """Return whether a sentence ends here: not behind an abbreviation, nor behind the number of a list's item."""
+    """Return whether a sentence ends here: not after an abbreviation, nor after the number of a list item."""
     if not mark[0].startswith("."):
         return True
     before = text[start : mark.start()]

@@ -1,1 +1,1 @@
-"""Judges that ask a chat model of role ``judge``: ``fused`` asks little, ``ragas`` asks what RAGAS asks."""
+"""Judges that ask a chat model of role ``judge``: ``fused`` makes few calls, ``ragas`` makes the calls of RAGAS."""

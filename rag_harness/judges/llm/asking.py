@@ -1,4 +1,4 @@
-"""Puts one question to the judge's model; what two rows ask word for word is asked once."""
+"""Asks the judge's model one question. Equal requests of two rows are sent once."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from rag_harness.registry.identity import code_digest
 from rag_harness.types import Message
 
 _LONGEST_REPLY = 4096
-"""Tokens: a hundred verdicts, or some fifty claims with their quotes."""
+"""Tokens of a reply: a hundred verdicts, or some fifty claims with their quotes."""
 
 
 class Asking:
-    """The way to the model of role ``judge``.
+    """Access to the model of role ``judge``.
 
     Args:
         chat: the model.
-        shares: a request that was made before is not made again in this process.
+        shares: whether equal requests are sent only once in this process.
     """
 
     def __init__(self, chat: ChatModel, shares: bool) -> None:
@@ -32,16 +32,16 @@ class Asking:
         self._shared: Shared[str] | None = Shared() if shares else None
 
     async def ask(self, task: str, sections: Sequence[Section], reply: Mapping[str, Schema], end: str = "") -> str:
-        """Return what the model replies.
+        """Return the model's reply.
 
         Args:
-            task: what to do.
-            sections: what to do it with, as data.
-            reply: the JSON schema of each key of the reply.
-            end: said last, outside of the data.
+            task: the task.
+            sections: the material, as data.
+            reply: JSON schema of each key of the reply.
+            end: last text of the prompt, outside of the data.
 
         Raises:
-            RagHarnessError: of the chat model, as it is.
+            RagHarnessError: any error of the chat model.
         """
         system = f"{prompt('data')}\n\n{task}\n\nReply as JSON: {shape(object_schema(reply))}"
         messages = [Message("system", system), Message("user", "\n\n".join(filter(None, [marked(sections), end])))]
@@ -55,7 +55,7 @@ class Asking:
 
 
 def asking_of(parts: JudgeParts, shares: bool) -> Asking:
-    """Return the way to the model that the settings name for role ``judge``."""
+    """Return the access to the model that the settings name for role ``judge``."""
     return Asking(parts.chat("judge", temperature=0.0, max_output_tokens=_LONGEST_REPLY), shares)
 
 
@@ -66,7 +66,7 @@ def prompt(name: str) -> str:
 
 
 def revision_of(judge: str) -> str:
-    """Return the digest of what ``judge`` asks and how it reads: its prompts, and its code."""
+    """Return the digest of a judge's prompts and code."""
     texts = [file for file in sorted(each.name for each in files(__package__).iterdir()) if file.endswith(".md")]
     prompts = {file: prompt(file.removesuffix(".md")) for file in texts if file.startswith((judge, "data"))}
     return json_digest([prompts, code_digest(f"{__package__}.{judge}")])

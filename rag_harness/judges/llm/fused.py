@@ -1,6 +1,6 @@
-"""``fused``: few calls that ask much. Each text is taken apart once, and everything numbered is judged in one call.
+"""``fused``: a judge with few, large calls. Each text is split once, and all its numbered items are judged in one call.
 
-What an answer costs, in calls; requests that were made before, word for word, are not made again in a process:
+Cost of an answer in calls. Equal requests are sent only once in a process:
 
 ====================================================  =====================================================
 faithfulness, context precision, answer relevancy     3: A takes the answer apart (claims, and the questions that it
@@ -14,7 +14,7 @@ each further pair of claims and source                1: factuality; claims of t
 the ground truth, where its claims are wanted         1 for all experiments
 ====================================================  =====================================================
 
-and one more for each further pair whose verdicts were not all there. Nothing is asked for an empty text.
+One more call is needed for each further pair with missing verdicts. An empty text needs none.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from rag_harness.work.once import Once
 
 
 class FusedJudge:
-    """Asks the model of role ``judge`` as little as it can.
+    """Asks the model of role ``judge`` with as few calls as possible.
 
     Args:
-        parts: the run's.
+        parts: parts of the run.
     """
 
     name = "fused"
@@ -52,7 +52,7 @@ class FusedJudge:
 
     @cached_property
     def revision(self) -> str:
-        """Digest of prompts and source, and of the embedder, which relevancy is measured with."""
+        """Digest of prompts and source, and of the embedder that relevancy is measured with."""
         embedder = self._parts.embedder()
         return json_digest([revision_of(self.name), embedder.model, embedder.revision])
 
@@ -65,5 +65,5 @@ class FusedJudge:
 
 
 def create(parts: JudgeParts) -> FusedJudge:
-    """Return the judge of role ``judge`` that asks few calls."""
+    """Return the judge of role ``judge`` that makes few calls."""
     return FusedJudge(parts)

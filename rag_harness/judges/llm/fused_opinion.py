@@ -1,4 +1,4 @@
-"""What the fused judge says of one answer: which questions it puts, and when one may be put again."""
+"""The fused judge's opinion of one answer: which questions it asks, and when it may ask one again."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class FusedOpinion:
         return await self._tools.nearness.relevancy(self._material.question, found.questions, found.noncommittal)
 
     async def _supported(self, claims: Text, source: Source) -> tuple[tuple[Claim, ...], Judged]:
-        """Return the claims with what is said of each."""
+        """Return the claims with the verdict on each."""
         found, may_ask_again = await self._claims(claims)
         passages = list(passages_of(self._material, source).values())
 
@@ -88,7 +88,7 @@ class FusedOpinion:
         return found, await asked_twice(texts, ask, allowed) if texts else Judged(())
 
     async def _claims(self, which: Text) -> tuple[tuple[Claim, ...], bool]:
-        """Return what ``which`` claims, and whether the one call that may be made again is left."""
+        """Return the claims of ``which``, and whether the one call that may be repeated is left."""
         if which == "nuggets":
             return tuple(Claim(quote) for quote in self._material.quotes if quote.strip()), True
         if which == "answer":
@@ -102,7 +102,7 @@ class FusedOpinion:
         return found.claims, not found.again
 
     async def _answer(self, needed: Part) -> Split:
-        """Return the answer taken apart. A recording of a run that measured more, or less, may have it in another form.
+        """Return the answer, split. A recording of a run with other measures may have the split in another form.
 
         Raises:
             RecordingMissError: no form of it is recorded.
@@ -131,8 +131,10 @@ class FusedOpinion:
         return (await asked_twice(chunks, ask, self._has_a_call_left)).each
 
     async def _has_a_call_left(self) -> bool:
-        """Return whether no other question about this answer was put again: decided by what was said, not by who is
-        first, so that a replay asks the same."""
+        """Return whether no other question about this answer was asked again.
+
+        The replies decide this, not the order of calls, so that a replay asks the same.
+        """
         if not self._wanted:
             return True
         try:

@@ -1,4 +1,4 @@
-"""Puts numbered things to the judge, all in one call, and those without a verdict once more."""
+"""Asks the judge about numbered items, all in one call, and once more about those without a verdict."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ SUPPORTED = {"supported": 1.0, "unsupported": 0.0}
 USEFUL = {"useful": 1.0, "useless": 0.0}
 
 Ask = Callable[[Sequence[str], bool], Awaitable[Sequence[Said]]]
-"""Texts, and whether they are asked about again -> what is said of each."""
+"""Takes texts, and whether they are asked about again; returns the verdict on each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What is said of each text; ``again`` says that the judge was asked a second time."""
+    """The verdict on each text; ``again`` says that the judge was asked a second time."""
 
     each: tuple[Said, ...]
     again: bool = False
 
 
 async def asked_twice(texts: Sequence[str], ask: Ask, may_ask_again: Callable[[], Awaitable[bool]]) -> Judged:
-    """Ask about ``texts``, and once more about those without a verdict, if that is allowed."""
+    """Ask about ``texts``, and once more about those without a verdict, where that is allowed."""
     said = list(await ask(texts, False))
     missing = [place for place, each in enumerate(said) if each.missing]
     if not missing or not await may_ask_again():

@@ -1,7 +1,7 @@
-"""Usefulness by (judge, its prompts, question, ground truth, chunk): known once, for every experiment and every run.
+"""Verdicts of usefulness by (judge, prompts, question, ground truth, chunk), stored for all experiments and runs.
 
-What is asked for a row depends on what was known before it. So a recording holds the verdicts themselves, those that
-could not be had too: in replay nothing is asked that depends on who came first.
+The calls for a row depend on what was known before it. So a recording stores the verdicts themselves, also missing
+ones: then a replay asks the same, whichever row comes first.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from rag_harness.models.recording.store import key_of
 from rag_harness.protocols import Store
 
 Ask = Callable[[Sequence[str]], Awaitable[Sequence[Said]]]
-"""Chunks -> what is said of each."""
+"""Takes chunks, and returns the verdict on each."""
 _MISSING = list(Missing)
 
 
 class Known:
-    """What is known of chunks.
+    """Stored verdicts on chunks.
 
     Args:
-        store: verdicts by key: 1, 0, or -n where the nth reason of ``Missing`` stands in a verdict's place.
-        keeps_missing: keep those too. In a recording they are what the judge said; in a cache it could never try again.
+        store: verdicts by key: 1, 0, or -n for the nth reason of ``Missing`` in place of a verdict.
+        keeps_missing: whether missing verdicts are stored too. In a recording they are the judge's reply; in a cache
+            they would prevent another attempt.
     """
 
     def __init__(self, store: Store, keeps_missing: bool) -> None:
@@ -35,10 +36,10 @@ class Known:
         self._coming: dict[bytes, asyncio.Task[Mapping[bytes, Said]]] = {}
 
     async def of(self, question: str, ground_truth: str, chunks: Sequence[str], ask: Ask) -> list[Said]:
-        """Return what is said of each of ``chunks``; only those that nobody asked about are asked about.
+        """Return the verdict on each of ``chunks``. Only chunks without a stored verdict are asked about.
 
         Raises:
-            RagHarnessError: of the chat model, as it is; also where another row asked.
+            RagHarnessError: any error of the chat model, also where another row asked.
         """
         keys = {chunk: key_of("usefulness", question, ground_truth, chunk) for chunk in chunks}
         said = self._recalled(keys.values())
@@ -71,7 +72,7 @@ class Known:
     def _arrived(self, keys: Iterable[bytes], task: asyncio.Task[Mapping[bytes, Said]]) -> None:
         for key in keys:
             del self._coming[key]
-        # Asked for its exception even where nobody is left to hear it: asyncio would complain.
+        # The exception is read even where no row waits any more: asyncio would complain.
         if not task.cancelled():
             task.exception()
 

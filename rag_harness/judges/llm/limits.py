@@ -1,25 +1,25 @@
-"""What is too much to be judged: it gives no score, with the reason, and costs nothing."""
+"""Limits on what is judged. A larger text gets no score, with a reason, and causes no call."""
 
 from __future__ import annotations
 
 from rag_harness.errors import ModelOutputError
 
 LONGEST_TEXT = 40_000
-"""Characters of a text that is taken apart; what is longer is not paid for."""
+"""Most characters of a text that is split into claims."""
 MOST_CLAIMS = 100
-"""Claims of a text that are judged; a reply with more is not believed."""
+"""Most claims of a text that are judged. A reply with more is not trusted."""
 
 
 def check_length(what: str, text: str) -> None:
-    """Refuse to take apart what is too long to be an answer.
+    """Refuse to split a text that is too long for an answer.
 
     Raises:
-        ModelOutputError: it is; says how long it is.
+        ModelOutputError: the text is too long; says how long it is.
     """
     if len(text) > LONGEST_TEXT:
         raise ModelOutputError(f"{what} of {len(text):,} characters: at most {LONGEST_TEXT:,} are judged")
 
 
 def too_many(count: int) -> str:
-    """Say that a reply has more claims than are believed; empty where it has not."""
+    """Say that a reply has too many claims; empty where it has not."""
     return f"the judge found {count:,} claims: at most {MOST_CLAIMS} are judged" if count > MOST_CLAIMS else ""

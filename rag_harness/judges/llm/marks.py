@@ -1,6 +1,6 @@
-"""What is judged, set between marks that it cannot hold: their key is made from its digest.
+"""Puts the judged material between marks that it cannot contain: their key is made from its digest.
 
-Derived, not drawn by lot: the same material makes the same request, which is how recordings find it again.
+The key is not random: the same material must give the same request, so that recordings find it again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from rag_harness.models.recording.store import key_of
 
 Section = tuple[str, str]
-"""A name that we give, and a text that others wrote."""
+"""A name of ours, and a text of somebody else."""
 _KEY_LENGTH = 8
 
 
@@ -26,7 +26,7 @@ def numbered(name: str, texts: Iterable[str]) -> list[Section]:
 
 
 def _key(texts: Sequence[str]) -> str:
-    """Return a key that no text holds: one that was guessed, or searched for, is left for the next."""
+    """Return a key that no text contains. Where a text contains a key, the next one is tried."""
     key = key_of(*texts).hex()[:_KEY_LENGTH]
     while any(key in text for text in texts):
         key = key_of(key, *texts).hex()[:_KEY_LENGTH]

@@ -1,4 +1,4 @@
-"""Cosines of questions with a question; rows that ask meanwhile are embedded in one batch, off the event loop."""
+"""Cosines between questions. Rows that ask at the same time are embedded in one batch, off the event loop."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from rag_harness.types import Matrix
 from rag_harness.work.local_work import on_local_thread
 
 _TOGETHER = 32
-"""Texts in one batch, or one row's own."""
+"""Most texts in one batch, unless one row has more."""
 NOT_A_NUMBER = "a cosine is no number: the embedder gave a vector without a length"
 
 Waiting = tuple[Sequence[str], "asyncio.Future[Matrix]"]
 
 
 class Nearness:
-    """How near questions are to each other.
+    """Measures the similarity of questions.
 
     Args:
-        embedder: returns the embedder; called when the first text comes.
+        embedder: returns the embedder; called for the first text.
     """
 
     def __init__(self, embedder: Callable[[], Embedder]) -> None:
@@ -32,10 +32,10 @@ class Nearness:
         self._busy: asyncio.Task[None] | None = None
 
     async def relevancy(self, question: str, asked: Sequence[str], noncommittal: bool) -> Relevancy:
-        """Return the mean cosine of ``asked`` with ``question``; None where one is no number.
+        """Return the mean cosine of ``asked`` with ``question``; None where a cosine is NaN.
 
         Raises:
-            RagHarnessError: of the embedder, as it is.
+            RagHarnessError: any error of the embedder.
         """
         vectors = await self._embedded([question, *asked])
         cosines = _cosines(np.asarray(vectors, np.float64))
@@ -78,7 +78,7 @@ class Nearness:
 
     async def _fail(self, batch: list[Waiting], error: Exception) -> None:
         if len(batch) > 1:
-            # One text that cannot be embedded must not take the others with it.
+            # A text that cannot be embedded must not make the others fail.
             for each in batch:
                 await self._do([each])
         elif not batch[0][1].done():
@@ -86,7 +86,7 @@ class Nearness:
 
 
 def _cosines(vectors: Matrix) -> list[float]:
-    """Return the cosine of each vector with the first; NaN where one has no length."""
+    """Return the cosine of each vector with the first; NaN for a vector of length 0."""
     first, others = vectors[0], vectors[1:]
     with np.errstate(divide="ignore", invalid="ignore"):
         cosines = others @ first / (np.linalg.norm(others, axis=1) * np.linalg.norm(first))

@@ -1,10 +1,10 @@
-"""``ragas``: the definitions of RAGAS 0.4.3, call for call, in our own words (``ragas/metrics/collections``).
+"""``ragas``: the definitions of RAGAS 0.4.3, call for call, with our own prompts (``ragas/metrics/collections``).
 
-Context precision asks once a chunk, one after the other; faithfulness twice; answer relevancy three times: 10 calls at
-five chunks. Each further pair of claims and source is 1 more, and 1 for the first of the ground truth, whose statements
-a row makes once, as those of its answer: measures that set two verdicts side by side need the same statements. Nothing
-is asked again, and nothing shared between rows.
-Where RAGAS gives NaN, or divides by the verdicts that came back, ours is None with the reason.
+Context precision makes a call for each chunk, one after another; faithfulness makes two, and answer relevancy three: 10
+calls with five chunks. Each further pair of claims and source needs one more. The ground truth needs one more for its
+statements. A row splits its answer and its ground truth only once: measures that compare two verdicts need the same
+statements. No call is repeated, and rows share none. Where RAGAS gives NaN, or divides by the number of returned
+verdicts, the value here is None with the reason.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from rag_harness.models.replies import json_of
 from rag_harness.protocols import JudgeParts
 
 STRICTNESS = 3
-"""Questions that relevancy is the mean of; each is asked for as one of three, since the same request would have the
-same recorded reply."""
+"""Number of questions for relevancy. Each request says which of the three it is: equal requests would have the same
+recorded reply."""
 _BIT: Schema = {"type": "integer", "enum": [0, 1]}
 _VERDICT = {"statement": TEXT, "reason": TEXT, "verdict": _BIT}
 
 
 class RagasJudge:
-    """Asks the model of role ``judge`` what RAGAS asks.
+    """Asks the model of role ``judge`` the questions of RAGAS.
 
     Args:
-        parts: the run's.
+        parts: parts of the run.
     """
 
     name = "ragas"
@@ -65,7 +65,7 @@ class RagasJudge:
 
     @cached_property
     def revision(self) -> str:
-        """Digest of prompts and source, and of the embedder, which relevancy is measured with."""
+        """Digest of prompts and source, and of the embedder that relevancy is measured with."""
         embedder = self._parts.embedder()
         return json_digest([revision_of(self.name), embedder.model, embedder.revision])
 
@@ -74,7 +74,7 @@ class RagasJudge:
 
 
 class RagasOpinion:
-    """What the judge says of one answer."""
+    """The judge's opinion of one answer."""
 
     def __init__(self, judge: RagasJudge, material: Material) -> None:
         self._asking: Asking = judge.asking
@@ -128,7 +128,7 @@ class RagasOpinion:
         return placed([(each, "") for each in statements], text)
 
     async def _verdicts(self, claims: Sequence[Claim], context: str) -> tuple[Verdict, ...]:
-        """Judge all statements in one call; they are told apart by their order, so their number must be right."""
+        """Judge all statements in one call. Verdicts are matched by order, so their number must be right."""
         given: list[Section] = [("context", context), *numbered("statement", [claim.text for claim in claims])]
         found = await self._asked("verdicts", given, {"statements": list_schema(object_schema(_VERDICT))})
         listed = objects_of(found, "statements")
@@ -162,5 +162,5 @@ def _bit(found: Mapping[str, Any] | None) -> tuple[float | None, str]:
 
 
 def create(parts: JudgeParts) -> RagasJudge:
-    """Return the judge of role ``judge`` that asks what RAGAS asks."""
+    """Return the judge of role ``judge`` that asks the questions of RAGAS."""
     return RagasJudge(parts)

@@ -1,4 +1,4 @@
-"""Reads a judge's reply. What is not there, or not as it was asked for, has a name; nothing is guessed."""
+"""Reads a judge's reply. Missing or malformed parts get a named reason; nothing is guessed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rag_harness.models.replies import json_of
 
 
 class Missing(Enum):
-    """Why there is no verdict. The place in this list is what stores of verdicts keep: add at the end."""
+    """Reasons for a missing verdict. Stores of verdicts keep the position in this list: add new ones at the end."""
 
     UNREADABLE = "the judge's reply is not the JSON that was asked for"
     LEFT_OUT = "the judge gave no verdict for it"
@@ -23,7 +23,7 @@ class Missing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A verdict, 1 or 0, with the number of the passage that it stands on; or why there is none."""
+    """A verdict, 1 or 0, with the number of its supporting passage; or the reason why there is none."""
 
     value: float | None = None
     passage: int | None = None
@@ -31,13 +31,13 @@ class Said:
 
 
 def read_verdicts(text: str, count: int, words: Mapping[str, float], passages: int = 0) -> list[Said]:
-    """Return what a reply says of items 1 to ``count``, in their order.
+    """Return the verdicts of a reply on items 1 to ``count``, in their order.
 
     Args:
         text: the reply.
-        count: how many items were asked about.
-        words: the verdicts that were offered, with their values.
-        passages: how many passages there were; 0 where no verdict names one.
+        count: number of items in the question.
+        words: the offered verdicts, with their values.
+        passages: number of passages; 0 where verdicts name none.
     """
     entries = objects_of(json_of(text), "verdicts")
     if entries is None:
@@ -46,13 +46,13 @@ def read_verdicts(text: str, count: int, words: Mapping[str, float], passages: i
     for entry in entries:
         by_number.setdefault(whole(entry.get("index")), []).append(entry)
     if not by_number.keys() <= set(range(1, count + 1)):
-        # Counted from 0, say: then no other number can be trusted either.
+        # The reply may count from 0, for example: then no other number can be trusted either.
         return [Said(missing=Missing.NUMBERS)] * count
     return [_said(by_number.get(number, []), words, passages) for number in range(1, count + 1)]
 
 
 def objects_of(found: Mapping[str, Any] | None, name: str) -> Sequence[Mapping[str, Any]] | None:
-    """Return the list of objects under ``name``; None where it is none: one that is no object spoils the list."""
+    """Return the list of objects under ``name``; None where there is none, or where an item is no object."""
     listed = found.get(name) if found is not None else None
     if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
         return None
@@ -76,7 +76,7 @@ def _value(said: object, words: Mapping[str, float]) -> float | None:
 
 
 def whole(said: object) -> int | None:
-    """Return a whole number, also one that was written as text; None where it is none."""
+    """Return an integer, also where it was written as text; None for anything else."""
     if isinstance(said, str) and said.strip().isdecimal() and len(said) <= 9:
         return int(said)
     if isinstance(said, bool) or not isinstance(said, (int, float)):
@@ -85,7 +85,7 @@ def whole(said: object) -> int | None:
 
 
 def words_of(said: object) -> str:
-    """Return a text; empty where it is none, or blank. Halves of characters are replaced: no file could hold them."""
+    """Return a text; empty for anything else, or a blank text. Lone surrogates are replaced: no file can hold them."""
     if not isinstance(said, str) or not said.strip():
         return ""
     return said.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,4 +1,4 @@
-"""The form of a reply: for servers that know JSON schemas, and in words for those that do not."""
+"""The form of a reply: as a JSON schema for servers that support them, and in words for others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def response_format(reply: Mapping[str, Schema]) -> Mapping[str, Any]:
 
 
 def shape(schema: Schema) -> str:
-    """Say what a schema wants, for servers that know none."""
+    """Describe a schema in words, for servers without support for schemas."""
     if "enum" in schema:
         return " or ".join(map(json.dumps, schema["enum"]))
     if schema["type"] == "object":

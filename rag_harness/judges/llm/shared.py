@@ -1,4 +1,4 @@
-"""Work that several rows want at once, done once."""
+"""Does work once that several rows want at the same time."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rag_harness.work.deadline import paused
 T = TypeVar("T")
 
 _REMEMBERED = 4096
-"""Results kept for a row that asks for the same later."""
+"""Number of results that are kept for later rows."""
 
 
 class Shared(Generic[T]):
-    """Results by key: who asks for what is under way waits for it, and who asks later has it at once.
+    """Results by key. A row waits for work that is under way, and gets the kept result of finished work.
 
-    What fails is not remembered: the next who asks tries again. Work outlives who asked for it first, for others may
-    wait for it; its own limits bound it.
+    Failed work is not kept: the next row tries again. Work goes on when the row that started it is cancelled, for
+    others may wait for it; its own limits bound it.
     """
 
     def __init__(self, remembered: int = _REMEMBERED) -> None:
@@ -27,7 +27,7 @@ class Shared(Generic[T]):
         self._tasks: OrderedDict[Hashable, asyncio.Task[T]] = OrderedDict()
 
     async def get(self, key: Hashable, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Return the result of ``work``, which is begun where nobody has asked for ``key`` yet."""
+        """Return the result of ``work``. It is started only where no work for ``key`` is known."""
         known = self._tasks.get(key)
         return await asyncio.shield(self._begin(key, work)) if known is None else await followed(known)
 
@@ -39,13 +39,13 @@ class Shared(Generic[T]):
         return task
 
     def _forget_failed(self, key: Hashable, done: asyncio.Task[T]) -> None:
-        # Asked for its exception even where nobody is left to hear it: asyncio would complain.
+        # The exception is read even where no row waits any more: asyncio would complain.
         if (done.cancelled() or done.exception()) and self._tasks.get(key) is done:
             del self._tasks[key]
 
 
 async def followed(task: asyncio.Task[T]) -> T:
-    """Return the result of work that another row began; waiting for it is not this row's own time."""
+    """Return the result of work that another row started. The waiting does not count as this row's time."""
     if task.done():
         return task.result()
     with paused():

@@ -1,4 +1,4 @@
-"""Finds in a text what a judge quotes of it."""
+"""Finds the quotes of a judge in their text."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from rag_harness.measures.judged import Claim
 
 
 def placed(said: Sequence[tuple[str, str]], text: str) -> tuple[Claim, ...]:
-    """Return claims with the place of their quotes in ``text``; where it is not there, that of the claim itself.
+    """Return claims with the positions of their quotes in ``text``, or of the claims where a quote is missing.
 
-    Two claims that quote the same words stand at the same place, unless these come again further on.
+    Two claims with the same quote have the same position, unless the words occur again later.
     """
     claims: list[Claim] = []
     at = 0
@@ -25,9 +25,9 @@ def placed(said: Sequence[tuple[str, str]], text: str) -> tuple[Claim, ...]:
 
 
 def find(words: str, text: str, after: int = 0) -> tuple[int, int]:
-    """Return start and end of ``words`` in ``text``, at or after ``after`` if they are there; -1 where they are not.
+    """Return start and end of ``words`` in ``text``, at or after ``after`` if possible; -1 where they are not there.
 
-    Spaces and ends of lines are as good as each other.
+    Blanks and line ends count as equal.
     """
     if not words.strip():
         return -1, -1

@@ -1,4 +1,4 @@
-"""Takes a text apart: what it claims, and the questions that it would answer, in one call."""
+"""Splits a text in one call: into its claims, and the questions that it would answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Part = Literal["claims", "questions"]
 Parts = tuple[Part, ...]
 FORMS: tuple[Parts, ...] = (("claims",), ("questions",), ("claims", "questions"))
 QUESTIONS = 3
-"""As RAGAS: their mean is what relevancy is made of."""
+"""As in RAGAS: relevancy is the mean over these questions."""
 
 _CLAIM = object_schema({"quote": TEXT, "claim": TEXT})
 _REPLIES: Mapping[Part, Mapping[str, Schema]] = {
@@ -29,7 +29,7 @@ _REPLIES: Mapping[Part, Mapping[str, Schema]] = {
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A text taken apart.
+    """The parts of a text.
 
     ``claims`` and ``questions`` are None where they were not asked for, or cannot be read; ``again`` says that the
     judge was asked a second time.
@@ -41,17 +41,17 @@ class Split:
     again: bool = False
 
     def lacks(self, wanted: Parts) -> Parts:
-        """Return what of ``wanted`` is not there."""
+        """Return the parts of ``wanted`` that are missing."""
         found: Mapping[Part, object] = {"claims": self.claims, "questions": self.questions}
         return tuple(part for part in wanted if found[part] is None)
 
 
 async def split(asking: Asking, question: str, text: str, wanted: Parts) -> Split:
-    """Return ``text`` taken apart; what cannot be read is asked for once more.
+    """Return the parts of ``text``. Unreadable parts are asked for once more.
 
     Raises:
         ModelOutputError: the text is too long.
-        RagHarnessError: of the chat model, as it is.
+        RagHarnessError: any error of the chat model.
     """
     if not text.strip():
         return Split((), ())
@@ -70,7 +70,7 @@ async def split(asking: Asking, question: str, text: str, wanted: Parts) -> Spli
 
 
 async def _asked(asking: Asking, question: str, text: str, wanted: Parts, end: str = "") -> Split:
-    """Ask for ``wanted``. Questions are read off the text alone: the real one is only shown where claims are wanted."""
+    """Ask for ``wanted``. Questions come from the text alone: the real one is shown only where claims are wanted."""
     sections = [("question", question)] if "claims" in wanted else []
     task = "\n\n".join(["You are given a text.", *(prompt(f"fused_{part}") for part in wanted)])
     reply = {name: schema for part in wanted for name, schema in _REPLIES[part].items()}
@@ -79,7 +79,7 @@ async def _asked(asking: Asking, question: str, text: str, wanted: Parts, end: s
 
 
 def _claims(found: Mapping[str, Any], text: str) -> tuple[Claim, ...] | None:
-    """Read the claims; one that cannot be read spoils the list: without it the denominator would shrink."""
+    """Read the claims. One unreadable claim makes the list invalid: without it the denominator would shrink."""
     listed = found.get("claims")
     if not isinstance(listed, list):
         return None
@@ -102,5 +102,5 @@ def _questions(found: Mapping[str, Any]) -> tuple[tuple[str, ...] | None, bool]:
 
 
 def form_first(wanted: Parts, needed: Part) -> Sequence[Parts]:
-    """Return the forms that have ``needed``, ``wanted`` first where it is one of them."""
+    """Return the forms that contain ``needed``, with ``wanted`` first where it is one of them."""
     return sorted((form for form in FORMS if needed in form), key=lambda form: form != wanted)

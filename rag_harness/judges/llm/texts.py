@@ -1,4 +1,4 @@
-"""The texts of a material by the names that judges are asked with."""
+"""The texts of a material, by the names that judges use for them."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def source_of(material: Material, source: Source) -> tuple[str, ...]:
 
 
 def passages_of(material: Material, source: Source) -> dict[int, str]:
-    """Return those that say something, by their place."""
+    """Return the passages that are not empty, by their position."""
     return {place: text for place, text in enumerate(source_of(material, source)) if text.strip()}

@@ -1,8 +1,7 @@
-"""What a claim says that its source does not: a figure, a date, a unit, a name; a negation, or one that is left out.
+"""Rules for what a claim says and its source does not: a figure, date, unit or name; an added or missing negation.
 
-Vectors of words hardly see them: a copied sentence with another number in it is as near to its source as before. Rules
-over words, for English; each says in plain words what is not there. What they see and what they do not is measured:
-docs/validation.md.
+Word vectors hardly show these: a copied sentence with another number is as near to its source as before. The rules work
+on English words, and each says in plain words what is missing. Their hits and misses are measured: docs/validation.md.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ __all__ = ["absent"]
 def absent(text: Text, passages: Sequence[Text], question: str) -> list[str]:
     """Return for each sentence of ``text`` what no passage says, and what is said instead where that is known.
 
-    Empty for a sentence in which nothing is missed. What the question says, an answer may repeat.
+    It is empty for a sentence without such a finding. An answer may repeat what the question says.
     """
     sentences = [text.text[start:end] for start, end in text.sentences]
     source = [passage.text[start:end] for passage in passages for start, end in passage.sentences]

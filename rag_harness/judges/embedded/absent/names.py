@@ -1,4 +1,4 @@
-"""A name in a claim that no passage names."""
+"""Finds names in a claim that no passage has."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from rag_harness.judges.embedded.absent.sentences import Known, Sentence, share
 from rag_harness.judges.embedded.figures import CITED
 
 _TITLE = 0.6
-"""Share of capital words from which on a sentence is a title."""
+"""Share of capitalised words from which a sentence counts as a title."""
 _BEGINS = re.compile(r"(?:^|[.!?:;•*–—\-(\"“”‘'|/#\]])[\s*_\"“'(]*\Z")
-"""What stands before a word that is capital for its place."""
+"""Text before a word that is capitalised only because of its position."""
 _VERB = re.compile(
     r"(?:is|are|was|were|has|have|had|will|can|may|must|does|did|do|should|would|could|\w+s|\w+ed)", re.I
 )
 _NO_NAME = ("ly", "s", "ing", "ed")
 _OTHER = 0.3
-"""How alike a sentence must be whose name is said to stand in another one's place."""
+"""Least similarity of a sentence whose name counts as replaced by another."""
 _SCALES = frozenset(("fahrenheit", "celsius"))
 _DOTTED = re.compile(r"(?:[A-Z]\.){2,}")
 _PREFIX, _SHORT = 4, 5
 
 
 def unknown_name(claim: Sentence, known: Known) -> str:
-    """Return a capital word of a claim that no passage has in any form; empty where there is none."""
+    """Return a capitalised word of a claim that no passage has in any form; empty where there is none."""
     found = claim.read
     capital = [place for place, word in enumerate(found.written) if word[:1].isupper() and found.content[place]]
     count = sum(found.content.tolist())
@@ -42,7 +42,7 @@ def unknown_name(claim: Sentence, known: Known) -> str:
 
 
 class Words:
-    """The words of a source in the forms in which a name may be looked for."""
+    """The words of a source in the forms in which a name is searched for."""
 
     def __init__(self, known: Known) -> None:
         read = [sentence.read for sentence in known.everything]
@@ -63,7 +63,7 @@ class Words:
 
 @lru_cache(maxsize=8)
 def words_of(known: Known) -> Words:
-    """Return the words of a source; all claims of an answer are held against the same."""
+    """Return the words of a source, computed once for all claims of an answer."""
     return Words(known)
 
 
@@ -85,7 +85,7 @@ def _is_form(word: str, source: Words) -> bool:
 
 
 def _is_abbreviated(place: int, claim: Sentence, source: Words) -> bool:
-    """Return whether a source abbreviates the name (CA, U.S.), or the claim abbreviates what the source has."""
+    """Return whether a source abbreviates the name (CA, U.S.), or the claim abbreviates a name of the source."""
     found = claim.read
     word = found.words[place].removesuffix("'s")
     if _initials(place, claim) in source.abbreviations:
@@ -96,7 +96,7 @@ def _is_abbreviated(place: int, claim: Sentence, source: Words) -> bool:
 
 
 def _initials(place: int, claim: Sentence) -> str:
-    """Return the initials of the capital words around a word."""
+    """Return the initials of the capitalised words around a word."""
     found = claim.read
     named = [word[:1].isupper() and content for word, content in zip(found.written, found.content, strict=True)]
     first = last = place
@@ -108,15 +108,16 @@ def _initials(place: int, claim: Sentence) -> str:
 
 
 def _is_short_for(short: str, word: str) -> bool:
-    """Return whether the letters of ``short`` stand in ``word`` in their order, the first of them first."""
+    """Return whether the letters of ``short`` occur in ``word`` in their order, and both begin with the same one."""
     letters = iter(word)
     return short[0] == word[0] and all(letter in letters for letter in short)
 
 
 def _is_beginning(place: int, claim: Sentence, known: Known) -> bool:
-    """Return whether a word is capital for where it stands, and not as the name of who does something.
+    """Return whether a word is capitalised only because of its position, and is not the name of an actor.
 
-    Such a name stands alone before a verb, or before another capital word, where a passage that is alike names another.
+    Such a name stands alone before a verb, or before another capitalised word, where a similar passage has another
+    name.
     """
     found = claim.read
     start, end = found.spans[place].tolist()

@@ -1,4 +1,4 @@
-"""A negation that the source lacks, or one of the source that a claim leaves out."""
+"""Finds negations that the source lacks, and negations of the source that a claim leaves out."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Iterable
 from rag_harness.judges.embedded.absent.sentences import Known, Negation, Sentence, share
 
 _FEWEST = 3
-"""Content words of a claim; of fewer nothing is said."""
+"""Least content words of a claim; shorter claims are not checked."""
 _PUT_IN = 0.6
-"""Share of the claim's words in the sentence that is said to be negated."""
+"""Least share of the claim's words in the sentence whose statement is said to be negated."""
 _LEFT_OUT, _LEFT_OUT_MORE = 0.5, 0.25
-"""The same where a negation was left out; less is enough where all of two or three words that it negates are there."""
+"""The same for a missing negation. The second value is enough where all of two or three negated words are there."""
 _WHOLE, _ABOUT = 0.75, 0.7
-"""Share of the source's sentence in the claim; of the claim in it, where the claim names what is denied something."""
+"""Least share of the source's sentence in the claim, and of the claim in it, where the claim names what is denied."""
 _STEM, _FORM = 4, 6
 _SHOWN = 80
 
 
 def negation(claim: Sentence, known: Known) -> str:
-    """Return which negation a claim has and its source has not, or the other way round; empty where they agree."""
+    """Return a negation that only the claim has, or only the source; empty where they agree."""
     if len(claim.stems) < _FEWEST:
         return ""
     if claim.negations:
@@ -49,7 +49,7 @@ def _left_out(claim: Sentence, known: Known) -> str:
 
 
 def _is_left_out(one: Negation, sentence: Sentence, claim: Sentence) -> bool:
-    """Return whether a claim says what a sentence negates: of the same subject, or the very words, in like company."""
+    """Return whether a claim says what a sentence negates: about the same subject, or with the same words nearby."""
     forth = share(claim.stems, sentence.stems)
     if forth >= _ABOUT and one.subject and _all_in(one.subject, claim.stems):
         return True

@@ -1,4 +1,4 @@
-"""A figure of a claim that its source does not say, or says of something else."""
+"""Finds figures of a claim that its source does not have, or has for something else."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from rag_harness.judges.embedded.absent.quantities import Quantity
 from rag_harness.judges.embedded.absent.sentences import Known, Sentence, share
 
 _SAME = 0.6
-"""How alike a sentence with another figure must be to speak of the same, where no passage has the claim's."""
+"""Least similarity of a sentence with another figure about the same thing, where no passage has the claim's figure."""
 _ALIKE = 0.3
-"""The same where one has it, but is less alike by _MARGIN."""
+"""The same where a passage has the claim's figure, but is less similar by _MARGIN."""
 _MARGIN = 0.25
 _COPIED, _LESS = 0.95, 0.1
-"""A sentence from which all but the figure was copied; then a smaller margin is enough."""
+"""Similarity of a sentence that was copied except for the figure; then the second, smaller margin is enough."""
 _OWN = 12
-"""Up to here a count may be the claim's own: "three ways" of three that are listed."""
+"""A count up to this may be the claim's own: "three ways" for three listed items."""
 
 
 def unsaid_number(claim: Sentence, known: Known) -> str:
-    """Return the first figure of a claim that is not said of what the claim says it of; empty where all are."""
+    """Return the first figure of a claim that the source lacks for the same thing; empty where there is none."""
     asked = known.question.quantities
     found = (_unsaid(said, claim, known) for said in claim.quantities if not any(map(said.same, asked)))
     return next(filter(None, found), "")
@@ -43,19 +43,19 @@ def _unsaid(said: Quantity, claim: Sentence, known: Known) -> str:
 
 
 def _shared(sentence: Sentence, claim: Sentence) -> int:
-    """Return how many figures of a claim a sentence has: of two rows of a table the one that it speaks of."""
+    """Return how many figures of a claim a sentence has: this selects the right row of a table."""
     return sum(any(map(said.same, sentence.quantities)) for said in claim.quantities)
 
 
 def _rivals(said: Quantity, sentence: Sentence, claim: Sentence) -> Iterator[Quantity]:
-    """Yield the figures of a sentence that measure the same and that the claim does not say as well, last first."""
+    """Yield the figures of a sentence that measure the same thing and are not in the claim, the last first."""
     for other in reversed(sentence.quantities):
         if said.rivals(other) and not any(map(other.same, claim.quantities)):
             yield other
 
 
 def _is_own(said: Quantity, has_rival: bool) -> bool:
-    """Return whether a claim may say a figure that no passage says: it counts, tells its length or names a day."""
+    """Return whether a claim may have a figure that no passage has: it counts, tells its length or names a day."""
     if said.unit in ("month", "weekday"):
         return not has_rival
     return said.noun == "word" or (not said.unit and said.number <= _OWN and said.number % 1 == 0)

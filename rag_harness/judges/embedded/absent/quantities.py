@@ -1,4 +1,4 @@
-"""Numbers of a text with what they measure: amounts, durations, shares, dates, counts; in digits or in words."""
+"""Finds the quantities of a text: amounts, durations, shares, dates, counts; in digits or in words."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _LABELS = LABELS | listed("passage source document option question day week item
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number as it is stated.
+    """A number with its unit.
 
     Attributes:
-        number: as written, in digits.
-        unit: what it measures: "time", "€", "percent", "weekday", "month", "day of month 5"; empty of a count.
-        value: in the smallest unit of that; of a date the day.
-        noun: the stem of the word behind it; empty where there is none, and of what has a unit.
-        written: as it stands, white space folded.
-        start: where it stands.
+        number: the number as written, in digits.
+        unit: kind of unit: "time", "€", "percent", "weekday", "month", "day of month 5"; empty for a count.
+        value: value in the smallest unit of that kind; for a date the day.
+        noun: stem of the next word; empty where there is none, and where there is a unit.
+        written: text of the quantity, white space folded.
+        start: position in the text.
     """
 
     number: float
@@ -47,20 +47,20 @@ class Quantity:
     start: int
 
     def same(self, other: Quantity) -> bool:
-        """Return whether both can be one quantity; a number with nothing behind it has any unit."""
+        """Return whether both may be one quantity. A number without a noun fits any unit."""
         if self.unit == other.unit:
             return _equal(self.value, other.value)
         bare = not (self.unit or self.noun) or not (other.unit or other.noun)
         return bare and _equal(self.number, other.number)
 
     def rivals(self, other: Quantity) -> bool:
-        """Return whether the two measure the same and are not the same."""
+        """Return whether the two measure the same thing and differ."""
         alike = self.unit == other.unit if self.unit or other.unit else bool(self.noun) and self.noun == other.noun
         return alike and not self.same(other)
 
 
 def quantities(text: str) -> tuple[Quantity, ...]:
-    """Return the quantities of a text in their order, without times of day, citations and numbers of items in lists."""
+    """Return the quantities of a text in their order, without times of day, citations and numbers of list items."""
     plain = text
     for hidden in (CITED, _MARKER, _CLOCK, ALL_WEEK):
         plain = hidden.sub(lambda found: " " * len(found[0]), plain)
@@ -88,7 +88,7 @@ def _quantities(text: str) -> Iterator[Quantity]:
 
 
 def _named(text: str, word: Token) -> Iterator[Quantity]:
-    """Yield a day of the week, or a month: "may" is one only with a capital."""
+    """Yield a day of the week, or a month: "may" counts only with a capital."""
     written = text[word.start : word.end]
     day = word.lower.removesuffix("s")
     if day in _WEEKDAYS:
@@ -126,7 +126,7 @@ def _digits(token: Token) -> float | None:
 
 
 def _made(text: str, words: Sequence[Token], first: int, last: int, number: float) -> Quantity | None:
-    """Return the quantity of a number; None of one that is a name ("zone 1"), or says no more than "a"."""
+    """Return the quantity of a number; None where it is a name ("zone 1"), or says no more than "a"."""
     before, after = _lower(words, first - 1), _lower(words, last + 1)
     start = words[first].start
     if dated := _dated(words, first, last, number):
@@ -160,7 +160,7 @@ def _unit(words: Sequence[Token], place: int) -> tuple[str, float, int] | None:
 
 
 def _dated(words: Sequence[Token], first: int, last: int, number: float) -> tuple[int, int] | None:
-    """Return the month of the date whose day a number is, and the token that names it."""
+    """Return the month of the date whose day a number is, and the token of the month."""
     if not words[first].is_number or not 1 <= number <= 31 or number % 1:
         return None
     after = last + 1 + (_lower(words, last + 1) in ("st", "nd", "rd", "th"))

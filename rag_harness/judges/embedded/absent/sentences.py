@@ -1,4 +1,4 @@
-"""Sentences as the rules look at them: content words, quantities, negations; each is read once."""
+"""Sentences in the form that the rules need: content words, quantities, negations. Each sentence is read only once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rag_harness.judges.embedded.words import Text, read
 from rag_harness.words.contradictions.vocabulary import OPENERS, listed
 
 _AROUND = 12
-"""Words on either side of a figure that say what it is about."""
+"""Number of words on either side of a figure that show what it is about."""
 _NEGATIONS = re.compile(r"not|no|never|none|nobody|neither|nor|cannot|without|\w+n['’]t", re.I)
 _DENIALS = re.compile(
     r"not?|never|none|nobody|nothing|neither|nor|without|cannot|unable|lack(?:s|ing|ed)?|refuse[sd]?|refusal"
@@ -22,9 +22,9 @@ _DENIALS = re.compile(
     r"|\w+less|\w+n['’]t",
     re.I,
 )
-"""Words that may deny something: where a source has one, a negation of it is not called made up."""
+"""Words that may deny something. Where a source has one, a negation of it does not count as invented."""
 _SOFTENS = listed("only just always all every necessarily yet more less later earlier fewer longer until before even")
-"""Behind a "not" of which what follows is said: not only."""
+"""Words after a "not" that keep the statement: not only."""
 _BORDER = re.compile(r"[,;:()|]|\s[–—-]\s")
 _TURNS = listed("but though although while whereas because since")
 _CONDITIONS = OPENERS - {"without"}
@@ -32,7 +32,7 @@ _CONDITIONS = OPENERS - {"without"}
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """A negation, with the first content stems behind it in its clause, and those before it there."""
+    """A negation, with the first content stems after it in its clause, and those before it."""
 
     word: str
     scope: tuple[str, ...]
@@ -41,39 +41,39 @@ class Negation:
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence; ``above`` is the head of the table that it is a row of."""
+    """A sentence; ``above`` is the head of its table, where it is a row."""
 
     text: str
     above: str = ""
 
     @cached_property
     def read(self) -> Text:
-        """Its words, as of one sentence."""
+        """The words of the sentence."""
         return read(self.text.replace("\n", " "))
 
     @cached_property
     def stems(self) -> frozenset[str]:
-        """The stems of its content words, and of those above it, without numbers."""
+        """The stems of its content words and of its table's head, without numbers."""
         above = sentence_of(self.above).stems if self.above else frozenset()
         return above | frozenset(self.stems_in(0, len(self.read.stems)))
 
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:
-        """The figures that it states."""
+        """The figures in the sentence."""
         return quantities(self.text)
 
     @cached_property
     def denials(self) -> frozenset[str]:
-        """Its words that may deny something."""
+        """The words that may deny something."""
         return frozenset(word for word in self.read.words if _DENIALS.fullmatch(word))
 
     @cached_property
     def negations(self) -> tuple[Negation, ...]:
-        """Its plain negations, but for those in a condition."""
+        """The plain negations, without those in a condition."""
         return tuple(_negations(self))
 
     def stems_in(self, first: int, last: int) -> Iterator[str]:
-        """Yield the stems of the content words from one place to before another."""
+        """Yield the stems of the content words from one position to before another."""
         found = self.read
         for place in range(max(0, first), min(last, len(found.stems))):
             if found.content[place] and not found.stems[place][0].isdigit():
@@ -87,12 +87,12 @@ class Sentence:
 
 @lru_cache(maxsize=16384)
 def sentence_of(text: str, above: str = "") -> Sentence:
-    """Return a sentence; sources come again, so what was read of them is kept."""
+    """Return a sentence. Sentences are cached, for sources occur repeatedly."""
     return Sentence(text, above)
 
 
 class Known:
-    """The sentences of a source, and the question: what an answer repeats of it, it does not make up."""
+    """The sentences of a source and of the question: an answer may repeat both."""
 
     def __init__(self, source: Sequence[str], question: str) -> None:
         self.sentences = tuple(_with_heads(source))
@@ -100,12 +100,12 @@ class Known:
 
     @cached_property
     def everything(self) -> tuple[Sentence, ...]:
-        """Source and question."""
+        """All sentences of source and question."""
         return (*self.sentences, self.question)
 
 
 def share(words: frozenset[str], others: frozenset[str]) -> float:
-    """Return which share of ``words`` is among ``others``; 0 of none."""
+    """Return the share of ``words`` that is in ``others``; 0 where there are no words."""
     return len(words & others) / len(words) if words else 0.0
 
 
@@ -130,7 +130,7 @@ def _negations(sentence: Sentence) -> Iterator[Negation]:
 
 
 def _clause(sentence: Sentence, place: int) -> tuple[int, int]:
-    """Return the first word of the clause of a word, and the one behind its last."""
+    """Return the first word of a word's clause, and the position after its last."""
     first, end = place, place + 1
     while first and not _turns(sentence, first):
         first -= 1
@@ -140,7 +140,7 @@ def _clause(sentence: Sentence, place: int) -> tuple[int, int]:
 
 
 def _turns(sentence: Sentence, place: int) -> bool:
-    """Return whether a clause begins with a word."""
+    """Return whether a clause begins at a word."""
     found = sentence.read
     before = found.text[found.spans[place - 1][1] : found.spans[place][0]]
     return bool(_BORDER.search(before)) or found.words[place] in _TURNS
