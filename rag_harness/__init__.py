@@ -79,7 +79,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name on first use: pytest imports this package in every suite, so it must cost nothing."""
+    """Import a public name on first use. pytest imports this package in every suite, so its import must be cheap."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

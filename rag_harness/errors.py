@@ -4,18 +4,18 @@
     ├── PrerequisiteError        the run cannot start: a key, a file, a package or an option is missing or wrong
     │   ├── SettingsError        an option has a value that cannot be used
     │   ├── DataError            a document, query or golden file is malformed; names file and line
-    │   │   └── UnreadableError  no text can be had of a file; whoever knows its name puts it in front
-    │   └── RegistryError        a name that no registered part answers to
+    │   │   └── UnreadableError  a file has no readable text; the caller puts the file's name in front
+    │   └── RegistryError        no part is registered under this name
     ├── ChunkTooLongError        a chunk is longer than the embedder reads
     ├── ModelOutputError         a model answered, but not in a form that can be used
     ├── ModelCallError           a call to a model failed after its retries
     │   └── QueryTooLongError    a question has more tokens than the embedder reads; asking again does not help
     ├── BudgetError              the next call could pass the budget, so it is not made
     ├── DeadlineError            a call or a trial took longer than it may
-    ├── RecordingMissError       replay was asked for something that nobody recorded
+    ├── RecordingMissError       replay needs an answer that was never recorded
     └── CriticalError            the run must stop now: a rejected key, an unknown model, a dead index
-        ├── NoRoomError          the disk has no room for what is to be written, and nothing was
-        └── RecordingWriteError  an answer cannot be kept: going on would pay for others that cannot either
+        ├── NoRoomError          the disk has no room for a file, so nothing of it was written
+        └── RecordingWriteError  an answer cannot be kept, and neither could the next ones that are paid for
 
 A message says what was asked, what was found, and what to do. The plugin prints a
 PrerequisiteError and a CriticalError without a traceback.
@@ -44,11 +44,11 @@ class DataError(PrerequisiteError):
 
 
 class UnreadableError(DataError):
-    """No text can be had of a file, or not within the limits; the message says why, without the file's name."""
+    """A file has no readable text, or reading it passes a limit. The message says why, without the file's name."""
 
 
 class RegistryError(PrerequisiteError):
-    """A name was asked for that nothing is registered under."""
+    """No part is registered under a name."""
 
 
 class ChunkTooLongError(RagHarnessError):
@@ -56,7 +56,7 @@ class ChunkTooLongError(RagHarnessError):
 
 
 class ModelOutputError(RagHarnessError):
-    """A model's answer cannot be read; ``raw`` keeps what it said."""
+    """A model's answer cannot be parsed; ``raw`` is the answer."""
 
     def __init__(self, message: str, raw: str = "") -> None:
         super().__init__(message)
@@ -64,15 +64,15 @@ class ModelOutputError(RagHarnessError):
 
 
 class NotJudgedError(ModelOutputError):
-    """A judge does not judge such a text, whoever asks; the message is the reason of the score that is not there."""
+    """A judge cannot judge this kind of text. The score is missing, and the message is the reason."""
 
 
 class ModelCallError(RagHarnessError):
-    """A call to a model failed for good, after the retries that made sense."""
+    """A call to a model failed for good, after all retries."""
 
 
 class QueryTooLongError(ModelCallError):
-    """A question has ``tokens`` tokens, and the embedding model reads ``most``."""
+    """A question has ``tokens`` tokens, but the embedding model reads at most ``most``."""
 
     def __init__(self, message: str, tokens: int, most: int) -> None:
         super().__init__(message)
@@ -83,7 +83,7 @@ class QueryTooLongError(ModelCallError):
 
 
 class BudgetError(RagHarnessError):
-    """The next call could pass the budget. What was not asked is no failure: it is "not run"."""
+    """The next call could pass the budget. A trial that was not asked is not a failure; it is "not run"."""
 
 
 class DeadlineError(RagHarnessError):
@@ -91,7 +91,7 @@ class DeadlineError(RagHarnessError):
 
 
 class RecordingMissError(RagHarnessError):
-    """Replay was asked for what is not in the recording; ``texts`` are those that have no vector."""
+    """Replay needs something that is not in the recording; ``texts`` are the texts without a vector."""
 
     def __init__(self, message: str, texts: Iterable[str] = ()) -> None:
         super().__init__(message)
@@ -99,24 +99,24 @@ class RecordingMissError(RagHarnessError):
 
 
 class CriticalError(RagHarnessError):
-    """Nothing that follows can succeed, so the run stops at once."""
+    """No later trial can succeed, so the run stops at once."""
 
 
 class NoRoomError(CriticalError):
-    """The disk has no room for what is to be written; found out before, and so nothing is written by half."""
+    """The disk has no room for a file. This is checked before writing, so no file is half written."""
 
 
 class RecordingWriteError(CriticalError):
-    """What a model answered cannot be kept: the disk is full, or refuses."""
+    """A model's answer cannot be written: the disk is full, or refuses."""
 
 
 def is_near(name: str, known: Iterable[str]) -> bool:
-    """Return whether a name is probably a slip of one of the ``known``."""
+    """Return whether a name is probably a misspelling of one of ``known``."""
     return bool(get_close_matches(name, known, n=1))
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:
-    """Say that ``name`` is no known ``kind``, with the nearest names."""
+    """Return a message: ``name`` is no known ``kind``; the nearest names are these."""
     names = sorted(known)
     close = get_close_matches(name, names, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""

@@ -1,6 +1,6 @@
-"""The verbs: one Protocol per replaceable part.
+"""Protocols: one for each part that can be replaced.
 
-A local, CPU-bound verb is sync and is run off the event loop; a network-bound verb is async; none is both.
+A method that computes in this process is sync and runs off the event loop. A method that uses the network is async.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 class Store(Protocol):
-    """Arrays by content key; see ``recording.store``."""
+    """Keeps arrays, each under the digest of its content; see ``recording.store``."""
 
     def get(self, keys: Sequence[bytes]) -> Sequence[Any]:
-        """Return the array of each key, None where there is none."""
+        """Return the array of each key, or None where there is none."""
         ...
 
     def put(self, items: Mapping[bytes, Any]) -> None:
@@ -46,7 +46,7 @@ class Stores(Protocol):
         ...
 
     def flush(self) -> None:
-        """Write everything that is waiting."""
+        """Write all arrays that are still in memory."""
         ...
 
 
@@ -76,7 +76,7 @@ class TokenEmbedder(Protocol):
 
     @property
     def revision(self) -> str:
-        """What else decides the vectors."""
+        """Everything besides the model's name that changes the vectors."""
         ...
 
     def token_vectors(self, texts: Sequence[str], role: str) -> list[TokenVectors]:
@@ -104,20 +104,20 @@ class Parts(Protocol):
 
 
 class ChatParts(Parts, Protocol):
-    """What a chat adapter may ask for: it is made for one role with its sampling.
+    """What a chat adapter may ask for. An adapter is made for one role.
 
-    ``settings`` are those of that role: ``chat_model``, ``chat_base_url``, ``chat_key``, ``temperature`` and
-    ``max_output_tokens`` say what this model is, whatever the run's own answer role has.
+    ``settings`` are the settings of that role: its ``chat_model``, ``chat_base_url``, ``chat_key``, ``temperature`` and
+    ``max_output_tokens``. They may differ from those of the role that answers.
     """
 
     @property
     def meter(self) -> Any:
-        """The run's budget and its limiter for each base URL: a ``models.meter.Meter``, one for all chat models."""
+        """A ``models.meter.Meter``: the run's budget, and a limiter for each base URL. All chat models share it."""
         ...
 
 
 class RetrievalParts(Protocol):
-    """What the adapter of an index or a reranker may ask for: it is made for one set of documents and one spec."""
+    """What the adapter of an index or a reranker may ask for. It is made for one set of documents and one spec."""
 
     @property
     def settings(self) -> Settings:
@@ -146,7 +146,7 @@ class RetrievalParts(Protocol):
 
     @property
     def content_digest(self) -> str:
-        """Digest of chunks and embedding model: names an index that holds the same content."""
+        """Digest of the chunks and the embedding model. Indexes with the same digest hold the same content."""
         ...
 
 
@@ -168,7 +168,7 @@ class Embedder(Protocol):
 
     @property
     def revision(self) -> str:
-        """What else decides the vector: weights' digest, precision, longest input."""
+        """Everything besides the name that changes the vectors: digest of the weights, precision, longest input."""
         ...
 
     @property
@@ -178,7 +178,7 @@ class Embedder(Protocol):
 
     @property
     def max_tokens(self) -> int:
-        """Longest input in tokens; anything behind it would be cut off."""
+        """Longest input in tokens. The model would cut off the rest."""
         ...
 
     def tokenizer(self) -> Tokenizer:
@@ -197,8 +197,8 @@ class Embedder(Protocol):
 class Index(Protocol):
     """Finds the chunks whose vectors are nearest to a query's.
 
-    One that also has ``search_many(vectors, k)``, a list of vectors -> a list of their hits, is given the queries in
-    flight together.
+    An index may also have ``search_many(vectors, k)``: a list of vectors -> a list of their hits. The harness then
+    passes all queries in flight in one call.
     """
 
     def upsert(self, chunks: Sequence[Chunk], vectors: Matrix) -> None:
@@ -214,10 +214,10 @@ class Index(Protocol):
 
 @runtime_checkable
 class PersistentIndex(Index, Protocol):
-    """An index that may be there from an earlier run; one of a user's own need not have this."""
+    """An index that can be reused by a later run. A user's own index may leave this out."""
 
     def open(self, chunks: Sequence[Chunk]) -> bool:
-        """Return True where the content of these very chunks is there already: nothing is left to ``upsert``."""
+        """Return whether the index already holds exactly these chunks. Then nothing is left to ``upsert``."""
         ...
 
 
@@ -231,16 +231,16 @@ class Reranker(Protocol):
 
     @property
     def revision(self) -> str:
-        """What else decides the order; part of the fingerprint."""
+        """Everything besides the name that changes the order. It is part of the fingerprint."""
         ...
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
         """Return all ``hits`` with rerank scores and new ranks, best first; the caller cuts the list.
 
-        A reranker that also has ``rerank_many(requests)``, a list of (query, hits) -> a list of rankings, is given the
-        queries in flight together. One whose scores compare between queries has ``absolute(query, hits)``, which
-        returns such a score of each hit, in its order: r1 asks it whether the best hit is any good. A cross-encoder's
-        is the logit, without a sigmoid.
+        A reranker may also have ``rerank_many(requests)``: a list of (query, hits) -> a list of rankings. The harness
+        then passes all queries in flight in one call. A reranker whose scores can be compared between queries has
+        ``absolute(query, hits)``. It returns such a score for each hit, in the order of ``hits``; r1 decides by it
+        whether the best hit is good enough. A cross-encoder returns the logit, without a sigmoid.
         """
         ...
 
@@ -254,7 +254,7 @@ class Retriever(Protocol):
 
 
 class ChatModel(Protocol):
-    """Answers a conversation, over the network or in process. One with ``async aclose()`` is closed at the end."""
+    """Answers a conversation, over the network or in process. A model with ``async aclose()`` is closed at the end."""
 
     @property
     def model(self) -> str:
@@ -266,38 +266,38 @@ class ChatModel(Protocol):
     ) -> Completion:
         """Return the model's answer; ``response_format`` is a JSON schema that the text should follow.
 
-        One that has a seed adds ``rag_harness.models.anew.seed_shift`` to it: repeats are to differ.
+        A model with a seed adds ``rag_harness.models.anew.seed_shift`` to it, so that repeats differ.
         """
         ...
 
 
 @runtime_checkable
 class Pipeline(Protocol):
-    """One RAG pipeline. It sees the query and nothing of the gold."""
+    """One RAG pipeline. It sees the query and never the gold."""
 
     async def answer(self, query: Query) -> PipelineOutput:
-        """Answer ``query``. Errors may be raised: the harness turns them into a row."""
+        """Answer ``query``. It may raise any error; the harness writes the error into the row."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A pipeline with what it is made of. What is not declared here is not asked for.
+    """A pipeline, its name, and what it is made of. The harness uses nothing else of it.
 
     Attributes:
-        id: its name, e.g. ``e3``: of its marker, its rows and its gates.
+        id: its name, e.g. ``e3``. Its marker, rows and gates have the same name.
         pipeline: answers queries; any object with a method ``answer``.
-        data: the named data that it is asked about; empty is the run's own knowledge base and queries.
-        ingredients: what decides its answers, by name, as plain JSON: the fingerprint is made from it. Parts that it is
-            built of note theirs themselves; what it sets in their place stands here.
-        code: the modules that its parts run, by part; noted in the same way. What they import is found.
-        retriever: the retrieve step on its own, for the golden suite; None where it retrieves nothing.
-        prepare: makes ready, once and for all workers, what queries need before the first trial: index, vectors.
-        answer_from: answers a query from given hits, otherwise as the pipeline does; lets --rag-attribute change one
-            thing and run a failed trial again. None where it cannot.
-        chunks: returns all that its index holds; None where it has none, or does not say.
-        has_version: whether its answers can be told from those of another version of what answers: where they cannot, a
-            run that asks takes over what an unfinished run has left, and nothing of one that has ended.
+        data: the name of the data that it is asked about. Empty: the run's own knowledge base and queries.
+        ingredients: what decides its answers, by name, as plain JSON. The fingerprint is made from it. Each part notes
+            its own ingredients; list here only what the experiment sets itself.
+        code: the modules that its parts run, by part. Each part notes its own; their imports are found.
+        retriever: the retrieve step alone, for the golden suite. None where the pipeline retrieves nothing.
+        prepare: builds the index and the vectors before the first trial. It runs once for all workers.
+        answer_from: answers a query from given hits, otherwise as the pipeline does. --rag-attribute uses it to change
+            one thing and run a failed trial again. None where the pipeline cannot do that.
+        chunks: returns all chunks of its index. None where it has no index, or does not show its chunks.
+        has_version: whether the version of what answers is known. Where it is not, a run that asks reuses the answers
+            of an unfinished run, but none of a finished one.
     """
 
     id: str
@@ -322,21 +322,21 @@ class JudgeParts(Parts, Protocol):
         temperature: float | None = None,
         max_output_tokens: int | None = None,
     ) -> ChatModel:
-        """Return the chat model of a role; that of a judge is ``judge``."""
+        """Return the chat model of a role. A judge has the role ``judge``."""
         ...
 
     def embedder(self, model: str = "") -> TextEmbedder:
-        """Return the embedder of ``model``, the run's own where none is named, behind its stores."""
+        """Return the embedder of ``model``, by default the run's own. It reads and fills the stores."""
         ...
 
 
 class TextEmbedder(Embedder, TokenEmbedder, Protocol):
-    """An embedder that gives token vectors too, and the word pieces of a text with where they stand."""
+    """An embedder that also gives token vectors, and the word pieces of a text with their places."""
 
     def pieces(self, text: str, borders: Sequence[int]) -> Pieces:
-        """Return the word pieces of ``text`` of any length, each with its last hidden state.
+        """Return the word pieces of ``text``, which may have any length, each with its last hidden state.
 
-        The model reads windows that end at ``borders`` where it can. Same text and borders: same digits.
+        The model reads windows, which end at ``borders`` where possible. Same text and borders give the same digits.
 
         Raises:
             PrerequisiteError: the embedder has no word pieces.

@@ -1,6 +1,6 @@
-"""The nouns. Plain frozen dataclasses: small, hashable, cheap to import.
+"""The types that all rooms share: documents, chunks, cases, hits, answers. Plain frozen dataclasses, cheap to import.
 
-Rows and files that cross a border are pydantic models and live in ``results`` and ``dataset``.
+Rows and files are pydantic models; they are in ``results`` and ``dataset``.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ Vector: TypeAlias = "npt.NDArray[np.float32]"
 Matrix: TypeAlias = "npt.NDArray[np.float32]"
 """Embeddings as rows, shape (n, d)."""
 TokenVectors: TypeAlias = "npt.NDArray[np.float16]"
-"""One vector a token, unit length, shape (tokens, d)."""
+"""One vector of unit length for each token, shape (tokens, d)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """The word pieces of a text with a vector each.
+    """The word pieces of a text, each with its vector.
 
     Attributes:
         ids: the number of each piece in the model's vocabulary, shape (n,).
@@ -39,17 +39,17 @@ class Pieces:
 Metadata = Mapping[str, Any]
 
 GOLDEN = "golden"
-"""The suite that tests retrieval alone: what stands in the experiment's place in ids, rows, files and gates."""
+"""The suite that tests retrieval alone. Ids, rows, files and gates have this name instead of an experiment's."""
 UNMARKED = "taken off"
-"""What the metadata of a chunk say of ``markup`` where its text has lost the page's marks."""
+"""The value of a chunk's metadata ``markup`` where its text has lost the markup of its page."""
 SERVICE = "service"
-"""The role of a call that asks somebody else's pipeline instead of a model."""
+"""The role of a call to a service, which is a whole pipeline and not a model."""
 NEGATIVE = "negative"
-"""The query type whose cases the documents do not answer, unless a case says otherwise."""
+"""The query type of questions that the documents do not answer. A single case may say otherwise."""
 REVIEWED = "reviewed"
-"""The label that says whether somebody has read a question: ``no`` for a draft. People wrote those without it."""
+"""The label that says whether a person has read a question: ``no`` for a draft. Questions without it are by people."""
 PLACEHOLDER = "placeholder"
-"""The label of a question that stands where somebody is to write one: ``yes``. It is a draft, too."""
+"""The label of a placeholder: ``yes`` where a person still has to write the question. A placeholder is a draft, too."""
 _DRAFTED = frozenset({"", "no", "false", "0"})
 
 
@@ -57,7 +57,7 @@ _DRAFTED = frozenset({"", "no", "false", "0"})
 class Document:
     """A file of the knowledge base. ``doc_id`` is its path below the knowledge base, with ``/``.
 
-    ``pages`` are the offsets in ``text`` at which its pages begin, where it has pages.
+    ``pages`` are the offsets in ``text`` at which its pages begin; empty where it has no pages.
     """
 
     doc_id: str
@@ -74,7 +74,7 @@ class Chunk:
     ``document.text[start:end]`` is ``text``, except where a table's header row was repeated in
     front of a later piece: then ``text`` is ``repeated_header + document.text[start:end]``.
     ``section`` is the path of headings, outermost first; ``index`` counts within the document.
-    ``pages`` are the first and the last page that it has text of, from 1, where its document has pages.
+    ``pages`` are its first and its last page, from 1, where its document has pages.
     """
 
     chunk_id: str
@@ -91,7 +91,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """All that a pipeline ever sees of a case, so gold cannot leak into an answer.
+    """The part of a case that a pipeline sees. Gold is not in it, so gold cannot leak into an answer.
 
     ``inputs`` is what else the user sent, e.g. ``selected_text``: plain JSON, by name.
     """
@@ -113,8 +113,8 @@ class Evidence:
 class Case:
     """A query with its gold, which only the harness sees.
 
-    ``query_type`` is a label like any other; ``answerable`` says whether the documents answer the query. ``qrels`` maps
-    documents to their relevance, a whole number: above 0 is relevant.
+    ``query_type`` is a label like any other. ``answerable`` says whether the documents answer the query. ``qrels`` maps
+    documents to their relevance, a whole number; above 0 is relevant.
     """
 
     query: Query
@@ -132,29 +132,29 @@ class Case:
 
     @property
     def labels(self) -> dict[str, str]:
-        """What the case can be sliced by: values of its metadata, and its query type."""
+        """The labels that the case can be sliced by: values of its metadata, and its query type."""
         return {**slices_of(self.metadata), "query_type": self.query_type}
 
 
 def slices_of(metadata: Metadata) -> dict[str, str]:
-    """Return what a case can be sliced by: the short plain values of its metadata, as text."""
+    """Return the labels that a case can be sliced by: the short plain values of its metadata, as text."""
     return {key: str(value) for key, value in metadata.items() if isinstance(value, (str, bool, int)) and key}
 
 
 def review_of(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return what every case is by its review, whatever its labels say or leave out: ``yes`` or ``no`` each."""
+    """Return the labels ``reviewed`` and ``placeholder`` of a case: ``yes`` or ``no``, also where they are missing."""
     is_read = review_said(labels.get(REVIEWED, "yes")) == "yes"
     return {REVIEWED: "yes" if is_read else "no", PLACEHOLDER: labels.get(PLACEHOLDER, "no")}
 
 
 def review_said(said: object) -> Literal["yes", "no", "rejected"]:
-    """Return what a question's ``reviewed`` means, however it is written: ``true`` and a name are ``yes``."""
+    """Return what a question's field ``reviewed`` means, in one of three words. ``true`` and a name mean ``yes``."""
     word = str(said).strip().lower()
     return "no" if word in _DRAFTED else "rejected" if word == "rejected" else "yes"
 
 
 def is_in(labels: Mapping[str, str], where: Mapping[str, str]) -> bool:
-    """Whether a case with these labels is in a slice; every case is in ``reviewed=yes`` or in ``reviewed=no``."""
+    """Return whether a case with these labels is in a slice. Each case is in ``reviewed=yes`` or in ``reviewed=no``."""
     if REVIEWED not in where and PLACEHOLDER not in where:
         return where.items() <= labels.items()
     review = review_of(labels)
@@ -163,7 +163,7 @@ def is_in(labels: Mapping[str, str], where: Mapping[str, str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TrialId:
-    """One experiment on one query: what makes a row unique in a run. ``str`` is the id of the test."""
+    """One experiment on one query. It is unique in a run; its ``str`` is the id of the test."""
 
     experiment: str
     query_id: str
@@ -174,12 +174,12 @@ class TrialId:
 
 @dataclass(frozen=True, slots=True)
 class IndexSpec:
-    """How documents become an index. Two experiments with the same spec and data share chunks, vectors and index.
+    """How documents become an index. Experiments with the same spec and data share chunks, vectors and index.
 
-    ``chunk_size`` and ``overlap`` count tokens of the embedder. ``chunker``, ``embedder`` and ``index`` are registered
-    names or models, as the options of the same names take them. ``least`` is the fewest tokens of a chunk, for
-    chunkers that join shorter ones. With ``windows`` a chunk may be longer than the embedder reads: the index then
-    holds windows of it, and the chunk that has the best window is found.
+    ``chunk_size`` and ``overlap`` count tokens of the embedder. ``chunker``, ``embedder`` and ``index`` take the same
+    values as the options of these names. ``least`` is the fewest tokens of a chunk, for chunkers that join shorter
+    chunks. With ``windows`` a chunk may be longer than the embedder reads. The index then holds windows of each chunk,
+    and a chunk ranks by its best window.
     """
 
     chunker: str
@@ -195,7 +195,7 @@ class IndexSpec:
 class Hit:
     """A retrieved chunk. ``score`` is the first stage's; ``rank`` is 1-based; ``source`` names the retriever.
 
-    ``scores`` has the score of each signal by its name, that of ``source`` among them: dense, bm25, rerank, …
+    ``scores`` has the score of each signal by its name: dense, bm25, rerank, …; the score of ``source`` is among them.
     """
 
     chunk: Chunk
@@ -210,7 +210,7 @@ class Hit:
 
     @property
     def rerank_score(self) -> float | None:
-        """The reranker's score, None where there was no reranker."""
+        """The reranker's score, or None without a reranker."""
         return self.scores.get("rerank")
 
     def reranked(self, score: float, rank: int) -> Hit:
@@ -246,9 +246,9 @@ class Usage:
 class Completion:
     """What a chat model returned: its text, the tokens, and the times in milliseconds.
 
-    ``recorded_at`` is UTC, ISO 8601, of an answer that is replayed, empty where its recording has no date; ``outdated``
-    says that it was recorded by another version of the model than there is now. ``finish_reason`` is why the model
-    stopped, in its server's word: ``stop``, ``length``; empty where it does not say.
+    ``recorded_at`` is when a replayed answer was recorded: UTC, ISO 8601, empty where the recording has no date.
+    ``outdated`` says that another version of the model recorded it. ``finish_reason`` is why the model stopped, in the
+    server's word (``stop``, ``length``); empty where the server does not say.
     """
 
     text: str
@@ -266,9 +266,9 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the model said, read into parts.
+    """The parsed answer of a model.
 
-    ``citations`` are the 1-based source numbers that exist in the context, ``invalid_citations`` those that do not.
+    ``citations`` are the cited source numbers, from 1, that exist in the context; ``invalid_citations`` do not exist.
     """
 
     text: str
@@ -281,7 +281,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """Milliseconds per stage; None where the stage does not exist for the experiment."""
+    """Milliseconds of each stage; None where the experiment has no such stage."""
 
     retrieval_ms: float | None = None
     rerank_ms: float | None = None
@@ -291,10 +291,10 @@ class Timings:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a model that a stage made; milliseconds, without what was waited for a turn and between tries.
+    """One call of a model by a stage. Its milliseconds exclude waiting for the limiter and between retries.
 
-    ``messages`` are the prompt as it was sent: they are kept beside the rows, which name them. A call of role
-    ``service`` asks somebody else's pipeline: ``usd`` is what it costs, None where nobody knows, and ``version`` is the
+    ``messages`` are the prompt as it was sent. They are stored beside the rows, and the rows refer to them. A call of
+    role ``service`` asks a whole pipeline. Its ``usd`` is the price, None where nobody knows it; its ``version`` is the
     service's, empty where it has none. ``recorded_at``, ``outdated`` and ``finish_reason`` are those of the completion.
     """
 
@@ -316,7 +316,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A timed step of a trial: ``retrieve``, ``rerank``, ``generate``, …, the calls it made, and what it has to say."""
+    """A timed step of a trial (``retrieve``, ``rerank``, ``generate``, …), with its calls and its notes."""
 
     name: str
     ms: float
@@ -326,7 +326,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a pipeline decided and why: ``value`` was set against ``threshold``."""
+    """What a pipeline decided and why: it compared ``value`` with ``threshold``."""
 
     name: str
     outcome: str
@@ -339,10 +339,10 @@ class Decision:
 class PipelineOutput:
     """What a pipeline returns for a query.
 
-    ``retrieved`` is what the first stage returned (with rerank scores where there was a reranker), ``context`` is what
-    went into the prompt, in prompt order: ``[Source 1]`` is ``context[0]``. ``confidence`` lies in [0, 1]. Where there
-    are ``stages``, times, tokens and model are read off them; else ``usage``, ``timings`` and ``model`` say them.
-    ``ranking`` are the names that ranking measures look up, where they are not the documents of the chunks.
+    ``retrieved`` are the hits of the first stage, with rerank scores where there was a reranker. ``context`` are the
+    hits in the prompt, in prompt order: ``[Source 1]`` is ``context[0]``. ``confidence`` lies in [0, 1]. Times, tokens
+    and model come from ``stages``; without stages they come from ``usage``, ``timings`` and ``model``. ``ranking`` are
+    the names that ranking measures look up, where these are not the documents of the chunks.
     """
 
     answer: Answer
@@ -358,13 +358,13 @@ class PipelineOutput:
 
     @property
     def calls(self) -> tuple[Call, ...]:
-        """All calls of models, in their order."""
+        """All calls of models, in order."""
         return tuple(call for stage in self.stages for call in stage.calls)
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a trial has no answer: the stage it died in, the type of the error, its message."""
+    """Why a trial has no answer: the stage that failed, the type of the error, its message."""
 
     stage: str
     error_type: str

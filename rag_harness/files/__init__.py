@@ -1,5 +1,5 @@
-"""Files whole or not there, lines of JSON, locks, room on the disk, digests, the log, and what git says has changed.
+"""Files and folders: atomic writes, JSON from outside, locks, room on the disk, digests, the log, changes in git.
 
-Every room above may call it. It knows no noun of the harness, and never decides what is kept. Begin reading with
+Every room above may call it. It knows no type of the harness, and never decides what is kept. Begin reading with
 ``atomic.py``.
 """

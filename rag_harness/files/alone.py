@@ -1,4 +1,4 @@
-"""One process at a time: a lock that its holder cannot leave behind, and that says who holds it."""
+"""A lock for one process at a time. It names its holder, and the system releases it when the holder dies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from filelock import FileLock, Timeout
 
 
 class HeldError(Exception):
-    """Another holds the lock; ``by`` says who, as ``process 4711 on build-3``."""
+    """Another process holds the lock; ``by`` names it, as ``process 4711 on build-3``."""
 
     def __init__(self, by: str) -> None:
         super().__init__(by)
@@ -21,13 +21,13 @@ class HeldError(Exception):
 
 @contextmanager
 def alone(lock: Path) -> Iterator[None]:
-    """Hold the file ``lock``, which is gone afterwards; the system lets it go when this process ends, however it ends.
+    """Hold the lock file ``lock`` during the block, then delete it. A killed process loses the lock, too.
 
     Raises:
         HeldError: another process holds it.
         OSError: its folder cannot be written.
     """
-    # Read first: filelock before 4 empties the file of whoever holds it.
+    # The holder is read before locking: filelock before version 4 empties the file even where another holds it.
     by, held = _holder(lock), FileLock(lock, thread_local=False)
     try:
         held.acquire(timeout=0)
@@ -37,7 +37,7 @@ def alone(lock: Path) -> Iterator[None]:
         lock.write_text(f"process {os.getpid()} on {platform.node()}", encoding="utf-8")
         yield
     finally:
-        with suppress(OSError):  # a system that removes no open file
+        with suppress(OSError):  # Windows removes no open file
             lock.unlink(missing_ok=True)
         held.release()
 

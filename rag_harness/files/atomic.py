@@ -1,4 +1,4 @@
-"""Files that are whole or not there."""
+"""Atomic writing of files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def write_atomically(file: Path, content: bytes | Iterable[bytes]) -> None:
-    """Write ``file`` so that a reader sees the old content or all of the new, whatever happens."""
+    """Write ``file`` so that a reader always sees all of the old content or all of the new."""
     file.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     try:

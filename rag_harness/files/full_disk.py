@@ -1,4 +1,4 @@
-"""A disk that is full, or takes nothing: which file, what to do, in one line."""
+"""Messages for a disk that is full or cannot be written: which file, and what to do."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TO_DO = {
 
 @contextmanager
 def naming(file: Path) -> Iterator[None]:
-    """Let an OSError of the block say which file it is about: one of an open stream does not know."""
+    """Add the name ``file`` to an OSError of the block. An error of an open stream has no file name."""
     try:
         yield
     except OSError as error:
@@ -26,7 +26,7 @@ def naming(file: Path) -> Iterator[None]:
 
 
 def unwritable(error: OSError, journals: Path) -> str:
-    """Return what happened, what to do, and what is safe: finished trials lie in ``journals``."""
+    """Return a message: what failed, what to do, and that finished trials are safe in ``journals``."""
     to_do = _TO_DO.get(error.errno or 0, "See that it can be written")
     return (
         f"{error.filename or 'A result'} cannot be written: {error.strerror or error}. {to_do}, and run again: what "

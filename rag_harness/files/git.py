@@ -1,4 +1,4 @@
-"""What has changed in a git repository since a revision. Git is asked with fixed arguments, and never by a shell."""
+"""Changes in a git repository since a revision. Git runs with fixed arguments, and never through a shell."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rag_harness.errors import SettingsError
 
 _SECONDS = 60
 _OF_CALLER = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
-"""What git tells a hook of the repository that it runs for; the folder's own is asked, from another place."""
+"""Variables that git sets for its hooks. They name the hook's repository; here the repository of a folder is meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +22,11 @@ class Since:
     commit: str
 
     def changed(self) -> frozenset[str]:
-        """Return the tracked files that differ from the commit, gone ones too; a renamed file is two."""
+        """Return the tracked files that differ from the commit, also deleted ones. A renamed file counts as two."""
         return _paths(_git(self.top, "diff", "--name-only", "-z", "--no-renames", self.commit, "--"))
 
     def untracked(self, folder: Path) -> frozenset[str]:
-        """Return the files below a folder that git knows nothing of, ignored ones too."""
+        """Return the untracked files below a folder, also ignored ones."""
         return _paths(_git(self.top, "--literal-pathspecs", "ls-files", "--others", "-z", "--", str(folder.resolve())))
 
     def path_of(self, file: Path) -> str | None:
@@ -38,13 +38,13 @@ class Since:
         return "" if below == "." else below
 
     def content(self, path: str) -> bytes | None:
-        """Return what a file held at the commit; None where there was no such file."""
+        """Return the content of a file at the commit, or None where there was no such file."""
         done = _ask(self.top, "cat-file", "blob", f"{self.commit}:{path}")
         return done.stdout if done.returncode == 0 else None
 
 
 def since(folder: Path, revision: str) -> Since:
-    """Return the repository that a folder is in, at a revision: a branch, a tag, a commit.
+    """Return the repository that contains a folder, at a revision: a branch, a tag, a commit.
 
     Raises:
         SettingsError: there is no git, no repository, or no such revision; says what to do.
@@ -62,7 +62,7 @@ def since(folder: Path, revision: str) -> Since:
 
 
 def _commit(top: Path, revision: str) -> str:
-    # What stands behind the revision keeps one that looks like an option from being read as one.
+    # The suffix keeps git from reading a revision that begins with ``-`` as an option.
     found = _ask(top, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
     if found.returncode == 0 and revision:
         return found.stdout.decode().strip()

@@ -1,4 +1,4 @@
-"""JSON that somebody else has written, read without trust: whatever it is, it ends in a value or a ValueError."""
+"""Parser for JSON from outside. Any input gives a value or a ValueError, never another error."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import json
 from typing import Any
 
 DEEPEST = 100
-"""Levels. What is kept is walked through by functions that call themselves; nobody writes so many by hand."""
+"""Most levels of nesting. Recursive functions walk through the values later, so the depth needs a limit."""
 
 
 def read_json(text: str | bytes, deepest: int = DEEPEST) -> Any:
     """Return what ``text`` says.
 
     Raises:
-        json.JSONDecodeError: it is no JSON, or is nested too deeply; says which. Another ValueError: it is no UTF-8.
+        json.JSONDecodeError: the text is no JSON, or is nested too deeply; says which.
+        ValueError: the text is no UTF-8.
     """
     try:
         found = json.loads(text)
@@ -35,7 +36,7 @@ def _openings(text: str | bytes) -> int:
 
 
 def is_deep(value: Any, deepest: int = DEEPEST) -> bool:
-    """Return whether lists and objects are nested in more than so many levels; nothing here calls itself."""
+    """Return whether lists and objects are nested deeper than ``deepest`` levels. The function is not recursive."""
     depth, level = 0, [value]
     while level and depth <= deepest:
         depth += 1

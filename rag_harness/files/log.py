@@ -1,7 +1,7 @@
-"""The log of a run: a file and nothing else.
+"""The log file of a run.
 
-The logger is kept out of ``logging``'s tree on purpose: pytest attaches its handlers to every logger there, propagating
-or not, and would print each trial's debug lines and tracebacks below a failed test.
+The logger is outside ``logging``'s tree on purpose. pytest attaches its handlers to every logger of the tree, even
+without propagation, and would print the debug lines and tracebacks of each trial below a failed test.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _files: list[logging.FileHandler] = []
 
 
 class _LogFile(logging.FileHandler):
-    """A log that a full disk leaves out lines of: whoever writes results says that it is full."""
+    """A log file that skips lines when the disk is full. The code that writes results reports the full disk."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - its name in logging
         if not isinstance(sys.exc_info()[1], OSError):
@@ -40,7 +40,7 @@ class _LogFile(logging.FileHandler):
 
 
 def open_log(folder: Path) -> None:
-    """Write to the log file in ``folder`` from now on. Every process of a run appends to the same file.
+    """Open the log file in ``folder``. All processes of a run append to the same file.
 
     Raises:
         SettingsError: the folder or the file cannot be written.
@@ -48,7 +48,7 @@ def open_log(folder: Path) -> None:
     close_log()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # A lone surrogate in an error's message must not end in logging's own traceback on the console.
+        # A lone surrogate in an error's message must not make logging print a traceback on the console.
         handler = _LogFile(folder / LOG_NAME, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise SettingsError(

@@ -1,7 +1,7 @@
-"""Is there room on a disk? Asked before anything is written by way of memory maps, where a full disk ends the process.
+"""Checks of room on a disk, before memory-mapped files are written. In such a file a full disk kills the process.
 
-A file that is mapped is as long as the map from the beginning, and has no blocks until somebody writes there. Where the
-disk has none left then, the system has no other way to say so than SIGBUS.
+A mapped file has its full length from the beginning, but no blocks before somebody writes. If the disk has no block
+left at that moment, the system sends SIGBUS.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from pathlib import Path
 from rag_harness.errors import NoRoomError
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What the system says of a disk, or of a quota, that is full."""
+"""Error numbers of a full disk or a full quota."""
 _BLOCK = 512
 _MIB = 1 << 20
 
 
 def free(folder: Path) -> int:
-    """Return the bytes that this user may still write where ``folder`` is, or will be."""
+    """Return the bytes that this user may still write on the disk of ``folder``, which need not exist yet."""
     while not folder.exists():
         folder = folder.parent
     return shutil.disk_usage(folder).free
 
 
 def check_room(folder: Path, needed: int) -> None:
-    """Check that ``needed`` bytes are free where ``folder`` is.
+    """Check that the disk of ``folder`` has ``needed`` bytes free.
 
     Raises:
         NoRoomError: they are not.
@@ -43,15 +43,15 @@ def check_room(folder: Path, needed: int) -> None:
 
 
 def used(folder: Path) -> int:
-    """Return the bytes that the files below ``folder`` take of the disk."""
+    """Return the bytes on the disk that the files below ``folder`` occupy."""
     return sum(_taken(file.stat()) for file in folder.rglob("*") if file.is_file())
 
 
 def reserve(folder: Path, ahead: int) -> None:
-    """Have the disk set aside the next ``ahead`` bytes of each file below ``folder`` that is longer than what it takes.
+    """Reserve the next ``ahead`` bytes on the disk for each file below ``folder`` that still has holes.
 
     Raises:
-        NoRoomError: the disk, or a quota, has less. What was set aside stays so.
+        NoRoomError: the disk, or a quota, has less. Bytes that were reserved before stay reserved.
     """
     for file in folder.rglob("*"):
         about = file.stat()
@@ -61,30 +61,30 @@ def reserve(folder: Path, ahead: int) -> None:
 
 def _reserve(file: Path, ahead: int) -> None:
     if not hasattr(os, "posix_fallocate"):
-        return  # macOS and Windows: what ``check_room`` found must do
+        return  # macOS and Windows cannot reserve: there ``check_room`` alone must do
     descriptor = os.open(file, os.O_RDWR)
     try:
         size = os.fstat(descriptor).st_size
-        # Such files grow from their beginning: the first hole is where the next bytes go, or lies behind.
+        # Such files are filled from the beginning. The first hole is where the next bytes go, or after that place.
         hole = os.lseek(descriptor, 0, os.SEEK_HOLE)
         if hole < size:
             os.posix_fallocate(descriptor, hole, min(ahead, size - hole))
     except OSError as error:
         if error.errno in NO_ROOM:
             raise NoRoomError(f"There is no room for {file.name} ({error.strerror}). Make room on the disk.") from error
-        # A file system that sets nothing aside, or knows no holes.
+        # Any other error: the file system cannot reserve, or knows no holes.
     finally:
         os.close(descriptor)
 
 
 def missing(files: Iterable[Path]) -> int:
-    """Return the bytes that files would take of the disk beyond what they take, were they written everywhere."""
+    """Return the bytes that ``files`` would still take on the disk if all their holes were filled."""
     stats = [file.stat() for file in files]
     return sum(max(0, each.st_size - _taken(each)) for each in stats)
 
 
 def fills_when_read(folder: Path) -> bool:
-    """Return whether a file takes room where it is read through a map and was never written, as in memory (tmpfs)."""
+    """Return whether reading a hole through a map takes room, as it does in memory (tmpfs)."""
     with tempfile.TemporaryFile(dir=folder) as file:
         file.truncate(mmap.PAGESIZE)
         with mmap.mmap(file.fileno(), mmap.PAGESIZE) as mapped:
@@ -93,6 +93,6 @@ def fills_when_read(folder: Path) -> bool:
 
 
 def _taken(about: os.stat_result) -> int:
-    """Return the bytes that a file takes of the disk; all of its length where the system does not say (Windows)."""
+    """Return the bytes on the disk that a file occupies. Windows does not say; there it is the file's length."""
     blocks: int | None = getattr(about, "st_blocks", None)
     return about.st_size if blocks is None else blocks * _BLOCK

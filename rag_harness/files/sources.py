@@ -1,4 +1,4 @@
-"""Digests: of a file, of a text, of what JSON can hold."""
+"""Digests of files, texts and JSON values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 _LARGE = 2**26
-"""Bytes of all files of a folder from which they are not read."""
+"""Above this many bytes, the files of a folder are not read. Their sizes and times count instead."""
 
 
 def file_digest(file: Path) -> str:
@@ -18,7 +18,7 @@ def file_digest(file: Path) -> str:
 
 
 def file_sha256(file: Path) -> str:
-    """Return the SHA-256 of a file, as publishers of weights state it; read in pieces, for it may be gigabytes."""
+    """Return the SHA-256 of a file, as publishers of weights state it. Large files are read in pieces."""
     state = hashlib.sha256()
     with file.open("rb") as stream:
         while block := stream.read(1 << 20):
@@ -27,17 +27,17 @@ def file_sha256(file: Path) -> str:
 
 
 def text_digest(text: str) -> str:
-    """Return the digest of a text; halves of characters count too."""
+    """Return the digest of a text. The text may hold lone surrogates."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def json_digest(value: Any) -> str:
-    """Return the digest of what JSON can hold, whatever the order of its keys; what it cannot hold counts as text."""
+    """Return the digest of a JSON value; the order of keys does not count. What JSON cannot hold counts as text."""
     return text_digest(json.dumps(value, sort_keys=True, default=str))
 
 
 def files_digest(folder: Path, files: Sequence[Path]) -> str:
-    """Return the digest of files below a folder: of their paths and bytes, or sizes and times where they are large."""
+    """Return the digest of files below a folder: of paths and bytes. Above a limit, of paths, sizes and times."""
     stats = [(file, file.stat()) for file in files]
     is_large = sum(stat.st_size for _, stat in stats) > _LARGE
     said = hashlib.blake2b(digest_size=8)

@@ -1,8 +1,7 @@
-"""Names to parts, through entry points: ``rag_harness.embedders``, ``.rerankers``, ``.chat``, ``.indexes``,
+"""Parts by name, from entry points: ``rag_harness.embedders``, ``.rerankers``, ``.chat``, ``.indexes``,
 ``.chunkers``, ``.judges``, ``.loaders``, ``.measures``, ``.pipelines``, ``.sections``.
 
-Built-ins enter by the same door as a user's own, so the door is used every day.
-Nothing is imported before it is asked for.
+Built-in parts and a user's own parts are registered in the same way. A part is imported on first use.
 """
 
 from __future__ import annotations
@@ -47,8 +46,8 @@ def resolve(group: str, name: str) -> Any:
     """Import and return what is registered as ``name``.
 
     Raises:
-        RegistryError: nothing has that name; the message lists the names that exist.
-        PrerequisiteError: it needs a package that is not installed; the message says which extra brings it.
+        RegistryError: no part has that name; the message lists the names.
+        PrerequisiteError: the part needs a package that is not installed; the message names the extra for it.
     """
     points = registered(group)
     if name not in points:
@@ -60,10 +59,10 @@ def resolve(group: str, name: str) -> Any:
 
 
 def module_of(group: str, name: str) -> str:
-    """Return the module of what is registered as ``name``, without importing it.
+    """Return the module of the part registered as ``name``, without importing it.
 
     Raises:
-        RegistryError: nothing has that name.
+        RegistryError: no part has that name.
     """
     points = registered(group)
     if name not in points:
@@ -78,7 +77,7 @@ def model_name(group: str, model: str) -> str:
 
 
 def missing_package(wanted_by: str, error: ImportError) -> str:
-    """Say which package is missing and what to install."""
+    """Return a message that names the missing package and what to install."""
     package = (error.name or str(error)).partition(".")[0]
     extra = _EXTRA_OF.get(package)
     remedy = installed.install(extra) if extra else f"pip install {package}"

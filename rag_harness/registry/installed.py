@@ -1,7 +1,7 @@
-"""The name under which this package is installed, and other distributions that bring what it brings.
+"""The name under which this package is installed, and other distributions with the same package or command.
 
-``rag-harness`` on the package index is somebody else's project, with a command of the same name as ours. Every line
-that tells a person what to install takes the name from here.
+``rag-harness`` on the package index is another project, and its command has the same name. Every message that tells a
+person what to install takes the name from here.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from functools import lru_cache
 from typing import Any
 
 NAME = "pytest-rag-harness"
-"""On the package index. The package is ``rag_harness``, the command is ``rag-harness``."""
+"""The name on the package index. The package is ``rag_harness``, the command is ``rag-harness``."""
 VERSION = "0.1.0"
 COMMAND = "rag-harness"
 _STRANGER = re.compile(r"rag[-_.]harness-(?P<version>[^-]+)\.(dist|egg)-info", re.IGNORECASE)
-"""The folder that an installer makes for the project that is known to bring both."""
+"""The folder that an installer makes for the other project of that name."""
 
 
 def install(*extras: str) -> str:
@@ -27,11 +27,11 @@ def install(*extras: str) -> str:
 
 
 def strangers(by_entry_points: bool = True) -> list[str]:
-    """Name each other distribution that brings the package or the command, and say what to do: a line each.
+    """Return a line for each other distribution with the package or the command: its name, and what to do.
 
     Args:
-        by_entry_points: look at what all installed packages declare; else for the one project that is known. That takes
-            50 ms where nobody else has asked, twice what a command takes to start.
+        by_entry_points: look at the entry points of all installed packages; else only for the known project. The full
+            search takes 50 ms where it is the first one, twice the start of a command.
     """
     found = _known() | (_declared() if by_entry_points else {})
     return [
@@ -47,7 +47,7 @@ def _known() -> dict[str, str]:
     for folder in dict.fromkeys(sys.path):
         try:
             names = os.listdir(folder)  # noqa: PTH208 - pathlib's own makes an object of each of a thousand names
-        except OSError:  # an archive, or a folder that is not there
+        except OSError:  # an archive, or a missing folder
             continue
         for match in filter(None, map(_STRANGER.fullmatch, names)):
             found["rag-harness"] = match["version"]
@@ -63,8 +63,8 @@ def _declared() -> dict[str, str]:
 
 @lru_cache
 def entry_points_by() -> Callable[..., Any]:
-    """Return what selects among the entry points of all installed packages, by ``group`` and ``name``."""
+    """Return a function that selects entry points of all installed packages, by ``group`` and ``name``."""
     from importlib.metadata import entry_points
 
-    # Asked for one group at a time, importlib reads the files of all installed packages each time.
+    # For each single group, importlib would read the files of all installed packages again.
     return entry_points().select

@@ -1,4 +1,4 @@
-"""Every option, where its value comes from, and what a mode allows. The table alone is read by every suite."""
+"""Every option, the sources of its value, and the rights of a mode. Every suite reads the table, and only the table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Access", "Mode", "Settings", "access_of", "affecting", "env_name", "
 
 
 def __getattr__(name: str) -> Any:
-    """Import what a mode allows when it is first asked for: suites that do not use the plugin read the table alone."""
+    """Import ``access`` on first use. A suite that does not use the plugin reads only the table."""
     if name not in ("Access", "access_of"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from rag_harness.settings import access

@@ -1,4 +1,4 @@
-"""What a mode reads, may call and keeps, and what to tell whoever meets its limits. Decided here and nowhere else."""
+"""Rights of a mode: what it reads, calls and keeps, and why a call is refused. Only this module decides them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Access:
     """The rights of a mode.
 
     Attributes:
-        mode: the mode that these are the rights of.
-        reads_recordings: what was recorded answers first; answers, vectors, scores and cuts alike.
-        calls_network: models behind a network may be asked.
-        calls_local: models in this process may be asked.
-        keeps: where what was computed goes: ``recordings``, which are committed; the ``cache``, which is not; nowhere.
+        mode: the name of the mode.
+        reads_recordings: recorded answers, vectors, scores and cuts are used first.
+        calls_network: models behind a network may be called.
+        calls_local: models in this process may be called.
+        keeps: where new results are stored: ``recordings``, which are committed; the ``cache``, which is not; nowhere.
     """
 
     mode: Mode
@@ -30,20 +30,20 @@ class Access:
 
     @property
     def calls_nobody(self) -> bool:
-        """Whether no model may be asked at all: then the network is closed."""
+        """Whether no model may be called at all. The network is then closed."""
         return not (self.calls_network or self.calls_local)
 
     @property
     def records(self) -> bool:
-        """Whether what comes back is kept among the recordings."""
+        """Whether new results are stored among the recordings."""
         return self.keeps == "recordings"
 
     def may_call(self, local: bool) -> bool:
-        """Whether a model may be asked that runs in this process (``local``) or behind a network."""
+        """Return whether a model in this process (``local``), or one behind a network, may be called."""
         return self.calls_local if local else self.calls_network
 
     def refusal(self, local: bool, profile: str = "") -> str:
-        """Return why a model may not be asked and what to do about it; empty where it may."""
+        """Return why a model may not be called, and what to do; empty where it may."""
         if self.may_call(local):
             return ""
         command = f"--rag-profile={profile} --rag-mode=record" if profile else "--rag-mode=record"

@@ -1,11 +1,11 @@
-"""What of a result an option changes."""
+"""The kinds of effect that an option can have on a result."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 Affects = Literal["data", "retrieval", "reranking", "generation", "judging", "golden", "nothing"]
-"""What of a result an option changes. An experiment's fingerprint is made from those that affect what it does.
+"""The part of a result that an option changes. A fingerprint has the options that affect what its experiment does.
 
-``data`` names files, whose content is what counts; ``nothing`` is how a run goes, not what comes of it.
+Options of ``data`` name files, and the content of the files counts. Options of ``nothing`` do not change results.
 """

@@ -1,5 +1,6 @@
-"""Named data: ``[tool.rag_harness.data.<name>]`` in pyproject.toml, so that two systems over two collections live in
-one run, each with its own questions and gates."""
+"""Named data, from ``[tool.rag_harness.data.<name>]`` in pyproject.toml.
+
+With it, one run evaluates several systems over several collections, each with its own questions and gates."""
 
 from __future__ import annotations
 
@@ -14,16 +15,16 @@ from rag_harness.settings.profiles import check_keys, pyproject_table
 
 @dataclass(frozen=True)
 class DataSpec:
-    """Where data lies, relative to rootdir, and whose it is.
+    """The paths of one named data, relative to rootdir, and its experiments and gates.
 
     Attributes:
-        name: empty for the run's own, which the options ``kb_dir``, ``queries`` and ``golden`` name.
+        name: empty for the run's own data, which the options ``kb_dir``, ``queries`` and ``golden`` name.
         kb: folder of its documents.
         queries: its questions; default: queries.jsonl in the folder.
-        golden: its golden set; questions of the same id have the slice ``golden=yes``, the others ``golden=no``.
-        experiments: those that are asked its questions; a registered one may say so itself.
-        gates: judged on this data alone.
-        instead: what the command line has put in the place of its documents; its gates are not about that.
+        golden: its golden set. Questions whose id is in it have the slice ``golden=yes``, the others ``golden=no``.
+        experiments: the experiments that get its questions. A registered experiment may name its data itself.
+        gates: gates that judge this data alone.
+        instead: the documents from the command line that replace its own. Its gates then do not apply.
     """
 
     name: str = ""
@@ -36,17 +37,17 @@ class DataSpec:
 
 
 RESERVED = ("queries", "golden")
-"""Names of the files that the run's own cases are kept in."""
+"""Names of the run's own cases in file names. No named data may have them."""
 
 
 _LISTS = {"gates": "t1: recall@5 >= 0.8", "experiments": "t1"}
 
 
 def named_data(rootdir: Path) -> dict[str, DataSpec]:
-    """Return the data that pyproject.toml in ``rootdir`` names.
+    """Return the named data of pyproject.toml in ``rootdir``.
 
     Raises:
-        SettingsError: a table or a value has another form; names the key.
+        SettingsError: a table or a value has the wrong form; names the key.
     """
     found = pyproject_table(rootdir, "data", "one named set of data")
     return {name: _spec(name, table) for name, table in found.items()}

@@ -1,4 +1,4 @@
-"""How long something may be, as people write it: ``7d``, ``12h``, ``30m``."""
+"""Parser for durations: ``7d``, ``12h``, ``30m``."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def seconds_in(text: str, name: str) -> float:
 
     Args:
         text: a number and s, m, h, d or w.
-        name: of the option, for the message.
+        name: the option, for the message.
 
-    Raises:
-        SettingsError: it is none, or nothing.
+        Raises:
+            SettingsError: the text is no duration, or is zero.
     """
     found = _DURATION.fullmatch(text)
     seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0

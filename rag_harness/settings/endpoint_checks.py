@@ -1,4 +1,4 @@
-"""What a value in the description of a service may be, with errors that a person can act on."""
+"""Checks of the values in the description of a service, with errors that say what to do."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from rag_harness.errors import SettingsError
 from rag_harness.settings.secret_names import SECRET_HEADER, is_secret
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-"""How a value names a variable of the environment."""
+"""The form in which a value names an environment variable."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,59}")
 _RESERVED = ("golden", "queries")
 _PYTEST = ("filterwarnings", "parametrize", "rag_experiment", "skip", "skipif", "usefixtures", "xfail")
-"""Markers that do something: an experiment marks its tests with its name."""
+"""Markers with a meaning. An experiment marks its tests with its name, so its name must be none of these."""
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _SECRET_VALUE = re.compile(
     r"(?i)^(bearer|basic|token)\s|^(sk|pk|ghp|xox[a-z]|AKIA|eyJ)[-_A-Za-z0-9]{8}|[A-Za-z0-9+/_=-]{32}"
 )
-"""What looks like a key, whatever its header is called."""
+"""Values that look like a key, in a header of any name."""
 
 
 def check_name(name: Any, where: str) -> None:
-    """Refuse what can be no name of an experiment.
+    """Refuse a name that an experiment cannot have.
 
     Raises:
-        SettingsError: says what a name is.
+        SettingsError: the name is not allowed; says which names are.
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name in (*_RESERVED, *_PYTEST):
         raise SettingsError(
@@ -62,7 +62,7 @@ def number(where: str, key: str, value: Any, whole: bool = False) -> float:
 
 
 def check_url(where: str, url: str) -> None:
-    """Refuse an address that cannot be asked, or that holds a secret.
+    """Refuse an address that is no HTTP address, or that holds a secret.
 
     Raises:
         SettingsError: says what is wrong with it.
@@ -85,10 +85,10 @@ def check_url(where: str, url: str) -> None:
 
 
 def check_filled(where: str, url: str, filled: str) -> None:
-    """Refuse an address that is none once its variables are filled in, or that holds a user or a password then.
+    """Refuse an address that is wrong after its variables are filled in, or that then holds a user or a password.
 
     Raises:
-        SettingsError: says what is wrong with it, and nothing of what the variables hold.
+        SettingsError: says what is wrong, without the values of the variables.
     """
     try:
         parts = urlsplit(filled)
@@ -105,10 +105,10 @@ def check_filled(where: str, url: str, filled: str) -> None:
 
 
 def checked_headers(where: str, given: Any) -> tuple[tuple[str, str], ...]:
-    """Return headers.
+    """Return the headers of a table.
 
     Raises:
-        SettingsError: they are no table of strings, or one holds a secret instead of the name of its variable.
+        SettingsError: this is no table of strings, or a header holds a secret instead of the name of a variable.
     """
     if not isinstance(given, Mapping):
         raise SettingsError(f"{where}: headers is {type(given).__name__}: expected a table of names and strings.")
@@ -127,7 +127,7 @@ def checked_headers(where: str, given: Any) -> tuple[tuple[str, str], ...]:
 
 
 def refuse_variables(where: str, key: str, body: Any) -> None:
-    """Refuse ``${VARIABLE}`` in what is sent: recordings and rows keep it.
+    """Refuse ``${VARIABLE}`` in a request body: recordings and rows store bodies.
 
     Raises:
         SettingsError: names the variable.

@@ -1,4 +1,4 @@
-"""What is said of a service: where it is, what is sent, what is read. ``endpoints`` reads it from TOML."""
+"""The description of a service: its address, request and answer. ``endpoints`` reads it from TOML."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Reading:
-    """Where the parts of an answer are: JSONPath, JSON Pointer, or a plain name. One that ends with ``?`` may be
-    missing. ``text``, ``id``, ``document`` and ``score`` are looked up in each item of ``contexts``.
+    """Where the parts of an answer are: JSONPath, JSON Pointer, or a plain name. A ``?`` at the end means optional.
+
+    ``text``, ``id``, ``document`` and ``score`` are looked up in each item of ``contexts``.
     """
 
     answer: str = "answer"
@@ -29,10 +30,10 @@ class Reading:
 
 @dataclass(frozen=True)
 class StreamReading:
-    """Which server-sent events carry what, by their names; ``text`` is the path of a piece of text in its event's data.
+    """The names of a stream's server-sent events. ``text`` is the path of a piece of text in the data of its event.
 
-    Without ``text`` the data are the text. What ``replace`` carries takes the place of all pieces before it. Without
-    ``final`` the stream is whole when its connection ends in order.
+    Without ``text`` the data are the text. The text of ``replace`` replaces all pieces before it. Without ``final``,
+    the stream is complete when its connection ends properly.
     """
 
     token: str = "token"
@@ -44,9 +45,9 @@ class StreamReading:
 
 @dataclass(frozen=True)
 class VersionReading:
-    """How a service says which version it is: at an address, in its JSON or in a header; or by a command's output.
+    """Where the version of a service is: at an address, in its JSON or a header; or in the output of a command.
 
-    All empty: it does not say.
+    All empty: the version is unknown.
     """
 
     url: str = ""
@@ -63,23 +64,23 @@ class EndpointSpec:
     """One service.
 
     Attributes:
-        name: of the experiment.
-        url: may hold ``${VARIABLE}`` and placeholders, which are quoted.
+        name: the name of the experiment.
+        url: the address; may hold ``${VARIABLE}`` and placeholders, whose values are quoted.
         kind: ``json``: one answer; ``sse``: server-sent events; ``openai``: a chat endpoint; ``mcp``: a tool over HTTP.
-        method: of HTTP.
+        method: HTTP method.
         headers: names and values; a value may hold ``${VARIABLE}``.
-        body: JSON of the template of what is sent, of a tool's arguments where ``kind`` is ``mcp``; "" sends nothing.
-        model: that a chat endpoint is asked for.
-        tool: that is called over MCP.
+        body: template of the request body as JSON; of the tool's arguments where ``kind`` is ``mcp``. "" sends no body.
+        model: the model of a chat endpoint.
+        tool: the tool to call over MCP.
         read: where the parts of an answer are.
-        stream: which events carry what.
-        version: how it says which version it is.
-        data: the named data that the service is asked about; empty is the run's own.
+        stream: the events of a stream.
+        version: where its version is.
+        data: the named data whose questions it gets; empty is the run's own.
         timeout: seconds that one call may take; 0: as ``--rag-timeout`` says.
         concurrency: most calls in flight; 0: as ``--rag-concurrency`` says.
         rpm: most calls a minute; 0: as ``--rag-rpm`` says.
-        usd_per_call: what a call costs, where no price table says it; None: nobody knows.
-        where: where it was read.
+        usd_per_call: the price of a call where no price table has one; None: unknown.
+        where: the file and table that it was read from.
     """
 
     name: str

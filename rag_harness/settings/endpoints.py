@@ -1,7 +1,7 @@
 """Services as experiments: ``[tool.rag_harness.endpoints.<name>]`` in pyproject.toml, or a file for ``--rag-endpoint``.
 
-A header that looks like a secret names a variable, ``"Bearer ${MY_KEY}"``: its value is looked up when the service is
-asked, and stands in no settings, row, recording or log.
+A secret header names a variable: ``"Bearer ${MY_KEY}"``. Its value is looked up for each call. It never stands in
+settings, rows, recordings or logs.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _DEFAULT_READING: Mapping[str, Mapping[str, str]] = {
     },
     "mcp": {"answer": "text"},
 }
-"""What is read where a spec does not say it, by kind."""
+"""Default paths of the answer's parts, by kind of service."""
 
 
 def read_endpoints(rootdir: Path, files: Sequence[str]) -> tuple[EndpointSpec, ...]:
-    """Return the services of pyproject.toml in ``rootdir`` and of ``files``, paths from there.
+    """Return the services of pyproject.toml in ``rootdir`` and of ``files``, whose paths start from ``rootdir``.
 
     Raises:
         SettingsError: a table, a key or a value cannot be used, or two services have one name; says which.
@@ -60,10 +60,10 @@ def read_endpoints(rootdir: Path, files: Sequence[str]) -> tuple[EndpointSpec, .
 
 
 def read_endpoint(file: Path) -> EndpointSpec:
-    """Return the service of one TOML file, which names it, or else its stem does.
+    """Return the service of one TOML file. Without a name in it, the service is named after the file.
 
     Raises:
-        SettingsError: the file cannot be read, or says what cannot be used.
+        SettingsError: the file cannot be read, or has a key or a value that cannot be used.
     """
     try:
         table = dict(parsed_toml(file.read_text(encoding="utf-8-sig")))

@@ -1,4 +1,4 @@
-"""What the suite's ini file sets, for commands that run without pytest: what is served is what was evaluated."""
+"""Options from the suite's ini file, for commands without pytest, so that they serve what the suite has evaluated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Table = Mapping[str, Any]
 
 
 def ini_values(folder: Path) -> dict[str, Any]:
-    """Return the options that the suite in ``folder`` sets, without lists: gates and slices are of a run.
+    """Return the options that the suite in ``folder`` sets. Lists (gates, slices) belong to a run and are left out.
 
     Raises:
         SettingsError: the file cannot be read.
@@ -62,4 +62,4 @@ _FILES: tuple[tuple[str, Callable[[Path], Table | None]], ...] = (
     ("tox.ini", lambda file: _section(file, "pytest")),
     ("setup.cfg", lambda file: _section(file, "tool:pytest")),
 )
-"""In pytest's order; the first that there is and has its section is the one. Files named for pytest need none."""
+"""Candidates in pytest's order. The first existing file with its section counts. Files named after pytest need none."""

@@ -1,4 +1,4 @@
-"""Values from every source, checked. Order: command line > environment > ``.env`` > ini > profile > default."""
+"""Loading and checking of settings. Order: command line > environment > ``.env`` > ini > profile > default."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def load_settings(
     if settings.max_age:
         seconds_in(settings.max_age, "--rag-max-age")
     if settings.prices:
-        Prices.load(settings.prices_path)  # now, not in the first row
+        Prices.load(settings.prices_path)  # an error comes now, and not in the first row
     defined = own_options(Path(rootdir), settings.define)
     data, endpoints = _data(settings, command_line or {}), _endpoints(settings)
     settings = replace(settings, data=data, defined=defined, endpoints=endpoints)
@@ -50,7 +50,7 @@ def load_settings(
 
 
 def _data(settings: Settings, command_line: Mapping[str, Any]) -> tuple[DataSpec, ...]:
-    """Return the named data; a knowledge base on the command line stands in for all of them."""
+    """Return the named data. A knowledge base on the command line replaces all of them."""
     named = named_data(Path(settings.rootdir)).values()
     if "kb_dir" not in command_line:
         return tuple(named)
@@ -59,7 +59,7 @@ def _data(settings: Settings, command_line: Mapping[str, Any]) -> tuple[DataSpec
 
 
 def _endpoints(settings: Settings) -> tuple[EndpointSpec, ...]:
-    """Return the services that are experiments; where none is named, nothing is imported for them."""
+    """Return the services that are experiments. Without any, their module is not imported."""
     rootdir = Path(settings.rootdir)
     if not settings.endpoint and not pyproject_table(rootdir, "endpoints", "one a service"):
         return ()
@@ -104,7 +104,7 @@ def _replaying(settings: Settings, command_line: Mapping[str, Any]) -> Settings:
 
 
 def _pydantic_model(ini: Mapping[str, Any], rootdir: Path) -> Any:
-    """Build the model from the table. pydantic-settings takes 0.1 s to import, hence here and not above."""
+    """Build the model from the table. Importing pydantic-settings takes 0.1 s, so it is imported here."""
     from pydantic import BeforeValidator, create_model
     from pydantic import Field as Constraint
     from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, SettingsConfigDict
@@ -116,7 +116,7 @@ def _pydantic_model(ini: Mapping[str, Any], rootdir: Path) -> Any:
         )
 
         @classmethod
-        def settings_customise_sources(  # the signature is pydantic-settings'
+        def settings_customise_sources(  # pydantic-settings gives the signature
             cls,
             settings_cls: type[BaseSettings],
             init_settings: Source,
@@ -131,7 +131,7 @@ def _pydantic_model(ini: Mapping[str, Any], rootdir: Path) -> Any:
     declared: dict[str, Any] = {}
     for each in (each for each in fields(Settings) if not each.metadata.get("derived")):
         limits = each.metadata.get("limits", {})
-        # Known by the variable's name alone: the bare field name would let MODE or TIMEOUT of any CI in.
+        # A field is filled by its variable only. By its bare name, it would take MODE or TIMEOUT of any CI.
         hint = (
             Annotated[hints[each.name], NoDecode, BeforeValidator(_listed)] if each.default == () else hints[each.name]
         )
@@ -140,7 +140,7 @@ def _pydantic_model(ini: Mapping[str, Any], rootdir: Path) -> Any:
 
 
 def _listed(value: Any) -> Any:
-    """Split a variable that holds several values: one a line, or with ``;`` between them."""
+    """Split a variable with several values: one in each line, or separated by ``;``."""
     return [each.strip() for each in re.split(r"[;\n]", value) if each.strip()] if isinstance(value, str) else value
 
 
@@ -150,17 +150,17 @@ def _with_profile(settings: Settings, rootdir: Path) -> Settings:
         raise SettingsError(unknown("profile", settings.profile, known))
     profile = known[settings.profile]
     if settings.chat_base_url not in ("", profile.chat_base_url):
-        profile = replace(profile, chat_api_key_env="")  # a key goes to the endpoint it was made for and to no other
+        profile = replace(profile, chat_api_key_env="")  # a key goes only to its own endpoint
     if settings.judge_base_url not in ("", profile.judge_base_url):
         profile = replace(profile, judge_api_key_env="")
     if settings.judge_base_url and not settings.judge_model:
-        profile = replace(profile, judge_model="")  # a server that is named is asked, for the answer's model
+        profile = replace(profile, judge_model="")  # a named server is asked for the model of the answers
     unset = {each.name: getattr(profile, each.name) for each in fields(Profile) if not getattr(settings, each.name)}
     return replace(settings, **unset)
 
 
 def _with_named_key(settings: Settings, rootdir: Path) -> Settings:
-    """Look up the keys by the names that the settings give; ``.env`` may hold a name that is no option."""
+    """Look up the keys by the names in the settings. ``.env`` may also hold names that are no options."""
     for role in ("chat", "judge"):
         name = getattr(settings, f"{role}_api_key_env")
         if name and not getattr(settings, f"{role}_api_key"):

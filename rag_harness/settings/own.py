@@ -1,7 +1,7 @@
 """Options of a user's own parts: ``[tool.rag_harness.options.<name>]`` in pyproject.toml, set with ``--rag-define``.
 
-An experiment, chunker or reranker reads them as ``settings.own["name"]``; the fingerprint knows them by what they
-affect.
+An experiment, chunker or reranker reads them as ``settings.own["name"]``. Each says what it affects; the fingerprint
+contains it accordingly.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "
 
 @dataclass(frozen=True, slots=True)
 class OwnOption:
-    """A declared option with its value; the type of its default is its type."""
+    """A declared option and its value. The value has the type of the default."""
 
     name: str
     value: str | int | float | bool
@@ -30,7 +30,7 @@ class OwnOption:
 
 
 def own_options(rootdir: Path, given: Sequence[str]) -> tuple[OwnOption, ...]:
-    """Return the options that pyproject.toml declares, with the values of ``given``: texts ``name=value``.
+    """Return the options declared in pyproject.toml, with the values of ``given``, which are texts ``name=value``.
 
     Raises:
         SettingsError: a declaration or a value cannot be used, or a name is not declared.

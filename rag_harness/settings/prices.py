@@ -1,4 +1,4 @@
-"""What a call costs: a versioned table of prices, which the user can extend and override."""
+"""Prices of calls: a versioned table, which the user can extend and override."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Price:
 class Prices:
     """Prices by model.
 
-    A name is looked up as it is, then without what follows a colon (``:nitro``), without its date, and without its
-    provider: ``openai/gpt-4o-mini-2024-07-18`` costs what ``gpt-4o-mini`` costs, unless the table says otherwise.
+    A name is looked up as it is, then without the part after a colon (``:nitro``), without its date, and without its
+    provider. So ``openai/gpt-4o-mini-2024-07-18`` costs as much as ``gpt-4o-mini``, unless it has a price of its own.
     """
 
     models: Mapping[str, Price]
@@ -44,9 +44,9 @@ class Prices:
 
     @classmethod
     def load(cls, path: Path | str | None = None, behind_a_server: bool = False) -> Prices:
-        """Return the shipped table, extended and overridden by that at ``path``; a table is read once.
+        """Return the shipped table, extended and overridden by the table at ``path``. A table is read once.
 
-        ``behind_a_server`` says that no model runs in this process: then none is free by its name alone.
+        ``behind_a_server`` says that all models run behind a server. Then no model is free because of its name.
 
         Raises:
             SettingsError: the file cannot be read, or a key or a number cannot be used; names file and key.
@@ -55,7 +55,7 @@ class Prices:
         return replace(prices, free=()) if behind_a_server else prices
 
     def price(self, model: str) -> Price | None:
-        """Return the price of ``model``, None where it is not known."""
+        """Return the price of ``model``, or None where it is unknown."""
         if model not in self._found:
             self._found[model] = next(filter(None, map(self.models.get, _spellings(model))), None)
         return Price(0.0, 0.0) if model.startswith(self.free) else self._found[model]
@@ -65,7 +65,7 @@ class Prices:
         return self.price(model) == Price(0.0, 0.0)
 
     def cost(self, model: str, prompt_tokens: int, completion_tokens: int) -> float | None:
-        """Return what that many tokens cost in USD, None where the price of ``model`` is not known."""
+        """Return the cost of the tokens in USD, or None where the price of ``model`` is unknown."""
         price = self.price(model)
         if price is None:
             return None
@@ -73,7 +73,7 @@ class Prices:
 
 
 def prices_of(settings: Settings) -> Prices:
-    """Return the prices of a run. Behind a server of the user's own, a model called ``mock/…`` is not free by its name.
+    """Return the prices of a run. With a server of the user's own, ``mock/…`` in a model's name does not make it free.
 
     Raises:
         SettingsError: the user's own table cannot be used.

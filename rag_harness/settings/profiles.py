@@ -1,4 +1,4 @@
-"""Named sets of models and endpoints."""
+"""Profiles: named sets of models and endpoints."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rag_harness.errors import SettingsError, unknown
 
 @dataclass(frozen=True)
 class Profile:
-    """Models and endpoints under one name. An option that is set wins over the profile."""
+    """Models and endpoints under one name. A set option overrides the profile."""
 
     chat_model: str
     chat_base_url: str
@@ -28,7 +28,7 @@ class Profile:
 
 
 EMBEDDED_URL = "embedded://"
-"""Base URL of the reader that is served in process."""
+"""Base URL of the reader, which runs in this process."""
 
 BUILT_IN_PROFILES: Mapping[str, Profile] = {
     "embedded": Profile(
@@ -63,11 +63,11 @@ def profiles(rootdir: Path) -> dict[str, Profile]:
         _check(name, table)
         base = found.get(name, found["openrouter"])
         if "chat_base_url" in table:
-            base = replace(base, chat_api_key_env="")  # another endpoint must not be sent OpenRouter's key
+            base = replace(base, chat_api_key_env="")  # OpenRouter's key must not be sent to another endpoint
         if "judge_base_url" in table:
             base = replace(
                 base, judge_model="", judge_api_key_env=""
-            )  # nor be asked for a model that is in this process
+            )  # another endpoint does not have the model of this process
         found[name] = replace(base, **table)
     return found
 
@@ -83,10 +83,10 @@ def _check(name: str, table: object) -> None:
 
 
 def pyproject_table(rootdir: Path, name: str, what: str) -> Mapping[str, Any]:
-    """Return ``[tool.rag_harness.<name>]`` of rootdir's pyproject.toml, whose tables are ``what`` each.
+    """Return ``[tool.rag_harness.<name>]`` of rootdir's pyproject.toml, a table of tables; each describes a ``what``.
 
     Raises:
-        SettingsError: the file cannot be read, or holds something else under that name.
+        SettingsError: the file cannot be read, or has something else under that name.
     """
     file = rootdir / "pyproject.toml"
     if not file.is_file():
@@ -103,10 +103,10 @@ def pyproject_table(rootdir: Path, name: str, what: str) -> Mapping[str, Any]:
 
 @lru_cache(maxsize=4)
 def parsed_toml(text: str) -> Mapping[str, Any]:
-    """Return what a TOML file says; nobody may change it. pyproject.toml is asked for one table after another.
+    """Return the content of a TOML file. Callers share it and must not change it.
 
     Raises:
-        ValueError: it is no TOML.
+        ValueError: the file is no TOML.
     """
     if sys.version_info >= (3, 11):
         import tomllib
@@ -119,7 +119,7 @@ def check_keys(where: str, table: Mapping[str, object], known: Collection[str]) 
     """Refuse a key that is not ``known``.
 
     Raises:
-        SettingsError: names the key, and the one that was probably meant.
+        SettingsError: a key is not known; names it, and the key that was probably meant.
     """
     for key in table:
         if key not in known:

@@ -7,12 +7,12 @@ import re
 SECRET_NAME = re.compile(
     r"(?i)(x[-_])?(api|subscription)[-_]?key|(access|refresh|id|auth)[-_]token|(client[-_])?secret|password|authorization"
 )
-"""The whole name of a field of a request."""
+"""Matches the whole name of a field of a request."""
 SECRET_HEADER = re.compile(r"(?i)auth|key|token|secret|cookie|openai-(organization|project)")
-"""A part of the name of a header."""
+"""Matches a part of the name of a header."""
 _SECRET_PARAMETER = re.compile(r"(?i)key|token|sig|signature|x-(amz|goog)-(signature|credential|security-token)")
 
 
 def is_secret(parameter: str) -> bool:
-    """Return whether a parameter of a query string or a form holds a secret, by its name."""
+    """Return whether a parameter of a query string or a form has the name of a secret."""
     return bool(SECRET_NAME.fullmatch(parameter) or _SECRET_PARAMETER.fullmatch(parameter))

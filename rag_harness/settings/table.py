@@ -1,6 +1,6 @@
 """Every option, declared once: name, type, default, help and where it can be set.
 
-A stdlib dataclass, so that the plugin can read it in any suite at no cost; ``loading`` fills it.
+It is a stdlib dataclass, because the plugin reads it in every suite and it must be cheap. ``loading`` fills it.
 """
 
 from __future__ import annotations
@@ -35,28 +35,29 @@ def option(default: T, help_: str, affects: Affects, *, env: str = "", flag: boo
 
 
 def path_option(default: str, help_: str, affects: Affects, *, env: str = "") -> str:
-    """Declare a path. On the command line it starts from the current folder, elsewhere from rootdir."""
+    """Declare a path. On the command line it is relative to the current folder, elsewhere to rootdir."""
     about = {"help": help_, "affects": affects, "env": env, "flag": True, "path": True}
     made: str = field(default=default, metadata=about)
     return made
 
 
 def paths_option(help_: str, affects: Affects) -> tuple[str, ...]:
-    """Declare paths, an option that may be repeated."""
+    """Declare an option of paths that may be repeated."""
     about = {"help": help_, "affects": affects, "env": "", "flag": True, "limits": {}, "path": True}
     made: tuple[str, ...] = field(default=(), metadata=about)
     return made
 
 
 def derived(default: T, help_: str, affects: Affects) -> T:
-    """Declare what is worked out from files and other options, and cannot be set by itself."""
+    """Declare a value that is derived from files and other options. It cannot be set directly."""
     about = {"help": help_, "affects": affects, "env": "", "flag": False, "derived": True}
     made: T = field(default=default, metadata=about)
     return made
 
 
 def secret(help_: str, env: str, *, flag: bool = False) -> str:
-    """Declare a key: environment and ``.env``, with ``flag`` the command line too, but no ini file; never shown."""
+    """Declare a secret key. It comes from the environment or ``.env``, with ``flag`` also from the command line. No ini
+    file may hold it, and it is never shown."""
     about = {"help": help_, "affects": "nothing", "env": env, "flag": flag, "secret": True}
     made: str = field(default="", metadata=about, repr=False)
     return made
@@ -66,7 +67,7 @@ def secret(help_: str, env: str, *, flag: bool = False) -> str:
 class Settings:
     """The effective settings of a run.
 
-    What a dataclass would write for 60 fields is written by hand: compiling it took 2 ms of every suite's start.
+    Methods that a dataclass would generate for 60 fields are written by hand: compiling them took 2 ms in every suite.
     """
 
     kb_dir: str = path_option("data/kb", "folder of documents: Markdown, text, HTML, PDF", "data", env="KB_DIR")
@@ -109,7 +110,7 @@ class Settings:
     precision: Precision = option(
         "float32", "of local models' weights: float32, or bfloat16 where the CPU knows it", "retrieval"
     )
-    # What it changes, the last digits of vectors and scores, stands in the revision of the model.
+    # It changes the last digits of vectors and scores. The model's revision contains it.
     device: Device = option("cpu", "where local models run: cpu, or cuda or mps, a GPU that torch knows", "nothing")
     embed_base_url: str = option("", "endpoint for embeddings; default: the profile's", "retrieval")
     rerank_model: str = option("", "reranker; default: the profile's", "reranking")
@@ -328,7 +329,7 @@ class Settings:
         return f"Settings({', '.join(shown)})"
 
     def path(self, value: str) -> Path:
-        """Return ``value`` as a path, relative ones below rootdir."""
+        """Return ``value`` as a path. A relative path starts from rootdir."""
         return Path(self.rootdir) / value
 
     @property
@@ -338,7 +339,7 @@ class Settings:
 
     @property
     def chat_key(self) -> str:
-        """The key for the chat endpoint: the one made for it, or the one that the profile names."""
+        """The key for the chat endpoint: its own key, or the key that the profile names."""
         if self.chat_api_key or not self.chat_api_key_env:
             return self.chat_api_key
         own = {"OPENROUTER_API_KEY": self.openrouter_api_key, "OPENAI_API_KEY": self.openai_api_key}
@@ -351,7 +352,7 @@ class Settings:
 
     @property
     def queries_path(self) -> Path:
-        """Where the queries are read from."""
+        """The file of the queries."""
         return self.path(self.queries) if self.queries else self.path(self.kb_dir) / "queries.jsonl"
 
 
@@ -359,7 +360,7 @@ _DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Settings
 
 
 def options() -> list[Field[Any]]:
-    """Return the options that have a command-line flag; those that are no secret have an ini key too."""
+    """Return the options with a command-line flag. Those that are no secret also have an ini key."""
     return [each for each in fields(Settings) if each.metadata["flag"]]
 
 
@@ -369,7 +370,7 @@ def env_name(each: Field[Any]) -> str:
 
 
 def affecting(settings: Settings, *kinds: Affects) -> dict[str, Any]:
-    """Return the options that affect one of ``kinds``, by name: what decides a result."""
+    """Return the options that affect one of ``kinds``, by name."""
     ours = {each.name: getattr(settings, each.name) for each in fields(Settings) if each.metadata["affects"] in kinds}
     return ours | {f"own {option.name}": option.value for option in settings.defined if option.affects in kinds}
 

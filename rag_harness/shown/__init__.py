@@ -1,12 +1,12 @@
-"""What others wrote, shown so that it does nothing: a module for each medium.
+"""Safe output of text that others wrote: one module for each medium.
 
-``hidden``     characters that nobody sees, written out; every other module begins with it
+``hidden``     invisible characters, written as escapes; all other modules use it
 ``terminal``   lines on a terminal, and in the log of a CI job
 ``markdown``   GitHub's Markdown
-``html``       text of a page
+``html``       text of an HTML page
 ``cells``      CSV that a spreadsheet opens
 ``logs``       lines of a log file
 
-A page, a question, an answer and a model's name are by others. They are kept as they are, and made inert where they are
-shown.
+Pages, questions, answers and names of models come from others. They are stored unchanged, and made harmless when they
+are shown.
 """

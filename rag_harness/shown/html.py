@@ -1,4 +1,4 @@
-"""Text of a page: markup is escaped by whoever writes the page; here, what would turn its direction is written out."""
+"""Text of an HTML page with hidden characters written as escapes. The page itself escapes markup."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from rag_harness.shown.hidden import escaped
 
 
 def visible(text: str) -> str:
-    r"""Return text with what nobody would see written out, as ``\u202e``; its lines are kept."""
+    r"""Return text with hidden characters written as escapes, as ``\u202e``. Line breaks stay."""
     return escaped(text, kept="\t\n\r")

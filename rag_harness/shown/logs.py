@@ -1,4 +1,4 @@
-"""Lines of a log: none can be forged by what is logged."""
+"""Format of log lines. Logged text cannot forge a line."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _INDENT = "    "
 
 
 def traceback(text: str) -> str:
-    """Return a traceback, indented: a line of an error's message must not look like a line of the log."""
+    """Return an indented traceback, so that no line of an error's message looks like a line of the log."""
     return "\n".join(f"{_INDENT}{line(each)}" for each in text.split("\n"))
 
 
 class OneLine(logging.Formatter):
-    """Writes a record as a line, and its traceback below it."""
+    """Formats a record as one line, with its traceback below."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
         return line(super().formatMessage(record))

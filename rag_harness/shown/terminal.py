@@ -1,7 +1,7 @@
-r"""Text on a terminal, and in the log of a CI job: it prints itself and does nothing else.
+r"""Printing of foreign text on a terminal and in the log of a CI job, so that it triggers no command.
 
 A terminal takes ``\x1b`` and C1 for commands. A runner of GitHub, Azure or TeamCity takes ``::error::`` at the start of
-a line, and ``##[error]`` anywhere in it, for commands. Here alone is printed.
+a line, and ``##[error]`` anywhere in it, for commands. No other module prints.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ _REDRAW = "\r\x1b[K"
 
 
 def line(text: str) -> str:
-    r"""Return text that is one line: a line break of its own is shown as ``\n``."""
+    r"""Return text as one line; a line break in it is written as ``\n``."""
     return _BRACKET.sub(r"\1\\", _STARTS.sub(r"\1\\", escaped(text, kept="\t")))
 
 
 def block(text: str) -> str:
-    """Return text whose lines stay lines."""
+    """Return text that may have several lines."""
     return "\n".join(map(line, text.replace("\r\n", "\n").split("\n")))
 
 
 def json_block(text: str) -> str:
-    r"""Return JSON that means the same: what would act is written in JSON's own way, as ``\u001b``."""
+    r"""Return JSON with the same meaning; control characters are written as JSON escapes, as ``\u001b``."""
     safe = with_escapes(text, _json_escape, kept="\t\n")
     return _JSON_BRACKET.sub(lambda found: rf"\u0023{found[1]}", safe)
 
 
 def say(*lines: str, to: TextIO | None = None) -> None:
-    """Print each text as a line; ``to`` is standard output where none is named."""
+    """Print each text as a line, by default to standard output."""
     _write("".join(f"{line(each)}\n" for each in lines), to or sys.stdout)
 
 
 def say_block(text: str, to: TextIO | None = None) -> None:
-    """Print a text whose line breaks are ours: an error that says where it was found, say."""
+    """Print a text of several lines whose line breaks come from the harness, e.g. an error with its place."""
     say(*text.split("\n"), to=to)
 
 
@@ -50,12 +50,12 @@ def say_json(text: str) -> None:
 
 
 def ask(question: str) -> str:
-    """Return the line that somebody writes in answer; the question may have lines."""
+    """Print a question and return the line that the user types. The question may have several lines."""
     return input(block(question))
 
 
 def redraw(text: str, to: TextIO) -> None:
-    """Write a text in place of the line that the cursor is in; an empty one clears it."""
+    """Replace the current line of the terminal by ``text``; an empty text clears the line."""
     _write(f"{_REDRAW}{line(text)}", to)
 
 

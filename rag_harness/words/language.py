@@ -1,8 +1,8 @@
-"""Whether a text is in a language whose rules we do not have: told by its small words, or by its letters.
+"""Detector of languages other than English, by function words or by letters.
 
-All rules here are for English: stems, phrases of declining, negations, coefficients. What is in another language would
-be scored by rules of the wrong one. Names, code, tables and quotes of another language do not make a text foreign: its
-small words must. A text that is too short to tell is taken for English.
+All rules of the package are for English: stems, phrases of declining, negations, coefficients. They would score a text
+in another language wrongly. Names, code, tables and quotes in another language do not make a text foreign; its function
+words must be foreign. A text that is too short counts as English.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 _MOST = 20_000
-"""Characters of a text that are looked at."""
+"""Characters of a text that are read."""
 _LEAST = 3
-"""Small words of a language, two of them different, from which on a text may be in it."""
+"""Fewest function words of a language in a text of that language; two of them must be different."""
 _SHARE = 0.12
-"""Least share of its words that are small words of the language. English has less of any other's, all of it counted."""
+"""Least share of function words of a language in a text of it. English texts have a lower share for all others."""
 _LEAST_LETTERS, _LETTERS_SHARE = 8, 0.5
 _WORD = re.compile(r"(?<!\w)[^\W\d_]+(?:['’][^\W\d_]+)?(?!\w)")
 _UNREAD = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`|https?://\S+|(?<![^\s@`])[^\s@`]+@\S+", re.DOTALL)
-"""Code, addresses: in no language."""
+"""Code and addresses have no language."""
 
 _SMALL: Mapping[str, frozenset[str]] = {
     language: frozenset(words.split())
@@ -72,20 +72,20 @@ _SCRIPTS = (
     ("hi", re.compile(r"[\u0900-\u097f]")),
     ("th", re.compile(r"[\u0e00-\u0e7f]")),
 )
-"""The most usual language of each script, the first that has a letter in the text; where there are two, by letters of
-one alone."""
+"""The most common language of each script; the first with a letter in the text counts. Two languages of one script
+differ by letters that only one has."""
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
 
 
 @lru_cache(maxsize=1024)
 def foreign(text: str) -> str:
-    """Return the code of the language that a text is in, two letters; empty for English and what cannot be told."""
+    """Return the two-letter code of a text's language; empty for English and where it is unclear."""
     read = _UNREAD.sub(" ", text[:_MOST])
     return _by_letters("".join(filter(str.isalpha, read))) or _by_small_words(_WORD.findall(read))
 
 
 def not_judged(*texts: str) -> str:
-    """Return why rules for English say nothing of ``texts``: "not judged: language de"; empty where they may."""
+    """Return the reason not to judge ``texts`` by rules for English: "not judged: language de"; empty without one."""
     found = next(filter(None, map(foreign, texts)), "")
     return f"not judged: language {found}" if found else ""
 
@@ -99,8 +99,8 @@ def _by_letters(letters: str) -> str:
 
 def _by_small_words(words: list[str]) -> str:
     english = _SMALL["en"]
-    # A word that English has as well is no sign of another language, nor is a capital one, of which names are made, nor
-    # a letter, of which formulas are.
+    # These are no signs of another language: words that English has, too; capitalized words, which may be names; single
+    # letters, which may be formulas.
     own = {
         language: [word for word in words if word in small and word not in english and len(word) > 1]
         for language, small in _SMALL.items()

@@ -1,7 +1,7 @@
-"""MinHash and LSH: which texts share most of their runs of words, without comparing each with each.
+"""MinHash and LSH: find texts that share most of their shingles, without comparing all pairs.
 
 Broder 1997, "On the resemblance and containment of documents"; bands as in Leskovec, Rajaraman, Ullman, "Mining of
-Massive Datasets", 3.4. Candidates only: whoever asks compares their runs exactly.
+Massive Datasets", 3.4. A shingle is called a run of words here. LSH gives candidates; the caller compares them exactly.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 RUN = 3
-"""Words."""
+"""Words of a run."""
 PERMUTATIONS, ROWS = 128, 8
-"""Of a signature; of a band. A pair with Jaccard 0.9 shares one of the 16 bands with probability 0.9999, with 0.8
-0.95, with 0.5 0.06."""
+"""Rows of a signature, and rows of a band. A pair shares one of the 16 bands with probability 0.9999 at Jaccard 0.9,
+0.95 at 0.8, and 0.06 at 0.5."""
 _MOST_TRIED = 20
-"""Texts of a band that another is compared with, the first ones: of a thousand alike, one is enough."""
+"""A text is compared with at most so many texts of the same band, the first ones. More would add no new groups."""
 _WORD = re.compile(r"\w+")
 
 _random = np.random.default_rng(20)
@@ -31,13 +31,13 @@ Runs = npt.NDArray[np.uint64]
 
 
 class Hashing:
-    """Texts -> hashes of their runs; remembers those of words."""
+    """Hashes the runs of texts. It caches the hashes of words."""
 
     def __init__(self) -> None:
         self._known: dict[str, int] = {}
 
     def runs(self, text: str) -> Runs:
-        """Return the sorted hashes of the different runs of words; a shorter text is one run. Shape (n,)."""
+        """Return the sorted, distinct hashes of the runs of words, shape (n,). A text shorter than a run is one run."""
         words = _WORD.findall(text.casefold())
         hashes = np.array([self._word(word) for word in words], dtype=np.uint64)
         length = min(RUN, len(words))
@@ -55,15 +55,15 @@ class Hashing:
 
 
 def _mixed(values: Runs) -> Runs:
-    """Spread 64 bits, as the end of SplitMix64 does; overflow is meant."""
+    """Mix 64 bits as the end of SplitMix64 does. The multiplications overflow on purpose."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
 
 
 def signature(runs: Runs) -> npt.NDArray[np.uint32]:
-    """Return the least hash of ``runs``, of which there is one at least, under each permutation. Shape (128,)."""
-    # 32 bits, which processors multiply eight at a time; overflow is meant.
+    """Return the smallest hash of ``runs`` under each permutation, shape (128,). There is at least one run."""
+    # Processors multiply eight numbers of 32 bits at a time. The multiplications overflow on purpose.
     permuted = np.multiply.outer(_FACTORS, (runs >> np.uint64(32)).astype(np.uint32))
     permuted += _SHIFTS[:, None]
     sketch: npt.NDArray[np.uint32] = permuted.min(axis=1)
@@ -71,16 +71,16 @@ def signature(runs: Runs) -> npt.NDArray[np.uint32]:
 
 
 def resemblance(first: Runs, second: Runs) -> float:
-    """Return the Jaccard similarity of two sets of runs, exactly."""
+    """Return the exact Jaccard similarity of two sets of runs."""
     shared = len(np.intersect1d(first, second, assume_unique=True))
     return shared / max(1, len(first) + len(second) - shared)
 
 
 class Resemblances:
-    """Of one text to many others at once, exactly: where phrases are shared by all, candidates are too many to pair."""
+    """Exact similarities of one text to many at once, for texts that share so many phrases that pairs are too many."""
 
     def __init__(self, runs: Sequence[Runs]) -> None:
-        """``runs`` has one text's an element, each different and one at least."""
+        """``runs`` has one element for each text: its distinct runs, at least one."""
         lengths = np.array([len(each) for each in runs], dtype=np.int64)
         known, numbers = np.unique(np.concatenate(runs), return_inverse=True)
         self._numbers = np.split(numbers, np.cumsum(lengths)[:-1])
@@ -88,7 +88,7 @@ class Resemblances:
         self._is_own = np.zeros(len(known), dtype=np.bool_)
 
     def to(self, text: int, others: Sequence[int]) -> npt.NDArray[np.float64]:
-        """Return the Jaccard similarity of ``text`` to each of ``others``, by their numbers. Shape (len(others),)."""
+        """Return the Jaccard similarity of ``text`` to each of ``others``, by their numbers; shape (len(others),)."""
         if not others:
             return np.zeros(0)
         lengths = self._lengths[others]
@@ -101,9 +101,10 @@ class Resemblances:
 
 
 def candidates(sketches: npt.NDArray[np.uint32], rows: int = ROWS) -> dict[int, list[int]]:
-    """Return for each row of ``sketches``, of shape (n, 128), the earlier rows that share a band with it, if any.
+    """Return the earlier rows that share a band with a row, by row; ``sketches`` has the shape (n, 128).
 
-    A band has ``rows`` of the 128; with 2 a pair with Jaccard 0.3 shares one of 64 with probability 0.998.
+    Rows without such a partner are left out. A band has ``rows`` of the 128 values. With 2, a pair with Jaccard 0.3
+    shares one of the 64 bands with probability 0.998.
     """
     found: dict[int, set[int]] = defaultdict(set)
     for start in range(0, PERMUTATIONS, rows):
@@ -114,7 +115,7 @@ def candidates(sketches: npt.NDArray[np.uint32], rows: int = ROWS) -> dict[int, 
 
 
 def _alike(band: npt.NDArray[np.uint32]) -> Iterator[list[int]]:
-    """Yield the numbers of rows that are equal, in order, of two and more."""
+    """Yield each group of two or more equal rows, as their numbers in order."""
     rows = band.view(np.dtype((np.void, band.dtype.itemsize * band.shape[1]))).ravel()
     order = np.argsort(rows, kind="stable")
     borders = np.flatnonzero(rows[order][1:] != rows[order][:-1]) + 1

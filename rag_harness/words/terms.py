@@ -1,4 +1,4 @@
-"""Words: tokens, stems, and what kind of token a question expects as its answer."""
+"""Tokens, stems and terms of a text, and the kind of token that answers a question."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _KINDS = tuple(
         ("a date or time", r"\bwhen\b|\b(?:what|which) (?:date|day|time|year)\b", f"{_DATE}|{_DURATION}"),
     )
 )
-# Words that only ask for the kind: a page that answers with "€29" need not say "cost".
+# Words that only name the kind of answer: a page that answers with "€29" need not contain "cost".
 KIND_WORDS = {
     "an amount of money": frozenset(("cost", "price", "prices", "fee", "charge", "pay", "costs", "fees", "charges")),
     "a date or time": frozenset(("date", "day", "time", "year")),
@@ -54,7 +54,7 @@ KIND_WORDS = {
 
 @lru_cache(maxsize=16384)
 def stem(word: str) -> str:
-    """Strip English endings from a lower-case word, after Porter (1980) but far shorter; codes and numbers stay."""
+    """Strip English endings from a lower-case word: a much shorter form of Porter (1980). Codes and numbers stay."""
     word = _IRREGULAR.get(word, word)
     if len(word) <= 3 or not word.isalpha():
         return word
@@ -79,7 +79,7 @@ def tokens(text: str) -> list[str]:
 
 @lru_cache(maxsize=16384)
 def term(token: str) -> str:
-    """Return the form under which a token is compared; empty for a stopword."""
+    """Return the form in which a token is compared; empty for a stopword."""
     word = token.lower().replace("’", "'").removesuffix("'s")
     if word in STOPWORDS or (len(word) == 1 and word.isalpha()):
         return ""
@@ -92,12 +92,12 @@ def terms(text: str) -> frozenset[str]:
 
 
 def figures(text: str) -> frozenset[str]:
-    """Return the numbers of ``text``, thousands separators removed."""
+    """Return the numbers of ``text`` without thousands separators."""
     return frozenset(found.replace(",", "") for found in _FIGURE.findall(text))
 
 
 def answer_kind(question: str) -> tuple[str, re.Pattern[str] | None]:
-    """Return what the question wants to hear ("a duration", …) and the pattern of it; ``("", None)`` if anything."""
+    """Return the kind of answer that a question wants ("a duration", …) and its pattern; ``("", None)`` if any."""
     for name, asked, answered in _KINDS:
         if asked.search(question):
             return name, answered

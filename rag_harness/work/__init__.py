@@ -1,6 +1,6 @@
-"""How work goes on in this process: clocks that can pause, threads for synchronous work, values made once.
+"""Tools for work in one process: time limits, threads for synchronous work, values made once, progress, garbage.
 
-``deadline`` limits time, ``local_work`` runs what blocks beside the event loop, ``once`` makes a value on first use,
-``reporting`` says how far long work is, ``garbage`` keeps the collector away from what stays. Every room above may
-call it. It knows nothing of what the work is. Begin reading with ``local_work.py``.
+``deadline`` limits time. ``local_work`` runs blocking work beside the event loop. ``once`` makes a value on first use.
+``reporting`` reports progress. ``garbage`` pauses the garbage collector. Every room above may call this room. It does
+not know what the work is. Begin reading with ``local_work.py``.
 """

@@ -1,7 +1,7 @@
-"""Time that work may take, on a clock that stands still while the work waits for a turn of its own run's making.
+"""Time limits for work. Their clocks stop while the work waits for a limit of the run itself.
 
-A contextvar knows the deadlines in force, so that whoever makes work wait (caps, the limiter, the budget) need not know
-whose time it is: ``with paused(): ...``.
+A contextvar holds the deadlines in force. So code that makes work wait (caps, the limiter, the budget) stops all their
+clocks with ``with paused(): ...`` and need not know them.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from rag_harness.errors import DeadlineError
 T = TypeVar("T")
 
 _WIND_UP = 1.0
-"""Seconds that work which is cancelled gets to leave."""
+"""Seconds that cancelled work gets to finish."""
 _SHORTEST_LOOK = 0.02
-"""Seconds between looks at a clock that stands still with almost nothing left."""
+"""Seconds between checks of a stopped clock with almost no time left."""
 
 
 class Deadline:
-    """A stopwatch of ``seconds``, and of what was waited meanwhile; ``message`` is what is said when they are over."""
+    """A time limit of ``seconds``, waiting not included. ``message`` is the error's text when the time is over."""
 
     def __init__(self, seconds: float, message: str = "", clock: Callable[[], float] = monotonic) -> None:
         self.seconds, self._clock = seconds, clock
@@ -35,7 +35,7 @@ class Deadline:
 
     @property
     def waited(self) -> float:
-        """Seconds in which the clock stood still."""
+        """Seconds during which the clock was stopped."""
         return self._waited + (self._clock() - self._paused_at if self._pauses else 0.0)
 
     @property
@@ -44,22 +44,22 @@ class Deadline:
         return self.seconds - (self._clock() - self._started - self.waited)
 
     def pause(self) -> None:
-        """Stop the clock; pauses nest."""
+        """Stop the clock. Pauses can be nested."""
         if not self._pauses:
             self._paused_at = self._clock()
         self._pauses += 1
 
     def resume(self) -> None:
-        """Let the clock go on."""
+        """Start the clock again."""
         self._pauses -= 1
         if not self._pauses:
             self._waited += self._clock() - self._paused_at
 
     async def bound(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return what ``work`` returns; when the time is over, cancel it.
+        """Run ``work`` and return its result; cancel it when the time is over.
 
         Raises:
-            DeadlineError: the time is over; its cause is the cancellation, which knows where the work was.
+            DeadlineError: the time is over. Its cause is the cancellation, whose traceback shows where the work was.
         """
         token = _innermost.set(self)
         try:
@@ -78,13 +78,13 @@ class Deadline:
         await _cancel(task)
         try:
             if task.done():
-                return task.result()  # it came back at the last moment
+                return task.result()  # it finished at the last moment
         except (Exception, asyncio.CancelledError) as error:
             raise DeadlineError(self._message) from error
         raise DeadlineError(self._message)
 
     def chain(self) -> Iterator[Deadline]:
-        """Yield this deadline and those around it."""
+        """Yield this deadline and all deadlines around it."""
         each: Deadline | None = self
         while each is not None:
             yield each
@@ -110,6 +110,6 @@ def paused() -> Iterator[None]:
 
 async def _cancel(task: asyncio.Task[Any]) -> None:
     task.cancel()
-    # Nobody may be left to ask what it failed with, and asyncio would complain.
+    # Read the error: nobody else may do so, and asyncio logs an error that was never read.
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
     await asyncio.wait({task}, timeout=_WIND_UP)

@@ -1,4 +1,4 @@
-"""Work whose objects all stay: the collector need not look through them again and again."""
+"""Control of the garbage collector during work on many objects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Do without the collector, and put it back as it was."""
+    """Turn the collector off during the block, for work whose objects all stay: it would search them for nothing."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -21,11 +21,11 @@ def uncollected() -> Iterator[None]:
 
 
 def give_back() -> None:
-    """Free what only refers to itself, and let the system have memory that is free: after work on large texts."""
+    """Collect garbage and return free memory to the system; for use after work on large texts."""
     gc.collect()
     if sys.platform == "linux":
         import ctypes
 
-        # glibc keeps freed memory of a thread for it; other libraries of C have no such function.
+        # glibc keeps freed memory for the thread that used it. Other C libraries lack this function.
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).malloc_trim(0)

@@ -1,4 +1,4 @@
-"""Where synchronous work of a trial runs: in a thread off the event loop; under a debugger right here."""
+"""Threads for the synchronous work of trials, off the event loop. Under a debugger it runs in the tests' thread."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 inline: ContextVar[bool] = ContextVar("inline", default=False)
-"""Whether a debugger should find the work in the thread of the tests."""
+"""Whether work runs in the thread of the tests, where a debugger can stop in it."""
 
 _HARNESS = ("rag-trials", "rag-local", "rag-sync", "rag-threads", "rag-journal")
 _ours: ContextVar[bool] = ContextVar("ours", default=False)
@@ -21,7 +21,7 @@ _ours: ContextVar[bool] = ContextVar("ours", default=False)
 
 @contextmanager
 def harness_at_work() -> Iterator[None]:
-    """Mark what runs in the block as the harness's own, in the thread of the tests."""
+    """Mark the block as work of the harness, in the thread of the tests."""
     token = _ours.set(True)
     try:
         yield
@@ -30,15 +30,15 @@ def harness_at_work() -> Iterator[None]:
 
 
 def is_harness_at_work() -> bool:
-    """Return whether the caller is a trial or the harness itself, not a test of the user's."""
+    """Return whether a trial or the harness is running, and not a test of the user's."""
     name = threading.current_thread().name
     return _ours.get() or inline.get() or name in _HARNESS or name.rpartition("_")[0] in _HARNESS
 
 
 class _LocalThread:
-    """One daemon thread: in-memory indexes and models are not made for several, and a second would make no core faster.
+    """One daemon thread for CPU-bound work. In-memory indexes and models are not thread-safe; threads add no speed.
 
-    No executor: the interpreter would wait for its thread at exit, and so for work that hangs.
+    An executor is not used: at exit the interpreter waits for its threads, even for work that hangs.
     """
 
     def __init__(self) -> None:
@@ -63,14 +63,14 @@ _local = _LocalThread()
 
 
 async def on_local_thread(work: Callable[[], T]) -> T:
-    """Run CPU-bound work: one piece at a time in a process."""
+    """Run CPU-bound work. A process runs one piece at a time."""
     return work() if inline.get() else await _elsewhere(work, _local.submit)
 
 
 async def in_a_thread(work: Callable[[], T]) -> T:
-    """Run work that waits, a synchronous pipeline of the user's own say; as many at once as there are trials in flight.
+    """Run blocking work, such as a user's synchronous pipeline. It runs once per trial in flight at the same time.
 
-    Each in a daemon thread: the end of the run waits for no work that hangs.
+    Each piece has its own daemon thread, so the end of the run never waits for work that hangs.
     """
     return work() if inline.get() else await _elsewhere(work, _start_thread)
 
@@ -92,7 +92,7 @@ async def _elsewhere(work: Callable[[], T], start: Callable[[Callable[[], None]]
             tell(future.set_result, result)
 
     def tell(settle: Callable[[Any], None], value: Any) -> None:
-        # The loop may be closed by now, and nobody wait.
+        # The loop may be closed by now; then nobody waits for the result.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(lambda: None if future.done() else settle(value))
 

@@ -1,4 +1,4 @@
-"""A value that is made when it is first asked for, once in a process, whichever thread asks."""
+"""Values that are made on first use, once in a process, also with several threads."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 IMPORTING = RLock()
-"""Held by who imports a package of many modules. Two threads that meet in such circles, of the openai SDK and of
-transformers say, find each other's modules half made: Python lets them rather than have both wait for ever."""
+"""Lock around the import of a large package. The openai SDK and transformers import themselves in circles. Without the
+lock, two threads in such a circle can see half-made modules: Python allows that rather than a deadlock."""
 
 
 class Once(Generic[T]):
-    """Stands for a value until it is first needed: a run that only resumes builds no index.
+    """A value that is made on first use. So a run that only resumes builds no index.
 
     Args:
-        make: makes the value. What it raises is raised to whoever asked, and it is called again for the next.
+        make: makes the value. If it raises, the caller gets the error, and the next call of ``get`` tries again.
     """
 
     def __init__(self, make: Callable[[], T]) -> None:
@@ -34,5 +34,5 @@ class Once(Generic[T]):
 
     @property
     def made(self) -> T | None:
-        """The value where somebody has asked for it, else None."""
+        """The value, or None where nobody has asked for it yet."""
         return self._values[0] if self._values else None

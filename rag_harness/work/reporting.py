@@ -1,4 +1,4 @@
-"""Work that takes long and is no trial: whoever does it reports how far it is, whoever wants to know listens."""
+"""Progress of long work that is no trial. The code that works reports; listeners hear the reports."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Protocol
 
 
 class Listener(Protocol):
-    """Hears of work, in the thread that does it."""
+    """Gets reports of progress, in the thread that works."""
 
     def __call__(self, what: str, done: int, total: int, unit: str) -> None:
-        """``done`` of ``total`` are done; the work is over where they are equal."""
+        """``done`` of ``total`` are done. The work is over when the two are equal."""
         ...
 
 
@@ -21,18 +21,18 @@ _listeners: tuple[Listener, ...] = ()
 
 
 def report(what: str, done: int, total: int, unit: str = "") -> None:
-    """Say that ``done`` of ``total`` are done of ``what``, e.g. ``report("embedding", 512, 1830, "chunks")``.
+    """Report the progress of ``what``, e.g. ``report("embedding", 512, 1830, "chunks")``.
 
-    Say it first with 0 and last with ``total``. Costs nothing where nobody listens.
+    The first report of a work has ``done`` 0, the last ``total``. A report costs nothing where nobody listens.
     """
-    # A tuple that is replaced, never changed: a listener may come or go in another thread meanwhile.
+    # The tuple is replaced and never changed: another thread may add or remove a listener meanwhile.
     for listener in _listeners:
         listener(what, done, total, unit)
 
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Let ``listener`` hear of all work in this process for as long as the block lasts."""
+    """Pass all reports of this process to ``listener`` during the block."""
     global _listeners  # noqa: PLW0603 - one process, one set of listeners, as with logging
     _listeners = (*_listeners, listener)
     try:
@@ -48,22 +48,22 @@ class _Heard:
     total: int
     unit: str
     began: float
-    """Seconds of the clock when it was first heard of."""
+    """Time of the first report, in seconds of the clock."""
     first: int
-    """How much was done then."""
+    """How much was done at the first report."""
     at: float
 
 
 class WorkHeard:
-    """What was last heard of work that is not over, in words: ``embedding 512/1,830 chunks, 32/s, 0:41 left``."""
+    """The last report of unfinished work, as text: ``embedding 512/1,830 chunks, 32/s, 0:41 left``."""
 
     def __init__(self) -> None:
-        # Replaced whole: it is read in another thread.
+        # Always replaced as a whole: another thread reads it.
         self._heard: _Heard | None = None
         self._begun: dict[tuple[str, int, str], _Heard] = {}
 
     def hear(self, what: str, done: int, total: int, unit: str) -> None:
-        """Take a report; work that is done is forgotten. Work that other work is a part of goes on meanwhile."""
+        """Take a report. Finished work is forgotten. Work that contains other work goes on when the inner work ends."""
         key, now = (what, total, unit), monotonic()
         last = self._begun.pop(key, None)
         goes_on = last is not None and done and last.done <= done
@@ -73,7 +73,7 @@ class WorkHeard:
             self._begun[key] = self._heard
 
     def text(self) -> str:
-        """Return what is being done, how fast, and how long it will take; empty where nothing is."""
+        """Return the current work, its speed and the time left; empty where no work is running."""
         heard = self._heard
         if heard is None:
             return ""
@@ -81,7 +81,7 @@ class WorkHeard:
         done, took = heard.done - heard.first, heard.at - heard.began
         if not done or not took:
             return counted
-        # What the rest takes at the speed so far, less what has passed since it was last heard of.
+        # Time for the rest at the speed so far, less the time since the last report.
         left = max((heard.total - heard.done) * took / done - (monotonic() - heard.at), 0.0)
         return f"{counted}, {_rate(done / took)}/s, {_clock(left)} left"
 

@@ -1,4 +1,4 @@
-"""Identity: the code that a part runs, with all that it imports, as digests; found, and not listed by hand."""
+"""Identity of parts: digests of their code and of all that it imports. Nobody lists the imports by hand."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _lock = RLock()
 
 
 def remember_in(folder: Path) -> None:
-    """Keep what files came to in ``folder``, where the next process finds it; without that each reads them anew."""
+    """Keep the cache of parsed files in ``folder`` for later processes. Without it, each process parses them anew."""
     with _lock:
         _code.remembered = Remembered(folder)
 
 
 def reach(modules: Iterable[str]) -> Reach:
-    """Return what modules, by their names, come to with all that they import. They are looked at once a process."""
+    """Return the digests of modules, given by name, and of all that they import. A process reads each file once."""
     with _lock:
         found = _code.reach(modules)
         _code.remembered.keep()
@@ -46,5 +46,5 @@ def reach(modules: Iterable[str]) -> Reach:
 
 
 def code_digest(*modules: str) -> str:
-    """Return the digest of modules and of what they import; empty where none of them has a source."""
+    """Return one digest of modules and of all that they import; empty where none has a source."""
     return reach(modules).digest

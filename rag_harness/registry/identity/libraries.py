@@ -14,12 +14,12 @@ _CALLED = {
     "bs4": "beautifulsoup4",
     "PIL": "pillow",
 }
-"""Names on the package index, where they are others than those that are imported."""
+"""Names on the package index, for packages that are imported under another name."""
 ABSENT = "not installed"
 
 
 def versions(imported: Iterable[str]) -> dict[str, str]:
-    """Return the version of each package, by the name under which it is imported; ``ABSENT`` where there is none."""
+    """Return the version of each package, by import name; ``ABSENT`` for a package that is not installed."""
     return {name: _version(name) for name in sorted(imported)}
 
 

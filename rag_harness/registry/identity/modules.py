@@ -14,7 +14,7 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 
 class Modules:
-    """Where the modules of this package, of the project under test and of what is installed are.
+    """Finds modules of this package, of the project under test and of installed packages.
 
     Args:
         root: folder of this package.
@@ -26,7 +26,7 @@ class Modules:
         self._files: dict[str, str | None] = {}
 
     def file_of(self, module: str) -> str | None:
-        """Return the path of a module's source; None where it has none: built in, compiled, or not there."""
+        """Return the path of a module's source. None for a module that is built in, compiled or missing."""
         if module not in self._files:
             self._files[module] = self._find(module)
         return self._files[module]
@@ -45,7 +45,7 @@ class Modules:
         return self._below(_places(top), below) if below else _own_file(top)
 
     def _below(self, folders: list[str], below: str) -> str | None:
-        """Return the file of the module ``below``, dotted, in the first of some folders that has it."""
+        """Return the file of the dotted module ``below``, in the first of ``folders`` that has it."""
         parts = below.split(".") if below else []
         return next((file for folder in folders for file in self._candidates(folder, parts)), None)
 
@@ -60,7 +60,7 @@ class Modules:
             yield f"{above}/{parts[-1]}.py"
 
     def _listed(self, folder: str) -> frozenset[str]:
-        # One look at a folder of thirty files is a tenth of thirty looks at files.
+        # Listing a folder of thirty files takes a tenth of the time of thirty looks at files.
         if folder not in self._names:
             try:
                 self._names[folder] = frozenset(os.listdir(folder))  # noqa: PTH208
@@ -70,13 +70,13 @@ class Modules:
 
 
 def is_installed(file: str) -> bool:
-    """Return whether a file belongs to a package that was installed: its version counts, and not its text."""
+    """Return whether a file belongs to an installed package. Of such a package the version counts, and not the text."""
     return not {*_INSTALLED}.isdisjoint(file.replace("\\", "/").split("/"))
 
 
 @lru_cache
 def _spec(top: str) -> tuple[str | None, tuple[str, ...]]:
-    """Return the file of a module without dots, and the folders of what lies below it."""
+    """Return the file of a top-level module, and the folders of its submodules."""
     loaded = sys.modules.get(top)
     if loaded is not None:
         return getattr(loaded, "__file__", None), tuple(map(str, getattr(loaded, "__path__", ())))

@@ -1,4 +1,4 @@
-"""What an experiment is made of, noted by each part when it is handed out: nobody has to remember to list it."""
+"""Notes of the parts of an experiment. A part is noted when it is handed out, so nobody has to list parts."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any
 
 @dataclass
 class Made:
-    """What was handed out.
+    """The parts that were handed out.
 
     Attributes:
-        of: what decides, by name, as plain JSON.
-        code: the modules of each part, by its name.
+        of: values that decide results, by name, as plain JSON.
+        code: the modules of each part, by the part's name.
     """
 
     of: dict[str, Any] = field(default_factory=dict)
     code: dict[str, set[str]] = field(default_factory=dict)
 
     def add(self, part: str, modules: tuple[str, ...], of: dict[str, Any]) -> None:
-        """Add a part; of one that is handed out twice, otherwise the second time, both count."""
+        """Add a part. If it is handed out twice with different values, both values count."""
         if modules:
             self.code.setdefault(part, set()).update(modules)
         for name, value in of.items():
@@ -33,7 +33,7 @@ class Made:
                 self.of[name] = _Several([known, value])
 
     def again(self) -> None:
-        """Note all of it once more: a part that is kept was handed out again."""
+        """Note everything again, for a cached part that is handed out again."""
         for part, modules in self.code.items():
             note(part, *modules)
         for name, value in self.of.items():
@@ -42,7 +42,7 @@ class Made:
 
 
 class _Several(list[Any]):
-    """Values of one name."""
+    """Several different values of one name."""
 
     def add(self, value: Any) -> None:
         if value not in self:
@@ -54,7 +54,7 @@ _made: ContextVar[Made | None] = ContextVar("made", default=None)
 
 @contextmanager
 def noting() -> Iterator[Made]:
-    """Note what is handed out in the block; a block within counts for itself alone."""
+    """Note the parts that are handed out in the block. An inner block has notes of its own."""
     made = Made()
     token = _made.set(made)
     try:
@@ -64,12 +64,12 @@ def noting() -> Iterator[Made]:
 
 
 def is_noting() -> bool:
-    """Return whether anybody wants to know: some of what decides takes long to say, the digest of all documents say."""
+    """Return whether parts are noted now. Some values, such as the digest of all documents, take long to compute."""
     return _made.get() is not None
 
 
 def note(part: str, *modules: str, **of: Any) -> None:
-    """Say that ``part`` was handed out: the modules of its code, and what else decides what it does."""
+    """Note that ``part`` was handed out: the modules of its code, and the values that decide its results."""
     made = _made.get()
     if made is not None:
         made.add(part, modules, of)

@@ -1,4 +1,4 @@
-"""What modules reach by their imports: the code that a part is made of, found and not listed."""
+"""The code of a part: its modules and all that they import."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from rag_harness.registry.identity.remembered import Remembered
 from rag_harness.registry.identity.undeciding import HANDS_OUT, LIBRARIES_THAT_DECIDE_NOTHING, decides
 
 _MOST_STEPS = 8
-"""How often a name may be passed on before it is taken for one of the module that passes it on."""
+"""Most re-exports that are followed for one name."""
 
 
 @dataclass(frozen=True)
 class Reach:
-    """What some modules come to.
+    """The code that some modules reach by their imports.
 
     Attributes:
-        digests: of each module's source, by its name.
-        libraries: the packages that they import and whose versions count, by the names under which they are imported.
-        unknown: those of the modules that were asked for whose source is not there.
+        digests: the digest of each module's source, by module.
+        libraries: imported packages whose versions count, by import name.
+        unknown: requested modules without a source.
     """
 
     digests: dict[str, str]
@@ -32,10 +32,10 @@ class Reach:
 
     @property
     def digest(self) -> str:
-        """One digest of all; empty where there is nothing to read."""
+        """One digest of all modules; empty without any."""
         if not self.digests:
             return ""
-        # A module of somebody's tests has another name wherever pytest is started from.
+        # The full name of a user's test module depends on the folder in which pytest was started.
         lines = sorted(f"{name.rpartition('.')[2]} {digest}" for name, digest in self.digests.items())
         return blake2b("\n".join(lines).encode(), digest_size=8).hexdigest()
 
@@ -45,7 +45,7 @@ class Code:
 
     Args:
         modules: finds files.
-        remembered: knows what files came to.
+        remembered: the cache of parsed files.
     """
 
     def __init__(self, modules: Modules, remembered: Remembered) -> None:
@@ -54,10 +54,10 @@ class Code:
         self._edges: dict[tuple[str, str], tuple[frozenset[str], frozenset[str]]] = {}
 
     def reach(self, roots: Iterable[str]) -> Reach:
-        """Return what ``roots``, names of modules, come to, with all that they import.
+        """Return the code of the modules ``roots`` and of all that they import.
 
-        Of this package that is what decides an answer; of the project under test everything; of what is installed only
-        what lies in the package of the root itself. What else is installed counts by its version.
+        Of this package, it contains the modules that decide an answer; of the project under test, all modules; of
+        installed packages, only modules in the package of a root. Other installed packages count by their versions.
         """
         asked = sorted({root for root in roots if root})
         digests: dict[str, str] = {}
@@ -87,7 +87,7 @@ class Code:
         return self._sources[module]
 
     def _imported(self, module: str, source: Source, home: str) -> tuple[frozenset[str], frozenset[str]]:
-        """Return the modules that are followed from ``module``, and the packages whose versions count."""
+        """Return the imported modules to follow from ``module``, and the packages whose versions count."""
         key = module, home
         if key not in self._edges:
             followed, libraries = set[str](), set[str]()
@@ -111,7 +111,7 @@ class Code:
                 yield self._home_of(base, name)
 
     def _absolute(self, module: str, each: Import) -> str:
-        """Return the name of what is imported; dots in front of it start from the package of ``module``."""
+        """Return the absolute name of an import. A relative import starts from the package of ``module``."""
         if not each.level:
             return each.module
         above = module.split(".")
@@ -120,7 +120,7 @@ class Code:
         return ".".join([*kept, *filter(None, [each.module])])
 
     def _home_of(self, base: str, name: str, step: int = 0) -> str:
-        """Return the module that ``from base import name`` is from; one that only passes the name on is passed by."""
+        """Return the module that defines ``name`` of ``from base import name``. Re-exports are followed."""
         below = f"{base}.{name}"
         if self._modules.file_of(below) is not None:
             return below

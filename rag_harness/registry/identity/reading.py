@@ -1,4 +1,4 @@
-"""A Python file as Python runs it: a digest that comments and layout do not change, and what the file imports."""
+"""Parser for Python files: their imports, and a digest that comments and layout do not change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 _NOTHING: tuple[Any, ...] = (None, [])
 _POSITIONLESS = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
-"""Fields that say nothing of what is run, or say again what the place in the tree says."""
+"""Fields of syntax nodes that do not change what runs, or repeat what their place in the tree shows."""
 _DYNAMIC = frozenset({"import_module", "__import__"})
 _NAME = re.compile(r"\.*[A-Za-z_][\w.]*")
 
@@ -21,9 +21,9 @@ class Import:
     """``from module import names``, or ``import module`` where there are no names.
 
     Attributes:
-        module: as it is written, without the dots in front of it.
-        names: each with the name that it gets here.
-        level: dots in front of it, as in ``from ..above import x``.
+        module: the name as written, without leading dots.
+        names: each name, and the name that it gets here.
+        level: the number of leading dots, as in ``from ..above import x``.
     """
 
     module: str
@@ -33,11 +33,11 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a file comes to.
+    """The parsed form of a file.
 
     Attributes:
-        digest: of its syntax tree. Docstrings count: programs read them, as prompts say.
-        imports: all of them, those inside functions too; not those for type checkers alone, which are never run.
+        digest: of its syntax tree. Docstrings count: programs may read them, for example as prompts.
+        imports: all imports, also those inside functions. Imports for type checkers alone are never run and left out.
     """
 
     digest: str
@@ -45,7 +45,7 @@ class Source:
 
 
 def read(content: bytes) -> Source:
-    """Return what a file comes to; of one that is no Python of this version, by its bytes, and it imports nothing."""
+    """Return the parsed form of a file. If this Python cannot parse it: a digest of its bytes, and no imports."""
     try:
         tree = ast.parse(content)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -55,14 +55,14 @@ def read(content: bytes) -> Source:
 
 
 def _plain(node: Any) -> Any:
-    """Return a tree as nested tuples that are the same under every version of Python that can read the file.
+    """Return a tree as nested tuples. They are the same under every version of Python that can read the file.
 
-    What is empty is left out: versions add fields to nodes, and leave them empty where the file does not use them.
+    Empty fields are left out. New versions add fields to nodes; the fields are empty where the file does not use them.
     """
     if isinstance(node, ast.Constant):
         return "Constant", node.value
     if isinstance(node, ast.JoinedStr):
-        # Python 3.12 ends a format with an empty text.
+        # Python 3.12 adds an empty text at the end of an f-string.
         return "JoinedStr", [_plain(each) for each in node.values if getattr(each, "value", None) != ""]
     if isinstance(node, ast.AST):
         fields = ((name, getattr(node, name, None)) for name in node._fields if name not in _POSITIONLESS)
@@ -91,7 +91,7 @@ def _is_for_type_checkers(test: ast.expr) -> bool:
 
 
 def _by_name(call: ast.Call) -> Iterator[Import]:
-    """Yield what ``import_module("a.b")`` imports, where the name is written out."""
+    """Yield the import of ``import_module("a.b")``, if the name is a literal."""
     called = getattr(call.func, "attr", getattr(call.func, "id", ""))
     named = call.args[0].value if call.args and isinstance(call.args[0], ast.Constant) else None
     if called in _DYNAMIC and isinstance(named, str) and _NAME.fullmatch(named):
@@ -100,15 +100,15 @@ def _by_name(call: ast.Call) -> Iterator[Import]:
 
 
 def as_json(source: Source) -> list[Any]:
-    """Return a source as JSON can hold it."""
+    """Return a source as JSON."""
     return [source.digest, [[each.module, [list(name) for name in each.names], each.level] for each in source.imports]]
 
 
 def of_json(said: Any) -> Source:
-    """Return a source of what ``as_json`` has made.
+    """Return the source that ``as_json`` has written.
 
     Raises:
-        ValueError, TypeError, KeyError: it was made by nobody of us.
+        ValueError, TypeError, KeyError: ``as_json`` did not write it.
     """
     digest, imports = said
     read_imports = tuple(Import(str(m), tuple((str(a), str(b)) for a, b in names), int(n)) for m, names, n in imports)

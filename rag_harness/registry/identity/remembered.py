@@ -1,6 +1,6 @@
-"""What files came to when they were read last: reading one anew takes a hundred times as long as looking at it.
+"""A cache of parsed source files. Parsing a file takes a hundred times as long as looking at its size and times.
 
-A file is taken for the same where its size and the times of its content and of its entry are; else where its bytes are.
+A file is unchanged where its size, modification time and change time are the same; otherwise where its bytes are.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from rag_harness.registry.identity.reading import Source, as_json, of_json, read
 
 FILE = "code.json"
 _YOUNG = 2 * 10**9
-"""Nanoseconds. Clocks of file systems are coarse: a file may change twice within one tick. So one that was changed so
-shortly before it was read is not known by its times."""
+"""Nanoseconds. Clocks of file systems are coarse: a file may change twice within one tick. So the times of a file that
+changed shortly before it was read are not trusted."""
 
 
 class Remembered:
     """The sources of files, kept in a folder from one process to the next.
 
     Args:
-        folder: where they are kept; None is nowhere. One that cannot be written is no error: it saves time and nothing
-            else.
+        folder: the folder of the cache; None: no cache. A folder that cannot be written is no error, because the
+            cache only saves time.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -37,7 +37,7 @@ class Remembered:
         self._is_new = False
 
     def source(self, file: str) -> Source | None:
-        """Return what a file comes to; None where it cannot be read."""
+        """Return the parsed source of a file, or None where it cannot be read."""
         try:
             stat = os.stat(file)  # noqa: PTH116
             looks = [stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size]
@@ -55,7 +55,7 @@ class Remembered:
         return source
 
     def _entry(self, file: str) -> tuple[Any, Any, Source | None]:
-        """Return how a file looked, the digest of its bytes, and what it came to; None where that is not known."""
+        """Return the cached size and times of a file, the digest of its bytes, and its source. None: unknown."""
         try:
             looks, digest, kept = self._all[file]
             return looks, digest, of_json(kept)
@@ -78,7 +78,7 @@ class Remembered:
             return {}
 
     def keep(self) -> None:
-        """Write what is new."""
+        """Write the cache if it has changed."""
         if self._file is None or not self._is_new:
             return
         self._is_new = False
@@ -88,5 +88,5 @@ class Remembered:
 
 
 def _reader() -> str:
-    """Return the digest of what reads files: another one may find other imports."""
+    """Return the digest of the parser. After a change of the parser, the cache is not used."""
     return blake2b(Path(reading.__file__).read_bytes(), digest_size=8).hexdigest()

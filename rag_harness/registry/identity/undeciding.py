@@ -1,7 +1,7 @@
-"""What of this package decides no answer and no score, with the reason each. Everything else that a part imports does.
+"""Lists of modules and libraries that decide no answer and no score, each with its reason. All other imports decide.
 
-``tests/unit/registry/identity`` holds this list to the code: a test fails where something is executed while a
-trial is answered that stands neither in the identity of its experiment nor here.
+A test in ``tests/unit/registry/identity`` compares the lists with the code. It fails where a trial runs a module that
+is neither in the identity of its experiment nor in a list.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ DECIDES_NOTHING: Mapping[str, str] = {
     "rag_harness.retrieval.cutting": "in which process a page is cut, and how much of one; the chunker counts",
     "rag_harness.retrieval.content": "names an index by what it holds",
 }
-"""Modules and rooms: what lies below one counts as it does, unless it is named itself."""
+"""Modules and rooms. An entry holds for all modules below it, unless they have entries of their own."""
 
 HANDS_OUT: Mapping[str, str] = {
     "rag_harness.pipelines": "finds experiments by their names",
     "rag_harness.pipelines.parts": "hands out parts, each of which notes what it is made of",
     "rag_harness.retrieval.retrieval": "hands out retrievers and rerankers, which note what they are made of",
 }
-"""Modules that put parts together. Their own text counts; what they import counts where it is handed out."""
+"""Modules that put parts together. Their own text counts. What they import counts only when it is handed out."""
 
 LIBRARIES_THAT_DECIDE_NOTHING: Mapping[str, str] = {
     "numpy": "arithmetic, which its releases do not change",
@@ -74,7 +74,7 @@ LIBRARIES_THAT_DECIDE_NOTHING: Mapping[str, str] = {
     "safetensors": "reads and writes arrays",
     "pytest": "runs the tests",
 }
-"""By the name under which they are imported. The version of every other library that a part imports counts."""
+"""Libraries by import name. The version of every other library that a part imports counts."""
 
 
 def decides(module: str) -> bool:

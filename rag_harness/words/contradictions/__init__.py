@@ -1,7 +1,7 @@
-"""Contradictions between texts, without a model: another figure, date or version in the same role, or a denial.
+"""Contradictions between texts, found without a model: another figure, date or version in the same role, or a denial.
 
-contradictions(texts)         between each two of them, what was retrieved for one question, say
-against(answer, sources)      of an answer with what it is said to stand on
+contradictions(texts)         between each two texts, e.g. the chunks retrieved for one question
+against(answer, sources)      between an answer and its sources
 """
 
 from __future__ import annotations

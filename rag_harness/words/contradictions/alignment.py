@@ -1,4 +1,4 @@
-"""Whether two statements speak of the same: how much of their words they share, and what tells them apart."""
+"""Whether two statements are about the same case: the weight share of their common terms, and what differs."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from rag_harness.words.contradictions.statements import Statement
 from rag_harness.words.contradictions.vocabulary import contrasts, light
 
 LIGHTNESS = 0.3
-"""Weight of a light word, as a share of what its rarity gives it."""
+"""Weight of a light word, as a share of the weight by its rarity."""
 _PRIOR = 60
-# As if that many more statements had been seen: of two short texts every shared word would be a common one.
+# Statements added to the count. Without them, each shared word of two short texts would be a common one.
 
 
 class Weights:
-    """How much each term says: its inverse frequency among statements, less for a light word.
+    """Weights of terms: inverse frequency among statements, reduced for light words.
 
     Args:
-        statements: what the frequencies are counted in.
-        idf: weights of terms to use instead, any scale; a term that is not in it weighs most.
+        statements: the statements for the frequencies.
+        idf: weights of terms to use instead, any scale. A term without a weight gets the highest.
     """
 
     def __init__(self, statements: Sequence[Statement], idf: Mapping[str, float] | None = None) -> None:
@@ -38,15 +38,15 @@ class Weights:
         return self._of.get(word, 1.0)
 
     def sum(self, words: frozenset[str]) -> float:
-        """Return the weight of all of ``words``; the same in whichever order they come."""
+        """Return the sum of the weights of ``words``. It does not depend on their order."""
         return math.fsum(map(self.of, words))
 
 
 class Sides:
-    """Two statements by the terms that count: ``ours`` of the first, ``theirs`` of the second.
+    """Two statements and their terms to compare: ``ours`` of the first, ``theirs`` of the second.
 
     Attributes:
-        ours_only, theirs_only: terms that the other has neither in its sentence nor above it.
+        ours_only, theirs_only: terms that the other has neither in its sentence nor above.
     """
 
     def __init__(self, first: Statement, second: Statement, ours: frozenset[str], theirs: frozenset[str]) -> None:
@@ -55,7 +55,7 @@ class Sides:
         self.theirs_only = theirs - ours - first.above
 
     def alike(self, weights: Weights) -> float:
-        """Return the share of the weight that both have, in [0, 1]; 0 without two words, one of them telling."""
+        """Return the weight share of the common terms, in [0, 1]; 0 with fewer than two, or with light ones alone."""
         shared = (self.ours - self.ours_only) | (self.theirs - self.theirs_only)
         if len(shared) < 2 or not shared - light():
             return 0.0
@@ -63,7 +63,7 @@ class Sides:
         return both / (both + (weights.sum(self.ours_only) + weights.sum(self.theirs_only)) / 2)
 
     def one_case(self, whatever: bool = False) -> bool:
-        """Return whether nothing says that the two speak of different subjects or, unless ``whatever``, conditions."""
+        """Return whether both are about one case. Different conditions make two cases, unless ``whatever``."""
         if self.ours_only - light() and self.theirs_only - light():
             return False
         if not whatever and (_on_condition(self.first, self.second) or _on_condition(self.second, self.first)):
@@ -81,7 +81,7 @@ class Sides:
 
 
 def _on_condition(one: Statement, other: Statement) -> bool:
-    """Return whether one statement holds on a condition that the other does not name."""
+    """Return whether one statement has a condition that the other lacks."""
     if not one.conditions:
         return False
     known = {(figure.dimension, figure.low) for figure in other.figures}

@@ -1,4 +1,4 @@
-"""What a sentence denies, and words that make two sentences hard to hold against each other."""
+"""Negations of a sentence, and words that make two sentences hard to compare."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HISTORY = re.compile(
     r"|(?:until|before|till|up to) (?:the end of )?(?:[a-z]{3,9} )?(?:19|20)[0-9]{2}|in (?:19|20)[0-9]{2},)\b",
     re.I,
 )
-"""What was, not what is."""
+"""Words for the past: the sentence does not say what holds now."""
 EXAMPLE = re.compile(r"\b(?:for example|for instance|e\.g|say you|suppose|imagine|example)\b", re.I)
 HEDGES = listed("most mostly usually typically normally generally often average")
 RESTRICTS = listed("only except otherwise else other")
@@ -23,15 +23,15 @@ _LIFTS = listed("needn't have need required necessary obliged")
 _NOT = listed("not never cannot neither")
 _FORBIDS = listed("forbidden prohibited")
 _NONE = listed("no without none nobody nothing only")
-# "not only", "not until": what follows is said, not denied.
+# "not only", "not until": the words after these are affirmed.
 _SOFTENS = listed("only just always all every necessarily yet more less later earlier fewer longer until before even")
 
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """A negation at token ``place``: the terms behind it in its clause.
+    """A negation at token ``place``; ``terms`` are the terms after it in its clause.
 
-    ``lifts``: it only says that something need not be. ``always``: it holds under every condition.
+    ``lifts``: it only says that something is not required. ``always``: it holds under every condition.
     """
 
     terms: tuple[str, ...]
@@ -43,7 +43,7 @@ class Denial:
 def denials(
     lower: Sequence[str], terms: Sequence[str], clauses: Sequence[int], conditions: frozenset[int]
 ) -> Iterator[Denial]:
-    """Return the denials of a sentence of the tokens ``lower``; those in a condition deny nothing."""
+    """Return the denials of a sentence of the tokens ``lower``. A negation in a condition is no denial."""
     for place, said in enumerate(lower):
         if place in conditions or not _denies(lower, place):
             continue
@@ -54,7 +54,7 @@ def denials(
 
 
 def negates(lower: Sequence[str]) -> bool:
-    """Return whether anything in a sentence is negated or kept to a few."""
+    """Return whether a sentence has a negation, or a word such as "only"."""
     return any(word in _NONE or _denies(lower, place) for place, word in enumerate(lower))
 
 

@@ -1,4 +1,4 @@
-"""A figure as it is stated: what it measures, how much, whether it is a bound; and the words around it."""
+"""A figure of a sentence: its dimension, value, bound and role."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rag_harness.words.contradictions.vocabulary import NUMBER_WORDS, Token, lis
 
 DASHES = frozenset("-–—")
 DATED = frozenset(("date", "clock", "day of the month", "year"))
-"""Dimensions of which the word before a figure tells its role: open from, open until."""
+"""Dimensions whose role is the word before the figure: open from, open until."""
 UPPER = listed("within most maximum max until till by below under latest before up less fewer younger")
 LOWER = listed("least minimum min from over above exceeds more after since beyond starting")
 _ABOUT = listed("about around roughly approximately nearly almost circa")
@@ -26,14 +26,14 @@ class Figure:
 
     Attributes:
         dimension: what it measures: "time", "mass", "€", "percent", "date", "clock", "version", "count", …
-        low, high: the values meant, in the smallest unit of the dimension; one value unless it is a range. A date is
-            month · 100 + day, a time of day minutes.
+        low, high: the values, in the smallest unit of the dimension; equal unless it is a range. A date is
+            month · 100 + day, a time of day is in minutes.
         bound: "upper", "lower", "about" or "".
-        role: what is counted (terms), or the word before a date or a time.
-        per: what it is counted for ("per parcel"), empty without.
-        first, last: the tokens that it is made of.
-        written: as it stands, white space folded.
-        year: of a date; 0 where none is said.
+        role: the terms of what is counted, or the word before a date or a time.
+        per: the unit it is stated for ("per parcel"), or empty.
+        first, last: its first and last token.
+        written: its text, white space folded.
+        year: of a date; 0 where none is stated.
     """
 
     dimension: str
@@ -49,22 +49,22 @@ class Figure:
 
 
 def figure(found: Sequence[Token], span: tuple[int, int], dimension: str, value: float) -> Figure:
-    """Return a figure made of the tokens of ``span``, with the bound and the share that the words around it say."""
+    """Return the figure of the tokens of ``span``. Its bound and its ``per`` come from the words around it."""
     return Figure(dimension, value, value, _bound(found, *span), frozenset(), _per(found, span[1]), *span)
 
 
 def word(found: Sequence[Token], place: int) -> str:
-    """Return a token in lower case; empty outside the sentence."""
+    """Return a token in lower case, or "" outside the sentence."""
     return found[place].lower if 0 <= place < len(found) else ""
 
 
 def words(found: Sequence[Token], first: int, last: int) -> list[str]:
-    """Return the tokens from ``first`` to before ``last``, in lower case; empty ones outside the sentence."""
+    """Return the tokens from ``first`` to before ``last`` in lower case, with "" outside the sentence."""
     return [word(found, place) for place in range(first, last)]
 
 
 def value(token: Token) -> float | None:
-    """Return the number that a token is, in digits or as a word; None for a word, and for digits beyond reason."""
+    """Return the number of a token, in digits or as a word. None for other words, and for far too many digits."""
     if token.lower in NUMBER_WORDS:
         return float(NUMBER_WORDS[token.lower])
     if not token.is_number or len(token.lower) > 15:

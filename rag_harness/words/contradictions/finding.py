@@ -1,12 +1,12 @@
-"""Statements of two texts that cannot both hold: candidates by shared terms, then what the two say differently.
+"""The search for contradictions: candidate pairs by shared terms, then the differences of each pair.
 
-Two statements are held against each other where they share most of what they say, by weight of their words, and
-nothing tells them apart: a word that only the one has against a word that only the other has, a condition, another row
-of a table. It is made to be right when it speaks; what it does not report may still be a contradiction.
+Two statements are compared where they share most of their terms, by weight, and are about the same case. They are about
+two cases where each has an important word that the other lacks, or where a condition or the row of a table differs. The
+search prefers precision: it may miss contradictions.
 
-The work is bounded: MOST_STATEMENTS statements are read of all texts together, each text has its share; of a statement
-at most ``LONGEST`` tokens and ``MOST_FIGURES`` figures; a term of more than MOST_HOLDERS statements leads to no
-candidate, and each statement looks at MOST_CANDIDATES others. So the time grows no faster than the length of the texts.
+The work is bounded. All texts together have at most MOST_STATEMENTS statements, and each text gets its share. A
+statement has at most ``LONGEST`` tokens and ``MOST_FIGURES`` figures. A term of more than MOST_HOLDERS statements gives
+no candidate. Each statement is compared with MOST_CANDIDATES others. So the time is linear in the length of the texts.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from rag_harness.words.contradictions.opposition import Matched, Opposed, denied
 from rag_harness.words.contradictions.statements import Statement, statements
 
 ANSWER = -1
-"""The number of the answer among the texts, in what ``against`` returns."""
+"""The number of the answer in the results of ``against``."""
 MOST_STATEMENTS = 4_000
 MOST_HOLDERS = 32
 MOST_CANDIDATES = 6
 LEAST_AGREED = 0.45
-"""How alike a statement with the same figure must be, for its text to say the same."""
+"""Least similarity of two statements with the same figure, for them to say the same."""
 _SLACK = 0.05
 _EDITION = re.compile(
     r"\b(?:edition|version|release|firmware|revision)(?: of)? (?:v ?)?([0-9][\w.]{0,10})"
@@ -40,7 +40,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A sentence, or a row of a table up to a cell: ``start`` and ``end`` in the text of that number, 0 the first."""
+    """A sentence, or a table row up to a cell, at ``start`` to ``end`` of text number ``text``, from 0."""
 
     text: int
     start: int
@@ -53,9 +53,9 @@ class Contradiction:
     """Two statements that cannot both hold.
 
     Attributes:
-        first, second: the statements, that of the text with the lower number first.
+        first, second: the statements. The first is of the text with the lower number.
         kind: "number", "date", "negation" or "version" (another version, or texts that name different editions).
-        differs: what the first says and what the second says; "denied" and "affirmed" of a negation.
+        differs: what the first says and what the second says. Of a negation: "denied" and "affirmed".
     """
 
     first: Quote
@@ -71,21 +71,21 @@ def contradictions(texts: Sequence[str], idf: Mapping[str, float] | None = None)
         texts: as they were retrieved, plain or Markdown.
         idf: weight of each term (``vocabulary.term``), any scale; by default its rarity among the statements given.
 
-    A statement that stands in both texts, case and white space folded, says nothing against either.
+    A statement that stands in both texts contradicts neither. Case and white space do not count.
     """
     return _Reading(texts, idf).found()
 
 
 def against(answer: str, sources: Sequence[str], idf: Mapping[str, float] | None = None) -> list[Contradiction]:
-    """Return where ``answer`` contradicts one of ``sources``; its quotes come first, with ANSWER as their number.
+    """Return the contradictions between ``answer`` and ``sources``. Quotes of the answer come first, numbered ANSWER.
 
-    What another source says just as the answer does is no fault of the answer: that is between the sources.
+    Where another source agrees with the answer, the contradiction is one between sources and is not returned.
     """
     return _Reading((answer, *sources), idf, answers=1).found()
 
 
 class _Reading:
-    """Texts as they are read; with ``answers`` 1 the first is held against the others, and those not among them."""
+    """The texts of one search. With ``answers`` 1, only the first text is compared with the others."""
 
     def __init__(self, texts: Sequence[str], idf: Mapping[str, float] | None, answers: int = 0) -> None:
         share = MOST_STATEMENTS // max(1, len(texts)) + 1
@@ -107,7 +107,7 @@ class _Reading:
         return self._all[pair[0]], self._all[pair[1]]
 
     def _pairs(self) -> list[Pair]:
-        """Return statements of different texts that share the most, without what both texts say in the same words."""
+        """Return pairs of similar statements of different texts, but none that both texts have in the same words."""
         stated = [" ".join(self._texts[one.text][one.start : one.end].lower().split()) for one in self._all]
         saying = defaultdict(set)
         for said, one in zip(stated, self._all, strict=True):
@@ -117,14 +117,14 @@ class _Reading:
         return sorted(pair for pair in pairs if not self._told(pair, told))
 
     def _told(self, pair: Pair, told: Sequence[set[int]]) -> bool:
-        """Return whether the other text says the same in the same words; of an answer, ``_agreements`` knows."""
+        """Return whether the other text has the same words. An answer is checked by ``_agreements`` instead."""
         one, other = pair
         if self._answers:
             return False
         return self._all[other].text in told[one] or self._all[one].text in told[other]
 
     def _asking(self) -> Iterator[int]:
-        """Return the statements that look for others: with a figure or a denial, or an answer's."""
+        """Yield the statements that need candidates: all of an answer, else those with a figure or a denial."""
         for place, one in enumerate(self._all):
             if (one.figures or one.denials or self._answers) and not (self._answers and one.text):
                 yield place
@@ -144,7 +144,7 @@ class _Reading:
         yield from ((min(place, other), max(place, other)) for _, _, other in best[:MOST_CANDIDATES])
 
     def _agreements(self) -> dict[tuple[int, int, int], float]:
-        """Return how closely a text says the same: by statement, figure and that text (of an answer, any text)."""
+        """Return the similarity of the closest agreeing statement, by statement, figure and text (an answer: any)."""
         agreed: dict[tuple[int, int, int], float] = defaultdict(float)
         for pair, found in self._matched.items():
             for match in found:
@@ -159,7 +159,7 @@ class _Reading:
         return (pair[0], match.first.first, asked), (pair[1], match.second.first, first.text)
 
     def _affirmations(self) -> frozenset[int]:
-        """Return the statements of an answer that a source negates or affirms just as they do."""
+        """Return the statements of an answer that a source also makes, with the same negation."""
         return frozenset(one for one, other in self._matched if self._says_alike(*self._both((one, other))))
 
     def _says_alike(self, first: Statement, second: Statement) -> bool:

@@ -1,4 +1,4 @@
-"""Whether two statements of different texts oppose each other: another figure in the same role, or a denial."""
+"""Whether two statements contradict each other: another figure in the same role, or a denial."""
 
 from __future__ import annotations
 
@@ -12,15 +12,20 @@ from rag_harness.words.contradictions.statements import Statement
 from rag_harness.words.contradictions.vocabulary import light
 
 LEAST_SHARED = 0.58
-"""Share, by weight, of two statements' terms that both have, at which figures are held against each other."""
+"""Least weight share of common terms at which the figures of two statements are compared."""
 LEAST_DENIED = 0.62
-"""The same for a denial."""
+"""Least weight share of common terms at which a denial counts."""
 _NEAR = 4
 _ROUNDED = 0.15
 
 
 class Matched(NamedTuple):
-    """Two figures of one dimension: how alike what is said of them, can both be true, do they stand for the same."""
+    """Two figures of one dimension.
+
+    Attributes:
+        alike: how similar their scopes are, in [0, 1].
+        agrees: whether both can be true.
+        comparable: whether they stand for the same thing."""
 
     first: Figure
     second: Figure
@@ -30,7 +35,7 @@ class Matched(NamedTuple):
 
 
 class Opposed(NamedTuple):
-    """What two statements differ in: the kind, what the first says, what the second says."""
+    """The difference of two statements: its kind, what the first says, what the second says."""
 
     kind: str
     first: str
@@ -49,9 +54,9 @@ def matched(first: Statement, second: Statement, weights: Weights) -> Iterator[M
 
 
 def differing(found: list[Matched]) -> Iterator[Matched]:
-    """Return the figures in the same role that cannot both be true, the most alike first."""
+    """Return the figures in the same role that cannot both be true, the most similar first."""
     if any({one.first.bound, one.second.bound} == {"upper", "lower"} and not one.agrees for one in found):
-        return  # "less than 5 years" and "more than 10 years" are two cases, whatever else is said of them.
+        return  # "less than 5 years" and "more than 10 years" are two different cases.
     ours = {one.first.first for one in found if one.agrees}
     theirs = {one.second.first for one in found if one.agrees}
     for one in sorted(found, key=_closeness):
@@ -61,20 +66,20 @@ def differing(found: list[Matched]) -> Iterator[Matched]:
 
 
 def _closeness(match: Matched) -> tuple[float, int, list[str]]:
-    """Return what sorts the closest first, the same whichever text came first."""
+    """Return a sort key: the closest first, independent of the order of the texts."""
     first, second = match.first, match.second
     return -round(match.alike, 9), first.first + second.first, sorted([first.written, second.written])
 
 
 def opposed(match: Matched) -> Opposed:
-    """Return what two figures differ in."""
+    """Return the difference of two figures."""
     dimension = match.first.dimension
     kind = "version" if dimension == "version" else "date" if dimension in DATED else "number"
     return Opposed(kind, match.first.written, match.second.written)
 
 
 def denied(first: Statement, second: Statement, weights: Weights) -> Opposed | None:
-    """Return what ``first`` denies and ``second`` affirms; None where one is history, a cell, or kept to a few."""
+    """Return what ``first`` denies and ``second`` affirms. None where one is about the past, a cell, or has "only"."""
     closed = second.negates or first.restricts or second.restricts or first.history or second.history
     if closed or first.is_cell or second.is_cell:
         return None
@@ -97,7 +102,7 @@ def _affirmed(first: Statement, denial: Denial, second: Statement, weights: Weig
 
 
 def _says_the_same(sides: Sides, denial: Denial, weights: Weights) -> bool:
-    """Return whether the verb is there, and all that the denial is of: "outlet items cannot" says no more."""
+    """Return whether the other side has the verb and all terms of the denial. "Outlet items cannot" is about less."""
     verb = frozenset(denial.terms[:2]) & (sides.theirs | sides.second.above)
     if not verb or sides.ours_only - light():
         return False
@@ -105,7 +110,7 @@ def _says_the_same(sides: Sides, denial: Denial, weights: Weights) -> bool:
 
 
 def _other_figures(first: Statement, second: Statement) -> bool:
-    """Return whether figures make the two speak of different cases: "not after 7 days", "after 3 days"."""
+    """Return whether figures make the statements two different cases: "not after 7 days", "after 3 days"."""
     ours, theirs = (frozenset((it.dimension, it.low, it.high) for it in one.figures) for one in (first, second))
     return bool(ours and theirs) and ours != theirs
 
@@ -128,7 +133,7 @@ def _one_role(first: Statement, second: Statement, ours: Figure, theirs: Figure)
         return False
     ours_of, theirs_of = _alike(first, ours), _alike(second, theirs)
     if not (ours.high and theirs.high) and len(ours_of) + len(theirs_of) > 2:
-        return False  # "free for orders of €45" is free on a condition.
+        return False  # "free for orders of €45" has a condition.
     same_place = len(ours_of) == len(theirs_of) and ours_of.index(ours) == theirs_of.index(theirs)
     return same_place or bool(_near(first, ours) & _near(second, theirs))
 
@@ -143,7 +148,7 @@ def _near(statement: Statement, figure: Figure) -> frozenset[str]:
 
 
 def _agree(ours: Figure, theirs: Figure, first: Statement, second: Statement) -> bool:
-    """Return whether both figures can be true of one thing."""
+    """Return whether both figures can be true of the same thing."""
     if ours.year and theirs.year and ours.year != theirs.year:
         return False
     if ours.low <= theirs.high and theirs.low <= ours.high:

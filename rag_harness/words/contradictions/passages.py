@@ -1,4 +1,4 @@
-"""A text as what stands in it: sentences and rows of tables with their places, and the headings above them."""
+"""Sentences and table rows of a text, with their places and the headings above them."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _BAR = re.compile(r"(?<!\\)\|")
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A sentence, or a row of a table: ``cells`` are its cells and ``header`` those of the first row, else empty.
+    """A sentence or a table row. Of a row, ``cells`` are its cells and ``header`` those of the first row; else empty.
 
-    ``above`` are the terms of its headings and of the line that leads in.
+    ``above`` are the terms of its headings and of the line that introduces it.
     """
 
     start: int
@@ -42,12 +42,12 @@ class Passage:
 
 
 def shown(text: str) -> str:
-    """Return a text of the same length without markup, code, formulas, comments and citations."""
+    """Return a text of the same length, with markup, code, formulas, comments and citations blanked."""
     return _HIDDEN.sub(lambda hidden: re.sub(r"[^\n]", " ", hidden[0]), text)
 
 
 def passages(text: str) -> Iterator[Passage]:
-    """Return the sentences and rows of ``shown`` text in their order."""
+    """Return the sentences and rows of ``shown`` text, in order."""
     headings: dict[int, frozenset[str]] = {}
     lead: frozenset[str] = frozenset()
     for kind, lines in _blocks(text):
@@ -79,7 +79,7 @@ def terms_of(text: str, start: int, end: int) -> frozenset[str]:
 
 
 def _blocks(text: str) -> Iterator[Block]:
-    """Group lines into headings, tables, items of lists and paragraphs."""
+    """Group lines into headings, tables, list items and paragraphs."""
     kind, lines, stopped = "", list[Span](), 0
     for line in _LINE.finditer(text):
         new = _kind(text, line)
@@ -119,7 +119,7 @@ def _sentences(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _goes_on(text: str, first: int, dot: int) -> bool:
-    """Return whether a dot ends no sentence: behind "e.g", or behind the number that a sentence begins with."""
+    """Return whether a dot does not end its sentence: after "e.g", or after the number at a sentence's beginning."""
     found = _ABBREVIATION.search(text, max(first, dot - 8), dot)
     return bool(found) and not (text[dot - 1].isdigit() and text[first : dot - 2].strip())
 

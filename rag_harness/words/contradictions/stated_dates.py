@@ -20,12 +20,12 @@ _LEADING = UPPER | LOWER | DASHES | {"on", "at", "and", "to"}
 
 
 def dated(found: Sequence[Token], at: int) -> Figure | None:
-    """Return the date or the time of day that the number at ``at`` begins."""
+    """Return the date or the time of day that begins with the number at ``at``."""
     return _clock(found, at) or _date(found, at)
 
 
 def year(found: Sequence[Token], at: int) -> Figure | None:
-    """Return the year that the number at ``at`` may be, if it is nothing else."""
+    """Return the number at ``at`` as a year, if it can be nothing else."""
     return _made(found, (at, at), "year", int(found[at].lower)) if _is_year(found[at].lower) else None
 
 
@@ -63,7 +63,7 @@ def _of_month(found: Sequence[Token], after: int) -> bool:
 
 
 def _month(name: str, following: str) -> int:
-    """Return which month is named; "6 may travel" names none."""
+    """Return the month that is named. "6 may travel" names none."""
     travels = name == "may" and following[:1].isalpha() and following not in _AFTER_MAY
     return 0 if name not in _MONTHS or travels else _SHORT.index(name[:3]) + 1
 

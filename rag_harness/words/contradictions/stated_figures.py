@@ -1,4 +1,4 @@
-"""The figures that a sentence states, typed: amounts, measures, counts, dates, versions; and numbers that are names."""
+"""Figures of a sentence with their types: amounts, measures, counts, dates, versions; and numbers that are names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rag_harness.words.contradictions.stated_dates import dated, year
 from rag_harness.words.contradictions.vocabulary import LABELS, UNITS, VERSION_LABELS, Token, light, listed, term
 
 MOST_FIGURES = 12
-"""Of a statement, numbers that are names included; what comes after them is not compared."""
+"""Most figures of a statement, numbers in names included. Later ones are not compared."""
 
 _CURRENCIES = {
     name: sign
@@ -27,7 +27,7 @@ _OR_LATER = re.compile(r"or (?:later|newer|higher|above)\b|and (?:up|later|newer
 
 
 def figures_of(found: Sequence[Token], text: str) -> tuple[tuple[Figure, ...], dict[int, str]]:
-    """Return the figures of a sentence, and by its token each number that is part of a name ("zone 1")."""
+    """Return the figures of a sentence, and the names that its other numbers are part of ("zone 1"), by token."""
     figures: list[Figure] = []
     names: dict[int, str] = {}
     at = read = 0
@@ -44,13 +44,13 @@ def figures_of(found: Sequence[Token], text: str) -> tuple[tuple[Figure, ...], d
 
 def _written(stated: Figure, found: Sequence[Token], text: str) -> Figure:
     first, last = found[stated.first], found[stated.last]
-    # The unit of a bare cell stands in the head of its column.
+    # A cell that is only a number has its unit in the header of its column.
     said = text[first.start : last.end] if first.start < last.end else f"{first.lower} {last.lower}"
     return replace(stated, written=" ".join(said.split()))
 
 
 def _figure(found: Sequence[Token], at: int, names: dict[int, str]) -> Figure | None:
-    """Return the figure that the number at ``at`` begins; None for a number that is a name, which is noted."""
+    """Return the figure that begins with the number at ``at``. A number in a name is noted, and gives None."""
     if stated := dated(found, at):
         return stated
     if name := _label(found, at, names):
@@ -110,7 +110,7 @@ def _ranged(found: Sequence[Token], at: int) -> Figure | None:
 
 
 def _version(found: Sequence[Token], at: int) -> Figure | None:
-    """Return a version that is needed or reached; one that only names a thing is no figure."""
+    """Return a version that is required or reached. A version that only names a thing is no figure."""
     subject, before = word(found, at - 1), word(found, at - 2)
     if not found[at].is_number or not term(subject) or subject in LABELS:
         return None
@@ -125,7 +125,7 @@ def _version(found: Sequence[Token], at: int) -> Figure | None:
 
 
 def _label(found: Sequence[Token], at: int, names: dict[int, str]) -> str:
-    """Return the name that a number is part of behind a label: "zone 1", and the 2 of "zones 1 and 2"."""
+    """Return the name made of a label and a number: "zone 1", and the 2 of "zones 1 and 2"."""
     before = at - 1
     while before in names or (before > 0 and word(found, before) in {"and", "or", ",", *DASHES}):
         before -= 1
@@ -135,7 +135,7 @@ def _label(found: Sequence[Token], at: int, names: dict[int, str]) -> str:
 
 
 def _name(found: Sequence[Token], at: int) -> str:
-    """Return the name that a number is part of ("Ferrite 4.2"); a verb or a light word before it makes none."""
+    """Return the name that a number is part of ("Ferrite 4.2"). A verb or a light word before it makes no name."""
     before = word(found, at - 1)
     if not found[at].is_number or not term(before):
         return ""

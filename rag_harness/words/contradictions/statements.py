@@ -1,4 +1,4 @@
-"""A text as statements: sentences and cells of tables with their place, terms, figures, conditions and denials."""
+"""Statements of a text: sentences and table cells with their places, terms, figures, conditions and denials."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from rag_harness.words.contradictions.stated_figures import figures_of
 from rag_harness.words.contradictions.vocabulary import OPENERS, UNITS, Token, light, term, tokens
 
 LONGEST = 80
-"""Tokens of a statement; what comes after them in the sentence is a statement of its own."""
+"""Most tokens of a statement. The rest of a longer sentence is the next statement."""
 MOST_CELLS = 12
-"""Of a row; those behind them are not read."""
+"""Most cells of a row. Later cells are not read."""
 _LONGEST_CELL = 12
 _LACKING = frozenset(["without"])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Statement:
-    """A sentence, or a cell of a table read with the name of its row and of its column.
+    """A sentence, or a table cell together with the names of its row and its column.
 
     Attributes:
-        text: which of the texts.
-        start, end: where it stands there.
+        text: the number of its text.
+        start, end: its place in the text.
         words: the term of each token; empty for a mark, a function word, a part of a figure.
-        terms: all of them.
-        above: the terms of headings, of the line that leads in, of what stands before a colon.
-        clauses: the token behind each clause.
+        terms: all terms.
+        above: the terms of headings, of the introducing line, of words before a colon.
+        clauses: for each clause the first token after it.
         conditions: the tokens of conditions.
-        scopes: for each figure the terms up to the end of its clause: what trails behind is another matter.
+        scopes: for each figure the terms up to the end of its clause. Later clauses are about something else.
         row: the terms of a cell's row; empty for a sentence.
     """
 
@@ -73,7 +73,7 @@ class Statement:
 
 
 def statements(text: str, number: int, most: int) -> list[Statement]:
-    """Return the first ``most`` statements of text ``number``; questions, examples and code state nothing."""
+    """Return the first ``most`` statements of text ``number``. Questions, examples and code are no statements."""
     plain = shown(text)
     return list(islice(_all(plain, number), most))
 
@@ -95,7 +95,7 @@ def _sentence(text: str, passage: Passage, number: int) -> Iterator[Statement]:
 
 
 def _behind_colon(text: str, found: Sequence[Token], above: frozenset[str], number: int) -> Statement | None:
-    """Read what stands before a colon as a heading: "Battery life: 22 hours"."""
+    """Treat the words before a colon as a heading: "Battery life: 22 hours"."""
     colon = next((place for place, token in enumerate(found[:-1]) if token.lower == ":"), -1)
     topic = frozenset(filter(None, (term(token.lower) for token in found[: max(0, colon)])))
     return _statement(text, found[colon + 1 :], above | topic, number)
@@ -141,7 +141,7 @@ def _words(found: Sequence[Token], figures: Sequence[Figure], names: dict[int, s
 
 
 def _content(word: str) -> str:
-    """A single letter is a name: the lamp S is not the lamp L."""
+    """Return the term of a word. A single letter is a name: the lamp S is not the lamp L."""
     return word if len(word) == 1 and word.isalpha() and word not in "ais" else term(word)
 
 
@@ -157,7 +157,7 @@ def _openings(found: Sequence[Token], openers: frozenset[str]) -> frozenset[int]
 
 
 def _scope(words: Sequence[str], clauses: Sequence[int], figure: Figure) -> frozenset[str]:
-    """A clause in front that hardly says anything ("With a volume of 71 litres, …") is read with the next."""
+    """Return the terms of a figure's clause. A short first clause ("With a volume of 71 litres, …") joins the next."""
     ends = [clause for clause in clauses if clause > figure.last]
     scope = frozenset(filter(None, words[: ends[0]]))
     return scope if len(scope - light()) > 1 or len(ends) == 1 else frozenset(filter(None, words[: ends[1]]))

@@ -1,4 +1,4 @@
-"""Words that the detector of contradictions reads in a way of their own, and the form in which words are compared."""
+"""Tokens, terms and word lists for the search for contradictions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rag_harness.words.terms import STOPWORDS, stem
 
 
 def listed(words: str) -> frozenset[str]:
-    """Return the words of a line."""
+    """Return the set of words in a line."""
     return frozenset(words.split())
 
 
@@ -51,7 +51,7 @@ _LIGHT = """
     time today total transfer twice two usual usually valid value want way week well word work year young
 """
 OPENERS = listed("if when unless while once except excluding during without whenever besides although")
-"""Words that begin a condition; it ends with its clause."""
+"""Words that begin a condition. The condition ends with its clause."""
 LABELS = listed(
     "zone step level form page chapter table type model platform gate room line section class phase tier part article "
     "no nr group generation row terminal track stage grade size appendix annex figure unit module lesson week"
@@ -83,7 +83,7 @@ UNITS = {
     for factor, words in measures
     for word in words.split()
 }
-"""What a unit measures and its size in the smallest unit of that. Months have no length in days."""
+"""The dimension of each unit, and its size in the smallest unit of that dimension. Months have no length in days."""
 
 
 class Token(NamedTuple):
@@ -114,7 +114,7 @@ _UNCOMPARED = STOPWORDS | OPENERS | _SILENT | frozenset(NUMBER_WORDS)
 
 @lru_cache(maxsize=16384)
 def term(word: str) -> str:
-    """Return the form under which a lower-case word is compared; empty for a function word, a number, a mark."""
+    """Return the form in which a lower-case word is compared; empty for a function word, a number, a mark."""
     word = word.removesuffix("'s")
     if (
         not word
@@ -132,7 +132,7 @@ def term(word: str) -> str:
 
 @cache
 def light() -> frozenset[str]:
-    """Return the terms that say little about what a sentence is about."""
+    """Return the light terms: they say little about the subject of a sentence."""
     return frozenset(filter(None, map(term, _LIGHT.split())))
 
 
@@ -160,5 +160,5 @@ _CASES = """
 
 @cache
 def contrasts() -> tuple[frozenset[str], ...]:
-    """Return the words that tell apart two cases of one matter: a figure of one says nothing against the other's."""
+    """Return groups of words that mark different cases. Figures of different cases do not contradict each other."""
     return tuple(frozenset(map(term, group.split())) for group in _CASES.strip().splitlines())
