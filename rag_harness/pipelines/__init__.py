@@ -1,8 +1,8 @@
-"""What every pipeline is made of, and where experiments are found by their names.
+"""The parts of every pipeline, and the lookup of experiments by name.
 
 The shipped experiments are files of ``studies/``. Other packages register theirs under the entry point
-``rag_harness.pipelines``: ``mine = my_package.my_pipeline:build``. A service is an experiment by its description
-(``endpoint/``). Studies, plugin, commands and service call this room; it imports no study, measure or judge.
+``rag_harness.pipelines``: ``mine = my_package.my_pipeline:build``. The description of a service makes it an experiment
+(``endpoint/``). Studies, plugin, commands and service call this room. It imports no study, measure or judge.
 Public: the functions below, and ``parts.RunParts``. Begin reading with ``parts``.
 """
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from rag_harness.settings import Settings
     from rag_harness.settings.endpoint_spec import EndpointSpec
 
-# Suites that do not use the plugin import this file for the names of the experiments: what else it needs, it imports
-# where it needs it.
+# Suites that do not use the plugin import this file for the names of the experiments. So it imports everything else
+# inside functions.
 STUDIES = Path(__file__).parents[1] / "studies"
 _FILE = r"([a-z]\d+)(?:__([a-z0-9]+)(?:_\w+)?|_[^\W_]\w*)"
 
 
 def _experiment_of(stem: str) -> str:
-    """Return the id of the experiment in a file of this name; empty where the file is none."""
+    """Return the id of the experiment in a file of this name; empty where the file is no experiment."""
     match = re.fullmatch(_FILE, stem)
     return "-".join(filter(None, match.groups())) if match else ""
 
 
 @lru_cache
 def _modules() -> dict[str, str]:
-    """Return the module of each experiment of ``studies/``, from the names of the files; imports none of them."""
+    """Return the module of each experiment of ``studies/``, from the names of the files. None is imported."""
     files = sorted(STUDIES.glob("*/*.py"))
     found = {_experiment_of(file.stem): f"rag_harness.studies.{file.parent.name}.{file.stem}" for file in files}
     return {name: module for name, module in found.items() if name}
@@ -44,20 +44,20 @@ def _modules() -> dict[str, str]:
 
 @lru_cache
 def built_in() -> dict[str, str]:
-    """Return the names of the files of this package's experiments by their ids."""
+    """Return the file names of the shipped experiments, by id."""
     return {name: module.rpartition(".")[2] for name, module in _modules().items()}
 
 
 def known_experiments(settings: Settings | None = None) -> list[str]:
-    """Return the ids of all experiments: built-in, registered, and the services that ``settings`` name."""
+    """Return the ids of all experiments: built-in, registered, and services named by ``settings``."""
     return sorted({*built_in(), *_registered(), *(endpoints_of(settings) if settings else ())})
 
 
 def endpoints_of(settings: Settings) -> dict[str, EndpointSpec]:
-    """Return the services that are experiments of a run, by their names.
+    """Return the services of a run that are experiments, by name.
 
     Raises:
-        SettingsError: one has the name of an experiment that there is.
+        SettingsError: a service has the name of another experiment.
     """
     if not settings.endpoints:
         return {}
@@ -79,10 +79,10 @@ def _registered() -> dict[str, EntryPoint]:
 
 
 def builder(experiment: str, settings: Settings | None = None) -> Callable[[Any], Any]:
-    """Return the function that builds the pipeline of ``experiment``, which may be a service that ``settings`` name.
+    """Return the function that builds the pipeline of ``experiment``, which may be a service of ``settings``.
 
     Raises:
-        RegistryError: there is no such experiment; the message lists those that exist.
+        RegistryError: there is no such experiment; the message lists all.
     """
     if settings is not None and experiment in endpoints_of(settings):
         of_a_service: Callable[[Any], Any] = import_module(f"{__name__}.endpoint.experiment").builder_of(
@@ -102,10 +102,10 @@ def builder(experiment: str, settings: Settings | None = None) -> Callable[[Any]
 
 
 def experiment(name: str, parts: Any) -> Experiment:
-    """Build the experiment ``name`` of ``parts``, which note what it is made of. A builder may return a pipeline alone.
+    """Build the experiment ``name`` from ``parts``, which are noted. A builder may return only a pipeline.
 
     Raises:
-        RegistryError: there is no such experiment, or it declares other data than it is asked about.
+        RegistryError: there is no such experiment, or it declares other data than the settings give it.
     """
     from dataclasses import replace
 
@@ -127,9 +127,9 @@ def experiment(name: str, parts: Any) -> Experiment:
 
 
 def data_of(name: str, settings: Settings) -> str:
-    """Return the name of the data that an experiment is asked about: pyproject.toml says it, or its module's ``DATA``.
+    """Return the name of an experiment's data, from pyproject.toml or from ``DATA`` of its module.
 
-    Empty is the run's own.
+    An empty name is the run's own data.
     """
     for spec in settings.data:
         if name in spec.experiments:

@@ -1,4 +1,4 @@
-"""Prompt -> model -> answer: the last step of every experiment."""
+"""Generation of answers: prompt, model call and parsing; the last step of every experiment."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ class PlainAnswer(BaseModel):
 
 
 class ReasonedAnswer(PlainAnswer):
-    """Structured output of E4: the steps come first, so that the answer follows from them."""
+    """Structured output of E4. The steps come first, so that the answer can follow from them."""
 
     reasoning_steps: list[str]
 
 
 @dataclass(frozen=True)
 class Generator:
-    """Asks the chat model and reads its answer.
+    """Asks the chat model and parses its answer.
 
     Args:
         chat: the model.
         prompts: the experiment's templates.
-        reasoning: ask for reasoning steps before the answer.
+        reasoning: whether to ask for reasoning steps before the answer.
     """
 
     chat: ChatModel
@@ -60,7 +60,7 @@ class Generator:
 
 
 def response_format(reasoning: bool) -> Mapping[str, Any]:
-    """Return OpenAI's structured-output request."""
+    """Return the ``response_format`` of OpenAI's structured outputs."""
     keys = {"reasoning_steps": {"type": "array", "items": {"type": "string"}}} if reasoning else {}
     properties = {**keys, "answer": {"type": "string"}}
     schema = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
@@ -68,17 +68,17 @@ def response_format(reasoning: bool) -> Mapping[str, Any]:
 
 
 def read_answer(raw: str, sources: int, reasoning: bool) -> Answer:
-    """Read a model's JSON into an answer; citations beyond ``sources`` are listed as invalid.
+    """Parse a model's JSON into an answer. Citations beyond ``sources`` are listed as invalid.
 
     Raises:
-        ModelOutputError: it is no JSON of the form that was asked for, or the answer is empty.
+        ModelOutputError: the text is no JSON of the requested form, or the answer is empty.
     """
     raw = _whole_characters(raw)
     shape = ReasonedAnswer if reasoning else PlainAnswer
     try:
         read = shape.model_validate(json.loads(_without_fence(raw)))
     except (ValueError, RecursionError) as error:
-        # ValueError is also pydantic's, and json's for a number of 5,000 digits.
+        # pydantic raises ValueError, and json does so for a number of 5,000 digits.
         raise ModelOutputError(f"The model's answer is not the JSON that was asked for: {raw[:120]!r}", raw) from error
     text = _whole_characters(read.answer)
     if not text.strip():
@@ -98,7 +98,7 @@ def read_answer(raw: str, sources: int, reasoning: bool) -> Answer:
 
 
 def _whole_characters(text: str) -> str:
-    """Join halves of a character that a stream cut in two, and replace a lone one: no file could hold it."""
+    """Join surrogates that a stream has separated, and replace lone ones, which no file can hold."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -106,7 +106,7 @@ _FENCE, _LANGUAGE = "```", "json"
 
 
 def _without_fence(raw: str) -> str:
-    """Return what stands in a fence of Markdown; a text without one as it is."""
+    """Return the text inside a Markdown code fence; a text without a fence stays as it is."""
     text = raw.strip()
     if not text.startswith(_FENCE) or not text.endswith(_FENCE) or len(text) < 2 * len(_FENCE):
         return raw
@@ -116,5 +116,5 @@ def _without_fence(raw: str) -> str:
 
 
 def abstains(text: str) -> bool:
-    """Return whether an answer says, in the prompt's own words, that it does not know."""
+    """Return whether an answer declines, in the words of the prompt."""
     return bool(DECLINES.search(text))

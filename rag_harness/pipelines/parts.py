@@ -1,4 +1,4 @@
-"""What experiments are made of: data, models by role, retrieval by spec. Made on first use, and the same each time."""
+"""The parts of experiments: data, models by role, retrieval by spec. Each is made on first use and shared."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 class RunParts:
-    """The parts of one run in one process. What is handed out notes what it is made of, for who builds of it."""
+    """The parts of one run in one process. Each part notes what it is made of, for the experiment that uses it."""
 
     def __init__(
         self,
@@ -52,14 +52,14 @@ class RunParts:
         self._embedders: dict[str, CachedEmbedder] = {}
         self.endpoints = Endpoints(settings, lambda: self.cassettes, lambda: self.stores, meter)
         self._versions: dict[str, str] = {}
-        # Where another process of the run has asked services for their versions: what came, or the problem.
+        # Versions of services, or problems, where another process of the run has asked for them.
         self.told_versions: Mapping[str, Mapping[str, str]] = {}
-        # The plugin puts the loop of the trials here: a limiter, a budget and a connection belong to one event loop.
+        # The plugin sets this to the loop of the trials. A limiter, a budget and a connection belong to one event loop.
         self.loop: Callable[[Coroutine[Any, Any, Any]], Any] = asyncio.run
 
     @property
     def stores(self) -> StoreRoom:
-        """Where vectors, scores and cuts are kept."""
+        """The stores of vectors, scores and cuts."""
         return self._stores.get()
 
     @property
@@ -73,13 +73,13 @@ class RunParts:
         return Cassettes(folder, secrets_of(settings), self.scrub, settings.abridge)
 
     def flush(self) -> None:
-        """Write what is waiting in the stores, where any was opened."""
+        """Write all arrays that the opened stores still hold in memory."""
         if self._stores.made is not None:
             self._stores.made.flush()
 
     @property
     def recordings_used(self) -> Collection[Path]:
-        """The recordings that were asked for."""
+        """The recordings that were used."""
         return self._cassettes.made.used if self._cassettes.made is not None else ()
 
     def chat(
@@ -89,7 +89,7 @@ class RunParts:
         temperature: float | None = None,
         max_output_tokens: int | None = None,
     ) -> ChatModel:
-        """Return the chat model of ``role``, with the sampling of the settings where none is named."""
+        """Return the chat model of ``role``. The default sampling is that of the settings."""
         asked = self.endpoints.settings_of(role, temperature=temperature, max_output_tokens=max_output_tokens)
         sampled = [asked.temperature, asked.max_output_tokens, asked.seed]
         decides = {f"{role}_by": [asked.chat_model, asked.chat_base_url, *sampled]}
@@ -99,14 +99,14 @@ class RunParts:
         return self.endpoints.chat(role, temperature=temperature, max_output_tokens=max_output_tokens)
 
     def rewriter(self) -> ChatModel | None:
-        """Return the model of role ``rewrite`` where one is named: the answer's own is not asked in its place."""
+        """Return the model of role ``rewrite``, or None without one: the model that answers does not replace it."""
         return self.chat("rewrite", temperature=0.0) if self.settings.rewrite_model else None
 
     def version_of(self, service: EndpointSpec, ask: Callable[[], str]) -> str:
         """Return the version of a service, which is asked once a run.
 
         Raises:
-            PrerequisiteError: it does not say.
+            PrerequisiteError: the service states none.
         """
         told = self.told_versions.get(service.name, {})
         if "problem" in told:
@@ -116,7 +116,7 @@ class RunParts:
         return self._versions[service.name]
 
     def run(self, calls: Coroutine[Any, Any, T]) -> T:
-        """Return what comes of ``calls``: what models are asked before the first trial."""
+        """Run ``calls`` of models before the first trial, and return their result."""
         result: T = self.loop(calls)
         return result
 
@@ -128,7 +128,7 @@ class RunParts:
         return found
 
     def data(self, name: str = "") -> Data:
-        """Return the data called ``name``; the run's own where it has no name.
+        """Return the data called ``name``; an empty name is the run's own.
 
         Raises:
             SettingsError: pyproject.toml names no such data.
@@ -136,9 +136,9 @@ class RunParts:
         return self._data.get(name)
 
     def retrieval(self, spec: IndexSpec | None = None, data: str = "") -> Retrieval:
-        """Return what retrieves from ``data`` under ``spec``, the options' where none is given.
+        """Return the retrieval from ``data`` under ``spec``, by default the spec of the options.
 
-        The same spec over the same documents is the same object: two experiments share its index and its work.
+        The same spec and documents give the same object, so experiments share its index and its work.
         """
         spec = spec or spec_of(self.settings)
         documents = self.data(data)
@@ -151,18 +151,18 @@ class RunParts:
         return self._retrievals[key]
 
     def rarity(self, retrieval: Retrieval) -> Callable[[], Rarity]:
-        """Return what gives the weights of words over the chunks of ``retrieval``; made on first use."""
+        """Return a function that returns the word weights over the chunks of ``retrieval``. It computes them once."""
         return cache(lambda: Rarity(retrieval.chunks))
 
     def embedder(self, model: str = "") -> CachedEmbedder:
-        """Return the embedder of ``model``, the options' where none is named, behind its stores."""
+        """Return the embedder of ``model``, by default that of the options, with its stores."""
         settings = replace(self.settings, embed_model=model or self.settings.embed_model)
         if settings.embed_model not in self._embedders:
             self._embedders[settings.embed_model] = self._new_embedder(settings)
         return self._embedders[settings.embed_model]
 
     def cut(self) -> tuple[int, int]:
-        """Return how many documents were cut because a model reads no more, and its longest input in tokens."""
+        """Return how many documents were cut to the longest input of a model, and that length in tokens."""
         cutting = [embedder for embedder in self._embedders.values() if embedder.cut]
         return (cutting[0].cut, cutting[0].max_tokens) if cutting else (0, 0)
 
@@ -178,19 +178,19 @@ class RunParts:
         )
 
     def prepared(self, retrieval: Retrieval) -> Callable[[Sequence[Query]], None]:
-        """Return what makes ``retrieval`` ready for queries."""
+        """Return a function that prepares ``retrieval`` for queries."""
         return lambda queries: retrieval.prepare([query.text for query in queries])
 
 
 def _refusal(settings: Settings, embedder: Any) -> str:
-    """Return why an embedder may not be asked; one that asks no model always may, and needs no recording."""
+    """Return why an embedder may not be called. One without a model may always be called, and needs no recording."""
     if getattr(embedder, "needs_no_model", False):
         return ""
     return access_of(settings).refusal(local=embedder_name(settings) != "openai")
 
 
 class _Adapting:
-    """The run's parts as the adapter of a model that the options do not name sees them."""
+    """The run's parts for the adapter of a model other than that of the options."""
 
     def __init__(self, parts: RunParts, settings: Settings) -> None:
         self._parts, self.settings = parts, settings

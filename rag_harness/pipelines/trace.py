@@ -1,4 +1,4 @@
-"""What a pipeline has done so far on one query: times, hits, and the stage that failed."""
+"""The trace of a pipeline on one query: times, hits, and the stage that failed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass
 class Trace:
-    """Filled in by a pipeline, stage by stage; a failure carries it, so a row shows how far its trial came."""
+    """The record of a trial, filled stage by stage. An error carries it, so a row shows how far its trial came."""
 
     retrieved: list[Hit] = field(default_factory=list)
     context: list[Hit] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Trace:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Time a stage; an exception that leaves it knows the stage and this trace."""
+        """Time a stage. An exception that leaves it gets the stage's name and this trace."""
         started = perf_counter()
         try:
             yield
@@ -45,11 +45,11 @@ class Trace:
             error.rag_trace = self  # type: ignore[union-attr]
             raise
         finally:
-            # A step may come again, once a sub-question say.
+            # A stage may run several times, e.g. once for each sub-question.
             self.milliseconds[name] = self.milliseconds.get(name, 0.0) + (perf_counter() - started) * 1000
 
     async def off_loop(self, name: str, work: Callable[..., T], *args: object) -> T:
-        """Run CPU-bound ``work`` as a stage off the event loop, so that model calls go on; waiting is not timed."""
+        """Run CPU-bound ``work`` as a stage off the event loop, so that model calls continue. Waiting is not timed."""
 
         def timed() -> T:
             with self.stage(name):
@@ -58,11 +58,11 @@ class Trace:
         return await on_local_thread(timed)
 
     async def retrieve(self, retriever: Retriever, query: str, k: int) -> None:
-        """Run the stage ``retrieve``; what another trial has asked for is not looked up again."""
+        """Run the stage ``retrieve``. A lookup that another trial has made is reused."""
         self.retrieved = await self._share("retrieve", retriever, retriever.retrieve, query, k)
 
     async def rerank(self, reranker: Reranker, query: str, k: int) -> None:
-        """Run the stage ``rerank`` over what was retrieved, and keep the best ``k`` as context."""
+        """Run the stage ``rerank`` over the retrieved hits, and keep the best ``k`` as context."""
         ranked = await self._share("rerank", reranker, reranker.rerank, query, tuple(self.retrieved))
         self._keep_best(ranked, k)
 
@@ -73,7 +73,7 @@ class Trace:
         before = self.milliseconds.get(name, 0.0)
         with self.stage(name):
             result: T
-            # What asks a service says with which calls.
+            # A retriever of a service also returns its calls.
             result, milliseconds, *calls = await shared.ask(args)
         for made in calls:
             self.calls.setdefault(name, []).extend(made)
@@ -81,7 +81,7 @@ class Trace:
         return result
 
     def _keep_best(self, ranked: Sequence[Hit], k: int) -> None:
-        """Take the first ``k`` reranked hits as context; what was retrieved keeps its order and gains the scores."""
+        """Take the first ``k`` reranked hits as context. The retrieved hits keep their order and get the scores."""
         by_id = {hit.chunk.chunk_id: hit for hit in ranked}
         self.context = list(ranked[:k])
         self.retrieved = [replace(by_id.get(hit.chunk.chunk_id, hit), rank=hit.rank) for hit in self.retrieved]
@@ -94,7 +94,7 @@ class Trace:
         stage: str = "generate",
         role: str = "answer",
     ) -> Completion:
-        """Ask a model as a part of ``stage``; the call is noted with the messages that were sent."""
+        """Ask a model as a part of ``stage``. The call is noted with its messages."""
         with self.stage(stage), shown(stage, role, self.context, response_format is not None):
             said = await chat.complete(messages, response_format)
         call = Call(
@@ -115,11 +115,11 @@ class Trace:
         return said
 
     def note(self, stage: str, **detail: Any) -> None:
-        """Add to what ``stage`` has to say in the row."""
+        """Add notes of ``stage`` to the row."""
         self.details.setdefault(stage, {}).update(detail)
 
     def output(self, answer: Answer, confidence: float | None = None) -> PipelineOutput:
-        """Return what has been gathered, with the answer."""
+        """Return the output of the pipeline: the answer and this trace."""
         calls = [call for made in self.calls.values() for call in made]
         return PipelineOutput(
             answer,
@@ -135,6 +135,6 @@ class Trace:
     def _stages(self) -> Iterator[Stage]:
         for name, ms in self.milliseconds.items():
             calls = tuple(self.calls.get(name, ()))
-            # A replayed call took what its recording says, and a live one no time in line.
+            # A replayed call has the time of its recording. The time of a live call excludes waiting for the limiter.
             spent = sum(call.ms for call in calls) if calls else ms
             yield Stage(name, spent, calls, self.details.get(name, {}))

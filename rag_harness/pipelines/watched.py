@@ -1,4 +1,4 @@
-"""Watching a pipeline answer: what it answers from, once that is settled, and then the answer as it comes."""
+"""Live view of a pipeline: first the context of the answer, then the answer while the model writes it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from rag_harness.models.heard import Listener, hearing
 from rag_harness.types import Hit
 
 _SHOWN = ("generate", "answer")
-"""Stage and role of the calls whose words are the answer: a second opinion, a judge and a rewriter speak to nobody."""
+"""Stage and role of the calls that write the answer. Calls of a judge or a rewriter are not shown."""
 
 
 class Watcher(Protocol):
-    """Whoever shows how an answer is made."""
+    """Shows an answer while it is made."""
 
     def answering(self, context: Sequence[Hit], in_json: bool) -> Listener:
-        """The answer is about to be written from ``context``, in prompt order; return who hears the model write it.
+        """Take the context of the answer, in prompt order; return the listener for the model's text.
 
-        ``in_json`` says that the answer was asked for in JSON, as the value of "answer".
+        ``in_json`` says that the model writes JSON, with the answer as the value of "answer".
         """
         ...
 
@@ -30,7 +30,7 @@ _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 @contextmanager
 def watching(watcher: Watcher) -> Iterator[None]:
-    """Let ``watcher`` see the pipeline that runs in the block; threads and tasks that it starts inherit that."""
+    """Show the pipeline that runs in the block to ``watcher``, also in its threads and tasks."""
     token = _watcher.set(watcher)
     try:
         yield
@@ -39,7 +39,7 @@ def watching(watcher: Watcher) -> Iterator[None]:
 
 
 def shown(stage: str, role: str, context: Sequence[Hit], in_json: bool) -> AbstractContextManager[None]:
-    """Return what a call of ``stage`` is made in: heard by the watcher, where there is one and it is the answer."""
+    """Return the context manager for a call of ``stage``. In it, the watcher hears a call that writes the answer."""
     watcher = _watcher.get()
     if watcher is None or (stage, role) != _SHOWN:
         return nullcontext()

@@ -1,1 +1,1 @@
-"""Any service as an experiment: what is sent and what is read are a few lines of TOML (docs/endpoints.md)."""
+"""Services as experiments. A few lines of TOML describe the request and the answer (docs/endpoints.md)."""

@@ -1,4 +1,4 @@
-"""The template of what is sent: ``{{query}}``, ``{{inputs.selected_text}}``, ``{{history}}`` inside its strings."""
+"""Templates of request bodies: ``{{query}}``, ``{{inputs.selected_text}}``, ``{{history}}`` inside its strings."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _ABSENT: Any = object()
 
 
 class Template:
-    """What is sent, with places for what a query brings.
+    """A request body with placeholders for the values of a query.
 
-    A string that is one place and nothing else keeps the value's type; in a longer string it becomes text. A place
-    that ends with ``?`` may find nothing: its key or item is then left out. ``{{*history}}`` in a list puts the items
-    of the value there.
+    A string that is only one placeholder becomes the value with its type. In a longer string the value becomes text.
+    A placeholder with ``?`` at its end is optional: without a value, its key or item is left out. ``{{*history}}`` in
+    a list inserts the items of the value.
 
     Args:
         value: any JSON.
-        where: what the template is of, for messages.
+        where: the place of the template, for messages.
 
     Raises:
-        SettingsError: a place names what no query has.
+        SettingsError: a placeholder has a name that no query has.
     """
 
     def __init__(self, value: Any, where: str) -> None:
@@ -40,13 +40,13 @@ class Template:
         """Return the template with the values of ``query``.
 
         Raises:
-            ModelCallError: the query lacks an input; names it and those that it has.
+            ModelCallError: the query lacks an input; names it, and the inputs of the query.
         """
         filled = self._filled(self._value, query)
         return None if filled is _ABSENT else filled
 
     def fill_url(self, query: Query) -> str:
-        """Return a text with the values quoted, as an address needs them.
+        """Return the template of an address with the values of ``query``, URL-quoted.
 
         Raises:
             ModelCallError: the query lacks an input.

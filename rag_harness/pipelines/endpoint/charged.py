@@ -1,4 +1,4 @@
-"""The metered way to a service, whose calls cost what its spec says."""
+"""HTTP transport to a service, with limits and costs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from rag_harness.models.metered import MeteredTransport
 
 
 class ChargedTransport(MeteredTransport):
-    """Lets calls in as limiter and budget allow.
+    """Sends a call when limiter and budget allow it.
 
     Args:
-        inner: the way to the service.
+        inner: the transport to the service.
         limiter: caps, and the window of calls in flight.
-        money: what calls may cost; None where there is no limit.
-        usd: what a call costs; None: what the prices say of the model that the request names.
+        money: the budget; None without a limit.
+        usd: the price of a call. None: the price table's price for the model of the request.
     """
 
     def __init__(self, inner: Any, limiter: Line, money: Money | None, usd: float | None) -> None:

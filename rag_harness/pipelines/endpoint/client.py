@@ -1,4 +1,4 @@
-"""Asks a service: recordings first, then the wire, and again where that may help, as chat models are asked."""
+"""Client of a service: it reads recordings first, then calls the network, with retries as for chat models."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back: its JSON, of a stream what it adds up to, and the times in milliseconds."""
+    """An answer of a service: its JSON (a stream's events are merged into one), and the times in milliseconds."""
 
     document: Any
     status: int
@@ -43,13 +43,13 @@ class Reply:
 
 
 class OwnCassettes(Cassettes):
-    """The recordings of one service, wherever it runs; an answer asked for again has its own.
+    """The recordings of one service, at any address. Each repeat of a question has its own recording.
 
     Args:
-        folder: of the service.
-        version: that answers, whose recordings are kept apart; empty where it has none.
+        folder: the folder of the service.
+        version: the version of the service, with recordings of its own; empty where it has none.
         secrets: values that must not reach the disk.
-        scrub: takes private text out of what is asked and answered.
+        scrub: removes private text from questions and answers.
         abridges: as in ``Cassettes``.
     """
 
@@ -60,30 +60,30 @@ class OwnCassettes(Cassettes):
         self._of_service, self._version, self._points = folder, version, False
 
     def file(self, asked: Asked) -> Path:
-        """Return where the recording of a request is, or would be."""
+        """Return the file of a request's recording, which need not exist."""
         shift = seed_shift.get()
         return self.folder / f"{asked.digest}{f'+{shift}' if shift else ''}.yaml"
 
     def save(self, asked: Asked, response: Recorded) -> None:
-        """Write a recording, with the version of who answered."""
+        """Write a recording, with the version of the service."""
         super().save(asked, replace(response, version=self._version))
 
     def heard(self, what: str, _about: object) -> None:
-        """Have a replay answer as the version that a recording run has met: it answered, or its answer was used."""
+        """Let later replays use this version, after one of its answers was recorded or used."""
         if self._version and not self._points and what in ("used", "made"):
             self._points = True
             point_to(self._of_service, self._version)
 
 
 class Client:
-    """Asks one service.
+    """The client of one service.
 
     Args:
         spec: the service.
-        reader: what of its answers is an error, and what they used.
-        exchange: the way over the network, made when something is not recorded.
+        reader: finds errors and usage in its answers.
+        exchange: makes the network connection when something is not recorded.
         timeout: seconds that one call may take, from its turn to its last byte.
-        playback: the recordings; None where they are not asked.
+        playback: the recordings; None where they are not used.
         secrets: values that no message shows.
         wait: sleeps; replaced in tests.
     """
@@ -107,7 +107,7 @@ class Client:
         self._cleaner = Cleaner(secrets)
 
     def is_recorded(self, request: Request) -> bool:
-        """Return whether an answer need not be asked for."""
+        """Return whether the answer to a request is recorded."""
         playback = self._playback
         return (
             playback is not None and not playback.ask_again and playback.cassettes.file(self._asked(request)).is_file()
@@ -123,10 +123,10 @@ class Client:
 
         Raises:
             BudgetError: the call could pass the budget.
-            CriticalError: no call can succeed: a rejected key, a wrong address, nobody there.
+            CriticalError: no call can succeed: a rejected key, a wrong address, no server.
             ModelCallError: the call failed for good, after 3 retries with 1, 2 and 4 s between them.
-            ModelOutputError: what came back cannot be read.
-            RecordingMissError: it is not recorded, and this mode calls nobody.
+            ModelOutputError: the answer cannot be parsed.
+            RecordingMissError: the answer is not recorded, and this mode calls no service.
         """
         try:
             return await self._found_or_called(request)
@@ -147,7 +147,7 @@ class Client:
 
     @staticmethod
     def _allow(playback: Playback, asked: Asked) -> None:
-        """Let a call through; where nothing is recorded and nobody may be asked, no other question has an answer."""
+        """Allow a call or raise. Without any recording the error is critical: no question can be answered."""
         try:
             playback.allow(asked)
         except RecordingMissError as error:
@@ -191,16 +191,16 @@ class Client:
         return _reply(answered)
 
     def _document(self, heard: Heard) -> Any:
-        """Return what was heard.
+        """Return the JSON of an answer.
 
         Raises:
-            ModelCallError: it is the service's own error.
+            ModelCallError: it is an error of the service.
             ModelOutputError: it is no answer.
         """
         document = heard.document()
         if self._spec.kind == "mcp":
             document = content_of(document, self._spec.name)
-        # A service may repeat a key; what is read of it then is what its recording says.
+        # A service may repeat its key in an answer. It is hidden here, as in the recording.
         document = self._cleaner.value(document) if self._secrets else document
         self._reader.refuse_error(document)
         return document
@@ -214,7 +214,7 @@ class Client:
         return ModelCallError(f"{self._spec.name}: {said}")
 
     async def aclose(self) -> None:
-        """Close the connections, if there are any; who asks again, on another loop maybe, gets new ones."""
+        """Close the connections. A later call, perhaps on another loop, opens new ones."""
         if self._exchange is not None:
             await self._exchange.aclose()
             self._exchange = None

@@ -1,4 +1,4 @@
-"""The items of a list of contexts -> text, id, document and score of each."""
+"""Parser for contexts: text, id, document and score of each item."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from rag_harness.pipelines.endpoint import values
 from rag_harness.pipelines.endpoint.paths import Path, described
 
 PARTS = {"text": values.text, "id": values.name, "document": values.name, "score": values.number}
-"""What is looked up in each item, and what it may be."""
+"""The fields of an item, and the type of each."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """A piece of text that the service says it has answered from, as it says it."""
+    """A piece of text that the service names as a source of its answer."""
 
     text: str
     id: str = ""
@@ -25,10 +25,10 @@ class Context:
 
 
 def read_contexts(items: Sequence[Any], paths: Mapping[str, Path], name: str) -> tuple[Context, ...]:
-    """Return ``items`` as contexts; a text is one as it stands. ``name`` is the service's.
+    """Return ``items`` as contexts. An item may be a plain text. ``name`` is the name of the service.
 
     Raises:
-        ModelOutputError: nothing can be read of an item, or something of another kind.
+        ModelOutputError: a field of an item is missing or has the wrong type.
     """
     return tuple(_context(item, paths, f"{name}: context {place}") for place, item in enumerate(items, 1))
 

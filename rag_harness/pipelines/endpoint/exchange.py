@@ -1,4 +1,4 @@
-"""One call over the wire: sent when limiter and budget allow, heard as it comes, with its times."""
+"""One call over the network: sent when limiter and budget allow, parsed while it arrives, with its times."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ from rag_harness.settings.endpoint_spec import EndpointSpec
 from rag_harness.types import Usage
 
 LONGEST_END = 0.1
-"""Seconds that a stream which is whole may take to end."""
+"""Seconds that a complete stream may take to close."""
 
 
 @dataclass(frozen=True)
 class Answered:
-    """An answer that came over the wire: its JSON, and all of it as a recording keeps it."""
+    """An answer from the network: its JSON, and the whole response as a recording keeps it."""
 
     document: Any
     recorded: Recorded
 
 
 class Exchange:
-    """The way to one service.
+    """The connection to one service.
 
     Args:
         spec: the service.
         meter: caps and budget of the run.
-        usage: what an answer says that it used.
+        usage: reads the usage from an answer.
 
     Attributes:
-        has_answered: whether anything ever came back.
+        has_answered: whether the service has ever responded.
     """
 
     def __init__(self, spec: EndpointSpec, meter: Meter, usage: Callable[[Any], Usage]) -> None:
         self._spec, self._usage = spec, usage
         address = urlsplit(spec.url)
-        # Where a variable names the server, it is told from others by the variable.
+        # Where a variable holds the server's address, the variable's name identifies the server.
         server = f"{address.scheme}://{address.netloc}" if address.netloc else spec.url
         limiter = meter.limiter(server, spec.concurrency, spec.rpm)
         wire = AiohttpTransport(spec.name, MOST_BYTES)
@@ -62,12 +62,12 @@ class Exchange:
         self.has_answered = False
 
     async def answer(self, request: Request, document: Callable[[Heard], Any]) -> Answered:
-        """Send ``request``, and return what ``document`` makes of the answer.
+        """Send ``request`` and return the answer, with its JSON read by ``document``.
 
         Raises:
-            PassingError: it failed in a way that may pass.
-            CriticalError, ModelCallError: it was refused.
-            ModelOutputError: what came back cannot be read, or is too long.
+            PassingError: the call failed, but a retry may succeed.
+            CriticalError, ModelCallError: the call was refused.
+            ModelOutputError: the answer cannot be parsed, or is too long.
         """
         if self._session is not None:
             request = await self._session.joined(request)
@@ -87,12 +87,12 @@ class Exchange:
         return Answered(found, Recorded(response.status_code, kind, content, total * 1000, ttft))
 
     def _settle(self, call: Call, used: Usage) -> None:
-        # By tokens, an answer that does not say how many it used may cost all it could.
+        # The price is by tokens, but the answer does not state its tokens: the highest possible cost stays charged.
         if self._spec.usd_per_call is not None or used.prompt_tokens or used.completion_tokens:
             call.settle(used)
 
     async def _sent(self, request: Request) -> httpx2.Response:
-        """Return the response as it begins, where it is a success."""
+        """Return the response, before its body, if its status is a success."""
         headers, content = list(request.headers), request.content or None
         response = await self._transport.handle_async_request(
             httpx2.Request(self._spec.method, request.url, headers=headers, content=content)
@@ -111,7 +111,7 @@ class Exchange:
         return refused(response, content.decode("utf-8", "replace"), self._spec.name, self._spec.where)
 
     async def _post(self, request: Request) -> tuple[httpx2.Headers, Any]:
-        """Return headers and JSON of what is said before a call; None where there is none."""
+        """Send a request of the handshake, and return the response's headers and JSON; None without a body."""
         response = await self._sent(request)
         try:
             heard = heard_of(self._spec, response.headers.get("content-type", ""))
@@ -126,14 +126,14 @@ class Exchange:
         async for part in coming:
             parts.append(part)
             if heard is not None and heard.is_done:
-                # A connection is used again only if it was read to its end, which some servers leave open.
+                # A connection is reused only after reading to its end, but some servers leave the stream open.
                 with suppress(asyncio.TimeoutError, httpx2.HTTPError):
                     await asyncio.wait_for(_rest(coming, parts), LONGEST_END)
                 break
         return b"".join(parts)
 
     async def _parts(self, response: httpx2.Response, heard: Heard | None) -> AsyncIterator[bytes]:
-        # Read to its end a response closes itself, and the call is charged: before anybody has read what it used.
+        # A response closes itself at its end, and closing charges the call. The usage must be read before that.
         held = httpx2.Response(response.status_code, headers=response.headers, stream=_Held(response))
         async for part in held.aiter_bytes():
             if heard is not None:
@@ -146,7 +146,7 @@ class Exchange:
 
 
 class _Held(httpx2.AsyncByteStream):
-    """The bytes of a response that others close."""
+    """The bytes of a response, without closing it."""
 
     def __init__(self, response: httpx2.Response) -> None:
         self._response = response

@@ -1,4 +1,4 @@
-"""A spec -> the experiment of a service: its parts, put together."""
+"""Builder of a service's experiment from its spec."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rag_harness.pipelines.endpoint.exchange import Exchange
 
 _NOT_ITS_ANSWERS = {"name", "where", "data", "timeout", "concurrency", "rpm", "usd_per_call", "version"}
-"""What of a spec changes no answer."""
+"""Fields of a spec that change no answer."""
 
 
 def builder_of(spec: EndpointSpec) -> Callable[[RunParts], Experiment]:
@@ -46,8 +46,8 @@ def build(spec: EndpointSpec, parts: RunParts) -> Experiment:
     """Return the experiment of a service.
 
     Raises:
-        SettingsError: a placeholder or a path cannot be used, or there are no such data.
-        PrerequisiteError: a variable is not set, or a budget has no price to go by.
+        SettingsError: a placeholder or a path cannot be used, or the named data do not exist.
+        PrerequisiteError: a variable is not set, or there is a budget but no price.
     """
     settings = parts.settings
     requests = Requests(spec, settings.path("."), must_know=access_of(settings).calls_network)
@@ -67,7 +67,7 @@ def build(spec: EndpointSpec, parts: RunParts) -> Experiment:
 
 
 def _version(spec: EndpointSpec, parts: RunParts, requests: Requests) -> str:
-    """Return the version that answers; where nobody may be asked, the one that was recorded last."""
+    """Return the version of the service. Where it may not be asked, the version that was recorded last."""
     if not spec.version:
         return ""
     if not access_of(parts.settings).calls_network:
@@ -79,7 +79,7 @@ def ask_for_version(spec: EndpointSpec, settings: Settings, requests: Requests |
     """Ask a service for its version.
 
     Raises:
-        PrerequisiteError: it does not say.
+        PrerequisiteError: it states none.
     """
     asks = requests or Requests(spec, settings.path("."))
     own = {name: value for name, value in asks.headers.items() if name != "content-type"}
@@ -91,7 +91,7 @@ def _folder(spec: EndpointSpec, parts: RunParts) -> Path:
 
 
 def ingredients_of(spec: EndpointSpec) -> dict[str, Any]:
-    """Return what of a spec decides the answers; headers by their names, for their values are secret or a trifle."""
+    """Return the fields of a spec that decide answers. Headers count by name: values are secret or do not matter."""
     told: dict[str, Any] = {each.name: getattr(spec, each.name) for each in fields(spec)}
     said = {name: value for name, value in told.items() if name not in _NOT_ITS_ANSWERS}
     headers = sorted(name.lower() for name, _ in spec.headers)
@@ -100,7 +100,7 @@ def ingredients_of(spec: EndpointSpec) -> dict[str, Any]:
 
 def _client(spec: EndpointSpec, parts: RunParts, requests: Requests, reader: Reader, version: str) -> Client:
     def connect() -> Exchange:
-        # What it needs is imported when something is not recorded.
+        # Its imports are needed only where something is not recorded.
         from rag_harness.pipelines.endpoint.exchange import Exchange
 
         return Exchange(spec, parts.endpoints.meter, reader.usage)
@@ -129,7 +129,7 @@ def _playback(spec: EndpointSpec, parts: RunParts, requests: Requests, version: 
 
 
 def _check_budget(parts: RunParts, spec: EndpointSpec) -> None:
-    """Refuse a budget where nobody knows what a call costs at most."""
+    """Refuse a budget where the highest cost of a call is unknown."""
     budget = parts.settings.budget
     if budget and spec.usd_per_call is None and not _is_bounded(parts, spec):
         raise PrerequisiteError(
@@ -140,7 +140,7 @@ def _check_budget(parts: RunParts, spec: EndpointSpec) -> None:
 
 
 def _is_bounded(parts: RunParts, spec: EndpointSpec) -> bool:
-    """Whether a call is charged by its tokens, and these have a limit."""
+    """Return whether a call is charged by tokens and its tokens have a limit."""
     body = json.loads(spec.body) if spec.body else None
     if not isinstance(body, dict) or not body.keys() >= {"model", "messages", "max_tokens"}:
         return False

@@ -1,4 +1,4 @@
-"""An answer as it comes -> one JSON that ``[read]`` looks into, by its content type."""
+"""Readers of an answer while it arrives, by content type. Each gives one JSON for the paths of ``[read]``."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from rag_harness.settings.endpoint_spec import EndpointSpec
 
 
 class Heard(Protocol):
-    """Takes an answer in as it comes.
+    """Collects an answer while it arrives.
 
     Attributes:
-        first: when its first token came, on perf_counter's clock.
-        is_done: whether it has said that it is whole, though its connection is open still.
+        first: time of its first token, on perf_counter's clock.
+        is_done: whether the answer is complete; its connection may still be open.
     """
 
     first: float | None
     is_done: bool
 
     def add(self, part: bytes) -> None:
-        """Take in a part.
+        """Add a part.
 
         Raises:
-            ModelCallError: the service says that it failed.
-            ModelOutputError: an event is not what was agreed.
+            ModelCallError: the service reports an error.
+            ModelOutputError: an event has the wrong form.
         """
         ...
 
@@ -33,14 +33,14 @@ class Heard(Protocol):
         """Return the whole answer.
 
         Raises:
-            ConnectionError: it broke off.
-            ModelOutputError: it cannot be read.
+            ConnectionError: the answer broke off.
+            ModelOutputError: the answer cannot be parsed.
         """
         ...
 
 
 def heard_of(spec: EndpointSpec, kind: str) -> Heard:
-    """Return what takes in an answer of content type ``kind``."""
+    """Return the collector for an answer of content type ``kind``."""
     if "event-stream" not in kind:
         return _Whole(spec.name, kind)
     if spec.kind == "openai":
@@ -49,7 +49,7 @@ def heard_of(spec: EndpointSpec, kind: str) -> Heard:
 
 
 class _Whole:
-    """One JSON."""
+    """Collects an answer that is one JSON."""
 
     first: float | None = None
     is_done = False

@@ -1,6 +1,6 @@
-"""A tool over MCP's Streamable HTTP: initialize, tools/call, and what is read of the result.
+"""A tool over MCP's Streamable HTTP: initialize, tools/call, and the content of the result.
 
-Model Context Protocol, revision 2025-06-18, "Transports": one address, JSON-RPC by POST, JSON or a stream comes back.
+Model Context Protocol, revision 2025-06-18, "Transports": one address; JSON-RPC by POST; JSON or a stream as response.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _HELLO = {
 
 
 class McpSession:
-    """Says hello once, before the first call.
+    """A session with an MCP server. It is initialized once, before the first call.
 
     Args:
-        post: sends a request, returns the headers and the JSON of the response, None where there is none.
+        post: sends a request; returns the headers and the JSON of the response, or None without one.
     """
 
     def __init__(self, post: Callable[[Request], Awaitable[tuple[Any, Any]]]) -> None:
@@ -37,10 +37,10 @@ class McpSession:
         self._lock: asyncio.Lock | None = None
 
     async def joined(self, request: Request) -> Request:
-        """Return ``request`` as one of the session, which is made where there is none.
+        """Return ``request`` with the headers of the session. The session is opened if needed.
 
         Raises:
-            ModelCallError: the server does not want one.
+            ModelCallError: the server refuses a session.
         """
         self._lock = self._lock or asyncio.Lock()
         async with self._lock:
@@ -59,9 +59,9 @@ class McpSession:
         return joins
 
     def forget(self, request: Request) -> bool:
-        """Say hello again before the next call; return whether ``request`` was one of a session.
+        """Open a new session before the next call; return whether ``request`` belonged to a session.
 
-        Many calls learn at once that a session is over: the first that says hello again does it for all.
+        Many calls may notice at the same time that a session has ended. Only the first one opens the new session.
         """
         is_joined = SESSION in dict(request.headers)
         if self._joins is not None and request.headers[-len(self._joins) :] == self._joins:
@@ -70,13 +70,13 @@ class McpSession:
 
 
 def content_of(response: Any, name: str) -> dict[str, Any]:
-    """Return the result of a call as paths see it: its texts joined as ``text``, ``content``, ``structuredContent``.
+    """Return the result of a call for the paths: ``text`` (all texts joined), ``content``, ``structuredContent``.
 
-    A tool without structured content that answers with an object as text has that object there.
+    If a tool has no structured content, but its text is a JSON object, ``structuredContent`` is that object.
 
     Raises:
-        ModelCallError: the server or the tool says that it failed.
-        ModelOutputError: it is no result of a tool.
+        ModelCallError: the server or the tool reports an error.
+        ModelOutputError: the response is no result of a tool.
     """
     result = _result_of(response, name)
     content = result.get("content", [])

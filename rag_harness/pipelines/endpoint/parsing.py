@@ -1,4 +1,4 @@
-"""Bytes of an answer -> JSON, with a reason where they are none."""
+"""Parser for the JSON of an answer, with a reason where it fails."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def parsed(content: bytes, name: str, kind: str) -> Any:
     """Return the JSON of an answer.
 
     Args:
-        content: all of it.
-        name: whose it is, for messages.
-        kind: its content type.
+        content: the whole body.
+        name: the name of the service, for messages.
+        kind: the content type.
 
-    Raises:
-        ModelOutputError: it is no UTF-8, no JSON (HTML, cut short, empty), or nested too deeply.
+        Raises:
+            ModelOutputError: the body is no UTF-8, no JSON (HTML, cut short, empty), or nested too deeply.
     """
     try:
         text = content.decode("utf-8-sig")

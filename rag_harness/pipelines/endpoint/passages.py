@@ -1,4 +1,4 @@
-"""Which document a text is from: an index of runs of words over all documents, built once."""
+"""Search for the document of a text, with an index of shingles (runs of words) over all documents."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy.typing as npt
 from rag_harness.words.same_words import FEWEST, words_of
 
 _RUN = 6
-"""Words of a run: five of a row are often said twice, six seldom."""
+"""Words of a run. Five words in a row often occur in two documents, six seldom."""
 _SHARE = 0.8
-"""Of a text's runs that its document has to have: a service puts a title in front, or cuts a word at the end."""
+"""Least share of a text's runs in its document: a service may add a title, or cut the last word."""
 _PRIME = np.uint64(1_000_003)
 
 _Numbers = npt.NDArray[np.uint64]
 
 
 class Passages:
-    """Finds the document that a text stands in.
+    """Finds the document that contains a text.
 
     Args:
         documents: their texts.
@@ -36,9 +36,9 @@ class Passages:
         self._keys, self._owners = keys[order], owners[order]
 
     def find(self, text: str) -> int | None:
-        """Return the place of the one document that has ``text``; None where none has, or several.
+        """Return the number of the document that contains ``text``. None where no document does, or several do.
 
-        It has it word for word, or most of its runs of six words.
+        The document contains the text word for word, or most of its runs of six words.
         """
         numbers = self._numbered(words_of(text))
         if len(numbers) < FEWEST:
@@ -55,13 +55,13 @@ class Passages:
         return likeliest[0] if best >= _SHARE and len(likeliest) == 1 else None
 
     def _numbered(self, words: Sequence[str], grow: bool = False) -> list[int]:
-        """Return words as numbers; 0 is one that no document has."""
+        """Return words as numbers; 0 is a word that no document has."""
         if grow:
             return [self._ids.setdefault(word, len(self._ids) + 1) for word in words]
         return [self._ids.get(word, 0) for word in words]
 
     def _sharing(self, runs: _Numbers) -> dict[int, float]:
-        """Return the documents that have some of ``runs``, each with its share of them."""
+        """Return the documents that share some of ``runs``, each with its share."""
         first, last = (np.searchsorted(self._keys, runs, side) for side in ("left", "right"))
         found: dict[int, int] = {}
         for begin, end in zip(first.tolist(), last.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""Where something is in an answer: ``answer``, ``choices[0].message.content``, ``/data/0/text``, ``$.hits[*].text``."""
+"""Paths into an answer: ``answer``, ``choices[0].message.content``, ``/data/0/text``, ``$.hits[*].text``."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from rag_harness.errors import SettingsError
 
 _STEP = re.compile(r"""(?:^|\.)([^.\[\]'"*?@()$,\s]+)|\[(\d+)\]|\['([^'\\]*)'\]|\["([^"\\]*)"\]""")
 _SHOWN = 12
-"""Keys that a message lists."""
+"""Most keys that a message lists."""
 
 
 class Path:
     """One path: a JSON Pointer (RFC 6901) where it begins with ``/``, else JSONPath (RFC 9535), whose ``$.`` may be
-    left out. One that ends with ``?`` may find nothing.
+    left out. A path with ``?`` at its end is optional.
 
     Raises:
-        SettingsError: it is neither.
+        SettingsError: the text is neither.
     """
 
     def __init__(self, text: str, where: str = "") -> None:
@@ -28,7 +28,7 @@ class Path:
         self._query = None if self._steps is not None else _compiled(plain, where)
 
     def find(self, document: Any) -> list[Any]:
-        """Return what the path finds, in order; nothing is an empty list."""
+        """Return the values that the path finds, in order."""
         if self._query is not None:
             return list(self._query.find(document).values())
         depth, value = self._walk(document)
@@ -36,17 +36,17 @@ class Path:
 
     @property
     def is_many(self) -> bool:
-        """Whether it may find several things."""
+        """Whether the path may find several values."""
         return self._query is not None and not self._query.singular_query()
 
     def nearest(self, document: Any) -> str:
-        """Say how far the path goes, and what is there."""
+        """Say how far the path leads, and what the value there is."""
         depth, value = self._walk(document) if self._steps else (0, document)
         at = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in (self._steps or ())[:depth])
         return f"At ${at} there is {described(value)}"
 
     def _walk(self, document: Any) -> tuple[int, Any]:
-        """Return how many steps lead somewhere, and where to."""
+        """Return how many steps of the path exist, and the value after the last of them."""
         value = document
         for depth, step in enumerate(self._steps or ()):
             if isinstance(value, Mapping) and str(step) in value:
@@ -59,7 +59,7 @@ class Path:
 
 
 def described(value: Any) -> str:
-    """Return what a value is, in words: the keys of an object, the length of a list."""
+    """Describe a value in words: the keys of an object, the length of a list."""
     if isinstance(value, Mapping):
         more = ", …" if len(value) > _SHOWN else ""
         return f"an object with {', '.join(map(repr, list(value)[:_SHOWN])) or 'no keys'}{more}"
@@ -75,7 +75,7 @@ def _pointer(text: str) -> tuple[str | int, ...]:
 
 
 def _steps(text: str) -> tuple[str | int, ...] | None:
-    """Return the steps of a path of names and places alone; None where it has more to it."""
+    """Return the steps of a path that has only names and positions; None for other paths."""
     rest = text.removeprefix("$")
     if text.startswith("$") and rest[:1] not in ("", ".", "["):
         return None
@@ -91,7 +91,7 @@ def _steps(text: str) -> tuple[str | int, ...] | None:
 
 
 def _compiled(text: str, where: str) -> Any:
-    # Imported where a path needs it: with its regular expressions it takes 0.1 s.
+    # The import takes 0.1 s, because of its regular expressions. So only paths that need it pay for it.
     import jsonpath_rfc9535 as jsonpath
 
     try:

@@ -1,4 +1,4 @@
-"""Answers queries by asking a service, and finds out which documents its contexts are from."""
+"""The pipeline of a service: it asks the service, and finds the documents of the contexts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rag_harness.types import SERVICE, Call, Decision, Message, PipelineOutput, 
 from rag_harness.work.local_work import on_local_thread
 
 Cost = Callable[[str, Usage], "float | None"]
-"""USD of a call by the model that answered and what it used; None where nobody knows."""
+"""Returns the USD of a call, given its model and usage; None where it is unknown."""
 
 
 class EndpointPipeline:
@@ -26,12 +26,12 @@ class EndpointPipeline:
 
     Args:
         spec: the service.
-        requests: makes what is sent.
-        client: asks.
-        reader: reads what came back.
+        requests: makes the requests.
+        client: sends them.
+        reader: reads the answers.
         placing: finds the documents of contexts.
-        usd: what a call costs.
-        version: of the service; empty where it has none.
+        usd: the price of a call.
+        version: the service's version; empty where it has none.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class EndpointPipeline:
         self._reader, self._placing, self._usd, self._version = reader, placing, usd, version
 
     async def answer(self, query: Query) -> PipelineOutput:
-        """Ask the service; what it did not say is an error, and no empty answer."""
+        """Ask the service. A missing part of the answer is an error, never an empty answer."""
         trace = Trace()
         with trace.stage("request"):
             request = self._requests.of(query)
@@ -57,19 +57,19 @@ class EndpointPipeline:
         trace.calls["ask"] = [self._call(request, reply)]
         with trace.stage("read"):
             said = self._reader.read(reply.document)
-            # Looking up texts takes the processor; calls in flight go on meanwhile.
+            # Looking up texts is CPU-bound. Off the loop, calls in flight continue.
             placed = await on_local_thread(lambda: self._placing.place(said.contexts)) if said.contexts else Placed()
         return self._output(trace, said, placed)
 
     def is_recorded(self, query: Query) -> bool:
-        """Return whether the answer to ``query`` is there already; False where it cannot be asked."""
+        """Return whether the answer to ``query`` is recorded; False for a query that cannot be sent."""
         try:
             return self._client.is_recorded(self._requests.of(query))
         except ModelCallError:
             return False
 
     def _output(self, trace: Trace, said: Said, placed: Placed) -> PipelineOutput:
-        # Reading is the harness's own work: the time of a trial is the service's.
+        # Reading is the harness's own work. The time of a trial is only the service's time.
         for own in ("request", "read"):
             trace.milliseconds.pop(own, None)
         told = {} if said.abstained is None else {"abstained": said.abstained}

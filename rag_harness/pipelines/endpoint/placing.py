@@ -1,4 +1,4 @@
-"""Contexts of a service -> documents of the data: by a document's id, else by the text. Gold is never seen."""
+"""The documents of a service's contexts: found by id, else by text. Gold is never used."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ BY_ID, BY_TEXT, BY_NOTHING = "id", "text", "nothing"
 
 @dataclass(frozen=True)
 class Placed:
-    """Contexts as hits, and how many of them were placed by what."""
+    """Contexts as hits, and the number of contexts that were placed in each way."""
 
     hits: tuple[Hit, ...] = ()
     how: Mapping[str, int] = field(default_factory=dict)
 
 
 class Placing:
-    """Knows the documents of one set of data.
+    """Finds the documents of contexts in one set of data.
 
     Args:
-        documents: reads them.
-        name: of the service, which chunks without a document are named after.
+        documents: reads the documents.
+        name: the service's name. Chunks without a document are named after it.
     """
 
     def __init__(self, documents: Callable[[], Sequence[Document]], name: str) -> None:
@@ -42,7 +42,7 @@ class Placing:
 
     @cached_property
     def _names(self) -> Mapping[str, str]:
-        """Documents by what a service may call them: their ids, and where only one has them, file name and stem."""
+        """Documents by the names that a service may use: their ids, and file name and stem where these are unique."""
         ids = list(self._texts)
         files, stems = ([of(PurePosixPath(doc_id)) for doc_id in ids] for of in (_file, _stem))
         often = Counter(files), Counter(stems)
@@ -59,7 +59,7 @@ class Placing:
         return {}
 
     def place(self, contexts: Sequence[Context]) -> Placed:
-        """Return ``contexts`` as hits in their order."""
+        """Return ``contexts`` as hits, in order."""
         found = [self._place(context) for context in contexts]
         taken: set[str] = set()
         ranked = enumerate(zip(contexts, found, strict=True), 1)
@@ -67,7 +67,7 @@ class Placing:
         return Placed(tuple(hits), dict(Counter(how for _, how in found)))
 
     def _place(self, context: Context) -> tuple[str, str]:
-        """Return the document, "" where nobody knows it, and what it was found by."""
+        """Return the id of the document ("" if unknown), and how it was found."""
         for name in (context.document, document_of(context.document), context.id, document_of(context.id)):
             doc_id = self._named(name)
             if doc_id:
@@ -79,7 +79,7 @@ class Placing:
         if not name:
             return ""
         path = PurePosixPath(name.replace("\\", "/"))
-        # "3.12" is the twelfth chunk of something, and no file "3".
+        # "3.12" is a numbered chunk, and not a file "3".
         stem = "" if path.suffix[1:].isdecimal() else path.stem
         return next((self._names[key] for key in (name, path.name, stem) if key in self._names), "")
 
@@ -94,7 +94,7 @@ class Placing:
         return Hit(chunk, score, rank, source="service")
 
     def _is_verbatim(self, text: str, doc_id: str) -> bool:
-        """Return whether a text stands in its document as the service says it, marks of Markdown and all."""
+        """Return whether a text stands literally in its document, Markdown included."""
         if doc_id not in self._squeezed:
             self._squeezed[doc_id] = " ".join(self._texts[doc_id].split())
         return " ".join(text.split()) in self._squeezed[doc_id]

@@ -1,4 +1,4 @@
-"""An answer's JSON -> what it says. A path that finds nothing is an error, and never an empty answer."""
+"""Reader of an answer's JSON. A path that finds nothing is an error, never an empty answer."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from rag_harness.types import Usage
 
 _STOPPED = ("finish_reason", "stop_reason")
 _RAW = 4000
-"""Characters of an answer that a failed row keeps."""
+"""Most characters of an answer that a failed row keeps."""
 
 
 @dataclass(frozen=True)
 class Said:
-    """What a service has said. ``citations`` are places among ``contexts``, from 1, or names of them."""
+    """The parts of an answer. ``citations`` are numbers of ``contexts``, from 1, or their names."""
 
     answer: str = ""
     contexts: tuple[Context, ...] = ()
@@ -37,7 +37,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Field:
-    """One thing that is read: the path, and what was found or why nothing was."""
+    """One part of an answer: its path, and the value, or why there is none."""
 
     name: str
     path: str
@@ -49,11 +49,11 @@ class Reader:
     """Reads the answers of one service.
 
     Args:
-        paths: where the parts are.
-        name: of the service, for messages.
+        paths: the paths of the parts.
+        name: the name of the service, for messages.
 
-    Raises:
-        SettingsError: a path is none.
+        Raises:
+            SettingsError: a path is malformed.
     """
 
     def __init__(self, paths: Reading, name: str) -> None:
@@ -62,11 +62,11 @@ class Reader:
         self._paths = {key: Path(text, f"{name}: read.{key}") for key, text in given.items() if text}
 
     def read(self, document: Any) -> Said:
-        """Return what ``document`` says.
+        """Return the parts of the answer ``document``.
 
         Raises:
-            ModelCallError: it is the service's own error.
-            ModelOutputError: a path finds nothing, or something of another kind; names it and what is there.
+            ModelCallError: the answer is an error of the service.
+            ModelOutputError: a path finds nothing, or the wrong type; names the path and what is there.
         """
         try:
             self.refuse_error(document)
@@ -76,7 +76,7 @@ class Reader:
         return Said(**{name: value for name, value in found.items() if value is not None})
 
     def fields(self, document: Any) -> Iterator[Field]:
-        """Yield each thing that is read with what was found, or why nothing was."""
+        """Yield each part with its value, or why there is none."""
         for name in (name for name in _READS if name in self._paths):
             path = self._paths[name].text
             try:
@@ -85,17 +85,17 @@ class Reader:
                 yield Field(name, path, problem=str(error))
 
     def refuse_error(self, document: Any) -> None:
-        """Let through what is no error of the service's own.
+        """Raise if the answer is an error of the service.
 
         Raises:
-            ModelCallError: it is one.
+            ModelCallError: it is an error.
         """
         found = self._paths["error"].find(document) if "error" in self._paths else []
         if found and found[0]:
             raise ModelCallError(f"{self._name} says that it failed: {_short(found[0])}")
 
     def usage(self, document: Any) -> Usage:
-        """Return the tokens that an answer says it used; one call of none where it does not say."""
+        """Return the tokens stated in an answer. Without any: one call, no tokens."""
         counts = []
         for name in ("usage_prompt", "usage_completion"):
             found = self._paths[name].find(document) if name in self._paths else []
@@ -103,7 +103,7 @@ class Reader:
         return Usage(counts[0], counts[1], calls=1)
 
     def model(self, document: Any) -> str:
-        """Return the model that an answer names; empty where it names none."""
+        """Return the model named in an answer; empty without one."""
         found = self._paths["model"].find(document) if "model" in self._paths else []
         return found[0] if found and isinstance(found[0], str) else ""
 
@@ -120,7 +120,7 @@ class Reader:
         return read_contexts(read, self._paths, self._name) if name == "contexts" else read
 
     def _one(self, name: str, document: Any) -> Any:
-        """Return what a path finds: of several things a list, None where it finds nothing and may."""
+        """Return the value of a path, a list if there are several. None if an optional path finds nothing."""
         path = self._paths[name]
         found = path.find(document)
         if not found and not path.is_optional:
@@ -153,12 +153,12 @@ _READS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def raw_of(document: Any) -> str:
-    """Return the begin of an answer, for a row that has no other."""
+    """Return the beginning of an answer, for a row without a readable one."""
     return json.dumps(document, ensure_ascii=False)[:_RAW]
 
 
 def finish_reason_of(document: Any) -> str:
-    """Return why a model stopped, where an answer says it as the APIs of OpenAI or Anthropic do; else nothing."""
+    """Return why a model stopped, in the form of OpenAI's or Anthropic's API; else empty."""
     if not isinstance(document, Mapping):
         return ""
     choices = document.get("choices")

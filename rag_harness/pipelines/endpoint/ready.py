@@ -1,4 +1,4 @@
-"""Whether a service can be asked, found out before the first question is: it is there, or its answers are recorded."""
+"""Check before the first question: the service is reachable, or its answers are recorded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rag_harness.settings.endpoint_spec import EndpointSpec
 from rag_harness.types import Query
 
 _WAITS = (0.0, 1.0, 2.0)
-"""Seconds before each try to connect: a service that was just started listens a moment later."""
+"""Seconds before each attempt to connect. A service that was just started needs a moment."""
 _TIMEOUT = 5.0
 
 
@@ -26,17 +26,17 @@ def check_ready(
     access: Access,
     wait: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Make sure that the questions can be answered: some of them from recordings, or by a service that is there.
+    """Check that questions can be answered: from recordings, or by a reachable service.
 
     Args:
         spec: the service.
-        pipeline: asks it.
-        queries: that this run will ask.
-        access: of the run's mode.
+        pipeline: the pipeline of the service.
+        queries: the queries of this run.
+        access: the rights of the run's mode.
         wait: sleeps; replaced in tests.
 
     Raises:
-        PrerequisiteError: nobody listens at the service's address; or nothing is recorded, and nobody may be asked.
+        PrerequisiteError: nothing listens at the service's address; or nothing is recorded, and the mode may not ask.
     """
     left = [query for query in queries if not (access.reads_recordings and pipeline.is_recorded(query))]
     if not left:
@@ -53,7 +53,7 @@ def check_ready(
 def _check_reachable(spec: EndpointSpec, wait: Callable[[float], None]) -> None:
     address = urlsplit(spec.url)
     if not address.hostname or "$" in address.netloc or "{" in address.netloc:
-        return  # made of what only a question or the environment has
+        return  # the address depends on a question or the environment
     if proxy_of(address.scheme, address.hostname):
         return  # the proxy may reach what this machine does not
     port = address.port or (443 if address.scheme == "https" else 80)

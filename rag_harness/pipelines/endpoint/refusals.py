@@ -1,4 +1,4 @@
-"""A status that is no success -> which error it is: one that may pass, one of this call, one of all calls."""
+"""Errors for HTTP statuses that are no success: temporary, for this call, or for all calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHOWN = 200
 
 
 class StatusError(Exception):
-    """A status that may pass; ``response`` says how long to wait."""
+    """A temporary error status; ``response`` says how long to wait."""
 
     def __init__(self, message: str, response: Any) -> None:
         super().__init__(message)
@@ -28,9 +28,9 @@ class StatusError(Exception):
 
 
 def hidden(text: str, secrets: tuple[str, ...]) -> str:
-    """Take secrets out of what a server or a library has said: messages go into rows and logs."""
+    """Remove secrets from a message of a server or a library. Messages go into rows and logs."""
     written = {form for secret in secrets for form in forms_of(secret)}
-    # Messages quote what was said, which writes each backslash twice.
+    # Messages quote texts, and quoting doubles each backslash.
     written |= {form.replace("\\", "\\\\") for form in written}
     for form in sorted(written, key=len, reverse=True):
         text = text.replace(form, "…")
@@ -38,28 +38,28 @@ def hidden(text: str, secrets: tuple[str, ...]) -> str:
 
 
 def hide(error: Exception, secrets: tuple[str, ...]) -> None:
-    """Take secrets out of an error that says what a service has said."""
+    """Remove secrets from an error that quotes a service."""
     error.args = tuple(hidden(said, secrets) if isinstance(said, str) else said for said in error.args)
     if isinstance(error, ModelOutputError):
         error.raw = hidden(error.raw, secrets)
 
 
 def broken_connections() -> tuple[type[Exception], ...]:
-    """Return what comes through where a connection cannot be made, or breaks off."""
+    """Return the errors that mean: no connection, or a broken one."""
     from httpx2 import HTTPError
 
     return HTTPError, ConnectionError
 
 
 def is_nobody_there(error: BaseException) -> bool:
-    """Return whether no connection could be made."""
+    """Return whether an error means that no connection was made."""
     from httpx2 import ConnectError
 
     return isinstance(error, ConnectError)
 
 
 def refused(response: Any, said: str, name: str, where: str) -> Exception:
-    """Return what a status of ``response`` means; ``said`` is its body, ``where`` the place of the spec."""
+    """Return the error for the status of ``response``. ``said`` is the body, ``where`` the place of the spec."""
     status = response.status_code
     shown = " ".join(said.split())[:_SHOWN]
     if 300 <= status < 400:

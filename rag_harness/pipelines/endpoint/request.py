@@ -1,4 +1,4 @@
-"""A query -> what is sent to a service. Values of the environment are looked up here, and stand nowhere else."""
+"""Requests to a service, made from queries. Values of the environment are looked up here, and kept nowhere else."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _ACCEPTED = {
 
 @dataclass(frozen=True)
 class Request:
-    """What is sent for one query.
+    """The request for one query.
 
     Attributes:
         url: the address.
-        body: its JSON, None where nothing is sent.
+        body: the body's JSON; None without a body.
         headers: names and values.
-        known_as: the address as recordings have it: without what variables hold, which a replay need not know.
+        known_as: the address in recordings. It has no values of variables, which a replay need not know.
     """
 
     url: str
@@ -40,7 +40,7 @@ class Request:
 
     @property
     def content(self) -> bytes:
-        """The body as it is sent."""
+        """The bytes of the body."""
         return b"" if self.body is None else json.dumps(self.body, ensure_ascii=False).encode("utf-8", "replace")
 
 
@@ -49,11 +49,11 @@ class Requests:
 
     Args:
         spec: the service.
-        rootdir: where ``.env`` is.
-        must_know: whether every variable has to be set: nothing is asked where all is replayed.
+        rootdir: the folder of ``.env``.
+        must_know: whether every variable must be set. A replay sends nothing and needs none.
 
-    Raises:
-        SettingsError: a template has a placeholder that nobody fills.
+        Raises:
+            SettingsError: a template has an unknown placeholder.
         PrerequisiteError: a variable is not set; names it.
     """
 
@@ -71,32 +71,32 @@ class Requests:
         said = {"accept": _ACCEPTED[spec.kind], "accept-encoding": "identity", "user-agent": "rag-harness"}
         kind = {} if body is None else {"content-type": "application/json"}
         self._headers = tuple({**said, **kind, **own}.items())
-        # Where a service is may be told; what stands behind its "?" and in its headers may not.
+        # Messages may show the address of a service, but not its query string or headers.
         hidden = [value for _, value in spec.headers] + [spec.url.partition("?")[2]]
         self.secrets = tuple({known.value(name) for text in hidden for name in VARIABLE.findall(text)} - {""})
 
     @property
     def url(self) -> str:
-        """The address with its variables filled in, placeholders as they are."""
+        """The address with the values of its variables; placeholders stay."""
         return self._filled
 
     @property
     def headers(self) -> dict[str, str]:
-        """What the service is asked with."""
+        """The headers with the values of their variables."""
         return dict(self._headers)
 
     def of(self, query: Query) -> Request:
-        """Return what is sent for ``query``.
+        """Return the request for ``query``.
 
         Raises:
-            ModelCallError: the query lacks an input that the template wants.
+            ModelCallError: the query lacks an input of the template.
         """
         url, known_as = self._url.fill_url(query), self._known_as.fill_url(query)
         return Request(url, self._body.fill(query), self._headers, known_as)
 
 
 class _Environment:
-    """Variables by their names: of the process, else of ``.env``."""
+    """Variables by name: of the process, else of ``.env``."""
 
     def __init__(self, spec: EndpointSpec, rootdir: Any, must_know: bool) -> None:
         self._spec, self._must_know = spec, must_know
@@ -133,7 +133,7 @@ class _Environment:
 
 
 def _called(spec: EndpointSpec, body: Any) -> Any:
-    """Return the body, for a tool the call of it."""
+    """Return the body; for a tool, the JSON-RPC call with the body as arguments."""
     if spec.kind != "mcp":
         return body
     params = {"name": spec.tool, "arguments": body}

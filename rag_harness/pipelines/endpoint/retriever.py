@@ -1,4 +1,4 @@
-"""The retrieve step of a service, for the golden suite: it is asked, and what it says that it found is ranked."""
+"""The retriever of a service, for the golden suite. It ranks the contexts of the service's answer."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class EndpointRetriever:
     """Returns the contexts of a service.
 
     Args:
-        answer: asks it.
-        run: waits for a coroutine on the loop of the trials.
+        answer: asks the service.
+        run: runs a coroutine on the loop of the trials and waits for it.
     """
 
     def __init__(self, answer: Answer, run: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
@@ -29,13 +29,13 @@ class EndpointRetriever:
 
 
 class _Asked:
-    """Asks on the loop of the trials, as stages that trials share do."""
+    """Asks the service on the loop of the trials, in the same way as shared stages."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
 
     async def ask(self, args: tuple[str, int]) -> tuple[list[Hit], float, list[Call]]:
-        """Return the hits, milliseconds (those of the service, recorded ones where it is replayed), and the calls."""
+        """Return the hits, the service's milliseconds (recorded ones in a replay), and the calls."""
         query, k = args
         started = perf_counter()
         output = await self._answer(Query("", query))

@@ -1,4 +1,4 @@
-"""What a service said -> an answer whose citations are places among its contexts."""
+"""Conversion of a service's answer; citations become numbers of its contexts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rag_harness.words.cited import cited_sources
 
 
 def answer_of(said: Said, hits: Sequence[Hit]) -> Answer:
-    """Return the answer; where no citations are read, those are that its text has as ``[Source 1]``."""
+    """Return the answer. Without a path for citations, they are read from the text: ``[Source 1]``."""
     cited = _places(said, hits) if said.citations is not None else list(cited_sources(said.answer))
     inside = [n for n in cited if 1 <= n <= len(hits)]
     return Answer(
@@ -24,7 +24,7 @@ def answer_of(said: Said, hits: Sequence[Hit]) -> Answer:
 
 
 def _places(said: Said, hits: Sequence[Hit]) -> list[int]:
-    """Return citations as places, once each; what names no context gets places behind the last."""
+    """Return citations as numbers, once each. A name of no context gets a number after the last context."""
     names: dict[str, int] = {}
     for place, (context, hit) in reversed(list(enumerate(zip(said.contexts, hits, strict=True), 1))):
         names |= dict.fromkeys(filter(None, (context.document, hit.chunk.doc_id)), place)

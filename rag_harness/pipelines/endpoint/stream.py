@@ -1,4 +1,4 @@
-"""Server-sent events as they come: names, data, and the time of the first piece of text."""
+"""Parser for server-sent events: names, data, and the time of the first piece of text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rag_harness.pipelines.endpoint.parsing import parsed
 
 
 class Lines:
-    """Cuts a stream into events (HTML Standard, "Server-sent events"): name and data; half an event is none."""
+    """Cuts a stream into events with name and data (HTML Standard, "Server-sent events"). Half an event is dropped."""
 
     def __init__(self) -> None:
         self._rest: list[bytes] = []
@@ -19,7 +19,7 @@ class Lines:
     def feed(self, part: bytes) -> Iterator[tuple[str, str]]:
         self._rest.append(part)
         if b"\n" not in part:
-            return  # joined when it ends: a line that comes in a thousand parts would be copied a thousand times
+            return  # joined once at its end, so that a line of a thousand parts is not copied a thousand times
         lines = b"".join(self._rest).replace(b"\r\n", b"\n").split(b"\n")
         self._rest = [lines.pop()]
         for line in lines:
@@ -36,7 +36,7 @@ class Lines:
 
 
 class Streamed:
-    """What the streams have in common."""
+    """Base of all streams."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -61,5 +61,5 @@ class Streamed:
         return parsed(data.encode(), f"{self._name}, an event of its stream", "")
 
     def _broke_off(self, before: str) -> ConnectionError:
-        # Half an answer must not pass for a whole one: a connection closed early looks like a stream's end.
+        # A connection that closes early looks like the end of a stream. Half an answer must not count as complete.
         return ConnectionError(f"the stream broke off before {before}; {len(self._texts)} pieces of text had come")

@@ -1,4 +1,4 @@
-"""Three kinds of streams -> one JSON that ``[read]`` looks into."""
+"""Three kinds of streams, each merged into one JSON for the paths of ``[read]``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DONE = "[DONE]"
 
 
 class NamedEvents(Streamed):
-    """Events by name, as the spec has them."""
+    """Events with the names of the spec."""
 
     def __init__(self, name: str, reading: StreamReading) -> None:
         super().__init__(name)
@@ -65,7 +65,7 @@ class NamedEvents(Streamed):
 
 
 class ChatChunks(Streamed):
-    """Chunks of an OpenAI-compatible completion; what else they carry stands where a plain completion has it."""
+    """Chunks of an OpenAI-compatible completion, merged into the form of a plain completion."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -112,7 +112,7 @@ class ChatChunks(Streamed):
 
 
 class Messages(Streamed):
-    """JSON-RPC messages of an MCP server: the response is the one that has a result or an error."""
+    """JSON-RPC messages of an MCP server. The message with a result or an error is the response."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)

@@ -1,4 +1,4 @@
-"""What a part of an answer may be: each function returns the value as it is used, or says what was expected."""
+"""Types of an answer's parts. Each function returns the value, or raises an error that says what was expected."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class WrongKindError(Exception):
-    """A value is not what was expected; the message says what was."""
+    """A value has the wrong type; the message says what was expected."""
 
 
 def text(value: Any) -> str:
@@ -18,7 +18,7 @@ def text(value: Any) -> str:
 
 
 def name(value: Any) -> str:
-    """Return what something is called: a text, or a whole number."""
+    """Return a name: a text, or a whole number."""
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise WrongKindError("text")
     return str(value)
@@ -53,7 +53,7 @@ def truth(value: Any) -> bool:
 
 
 def places(value: Any) -> tuple[int | str, ...]:
-    """Return what is cited."""
+    """Return citations: numbers or names."""
     if not isinstance(value, list) or not all(isinstance(each, (int, str)) for each in value):
         raise WrongKindError("a list of places among the contexts, from 1, or of their names")
     return tuple(value)

@@ -1,4 +1,4 @@
-"""Which version of a service answers: it is asked once a run, and what it says keeps its answers apart."""
+"""The version of a service. It is asked once a run; answers of different versions are kept apart."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
     from httpx2 import Response
 
 POINTER = "version.json"
-"""Beside the recordings of a service: the version that was recorded last, which a replay answers as."""
+"""File beside the recordings of a service: the version that was recorded last. A replay uses it."""
 _LONGEST = 200
-"""Characters of a version: what is longer is a page, or an answer."""
+"""Most characters of a version. A longer text is a page or an answer."""
 _SECONDS = 30.0
 _MOST_BYTES = 2**16
 
 
 def asked_version(spec: EndpointSpec, url: str, headers: dict[str, str], rootdir: Path, timeout: float) -> str:
-    """Return what a service says is its version.
+    """Ask a service for its version and return it.
 
     Args:
-        spec: the service; ``spec.version`` says how it is asked.
-        url: of the service, with its variables filled in.
-        headers: that it is asked with; another host is asked without.
-        rootdir: where a command is run.
+        spec: the service; ``spec.version`` says how to ask.
+        url: the service's address, with the values of its variables.
+        headers: headers of the request; they are not sent to another host.
+        rootdir: the folder in which a command runs.
         timeout: seconds that a call may take.
 
     Raises:
-        PrerequisiteError: it does not say, or says what is no version; nothing was asked of it then.
+        PrerequisiteError: there is no version, or no valid one. No question was asked yet.
     """
     how = spec.version
     try:
@@ -54,7 +54,7 @@ def asked_version(spec: EndpointSpec, url: str, headers: dict[str, str], rootdir
 
 
 class _NoVersionError(Exception):
-    """Why there is no version."""
+    """There is no version; the message says why."""
 
 
 def _of_command(command: str, rootdir: Path) -> str:
@@ -77,7 +77,7 @@ def _of_command(command: str, rootdir: Path) -> str:
 def _of_url(spec: EndpointSpec, url: str, headers: dict[str, str], timeout: float) -> str:
     how, where = spec.version, urljoin(url, spec.version.url)
     response = _got(where, headers if _origin(where) == _origin(url) else {}, min(timeout, _SECONDS))
-    # Not the whole address: what stands behind "?" may be secret.
+    # Not the whole address: the query string may hold a secret.
     shown = f"version.url {where.partition('?')[0]}"
     if response.status_code != 200:
         raise _NoVersionError(f"{shown} answered with status {response.status_code}")
@@ -151,12 +151,12 @@ def folder_of(version: str) -> str:
 
 
 def point_to(folder: Path, version: str) -> None:
-    """Have a replay answer as ``version`` did."""
+    """Make ``version`` the one that a replay uses."""
     write_atomically(folder / POINTER, (json.dumps({"version": version}, ensure_ascii=False) + "\n").encode())
 
 
 def recorded_version(folder: Path) -> str:
-    """Return the version of a service that was recorded last; empty where none was."""
+    """Return the version of a service that was recorded last; empty without one."""
     try:
         said = read_json((folder / POINTER).read_text(encoding="utf-8"))
         return str(said["version"])
