@@ -1,4 +1,4 @@
-"""A BEIR collection, a folder or a zip -> documents, queries and graded judgements."""
+"""Reader of a BEIR collection, a folder or a zip: documents, queries and graded judgements."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from rag_harness.types import Document, Query
 
 _WHOLE_NUMBER = re.compile(r"-?[0-9]{1,9}")
 _SHOWN = 20
-"""A corpus has millions of lines, and a mistake may be on all of them."""
+"""Most problems that an error lists. A corpus has millions of lines, and all may have the same mistake."""
 
 
 @dataclass(frozen=True, slots=True)
 class BeirDataset:
-    """A collection. ``queries`` are those with judgements; ``qrels`` maps query and document to a relevance."""
+    """A collection. ``queries`` are the queries with judgements; ``qrels`` maps query and document to a relevance."""
 
     documents: list[Document]
     queries: list[Query]
@@ -33,10 +33,10 @@ class _Judgement(NamedTuple):
 
 
 def read_beir(path: Path, split: str = "test") -> BeirDataset:
-    """Read a BEIR folder or zip; the collection may lie in one folder inside.
+    """Read a BEIR folder or zip. The collection may lie in a folder inside.
 
-    The text of a document is title, blank and text, which is what MTEB embeds. Judgements of documents that the
-    corpus lacks are kept, as trec_eval keeps them.
+    The text of a document is title, blank and text, as MTEB embeds it. Judgements of documents that are not in the
+    corpus are kept, as in trec_eval.
 
     Raises:
         DataError: a file is missing or malformed; lists the first 20 problems as ``file:line: …``.
@@ -70,7 +70,7 @@ def _qrels(file: Folder, problems: list[str]) -> dict[str, dict[str, int]]:
 
 
 def _judgement(line: bytes) -> _Judgement | str:
-    """Return the judgement, or what is wrong with the line. Ids keep their blanks: tabs alone separate."""
+    """Return the judgement, or what is wrong with the line. Only tabs separate, so ids may have blanks."""
     try:
         cells = line.decode().split("\t")
     except UnicodeDecodeError:

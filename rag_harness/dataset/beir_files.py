@@ -17,15 +17,15 @@ Folder: TypeAlias = "Path | zipfile.Path"
 
 _SHAPE = "A BEIR collection is corpus.jsonl, queries.jsonl and qrels/test.tsv"
 _UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError)
-"""What a damaged zip raises; RuntimeError is an encrypted one and, as NotImplementedError, a rare compression."""
+"""Errors of a damaged zip. RuntimeError is an encrypted zip; its subclass NotImplementedError a rare compression."""
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[Folder]:
-    """Yield the folder with corpus.jsonl: ``path``, what is in that zip, or a folder inside.
+    """Yield the folder with corpus.jsonl: ``path`` or the root of the zip, or a folder inside.
 
     Raises:
-        DataError: there is none, or a file of it cannot be read.
+        DataError: there is no such folder, or a file in it cannot be read.
     """
     if not path.exists():
         raise DataError(f"No folder or zip {path}. {_SHAPE}, in a folder or a zip.")
@@ -40,7 +40,7 @@ def opened(path: Path) -> Iterator[Folder]:
 
 
 def _with_corpus(top: Folder, path: Path) -> Folder:
-    # What a Mac packs into zips beside the data.
+    # A Mac adds these to zips.
     inner = sorted((each for each in top.iterdir() if each.name != "__MACOSX" and each.is_dir()), key=str)
     for folder in (top, *inner):
         if (folder / "corpus.jsonl").is_file():
@@ -49,7 +49,7 @@ def _with_corpus(top: Folder, path: Path) -> Folder:
 
 
 def qrels_file(folder: Folder, split: str) -> Folder:
-    """Return the judgements of a split; DataError names those that are there."""
+    """Return the file of a split's judgements. For an unknown split, the DataError names the existing ones."""
     qrels = folder / "qrels"
     file = qrels / f"{split}.tsv"
     if file.is_file():
@@ -61,10 +61,10 @@ def qrels_file(folder: Folder, split: str) -> Folder:
 
 
 def lines(file: Folder) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that are not blank, numbered from 1, without their ends and the byte order mark."""
+    """Yield the lines that are not blank, with numbers from 1, without line ends and byte order mark."""
     if not file.is_file():
         raise DataError(f"No {file}. {_SHAPE}.")
-    # A zip's member splits lines in Python, a BufferedReader around it in C.
+    # A zip member splits lines in Python, which is slow; a BufferedReader around it does it in C.
     with file.open("rb") as member, io.BufferedReader(cast("Any", member)) as stream:
         for number, line in enumerate(stream, 1):
             content = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
@@ -73,7 +73,7 @@ def lines(file: Folder) -> Iterator[tuple[int, bytes]]:
 
 
 def objects(file: Folder, problems: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the object on each line of a JSONL file with its place; other lines become problems."""
+    """Yield the object on each line of a JSONL file, with its place. Other lines become problems."""
     for number, line in lines(file):
         where = f"{file}:{number}"
         try:

@@ -1,4 +1,4 @@
-"""Files and folders that somebody names one by one -> one collection."""
+"""Reader of single files and folders as one collection."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from rag_harness.errors import DataError
 def read_paths(paths: Sequence[Path], keeping: Keeping) -> Library:
     """Read files and folders as one collection.
 
-    A single folder is read as ``--rag-kb`` reads it. Otherwise documents are named by their paths below the folder that
-    holds all.
+    A single folder is read as ``--rag-kb`` reads it. Otherwise the id of a document is its path below the common
+    folder.
 
     Raises:
-        DataError: one of them does not exist, or the single folder has nothing that a loader reads.
+        DataError: a path does not exist, or the single folder has no file with a loader.
     """
     if len(paths) == 1 and paths[0].is_dir():
         return read_folder(paths[0], keeping)
@@ -28,10 +28,10 @@ def read_paths(paths: Sequence[Path], keeping: Keeping) -> Library:
 
 
 def sources_of(paths: Sequence[Path]) -> tuple[list[Source], list[Unread]]:
-    """Return what ``read_paths`` would read, and what it would refuse unopened.
+    """Return the files that ``read_paths`` would read, and those that it would refuse without opening.
 
     Raises:
-        DataError: one of them does not exist, or none of them has anything that a loader reads.
+        DataError: a path does not exist, or there is no file with a loader.
     """
     missing = [str(path) for path in paths if not os.path.lexists(path)]
     if missing:

@@ -1,4 +1,4 @@
-"""The data that experiments are asked about: documents, cases and golden set, each read once."""
+"""The data of experiments: documents, cases and golden set, each read once."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from rag_harness.types import Case, Document
 
 
 def keeping_of(settings: Settings) -> Keeping:
-    """Return where a run keeps what it parsed: beside its vectors, unless its mode keeps nothing."""
+    """Return where a run keeps parsed files: beside its vectors, unless its mode keeps nothing."""
     writes = access_of(settings).keeps != "nothing"
     return Keeping(settings.path(settings.cache_dir), writes, charset=charset_of(settings))
 
 
 def charset_of(settings: Settings) -> str:
-    """Return the charset of files that name none, in lower case; empty is to guess it.
+    """Return the charset of files that name none, in lower case. Empty: it is guessed.
 
     Raises:
-        SettingsError: there is none of that name.
+        SettingsError: there is no charset of that name.
     """
     named = settings.charset.strip().lower()
     if named and not is_charset(named):
@@ -40,7 +40,7 @@ def charset_of(settings: Settings) -> str:
 
 
 def _refuse_passing(unread: Sequence[Unread], keeping: Keeping) -> None:
-    """Refuse to go on without a file that another process of the run may read, where neither can tell the other."""
+    """Refuse to skip a file after a temporary fault, if nothing is written: other processes may not skip it."""
     lines = [each.line for each in unread if each.passing]
     if lines and not keeping.writes:
         why = "A file that cannot be read for now is left out in no run that writes nothing: mend or remove it."
@@ -48,10 +48,10 @@ def _refuse_passing(unread: Sequence[Unread], keeping: Keeping) -> None:
 
 
 class DataSets:
-    """The run's own data and those that pyproject.toml names, each made once.
+    """The run's own data and the named data of pyproject.toml, each made once.
 
     Args:
-        settings: of the run.
+        settings: the settings of the run.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -60,11 +60,11 @@ class DataSets:
 
     @property
     def names(self) -> list[str]:
-        """The names of all, the run's own first, which has none."""
+        """The names of all data. The first is the run's own, whose name is empty."""
         return ["", *(spec.name for spec in self._settings.data)]
 
     def get(self, name: str = "") -> Data:
-        """Return the data called ``name``; the run's own where it has no name.
+        """Return the data called ``name``; an empty name is the run's own.
 
         Raises:
             SettingsError: pyproject.toml names no such data.
@@ -87,12 +87,12 @@ class DataSets:
 
 
 class Data:
-    """One named set of data. Nothing is read before it is asked for.
+    """One named set of data. Everything is read on first use.
 
     Args:
-        settings: whose ``kb_dir``, ``queries`` and ``golden`` are this data's.
+        settings: settings with ``kb_dir``, ``queries`` and ``golden`` of this data.
         name: empty for the run's own.
-        own_golden: whether its golden set is about its own documents, so that its cases may be in it.
+        own_golden: whether its golden set is about its own documents. Then its cases may be in the golden set.
     """
 
     def __init__(self, settings: Settings, name: str = "", own_golden: bool = False) -> None:
@@ -101,10 +101,10 @@ class Data:
 
     @cached_property
     def collection(self) -> BeirDataset | None:
-        """The public collection that stands in for knowledge base and golden set, if the settings name one.
+        """The public collection that replaces knowledge base and golden set, if the settings name one.
 
         Raises:
-            SettingsError: what they name is no BEIR folder or zip.
+            SettingsError: it is no BEIR folder or zip.
         """
         named = self._settings.dataset
         if not named:
@@ -134,13 +134,13 @@ class Data:
 
     @property
     def unread(self) -> tuple[Unread, ...]:
-        """The files that could not be read and were left out, where the settings say so."""
+        """The unreadable files that were left out, if the settings allow that."""
         _ = self.documents
         return self._unread
 
     @property
     def lost_gold(self) -> frozenset[str]:
-        """Ids of the queries whose gold names a file that was left out."""
+        """Ids of queries with gold in a file that was left out."""
         folder = self._settings.path(self._settings.kb_dir)
         gone = {each.file.relative_to(folder).as_posix() for each in self.unread}
         gold = {case.query.query_id: {*case.qrels, *(each.filename for each in case.evidence)} for case in self.cases}
@@ -153,9 +153,9 @@ class Data:
 
     @cached_property
     def pages_digest(self) -> str:
-        """Digest of the files of all pages, which are not parsed; of more than 64 MB, of their sizes and times.
+        """Digest of the unparsed files of all pages; above 64 MB, of their sizes and times.
 
-        Empty where there are none, or a public collection stands in for them.
+        Empty without pages, or where a public collection replaces them.
         """
         folder = self._settings.path(self._settings.kb_dir)
         if self._settings.dataset or not folder.is_dir():
@@ -164,7 +164,7 @@ class Data:
 
     @cached_property
     def cases(self) -> list[Case]:
-        """All queries with their gold, as the file has them; ``golden`` says which are in the named golden set too."""
+        """All queries with their gold, as in the file. The label ``golden`` says whether one is in the golden set."""
         cases = read_queries(self.queries_file, self._settings.path(self._settings.kb_dir))
         if self._own_golden:
             golden = {entry.entry_id for entry in self.golden}
@@ -174,12 +174,12 @@ class Data:
 
     @property
     def folder(self) -> str:
-        """The folder of its documents, as it was named."""
+        """The folder of its documents, as the settings name it."""
         return self._settings.kb_dir
 
     @property
     def queries_file(self) -> Path:
-        """Where the queries are read from."""
+        """The file of its queries."""
         return self._settings.queries_path
 
     @cached_property
@@ -189,7 +189,7 @@ class Data:
 
     @property
     def golden_file(self) -> Path:
-        """Where the golden set is read from."""
+        """The file of its golden set."""
         return self._settings.path(self._settings.golden)
 
     @cached_property
@@ -199,5 +199,5 @@ class Data:
 
 
 def _marked(case: Case, is_golden: bool) -> Case:
-    """Return the case with ``golden`` among what it can be sliced by; a label of that name of its own stays."""
+    """Return the case with the label ``golden``. If the case has such a label already, it stays."""
     return replace(case, metadata={"golden": "yes" if is_golden else "no", **case.metadata})

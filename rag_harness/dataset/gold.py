@@ -1,4 +1,4 @@
-"""Golden entries and the chunks of an index -> what counts as found, so that gold survives re-chunking."""
+"""Gold for one index: which chunks count as found. It is resolved from golden entries, so gold survives re-chunking."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _Heading = tuple[str, list[Chunk]]
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """What counts as found for one query.
+    """The gold of one query.
 
-    ``level`` says whether ``ids`` are documents or chunks. A heading lies in one chunk or in several, and any of them
-    finds it; so ``relevance`` judges the expected ids as the golden set names them, and ``ranked`` speaks of these.
-    ``evidence`` are the chunks that hold a quote, for the text of a failure.
+    ``level`` says whether ``ids`` are documents or chunks. A heading may lie in several chunks, and each of them finds
+    it. So ``relevance`` is about the expected ids of the golden set, and ``ranked`` returns these ids. ``evidence`` are
+    the chunks that contain a quote, for the text of a failure.
     """
 
     level: Literal["document", "chunk"]
@@ -33,17 +33,17 @@ class Gold:
     evidence: tuple[str, ...] = ()
 
     def key(self, chunk: Chunk) -> str:
-        """Return the id that is looked up in ``ids``."""
+        """Return the id of a chunk to look up in ``ids``."""
         return chunk.doc_id if self.level == "document" else chunk.chunk_id
 
     def holds(self, chunk: Chunk) -> bool:
-        """Is this chunk one that should be found?"""
+        """Return whether this chunk should be found."""
         return self.key(chunk) in self.ids
 
     def ranked(self, chunks: Iterable[Chunk]) -> list[str]:
-        """Return the ranking in the words of ``relevance``: an expected id where a chunk holds it, else ``key``.
+        """Return the ranking in ids of ``relevance``: the expected id that a chunk contains, else its ``key``.
 
-        Ids repeat where several chunks hold one; the measures count the first.
+        An id is repeated if several chunks contain it; measures count the first.
         """
         keys = map(self.key, chunks)
         return [name for key in keys for name in self.expected_of.get(key, (key,))]
@@ -52,11 +52,11 @@ class Gold:
 def resolve(entries: Iterable[GoldenEntry], chunks: Sequence[Chunk]) -> dict[str, Gold]:
     """Return the gold of each entry, by ``entry_id``.
 
-    A page is gold at the level of documents. A heading stands for every chunk of its section and the sections below
-    it. Where an entry names a heading or a chunk, its pages stand for all their chunks.
+    A page is gold at the level of documents. A heading means every chunk of its section and of the sections below.
+    If an entry names a heading or a chunk, its pages mean all their chunks.
 
     Raises:
-        DataError: expected ids that name nothing; lists each with its entry and the nearest ids.
+        DataError: expected ids do not exist; lists each with its entry and the nearest ids.
     """
     names, problems, golds = _Names(chunks), [], {}
     for entry in entries:
@@ -86,7 +86,7 @@ def _lost(entry: GoldenEntry, expected: str, names: _Names) -> str:
 
 
 class _Names:
-    """Every name that gold may use, and the chunks it stands for."""
+    """All names that gold may use, with the chunks of each."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self.by_id = {chunk.chunk_id: chunk for chunk in chunks}
@@ -97,7 +97,7 @@ class _Names:
         self._squeezed: dict[str, str] = {}
 
     def chunks(self, name: str) -> Sequence[Chunk]:
-        """Return what ``name`` stands for. Exact ids go first: a document's own id may hold a ``#``."""
+        """Return the chunks of ``name``. Exact ids have priority, because a document's id may contain a ``#``."""
         if name in self.by_doc:
             return self.by_doc[name]
         if name in self.by_id:
@@ -113,7 +113,7 @@ class _Names:
         return self._headings[doc_id]
 
     def quoting(self, entry: GoldenEntry) -> Iterator[str]:
-        """Yield the chunks, of the pages expected, that hold a quote; runs of white space count as one blank."""
+        """Yield the chunks of expected pages that contain a quote. Runs of white space count as one blank."""
         quotes = [" ".join(quote.split()) for quote in entry.evidence]
         for doc_id in dict.fromkeys(chunk.doc_id for name in entry.expected for chunk in self.chunks(name)[:1]):
             for chunk in self.by_doc[doc_id]:
@@ -121,7 +121,7 @@ class _Names:
                     yield chunk.chunk_id
 
     def nearest(self, name: str) -> list[str]:
-        """Return the ids most like ``name``: headings and chunks of its page if that is known, else pages."""
+        """Return the ids most similar to ``name``: headings and chunks of its page if the page exists, else pages."""
         doc_id, _, _ = name.rpartition("#")
         if doc_id in self.by_doc:
             inner = [f"{doc_id}#{anchor}" for anchor in self.headings(doc_id)]
@@ -135,7 +135,7 @@ class _Names:
 
 
 def _agreed(by_path: Mapping[str, list[Chunk]], held: Mapping[str, list[Chunk]]) -> dict[str, list[Chunk]]:
-    """A path knows what lies below a heading, but numbers equal headings wrong where some were joined to others."""
+    """Return the chunks below each heading. Paths show the levels, but misnumber equal headings in joined chunks."""
     wrong = {
         anchor: chunks
         for anchor, chunks in held.items()
@@ -145,7 +145,7 @@ def _agreed(by_path: Mapping[str, list[Chunk]], held: Mapping[str, list[Chunk]])
 
 
 def _by_held(chunks: Iterable[Chunk]) -> dict[str, list[Chunk]]:
-    """Read the headings that a chunker says a chunk holds, of which its section names one at most."""
+    """Return the chunks of each heading from the metadata of chunks. A chunk's section names only one heading."""
     held: dict[str, list[Chunk]] = {}
     for chunk in chunks:
         for anchor in chunk.metadata.get("section_ids", ()):
@@ -154,7 +154,7 @@ def _by_held(chunks: Iterable[Chunk]) -> dict[str, list[Chunk]]:
 
 
 def _by_anchor(chunks: Iterable[Chunk]) -> dict[str, list[Chunk]]:
-    """Read the headings off the sections: where the path changes a heading began, known by name already or not."""
+    """Return the chunks of each heading from their sections. Where the path changes, a new heading begins."""
     headings: list[_Heading] = []
     path: list[_Heading] = []
     for chunk in sorted(chunks, key=lambda chunk: chunk.index):

@@ -1,4 +1,4 @@
-"""A golden set, JSON, CSV or questions as JSONL -> entries. Every problem is reported with its place, in one error."""
+"""Reader of a golden set: JSON, CSV, or questions as JSONL. One error reports all problems with their places."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _REMEDIES = {
 
 @dataclass(frozen=True, slots=True)
 class GoldenEntry:
-    """A query and what should be found for it.
+    """A query and the ids that should be found for it.
 
     ``expected`` names pages (``a.md``), headings (``a.md#return-window``) or chunks (``a.md#chunk_3``). ``metadata``
-    are the slices: what the file says beyond the named fields, e.g. ``query_type``.
+    are the slices: all other fields of the file, e.g. ``query_type``.
     """
 
     entry_id: str
@@ -50,7 +50,7 @@ class GoldenEntry:
 
 
 class GoldenLine(BaseModel):
-    """One entry of the file; fields beyond these are slices."""
+    """One entry of the file. All other fields are slices."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
     id: _Id | None = None
@@ -63,7 +63,7 @@ class GoldenLine(BaseModel):
     @field_validator("expected_document_id", mode="before")
     @classmethod
     def _one_or_many(cls, value: Any) -> Any:
-        """Accept one id and a list of them; an empty list is refused as an empty id is."""
+        """Accept one id or a list of ids. An empty list is refused, as is an empty id."""
         return (value or "",) if isinstance(value, str) or value == [] else value
 
     @field_validator("evidence", mode="before")
@@ -76,7 +76,7 @@ class GoldenLine(BaseModel):
         return tuple(each.get("quote", each) if isinstance(each, dict) else each for each in quotes)
 
     def entry(self, position: int) -> GoldenEntry:
-        """Return the line as an entry, named by its position where the file names none."""
+        """Return the line as an entry. Without an id in the file, its position is its id."""
         name = self.id or f"g{position:03}"
         expected = tuple(dict.fromkeys(self.expected_document_id))
         slices = labelled(self.query, {**self.metadata, **(self.model_extra or {})})
@@ -84,7 +84,7 @@ class GoldenLine(BaseModel):
 
 
 def read_golden(file: Path) -> list[GoldenEntry]:
-    """Read and validate a golden set, JSON or CSV; of questions as experiments are asked, JSONL, those with a page.
+    """Read and validate a golden set in JSON or CSV. Of a JSONL file of questions, read those with a page.
 
     Raises:
         DataError: the file is missing, empty or malformed; lists every problem with its entry and what to do.
@@ -102,7 +102,7 @@ def read_golden(file: Path) -> list[GoldenEntry]:
 
 
 def _of_questions(file: Path) -> list[GoldenEntry]:
-    """Return the questions that pages answer as entries: what is to be found for the others is nothing."""
+    """Return an entry for each question that has pages with its answer. Other questions have nothing to find."""
     if not file.is_file():
         raise DataError(f"No file {file}. Name your golden set with --rag-golden FILE.")
     entries = [_entry_of(case) for case in read_queries(file) if case.context_reference]
@@ -135,7 +135,7 @@ def _explained(error: ErrorDetails) -> str:
 
 
 def _misspelt(value: Any) -> list[str]:
-    """A field nobody knows is a slice, but ``evidnce`` is a mistake that would go unseen."""
+    """Return the problem of a misspelt field. An unknown field is a slice, so nobody would notice ``evidnce``."""
     known = list(GoldenLine.model_fields)
     names = set(value) - set(known) if isinstance(value, dict) else ()
     close = {name: get_close_matches(name, known, n=1, cutoff=0.85) for name in sorted(names)}

@@ -1,4 +1,4 @@
-"""A golden set's file, JSON or CSV -> its raw entries, each with the place where it was found."""
+"""Parser for the file of a golden set, JSON or CSV: raw entries with their places."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COLUMNS = ("query", "expected_document_id", "justification")
 
 
 class Raw(NamedTuple):
-    """An entry as it was read: its 1-based position, where to look for it, and what already is wrong with it."""
+    """An unchecked entry: its position from 1, its place in the file, and problems found so far."""
 
     position: int
     where: str
@@ -28,7 +28,7 @@ def raw_entries(file: Path) -> list[Raw]:
     """Read ``file``; ``.csv`` is CSV with a header, anything else a JSON list.
 
     Raises:
-        DataError: the file is missing or empty, is not UTF-8, or is no JSON or CSV at all.
+        DataError: the file is missing or empty, not UTF-8, or neither JSON nor CSV.
     """
     text = _text(file)
     raws = list(_csv_rows(file, text) if file.suffix.lower() == ".csv" else _json_items(file, text))
@@ -89,7 +89,7 @@ def _csv_rows(file: Path, text: str) -> Iterator[Raw]:
 
 
 def _csv_lines(file: Path, text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row that is not blank with the line that it starts on."""
+    """Yield each row that is not blank, with the number of its first line."""
     # newline="" keeps the line ends inside quotes.
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     line = 1

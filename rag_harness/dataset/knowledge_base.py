@@ -1,4 +1,4 @@
-"""A folder of pages -> documents, with the metadata of ``structure.json`` where there is one."""
+"""Reader of a folder of pages, with the metadata of ``structure.json`` if it exists."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _KEPT_KEYS = (
 
 
 def read_knowledge_base(folder: Path, keeping: Keeping = NOWHERE) -> list[Document]:
-    """Read every file below ``folder`` that there is a loader for, except README.md, ordered by path.
+    """Read every file below ``folder`` that has a loader, except README.md, ordered by path.
 
     Raises:
-        DataError: the folder is missing or holds no page, or files cannot be read; every file is named.
+        DataError: the folder is missing or has no page, or files cannot be read; names every file.
     """
     library = read_folder(folder, keeping)
     if library.unread:
@@ -42,10 +42,10 @@ def read_knowledge_base(folder: Path, keeping: Keeping = NOWHERE) -> list[Docume
 
 
 def read_folder(folder: Path, keeping: Keeping = NOWHERE) -> Library:
-    """Read what can be read below ``folder``, and name what cannot.
+    """Read all readable files below ``folder``, and name the others.
 
     Raises:
-        DataError: the folder is missing, or there is nothing in it that a loader reads, or no text in that.
+        DataError: the folder is missing, has no file with a loader, or has no text.
     """
     if not folder.is_dir():
         raise DataError(f"No folder {folder}. Name your own with --rag-kb DIR or KB_DIR.")
@@ -57,16 +57,16 @@ def read_folder(folder: Path, keeping: Keeping = NOWHERE) -> Library:
 
 
 def _remedy(library: Library) -> list[str]:
-    """Say how to go on without them; who has nothing but Markdown has one slip to mend."""
+    """Return the way to go on without the unread files; nothing if all are Markdown, which is easily mended."""
     mixed = any(each.file.suffix.lower() != ".md" for each in library.unread)
     return ["Mend or remove these files, or leave them out of the run: --rag-unreadable=skip"] if mixed else []
 
 
 def read_structure(file: Path) -> dict[str, dict[str, Any]]:
-    """Return the metadata of pages by their path; empty where there is no such file.
+    """Return the metadata of pages by path; empty where the file does not exist.
 
     Raises:
-        DataError: it cannot be read.
+        DataError: the file cannot be read.
     """
     if not file.is_file():
         return {}

@@ -1,4 +1,4 @@
-"""Files of any kind that a loader reads -> documents, and by name what could not be read."""
+"""Reader of many files of any kind: the documents, and the files that could not be read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A file without a document, and why. ``passing`` is a reason that may not come again: it took too long."""
+    """A file that could not be read, and why. ``passing``: the reason is temporary, e.g. it took too long."""
 
     file: Path
     why: str
@@ -35,13 +35,13 @@ class Unread:
 
     @property
     def line(self) -> str:
-        """What a person reads of it, on one line."""
+        """The file and the reason as one line of text."""
         return f"{shown(str(self.file))}: {shown(self.why)}."
 
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """What came of a reading. ``parsed`` files were parsed, for nobody had kept what comes of their content."""
+    """The result of a reading. ``parsed`` is the number of files that were not in the cache."""
 
     documents: tuple[Document, ...]
     unread: tuple[Unread, ...]
@@ -50,9 +50,9 @@ class Library:
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """Where what was parsed is kept: ``folder`` None is nowhere; without ``writes`` it is only looked up.
+    """The cache of parsed files. Without ``folder`` there is none; without ``writes`` it is only read.
 
-    ``apart`` says that no other process reads the same files meanwhile; ``charset`` is that of files which name none.
+    ``apart``: no other process reads the same files meanwhile. ``charset``: for files that name none.
     """
 
     folder: Path | None = None
@@ -62,9 +62,9 @@ class Keeping:
 
 
 def sources_in(folder: Path, known: Mapping[str, Metadata], below: str = "") -> tuple[list[Source], list[Unread]]:
-    """Return the files of a folder, and those that are not opened; ``known`` is the metadata by path below it.
+    """Return the files to read in a folder, and those not to open. ``known`` is the metadata by path in the folder.
 
-    ``below`` stands before that path in the ids of documents.
+    The id of a document is ``below`` and its path.
     """
     sources, refused = [], []
     for file, fault in files_below(folder):
@@ -77,7 +77,7 @@ def sources_in(folder: Path, known: Mapping[str, Metadata], below: str = "") -> 
 
 
 def read_library(sources: Sequence[Source], refused: Sequence[Unread], keeping: Keeping) -> Library:
-    """Read every file, in order; one that cannot be read stops no other."""
+    """Read every file, in order. An unreadable file does not stop the others."""
     documents: list[Document] = []
     unread = list(refused)
     with reading(keeping.folder, keeping.writes, keeping.apart, keeping.charset) as going_on:
@@ -104,7 +104,7 @@ def _read(source: Source) -> Document | Unread:
     except DataError as error:
         return Unread(source.file, str(error).rstrip("."), isinstance(error, PassingError))
     except PrerequisiteError:
-        raise  # a loader without its package: no other file of the kind can be read either
+        raise  # the loader's package is missing: no file of this kind can be read
     except Exception as error:  # a loader of the user's own
         log.warning("The loader of %s failed", source.doc_id, exc_info=True)
         return Unread(source.file, f"its loader failed: {type(error).__name__}: {error}")

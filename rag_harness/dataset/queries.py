@@ -1,4 +1,4 @@
-"""``queries.jsonl`` -> validated cases. Every problem is reported with file and line, in one error."""
+"""Reader of ``queries.jsonl``: validated cases. One error reports all problems with file and line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rag_harness.errors import DataError
 from rag_harness.types import NEGATIVE, Case, Evidence, Query
 
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-# Ids become test ids and file names: no white space, no brackets, nothing that a shell or pytest would read.
+# Ids become test ids and file names: no white space, no brackets, no characters with a meaning in a shell or pytest.
 _Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.\-]+$", max_length=120)]
 
 
@@ -47,7 +47,7 @@ class QueryLine(BaseModel):
     @field_validator("context_reference", mode="before")
     @classmethod
     def _one_or_many(cls, value: Any) -> Any:
-        """Accept a single file name, null and a list: all three are found in the wild."""
+        """Accept a single file name, null or a list. All three occur in practice."""
         if value is None:
             return ()
         return (value,) if isinstance(value, str) else value
@@ -55,7 +55,7 @@ class QueryLine(BaseModel):
     @field_validator("metadata", "inputs")
     @classmethod
     def _strict_json(cls, value: dict[str, Any]) -> dict[str, Any]:
-        """Refuse NaN and Infinity, which the parser takes: a row that repeats them would be no JSON."""
+        """Refuse NaN and Infinity. The parser accepts them, but a row with them would be no JSON."""
         json.dumps(value, allow_nan=False)
         return value
 
@@ -75,7 +75,7 @@ class QueryLine(BaseModel):
 
 
 def read_queries(file: Path, kb_dir: Path | None = None) -> list[Case]:
-    """Read and validate ``file``; with ``kb_dir``, references must name pages there, as ``doc_id`` does.
+    """Read and validate ``file``. With ``kb_dir``, references must be ids of pages in it.
 
     Raises:
         DataError: the file is missing or empty, or lines are malformed; lists every problem as ``file:line: …``.
@@ -112,7 +112,7 @@ def _lines(file: Path) -> Sequence[tuple[int, str]]:
     except UnicodeDecodeError as error:
         line = file.read_bytes()[: error.start].count(b"\n") + 1
         raise DataError(f"{file}:{line}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from error
-    # split("\n") and not splitlines(): a U+2028 inside a JSON string is no end of line.
+    # split("\n") and not splitlines(): U+2028 inside a JSON string does not end a line.
     return [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 
 def slug(heading: str) -> str:
-    """Return the anchor that GitHub gives a heading: lower case, blanks to hyphens, punctuation gone."""
+    """Return GitHub's anchor of a heading: lower case, hyphens for blanks, no punctuation."""
     return "".join(_slug_character(character) for character in heading.strip().lower())
 
 
@@ -25,7 +25,7 @@ def numbered(headings: Iterable[str]) -> list[str]:
     seen: Counter[str] = Counter()
     for heading in headings:
         plain = unique = slug(heading)
-        # A heading may be called "Notes 1", so the number alone makes no anchor unique.
+        # Another heading may be "Notes 1", so the number alone does not make the anchor unique.
         while unique in anchors:
             seen[plain] += 1
             unique = f"{plain}-{seen[plain]}"

@@ -1,4 +1,4 @@
-"""Runs and judgements -> the files that trec_eval reads."""
+"""Writer of runs and judgements for trec_eval."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _LONGEST = 2**24
 def write_run(file: Path, run: Mapping[str, Sequence[str]], tag: str = "rag_harness") -> None:
     """Write rankings, best first, as lines ``query Q0 document rank score tag``.
 
-    A document that comes twice in a ranking is written at its first place, as trec_eval takes no second one. A query
-    without documents leaves no line; ``trec_eval -c`` then counts it as 0.
+    A document that is twice in a ranking is written at its first rank only, because trec_eval refuses duplicates. A
+    query without documents has no line; ``trec_eval -c`` counts it as 0.
 
     Raises:
         DataError: an id or the tag is empty or has white space, or a ranking is longer than 2**24. Nothing is written.
@@ -25,8 +25,8 @@ def write_run(file: Path, run: Mapping[str, Sequence[str]], tag: str = "rag_harn
     long = [query_id for query_id, ranked in unique.items() if len(ranked) > _LONGEST]
     if long:
         raise DataError(f"{file}: query {long[0]!r} has more than {_LONGEST} documents. Export fewer: --rag-k.")
-    # trec_eval sorts by score as float32 and breaks ties by id, which would overrule the retriever's order: so the
-    # scores count down to 1 in whole numbers, exact in float32 up to 2**24.
+    # trec_eval sorts by score as float32 and breaks ties by id, which would change the retriever's order. So the
+    # scores count down to 1 in whole numbers, which are exact in float32 up to 2**24.
     lines = (
         f"{query_id} Q0 {doc_id} {rank} {len(ranked) + 1 - rank} {tag}\n"
         for query_id, ranked in unique.items()

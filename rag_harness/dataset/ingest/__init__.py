@@ -1,4 +1,4 @@
-"""Files -> documents: one loader a suffix, found under the entry point ``rag_harness.loaders``.
+"""Loaders of files, one for each suffix, found under the entry point ``rag_harness.loaders``.
 
 A loader is a function ``load(file, doc_id) -> Document``, registered under its suffix without the dot, in lower case:
 ``rst = my_package.rst:load``. It raises UnicodeDecodeError, OSError or ``UnreadableError`` for a file that cannot be
@@ -21,21 +21,21 @@ from rag_harness.types import Document, Metadata
 Loader = Callable[[Path, str], Document]
 
 LEFT_OUT = ("README.md", "requirements*.txt", "robots.txt", "LICENSE*")
-"""What stands in a folder for people or programs; it is no page of the knowledge base."""
+"""Files for people or programs that are no pages of the knowledge base."""
 
 
 def page_files(folder: Path) -> Iterator[Path]:
     """Yield the files below ``folder`` that a loader reads, in the order of their paths.
 
-    Links that lead out of the folder are none of them, nor is what is no regular file, or in a folder such as ``.git``.
+    Links that lead out of the folder, files that are not regular, and folders such as ``.git`` are skipped.
     """
     return (file for file, fault in files_below(folder) if not fault)
 
 
 def files_below(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield what is called like a page, in the order of paths, each with the reason why it is not opened, if any.
+    """Yield all files with the name of a page, in the order of paths, each with a reason not to open it, or "".
 
-    A folder that cannot be listed comes with that reason.
+    A folder that cannot be listed is yielded with that reason.
     """
     shut: dict[Path, str] = {}
     named = list(_named(folder, shut))
@@ -43,17 +43,17 @@ def files_below(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def is_readable(file: Path) -> bool:
-    """Return whether there is a loader for files called so."""
+    """Return whether a loader exists for the name of a file."""
     return file.suffix.lower().lstrip(".") in registered("loaders") and not is_left_out(file)
 
 
 def kinds() -> str:
-    """Return the suffixes that a loader reads, as a message names them."""
+    """Return the suffixes that have a loader, as text for a message."""
     return ", ".join(f".{suffix}" for suffix in sorted(registered("loaders")))
 
 
 def is_left_out(file: Path) -> bool:
-    """Return whether a file is called like one that is no document whatever its suffix."""
+    """Return whether a file has a name that is never a document."""
     return any(fnmatchcase(file.name, pattern) for pattern in LEFT_OUT)
 
 
@@ -67,7 +67,7 @@ def _named(folder: Path, shut: dict[Path, str]) -> Iterator[Path]:
 
 
 def load(file: Path, doc_id: str, metadata: Metadata | None = None) -> Document:
-    """Read ``file`` with the loader of its suffix; ``metadata`` goes over what the loader found, its title too."""
+    """Read ``file`` with the loader of its suffix. ``metadata`` overrides what the loader found, also the title."""
     document = _loader(file.suffix.lower().lstrip("."))(file, doc_id)
     if not metadata:
         return document

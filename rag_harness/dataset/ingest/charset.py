@@ -1,4 +1,4 @@
-"""Bytes -> text: byte order mark, what the file declares, UTF-8, and only then a guess."""
+"""Decoding of files: byte order mark, declared charset, UTF-8, and only then a guess."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _SAMPLE = 64 << 10
-"""Bytes that a guess looks at."""
+"""Bytes that a guess reads."""
 _READ_AS = {"iso-8859-1": "cp1252", "latin-1": "cp1252", "latin1": "cp1252", "us-ascii": "cp1252", "ascii": "cp1252"}
-"""What browsers take these names for; and a file that can say so in one-byte letters is no UTF-16."""
+"""The charsets that browsers use for these names. A file with a declaration in one-byte letters is not UTF-16."""
 _WIDE = ("utf-16", "utf-32", "utf_16", "utf_32", "ucs-2")
 
 
@@ -27,24 +27,24 @@ _COMMON = (
     *(f"iso8859_{number}" for number in (2, 5, 6, 7, 8, 9, 13, 15)),
     *("koi8_r", "koi8_u", "cp932", "euc_jp", "cp949", "gb18030", "big5"),
 )
-"""Charsets that a guess chooses from: with 90 rare ones beside them, it chooses one of those for many a short text."""
+"""Charsets that a guess may choose. With 90 rare ones more, it would choose a rare one for many short texts."""
 _MARGIN = 5.0
-"""Points of coherence, of 100, by which a guess must be ahead of each other that makes another text of the file."""
+"""Points of coherence, of 100, by which the best guess must beat each guess that gives another text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The text of a file, and the charset where nothing but a guess or the user's option says it."""
+    """The text of a file, and its charset if only a guess or the user's option gives it."""
 
     text: str
     guessed: str = ""
 
 
 def decoded(data: bytes, declared: str = "", named: str = "") -> Decoded:
-    """Return the text of a file; a byte order mark wins, then ``declared``, UTF-8, ``named``, the likeliest charset.
+    """Return the text of a file. Priority: byte order mark, ``declared``, UTF-8, ``named``, the likeliest charset.
 
     Raises:
-        UnreadableError: it holds NUL bytes, so it is no text; no charset fits, or several fit as well.
+        UnreadableError: there are NUL bytes, so it is no text; or no charset fits, or several fit equally well.
     """
     for mark, charset in _MARKS:
         if data.startswith(mark):
@@ -61,7 +61,7 @@ def decoded(data: bytes, declared: str = "", named: str = "") -> Decoded:
 
 
 def is_charset(name: str) -> bool:
-    """Return whether ``name`` is a charset that a file can be read in."""
+    """Return whether ``name`` is a charset for reading files."""
     with suppress(LookupError, ValueError):
         return bool(codecs.lookup(name)._is_text_encoding)
     return False
@@ -86,7 +86,7 @@ def _strictly(data: bytes, charset: str) -> str:
 def _likeliest(data: bytes) -> str:
     from charset_normalizer import from_bytes
 
-    # What cannot be UTF-8 must be in the sample: the first byte above ASCII may come late.
+    # The sample must contain the bytes that are not UTF-8, and the first byte above ASCII may come late.
     first = next((at for at, byte in enumerate(data) if byte > 127), 0)
     sample = data[max(0, first - _SAMPLE // 2) : first + _SAMPLE // 2]
     found = list(from_bytes(sample, cp_isolation=list(_COMMON)))

@@ -1,7 +1,7 @@
-"""The process that reads and cuts files: asked over its input, answers over its output, and is killed without harm.
+"""The child process that reads and cuts files. It gets questions on its input and answers on its output.
 
-A question is a line ``<kind> <bytes>`` and those bytes, of a file say; an answer a line
-``<bytes> more`` and those bytes, packed; ``last`` instead of ``more`` where the process ends behind it.
+A question is a line ``<kind> <bytes>``, then so many bytes, e.g. of a file. An answer is a line ``<bytes> more``, then
+so many bytes, packed. The line ends with ``last`` if the process ends after the answer. It may be killed at any time.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from rag_harness.dataset.ingest.parsed import Parsed, Passing, packed, packed_fa
 from rag_harness.errors import UnreadableError
 
 KINDS = {"txt": "plain", "html": "html_pages", "pdf": "pdf_pages"}
-"""Each kind of file with the module beside this one that parses it: ``parse(data) -> Parsed``.
+"""The module for each kind of file, in this folder; it has ``parse(data) -> Parsed``.
 
-``txt@cp1252`` names the charset of a file that does not say it.
-Another kind is work of a room above, ``package.module:function``, from bytes to an answer.
+``txt@cp1252`` gives the charset of a file that does not state it.
+Any other kind is ``package.module:function``, a function of a room above from bytes to an answer.
 """
 
 _LONGEST_MESSAGE = 300
 
 
 def serve() -> None:
-    """Answer until the input ends, or memory did not suffice: what is left of it then is nobody's to say."""
+    """Answer until the input ends or memory runs out. After running out, the process ends: its state is unknown."""
     questions, answers = sys.stdin.buffer, _own_output()
     limit_process()
     while question := questions.readline(200):
@@ -37,7 +37,7 @@ def serve() -> None:
         answer = None
         with suppress(MemoryError):
             answer = _answer(kind.decode(), questions.read(int(size)))
-        if answer is None:  # only here is what took the memory free again
+        if answer is None:  # only here is the memory free again
             fault = Passing(f"takes more than {MEMORY_BYTES >> 20} MB of memory to read and cut. Split it")
             _send(answers, fault.packed(), b"last")
             return
@@ -45,7 +45,7 @@ def serve() -> None:
 
 
 def _own_output() -> BinaryIO:
-    """Keep the pipe for answers: whatever a library prints goes nowhere."""
+    """Return the pipe for answers. Whatever libraries print is discarded."""
     answers = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)

@@ -1,4 +1,4 @@
-"""What a reader of a page would not see, as far as a page says so itself: its attributes and its own style sheet."""
+"""Detection of hidden text on an HTML page, by attributes and the page's own style sheet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Attributes = Mapping[str, str]
 Declarations = Mapping[str, str]
 
 _LONGEST = 20_000
-"""Characters of a style that are read; and of a style sheet five times as many."""
+"""Characters of a style that are read. Of a style sheet, five times as many are read."""
 _BRACE = re.compile(r"[{}]")
 _SIMPLE = re.compile(r"[a-z0-9]*[.#][\w-]+|[\w-]+")
 _NUMBER = re.compile(r"-?\d*\.?\d+")
@@ -18,7 +18,7 @@ _RGB = re.compile(r"rgba?\((\d+)[, ]+(\d+)[, ]+(\d+)(?:[,/ ]+([\d.]+%?))?\)")
 _NAMED = {"white": "#ffffff", "black": "#000000", "transparent": ""}
 _SCREENS = {"", "all", "screen"}
 _FAR, _FAR_EM = 500, 30
-"""Pixels, or any other unit, by which something is pushed off the page; letters."""
+"""Distance, in pixels or any unit, that moves text off the page; and in letters."""
 _LITTLE = {
     "": 2,
     "px": 2,
@@ -32,16 +32,16 @@ _LITTLE = {
     "vw": 0.1,
     "vh": 0.1,
 }
-"""About two pixels, in each unit; of a unit that is not here nothing but 0 is little."""
+"""About two pixels, in each unit. In any other unit, only 0 is too small to see."""
 _PICTURE = "picture"
 _PLACES = ("left", "right", "top", "bottom", "margin-left", "margin-top")
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How text would look where it stands. ``gone`` stays with all that is inside, the others may be taken back.
+    """The look of text inside an element. ``gone`` holds for all inner elements; they may override the other fields.
 
-    ``ink`` and ``paper`` are colours as ``#rrggbb``; empty ink cannot be seen.
+    ``ink`` and ``paper`` are colours as ``#rrggbb``. Empty ink is invisible.
     """
 
     gone: bool = False
@@ -52,18 +52,18 @@ class Look:
 
     @property
     def hidden(self) -> bool:
-        """Whether nobody would see text that looks like this."""
+        """Whether text with this look is invisible."""
         return self.gone or self.invisible or self.tiny or self.ink in ("", self.paper)
 
 
 class Sheet:
-    """The rules of a page's own style sheets for a tag, a class or an id; others are not understood."""
+    """The rules of a page's own style sheets for a tag, a class or an id. Other selectors are ignored."""
 
     def __init__(self) -> None:
         self._rules: dict[str, dict[str, str]] = {}
 
     def add(self, text: str, media: str = "") -> None:
-        """Read the text of a ``<style>``, unless it is for paper, or for some screens alone."""
+        """Read the text of a ``<style>``, unless it is for print or only for some screens."""
         if not _SCREENS & {each.strip() for each in media.lower().split(",")}:
             return
         for selectors, body in _rules(_without_comments(text[: 5 * _LONGEST])):
@@ -73,7 +73,7 @@ class Sheet:
                     self._rules.setdefault(selector.strip(), {}).update(declared)
 
     def of(self, tag: str, attributes: Attributes) -> dict[str, str]:
-        """Return what the rules say of an element."""
+        """Return the declarations of all rules for an element."""
         if not self._rules:
             return {}
         found: dict[str, str] = {}
@@ -83,7 +83,7 @@ class Sheet:
 
 
 def _without_comments(css: str) -> str:
-    """Return a style sheet without its comments; one that is not closed stays."""
+    """Return a style sheet without comments. An unclosed comment stays."""
     kept, at = [], 0
     while (begin := css.find("/*", at)) >= 0 and (end := css.find("*/", begin + 2)) >= 0:
         kept.append(css[at:begin])
@@ -92,7 +92,7 @@ def _without_comments(css: str) -> str:
 
 
 def _rules(sheet: str) -> Iterator[tuple[str, str]]:
-    """Yield selectors and bodies of the rules that always hold: what ``@media print`` hides is seen on a screen."""
+    """Yield selectors and bodies of the unconditional rules. Text hidden by ``@media print`` is visible on a screen."""
     depth, end, head = 0, 0, sheet[:0]
     for brace in _BRACE.finditer(sheet):
         if brace[0] == "{":
@@ -111,7 +111,7 @@ def declarations(style: str) -> dict[str, str]:
 
 
 def look_of(tag: str, attributes: Attributes, around: Look, sheet: Sheet) -> Look:
-    """Return how text in an element looks that stands in ``around``."""
+    """Return the look of text in an element, given the look ``around`` the element."""
     look = around
     if "hidden" in attributes or attributes.get("aria-hidden", "").strip().lower() == "true":
         look = replace(look, gone=True)
@@ -149,7 +149,7 @@ def _is_gone(style: Declarations) -> bool:
 def _paper(style: Declarations, around: str) -> str:
     named = style.get("background-color") or style.get("background", "")
     image = style.get("background-image") or style.get("background", "")
-    # What a picture shows nobody knows: it is neither the ink nor the colour around it.
+    # The colours of a picture are unknown: neither the ink nor the colour around it.
     return _PICTURE if "url(" in image or "gradient(" in image else _colour(named, around) or around
 
 
@@ -159,7 +159,7 @@ def _is_faint(opacity: str) -> bool:
 
 
 def _is_little(length: str) -> bool:
-    """Return whether a font, or a box, of this length shows nothing."""
+    """Return whether a font or a box of this length is too small to see."""
     number = _NUMBER.match(length)
     if number is None:
         return False
@@ -184,12 +184,12 @@ def _colour(value: str, otherwise: str) -> str:
         return "#" + "".join(2 * digit for digit in word[1:])
     if re.fullmatch(r"#[0-9a-f]{6}", word):
         return word
-    # A name that is none of those above, a gradient, a variable: some colour, which is neither ink nor paper.
+    # An unknown name, a gradient or a variable: some colour, which is neither ink nor paper.
     return otherwise if not word or word in ("inherit", "none", "initial") else word
 
 
 def _attributes_of_old(attributes: Attributes) -> dict[str, str]:
-    """Return what ``<font color>`` and ``<body bgcolor>`` say, as a style says it."""
+    """Return ``<font color>`` and ``<body bgcolor>`` as declarations of a style."""
     named = {"color": attributes.get("color", ""), "background-color": attributes.get("bgcolor", "")}
     return {name: value.strip().lower() for name, value in named.items() if value}
 

@@ -1,4 +1,4 @@
-"""What each element of HTML is in Markdown."""
+"""The Markdown of each HTML element."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEADINGS = {f"h{level}": level for level in range(1, 7)}
 
 
 def tags(names: str) -> frozenset[str]:
-    """Return the names, blanks between, as a set."""
+    """Return a set of the names in a text; blanks separate them."""
     return frozenset(names.split())
 
 
@@ -52,7 +52,7 @@ BEGINS: dict[str, Begin] = {
     "hr": lambda out, _: out.rule(),
     "img": lambda out, about: out.write(about.get("alt", "")[:_MOST_ALT]),
 }
-"""What is written where an element begins; others are nothing but their text."""
+"""What is written at the beginning of an element. All other elements are only their text."""
 
 ENDS: dict[str, End] = {
     **dict.fromkeys(BLOCKS, MarkdownWriter.end_block),

@@ -1,4 +1,4 @@
-"""HTML: what a reader would see, as Markdown. The standard library's parser, without recursion."""
+"""Loader for HTML: the visible text as Markdown. It uses the standard library's parser, without recursion."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from rag_harness.errors import UnreadableError
 from rag_harness.types import Document
 
 _HEAD = 4096
-"""Bytes in which a page may declare its charset; browsers look at 1,024."""
-# The writer leaves neither blanks nor brackets in an address.
+"""Bytes in which a declaration of the charset is searched for; browsers read 1,024."""
+# The writer removes blanks and brackets from addresses.
 _MARKS = re.compile(r"(?<=\])\([^()\s]+\)|^\|(?: --- \|)+$|\|", re.MULTILINE)
 _DECLARED = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 
@@ -24,15 +24,15 @@ def load(file: Path, doc_id: str) -> Document:
     """Read a page.
 
     Raises:
-        UnreadableError, OSError: it cannot be read.
+        UnreadableError, OSError: the file cannot be read.
     """
     return parsed("html", file).document(file, doc_id)
 
 
 def parse(data: bytes, charset: str = "") -> Parsed:
-    """Return the visible text of ``data`` as Markdown, and how many characters of hidden text were left out.
+    """Return the visible text of ``data`` as Markdown, and the number of hidden characters that were left out.
 
-    ``charset`` is that of a page which names none and is not UTF-8, instead of a guess.
+    ``charset`` replaces the guess for a page that names none and is not UTF-8.
     """
     declared = _DECLARED.search(data[:_HEAD])
     found = decoded(data, declared[1].decode("ascii", "replace") if declared else "", charset)
@@ -40,12 +40,12 @@ def parse(data: bytes, charset: str = "") -> Parsed:
     try:
         page.feed(found.text.replace("\0", ""))
         page.close()
-    except AssertionError as error:  # how the standard library's parser refuses some declarations
+    except AssertionError as error:  # the standard library's parser refuses some declarations in this way
         raise UnreadableError(f"cannot be parsed as HTML: {error}. Save it anew"[:300]) from None
     text = page.text()
     return Parsed(checked(text, _plain(text)), page.title, hidden=page.hidden, guessed=found.guessed)
 
 
 def _plain(markdown: str) -> str:
-    """Return text without the addresses of links and the marks of tables, which are no garbage however many."""
+    """Return text without the addresses of links and the marks of tables, which never count as garbage."""
     return _MARKS.sub(" ", markdown)

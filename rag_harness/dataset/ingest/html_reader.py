@@ -1,4 +1,4 @@
-"""The events of a page -> Markdown: which elements are open, what of them is seen, where its text goes."""
+"""Reader of HTML events that writes Markdown: it knows the open elements, what is visible, and where text goes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rag_harness.dataset.ingest.html_elements import BEGINS, BLOCKS, ENDS, tags
 from rag_harness.dataset.ingest.markdown_writer import MarkdownWriter
 
 DEEPEST = 500
-"""Open elements; those that are deeper count as if only their text stood there."""
+"""Most open elements. Of deeper elements only the text counts."""
 _LONGEST_TITLE = 300
 
 _VOID = tags("area base br col embed hr img input link meta param source track wbr")
@@ -19,7 +19,7 @@ _NO_TEXT = tags(
     "script style template noscript svg math iframe object audio video canvas select datalist textarea button nav"
 )
 _NO_TEXT_ROLES = frozenset({"navigation", "menu", "menubar", "search"})
-# What a start tag ends by itself, and behind which element that is not looked for.
+# The elements that a start tag closes, and the elements at which the search for them stops.
 _ENDS = {
     "li": (("li",), ("ul", "ol")),
     "tr": (("tr",), ("table",)),
@@ -42,7 +42,7 @@ class _Open:
 
 
 class PageReader(HTMLParser):
-    """Reads one page. ``hidden`` counts characters of text that was left out because nobody would see it."""
+    """Reads one page. ``hidden`` counts the characters of hidden text that were left out."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -59,13 +59,13 @@ class PageReader(HTMLParser):
         return self._out.text()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        attributes = {name: value or "" for name, value in reversed(attrs)}  # of two alike the first counts
+        attributes = {name: value or "" for name, value in reversed(attrs)}  # of equal attributes the first counts
         self._end_implied(tag)
         self._media = attributes.get("media", "")
         around = self._open[-1] if self._open else _Open("", Look(), False)
         look = look_of(tag, attributes, around.look, self._sheet)
         if tag in ("main", "article") and self._count["nav"]:
-            around = replace(around, silent=False)  # a nav that was never closed
+            around = replace(around, silent=False)  # the nav was never closed
         silent = around.silent or tag in _NO_TEXT or attributes.get("role", "").lower() in _NO_TEXT_ROLES
         opened = _Open(tag, look, silent, began=not (silent or look.hidden))
         if tag not in _VOID and len(self._open) >= DEEPEST:
@@ -99,11 +99,11 @@ class PageReader(HTMLParser):
             self._out.write(data)
 
     def parse_marked_section(self, i: int, report: int = 1) -> int:  # noqa: ARG002
-        """Read ``<![…`` as browsers do, as a comment; the standard library refuses what it does not know."""
+        """Read ``<![…`` as a comment, as browsers do. The standard library refuses unknown ones."""
         return self.parse_bogus_comment(i)
 
     def _end(self, tag: str) -> None:
-        """Close ``tag`` and what is inside it, where browsers would: else an end tag would show what is hidden."""
+        """Close ``tag`` and all elements inside, as browsers do. Else an end tag could make hidden text visible."""
         for depth in range(len(self._open) - 1, -1, -1):
             inside = self._open[depth].tag
             if inside == tag:
@@ -115,7 +115,7 @@ class PageReader(HTMLParser):
                 return
 
     def _drop_formatting(self, tag: str, below: int) -> None:
-        # Bold text that ends inside a block which began in it: what follows is not bold, and still in the block.
+        # Bold text ends inside a block that began in it. The text after it is not bold, but still in the block.
         if tag in _FORMATTING:
             depth = next((n for n in range(below - 1, -1, -1) if self._open[n].tag == tag), None)
             if depth is not None:

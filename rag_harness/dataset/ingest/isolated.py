@@ -1,4 +1,4 @@
-"""Parses files in a process of its own: a file that hangs, crashes or eats memory costs one message that says so."""
+"""Parsing of files in a child process. A file that hangs, crashes or takes too much memory gives one clear error."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from weakref import WeakSet
 from rag_harness.dataset.ingest.limits import MEMORY_BYTES, OUTPUT_BYTES, PROCESSOR_SECONDS, WALL_SECONDS
 from rag_harness.dataset.ingest.parsed import PassingError
 
-# Isolated: neither the current folder nor the one of a script is searched, where an ``html.py`` may lie. Our own places
-# come last, for the package may lie where only this process looks.
+# Isolated: Python searches neither the current folder nor a script's folder, where an ``html.py`` may lie. The paths of
+# this process come last, because the package may be importable only from there.
 _START = "import sys; sys.path.extend(sys.argv[1:]); from rag_harness.dataset.ingest.child import serve; serve()"
 _ENVIRONMENT = (
     *("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR"),
     *("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"),
 )
-"""What the process is told of the environment: what Python starts with, where tokenizers lie, and no key of anybody."""
+"""Environment variables of the child: those that Python needs and the paths of tokenizers, but no keys."""
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
-"""Each thread of a library takes address space: 64 of them what the process may have."""
+"""Each thread of a library takes address space; 64 threads take all that the child may have."""
 _running: WeakSet[Child] = WeakSet()
 
 
 def end_all() -> None:
-    """End every such process that this one has: of whatever is being read, nothing comes."""
+    """Kill all child processes of this process. The files that they are reading get no answer."""
     for child in list(_running):
         child.kill()
 
 
 class Child:
-    """One process for many files, started when it is first needed, and again after it died."""
+    """One child process for many files. It starts on first use, and again after it died."""
 
     def __init__(self, seconds: float = WALL_SECONDS) -> None:
         self._seconds = seconds
@@ -43,10 +43,10 @@ class Child:
         self.started = 0
 
     def answer(self, kind: str, data: bytes) -> bytes:
-        """Return what came of the bytes of a file, packed; of one that cannot be read, why.
+        """Return the packed result of parsing the bytes of a file, or the packed reason why they cannot be read.
 
         Raises:
-            PassingError: the process did not live to say, or took too long.
+            PassingError: the process died, or took too long.
         """
         process = self._running()
         exchange = _Exchange(process, kind, data)
@@ -62,13 +62,13 @@ class Child:
         return exchange.answer
 
     def close(self) -> None:
-        """End the process, and whatever it may have started."""
+        """End the process, and all processes that it has started."""
         if self._process is not None:
             _kill(self._process)
             self._process = None
 
     def kill(self) -> None:
-        """End the process while another thread waits for its answer, which is told that there is none."""
+        """Kill the process while another thread waits for its answer. That thread gets none."""
         process = self._process
         if process is not None and process.poll() is None:
             _signal(process)
@@ -93,17 +93,19 @@ class Child:
         process, self._process = self._process, None
         assert process is not None
         with suppress(subprocess.TimeoutExpired):
-            process.wait(1)  # its answers end a moment before it does, and only then it has a status
+            process.wait(1)  # its output closes a moment before it ends, and it has a status only after its end
         _kill(process)
         if hasattr(signal, "SIGXCPU") and process.returncode == -signal.SIGXCPU:
             return f"took more than {PROCESSOR_SECONDS} s of the processor to read. Split it, or remove it"
-        if hasattr(signal, "SIGABRT") and process.returncode == -signal.SIGABRT:  # how libraries in C and Rust end then
+        if (
+            hasattr(signal, "SIGABRT") and process.returncode == -signal.SIGABRT
+        ):  # as C and Rust abort without memory
             return f"takes more than {MEMORY_BYTES >> 20} MB of memory to read and cut, it seems. Split it"
         return f"ended the process that read it (status {process.returncode}). Remove it, or save it anew"
 
 
 class _Exchange(Thread):
-    """A question and its answer; None where there came none. A thread, so that it can be given up."""
+    """A question and its answer, None without one. It is a thread, so that the caller can stop waiting."""
 
     def __init__(self, process: subprocess.Popen[bytes], kind: str, data: bytes) -> None:
         super().__init__(daemon=True, name="rag-ingest")

@@ -1,9 +1,9 @@
-"""What one file may take of the process that reads it."""
+"""Limits of memory and time for the process that reads a file."""
 
 from __future__ import annotations
 
 MEMORY_BYTES = 1 << 30
-"""Address space: a stream of 10 kB may unpack to gigabytes."""
+"""Address space. A stream of 10 kB may unpack to gigabytes."""
 PROCESSOR_SECONDS = 14
 """The standard library's HTML parser takes a minute for 120 kB of ``<a x="``."""
 WALL_SECONDS = 18.0
@@ -13,7 +13,7 @@ OPEN_FILES = 64
 
 
 def limit_process() -> None:
-    """Give this process its limits, as far as the system knows them: Windows knows none, macOS not that of memory."""
+    """Limit this process, as far as the system can. Windows has no limits; macOS has none for memory."""
     try:
         import resource
     except ImportError:
@@ -24,7 +24,7 @@ def limit_process() -> None:
 
 
 def limit_next_file() -> None:
-    """Let this process work for ``PROCESSOR_SECONDS`` more, from now."""
+    """Give this process another ``PROCESSOR_SECONDS``, from now on."""
     try:
         import resource
     except ImportError:

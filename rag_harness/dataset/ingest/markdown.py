@@ -1,4 +1,4 @@
-"""Markdown: the text as it is, and the first heading as its title."""
+"""Loader for Markdown: the unchanged text, with the first heading as title."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from rag_harness.errors import UnreadableError
 from rag_harness.types import Document
 
 _TITLE_WITHIN = 1 << 18
-"""Characters in which a title is looked for. The lines of 32 MB, all at once, take half a gigabyte."""
+"""Characters in which a title is searched for. Splitting 32 MB into lines takes half a gigabyte."""
 
 
 def load(file: Path, doc_id: str) -> Document:
     """Read a page.
 
     Raises:
-        UnicodeDecodeError, UnreadableError, OSError: it cannot be read.
+        UnicodeDecodeError, UnreadableError, OSError: the file cannot be read.
     """
-    # Line ends and a byte order mark stay as they are, so that offsets are those of the file.
+    # Line ends and a byte order mark stay, so that offsets are offsets in the file.
     text = read_bytes(file).decode("utf-8")
     if "\0" in text:
         raise UnreadableError("holds NUL bytes: a binary file, or UTF-16. Save it as UTF-8")

@@ -1,4 +1,4 @@
-"""What begins and ends in a page -> Markdown. Takes ends without beginnings, and beginnings without ends."""
+"""Writer of Markdown from the beginnings and ends of a page's elements. Either may lack the other."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from rag_harness.dataset.ingest.table_rows import Table
 
 DEEPEST = 8
-"""Lists and quotes inside each other that are shown; what is deeper stands at the same depth."""
+"""Most levels of lists and quotes. Deeper ones are written at this level."""
 LONGEST_ADDRESS = 500
 
 _BLANK = re.compile(r"\s+")
-# What would begin a heading, list, quote, fence, table, rule or HTML where the page has plain text.
+# Plain text that Markdown would read as a heading, list, quote, fence, table, rule or HTML.
 _BEGINS = re.compile(r"(?=(?:#{1,6}|[-+*])(?:\s|$)|>|<|\||`{3}|~{3}|=+\s*$|(?:[-*_]\s*){3,}$)")
 _NUMBERED = re.compile(r"(\d{1,9})([.)](?:\s|$))")
 _TICKS = re.compile(r"`{3,}")
@@ -33,7 +33,7 @@ class _List:
 
 @dataclass
 class _Inside:
-    """A quote or an item around what is written; an item's marker stands before its first block alone."""
+    """A quote or a list item around the current block. Only the first block of an item gets the marker."""
 
     marker: str
     quote: bool = False
@@ -44,7 +44,7 @@ class _Inside:
 
 
 class MarkdownWriter:
-    """Blocks in their order. Blank space is one blank, except in code."""
+    """Collects blocks in order. White space becomes one blank, except in code."""
 
     def __init__(self) -> None:
         self._blocks: list[tuple[str, bool]] = []
@@ -57,7 +57,7 @@ class MarkdownWriter:
         self._tables: list[Table] = []
 
     def text(self) -> str:
-        """Return all that was written; whatever is open is ended."""
+        """End all that is open and return the whole text."""
         self.end_code()
         while self._tables:
             self.end_table()
@@ -70,7 +70,7 @@ class MarkdownWriter:
         return "".join(parts[1:]) + "\n" if parts else ""
 
     def write(self, text: str) -> None:
-        """Add text to the block that is written."""
+        """Add text to the current block."""
         if self._code is not None:
             self._code.append(text)
         else:
@@ -84,13 +84,13 @@ class MarkdownWriter:
             self._inline.append(" " if self._cell else "\n")
 
     def rule(self) -> None:
-        """Add a line between blocks. Not of hyphens, which at the top of a page would begin its front matter."""
+        """Add a rule between blocks. It has no hyphens, because these would begin front matter at the top of a page."""
         self.end_block()
         if not self._cell:
             self._add("* * *")
 
     def end_block(self) -> None:
-        """End the block that is written, if anything is; in a cell of a table it is a blank."""
+        """End the current block, if there is one. In a table cell this is a blank."""
         if self._code is not None:
             return
         if self._cell:
@@ -103,7 +103,7 @@ class MarkdownWriter:
             self._add(f"{'#' * self._heading} {block}" if self._heading else block)
 
     def begin_heading(self, level: int) -> None:
-        """Begin a heading; a table that holds one arranges the page."""
+        """Begin a heading. A table with a heading is for layout."""
         self._to_layout()
         self.end_block()
         self._heading = level
@@ -125,7 +125,7 @@ class MarkdownWriter:
         del self._lists[-1:]
 
     def begin_item(self) -> None:
-        """Begin an item; one outside of a list is an item nevertheless."""
+        """Begin a list item, also outside of a list."""
         self.end_block()
         self._inside.append(_Inside(self._lists[-1].marker() if self._lists else "- "))
 
@@ -135,19 +135,19 @@ class MarkdownWriter:
         self._inside.append(_Inside("", quote=True))
 
     def end_inside(self, quote: bool) -> None:
-        """End the quote, or the item, that is open."""
+        """End the open quote or list item."""
         self.end_block()
         if self._inside and self._inside[-1].quote == quote:
             self._inside.pop()
 
     def begin_code(self) -> None:
-        """Begin a block of code, whose blanks and lines are kept; in a cell it is text."""
+        """Begin a code block, which keeps blanks and lines. In a cell it is plain text."""
         self.end_block()
         if not self._cell:
             self._code = self._code or []
 
     def end_code(self) -> None:
-        """End the block of code."""
+        """End the code block."""
         code = "".join(self._code or []).replace("\r\n", "\n").replace("\r", "\n")
         self._code = None
         code = code.removeprefix("\n").rstrip()
@@ -156,12 +156,12 @@ class MarkdownWriter:
             self._add(f"{fence}\n{code}\n{fence}")
 
     def begin_mark(self, kind: str, value: str = "") -> None:
-        """Begin a link to ``value``, or ``code`` within a line."""
+        """Begin a link to ``value``, or inline code."""
         if self._code is None:
             self._marks[kind] = (self._inline, len(self._inline), value)
 
     def end_mark(self, kind: str) -> None:
-        """End it; one that a block ended is plain text."""
+        """End a link or inline code. If a block has ended in between, it stays plain text."""
         inline, start, value = self._marks.pop(kind, ([], 0, ""))
         text = "".join(inline[start:])
         if inline is not self._inline or not text.strip() or "\n" in text:
@@ -171,7 +171,7 @@ class MarkdownWriter:
         self._inline[start:] = [f"[{text.strip()}]({address})" if kind == "link" and address else marked]
 
     def begin_table(self) -> None:
-        """Begin a table; one that another stands in arranges the page."""
+        """Begin a table. A table that contains another is for layout."""
         self._to_layout()
         self.end_block()
         self._tables.append(Table())
@@ -185,7 +185,7 @@ class MarkdownWriter:
             self._add(block)
 
     def end_row(self) -> None:
-        """End the row that is read; begin another."""
+        """End the current row and begin another."""
         self.end_cell()
         if self._tables:
             self._tables[-1].end_row()
@@ -199,7 +199,7 @@ class MarkdownWriter:
             self._marks["cell"] = (self._inline, 0, spans)
 
     def end_cell(self) -> None:
-        """End the cell that is read; in a table that arranges the page, a block."""
+        """End the current cell. In a layout table it becomes a block."""
         if not self._cell:
             self.end_block()
             return
@@ -212,7 +212,7 @@ class MarkdownWriter:
         return bool(self._tables) and self._tables[-1].in_cell
 
     def _to_layout(self) -> None:
-        """Take a table for one that arranges the page: what it has so far are blocks."""
+        """Treat a table as layout: its cells so far become blocks."""
         if not self._cell:
             return
         table = self._tables[-1]

@@ -1,4 +1,4 @@
-"""What came of a file: its text and what is known of it, as bytes for the pipe and for the cache."""
+"""The result of parsing a file: its text and metadata, packed as bytes for the pipe and the cache."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from rag_harness.errors import UnreadableError
 from rag_harness.types import Document
 
 GUESSED = "guessed_charset"
-"""In the metadata of a document: what it was read in, though nothing in the file says so."""
+"""Key in the metadata of a document: the charset it was read in, if the file does not state it."""
 
 
 def read_in(charset: str) -> str:
-    """Say of a document that nothing in it names its charset."""
+    """Return the note for a document that does not name its charset."""
     return f"read as {charset}, which the file does not say. Save it as UTF-8 where that is wrong"
 
 
 class PassingError(UnreadableError):
-    """A file could not be read this time: it took too long, or the process that read it was lost."""
+    """A file could not be read this time: it took too long, or its process was lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A file's text. ``pages`` are offsets at which its pages begin; ``hidden`` counts characters nobody would see.
+    """A file's text. ``pages`` are the offsets of its pages; ``hidden`` counts invisible characters.
 
-    ``guessed`` is the charset where the file does not say it.
+    ``guessed`` is the charset if the file does not state it.
     """
 
     text: str
@@ -37,28 +37,28 @@ class Parsed:
     guessed: str = ""
 
     def document(self, file: Path, doc_id: str) -> Document:
-        """Return the document; what is nothing is left out of its metadata."""
+        """Return the document. Empty values are left out of its metadata."""
         known = {"hidden_characters": self.hidden, "unread_pages": list(self.unread_pages), GUESSED: self.guessed}
         about = {key: value for key, value in known.items() if value}
         return Document(doc_id, self.text, self.title or file.stem, about, self.pages)
 
 
 def packed(parsed: Parsed) -> bytes:
-    """Return ``parsed`` as a line of JSON and then the text, which need not be parsed again."""
+    """Return ``parsed`` as a line of JSON and then the text. Unpacking need not parse the text."""
     about = [parsed.title, list(parsed.pages), parsed.hidden, list(parsed.unread_pages), parsed.guessed]
     return _line(about) + parsed.text.encode("utf-8", "surrogatepass")
 
 
 def packed_fault(fault: str) -> bytes:
-    """Return why a file cannot be read, to be told apart from what was read."""
+    """Return the packed reason why a file cannot be read. It differs from any packed result."""
     return _line(fault)
 
 
 @dataclass(frozen=True, slots=True)
 class Passing:
-    """Why a file could not be read in ``run``; in another it may be.
+    """Why a file could not be read in ``run``. Another run may succeed.
 
-    ``chance`` says that another process of the same run may read it: whether a parser fails is in the file.
+    ``chance`` says that another process of the same run may succeed, too: the fault is not in the file.
     """
 
     fault: str
@@ -66,17 +66,17 @@ class Passing:
     chance: bool = True
 
     def packed(self) -> bytes:
-        """Return it to be told apart from what was read."""
+        """Return the packed fault. It differs from any packed result."""
         return _line({"fault": self.fault, "run": self.run, "chance": self.chance})
 
 
 def passing(data: bytes) -> Passing | None:
-    """Return the fault that was packed, None where that is something else."""
+    """Return the temporary fault in ``data``, or None where it is something else."""
     return Passing(**json.loads(data)) if data.startswith(b"{") else None
 
 
 def fault_in(data: bytes) -> UnreadableError | None:
-    """Return why there is nothing, where that was packed: PassingError where another process may do better."""
+    """Return the packed fault as an error, or None. It is a PassingError where another process may succeed."""
     about = json.loads(data) if data[:1] in (b'"', b"{") else None
     if isinstance(about, str):
         return UnreadableError(about)
@@ -84,11 +84,11 @@ def fault_in(data: bytes) -> UnreadableError | None:
 
 
 def unpacked(data: bytes) -> Parsed:
-    """Return what was packed.
+    """Return the unpacked result.
 
     Raises:
-        UnreadableError: a fault was packed; PassingError where another process may read the file.
-        ValueError: these are bytes of something else.
+        UnreadableError: a fault was packed. PassingError: another process may read the file.
+        ValueError: the bytes are something else.
     """
     fault = fault_in(data)
     if fault is not None:

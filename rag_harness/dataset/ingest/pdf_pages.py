@@ -1,4 +1,4 @@
-"""PDF: the text of its pages, in their order. The only file that imports pypdf."""
+"""Loader for PDF: the text of its pages, in order. Only this file imports pypdf."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rag_harness.errors import UnreadableError
 from rag_harness.types import Document
 
 BETWEEN = "\n\n"
-"""Between two pages."""
+"""Text between two pages."""
 _NO_CIPHER = "is encrypted with AES. Save it without its password, or run: pip install cryptography"
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 
@@ -24,13 +24,13 @@ def load(file: Path, doc_id: str) -> Document:
     """Read a PDF.
 
     Raises:
-        UnreadableError, OSError: it cannot be read; a scan has no text.
+        UnreadableError, OSError: the file cannot be read, or is a scan without text.
     """
     return parsed("pdf", file).document(file, doc_id)
 
 
 def parse(data: bytes) -> Parsed:
-    """Return the text of ``data`` with the offset at which each page begins; a page that cannot be read is empty."""
+    """Return the text of ``data`` with the offset of each page. An unreadable page is empty."""
     reader = _opened(data)
     texts: list[str] = []
     unread: dict[int, str] = {}
@@ -74,14 +74,14 @@ def _pages(reader: Any) -> Iterator[str | Exception]:
             yield _clean(reader.pages[number].extract_text())
         except MemoryError:
             raise
-        except DependencyError:  # the pages that follow need it too
+        except DependencyError:  # the next pages need it, too
             raise UnreadableError(_NO_CIPHER) from None
-        except Exception as error:  # pypdf raises what it likes at a damaged page; the others may be whole
+        except Exception as error:  # pypdf raises any error at a damaged page; the other pages may be fine
             yield error
 
 
 def _clean(text: str) -> str:
-    # Halves of characters come of fonts with damaged tables.
+    # Fonts with damaged tables give lone surrogates.
     whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return whole.replace("\0", "").translate(_LIGATURES).strip()
 
@@ -96,5 +96,5 @@ def _starts(texts: list[str]) -> Iterator[int]:
 def _title(reader: Any) -> str:
     try:
         return " ".join(str(reader.metadata.title or "").split())[:300] if reader.metadata else ""
-    except Exception:  # as damaged as any other part of the file
+    except Exception:  # any part of the file may be damaged
         return ""

@@ -1,4 +1,4 @@
-"""Where a file lies: is it one, does it lie in its folder, can its name be told? Nothing is opened to find out."""
+"""Checks of a file's place before it is opened: a regular file, inside its folder, with a printable name."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from pathlib import Path
 from rag_harness.errors import UnreadableError
 
 MOST_BYTES = 64 << 20
-"""Of one file. A folder of documents has none that long; a sparse file claims to be any length."""
+"""Most bytes of one file. Documents are never that long, but a sparse file may claim any length."""
 
 
 _FORGES = ("Cc", "Cs", "Zl", "Zp")
-"""Categories of characters: control, half of one, ends of lines and paragraphs."""
+"""Unicode categories: control characters, surrogates, line and paragraph separators."""
 
 
 def fault_of_place(file: Path, folder: Path) -> str:
-    """Say why ``file`` is not opened as a document of ``folder``; empty where nothing speaks against it.
+    """Return why ``file`` is not opened as a document of ``folder``; empty where it may be opened.
 
-    A link may point to another place in the folder. A name with a line break would forge lines wherever names are
-    written: in prompts, results and reports.
+    A link may point to another place in the folder. A name with a line break could forge lines in prompts, results
+    and reports.
     """
     name = file.relative_to(folder).as_posix()
     if not name.isprintable() and any(unicodedata.category(each) in _FORGES for each in name):
@@ -33,14 +33,14 @@ def fault_of_place(file: Path, folder: Path) -> str:
 
 
 def read_bytes(file: Path) -> bytes:
-    """Read a file whole.
+    """Return all bytes of a file.
 
     Raises:
-        UnreadableError: it is longer than ``MOST_BYTES``.
-        OSError: it cannot be read.
+        UnreadableError: the file is longer than ``MOST_BYTES``.
+        OSError: the file cannot be read.
     """
     with file.open("rb") as stream:
-        # What the system says first, for a sparse file; and what comes, for one that grows meanwhile.
+        # The stated size first, because of sparse files. Then the bytes read, because a file may grow meanwhile.
         too_long = file.stat().st_size > MOST_BYTES
         data = b"" if too_long else stream.read(MOST_BYTES + 1)
     if too_long or len(data) > MOST_BYTES:

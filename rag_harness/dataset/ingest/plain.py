@@ -1,4 +1,4 @@
-"""Plain text: as it is, in whatever charset; what looks like Markdown in it is cut like Markdown."""
+"""Loader for plain text in any charset. Text that looks like Markdown is later cut like Markdown."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def load(file: Path, doc_id: str) -> Document:
     """Read a text file.
 
     Raises:
-        UnreadableError, OSError: it cannot be read, or is no text.
+        UnreadableError, OSError: the file cannot be read, or is no text.
     """
     return parsed("txt", file).document(file, doc_id)
 
 
 def parse(data: bytes, charset: str = "") -> Parsed:
-    """Return the text of ``data``; ``charset`` is that of a file which is not UTF-8, instead of a guess."""
+    """Return the text of ``data``. ``charset`` replaces the guess for a file that is not UTF-8."""
     found = decoded(data, named=charset)
     return Parsed(checked(found.text), guessed=found.guessed)

@@ -1,4 +1,4 @@
-"""Text that is none: binaries, letters of a wrong charset, characters without words, one line again and again."""
+"""Detection of garbage: binaries, text in a wrong charset, characters without words, repeated lines."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from collections import Counter
 from rag_harness.errors import UnreadableError
 
 SHORT = 200
-"""Characters. Of less nothing can be said by counting."""
+"""Fewest characters of a text to judge. Counting says nothing about a shorter text."""
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
-# UTF-8 that was read as Latin-1 or Windows-1252, and what stands for bytes that no charset could read.
+# UTF-8 that was read as Latin-1 or Windows-1252, and the replacement character of unreadable bytes.
 _MOJIBAKE = re.compile("[\u00c2\u00c3][\u0080-\u00bf\u0152-\u0178\u2013-\u2122]|\u00e2\u20ac|\u00ef\u00bf\u00bd|\ufffd")
 _LETTER = re.compile(r"[^\W_]")
 _MARKS = ("Mn", "Mc")
-"""Categories of characters: vowel signs of Devanagari, Thai, Tamil, and accents that stand by themselves."""
+"""Unicode categories: vowel signs of Devanagari, Thai, Tamil, and combining accents."""
 _RUN = re.compile(r"[!-~]{200,}")
 
 MOST_CONTROL, MOST_MOJIBAKE, LEAST_LETTERS, MOST_RUNS, MOST_REPEATED = 0.02, 0.02, 0.4, 0.5, 0.8
-"""Shares of the characters that are not blank; the last of the lines, of which there must be ``MANY_LINES``."""
+"""Shares of the characters that are not blank. The last is a share of the lines, if there are ``MANY_LINES``."""
 MANY_LINES = 50
 
 
 def checked(text: str, judged: str | None = None) -> str:
-    """Return ``text``; ``judged`` is what of it is not our own making, where that is not all.
+    """Return ``text`` if it is not garbage. ``judged`` is the part to judge, without marks that the loader added.
 
     Raises:
-        UnreadableError: it is garbage; says by which of the shares.
+        UnreadableError: the text is garbage; names the shares that show it.
     """
     fault = garbage(text if judged is None else judged)
     if fault:
@@ -36,7 +36,7 @@ def checked(text: str, judged: str | None = None) -> str:
 
 
 def garbage(text: str) -> str:
-    """Say why ``text`` is garbage, empty where it is not."""
+    """Return why ``text`` is garbage; empty where it is not."""
     solid = sum(map(len, text.split()))
     if "\0" in text:
         return "holds NUL characters: a binary file"
@@ -54,7 +54,7 @@ def garbage(text: str) -> str:
 
 
 def _letters(text: str, enough: float) -> int:
-    """Count letters and digits; vowel signs and accents too where there are not enough without them."""
+    """Count letters and digits. If these are too few, count vowel signs and accents, too."""
     letters = _count(_LETTER, text)
     if letters >= enough or text.isascii():
         return letters

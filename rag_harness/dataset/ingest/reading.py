@@ -1,4 +1,4 @@
-"""One reading of many files: the process that parses them, and what was parsed before."""
+"""One reading of many files, with the child process that parses them and the cache of parsed files."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ if TYPE_CHECKING:
     from filelock import FileLock
 
 _LIBRARIES = ("pypdf", "charset-normalizer", "cryptography", "pycryptodome")
-"""The last two are pypdf's for files encrypted with AES, where one of them is installed."""
+"""Libraries of the parsers. pypdf uses one of the last two for files encrypted with AES."""
 _WITHOUT_CHARSET = ("txt", "html")
-"""Kinds of files that may not say which charset they are in."""
+"""Kinds of files that may not state their charset."""
 _PROCESS = uuid4().hex
 _CHECK = 20
-"""Bytes in front of what is kept: is all of it there?"""
+"""Length in bytes of the checksum before each cached result."""
 
 
 @dataclass
 class Reading:
-    """Parses each content once: what came of it is kept under the digest of its bytes and of whatever parsed it.
+    """Parses each content once. The result is cached under the digest of the bytes and of the parser's code.
 
-    What may not come again, as a file that took too long, is kept for this run alone: in all its processes the file is
-    read, or in none.
+    A temporary fault, such as a file that took too long, is cached for this run alone. So all processes of the run
+    read the file, or none does.
 
     Attributes:
-        folder: where it is kept; None keeps nothing.
-        writes: whether anything may be written there.
-        apart: whether nobody else reads the same files meanwhile: then nobody is waited for.
-        charset: of text and HTML files that are not UTF-8 and name none; empty is the likeliest.
-        parsed: files that were parsed.
+        folder: the folder of the cache; None caches nothing.
+        writes: whether the cache may be written.
+        apart: whether no other process reads the same files meanwhile. Then no lock is needed.
+        charset: the charset of text and HTML files that are not UTF-8 and name none; empty: the likeliest.
+        parsed: number of files that were parsed.
     """
 
     folder: Path | None = None
@@ -59,17 +59,17 @@ class Reading:
     _turn: FileLock | None = None
 
     def parse(self, kind: str, file: Path) -> Parsed:
-        """Return what came of ``file``.
+        """Return the parsed ``file``.
 
         Raises:
-            UnreadableError, OSError: it cannot be read.
+            UnreadableError, OSError: the file cannot be read.
         """
         kind = f"{kind}@{self.charset}" if self.charset and kind in _WITHOUT_CHARSET else kind
         data = read_bytes(file)
         place = self._place(kind, data)
         answer = _known(place) if place else None
         if answer is None and place and self.writes and not self.apart:
-            # Processes of one run read the same folder at once: whoever is first parses, the others find it done.
+            # Processes of one run read the same folder at once. The first one parses, the others use its result.
             self._wait_for_turn(place)
             answer = _known(place)
         if answer is None:
@@ -88,7 +88,7 @@ class Reading:
         return replace(fault, run=_run()).packed() if fault else answer
 
     def end(self) -> None:
-        """End the process, and let others parse."""
+        """End the child process, and let other processes parse."""
         self.child.close()
         if self._turn is not None:
             self._turn.release()
@@ -97,7 +97,7 @@ class Reading:
         if self._turn is None:
             from filelock import FileLock
 
-            with suppress(OSError):  # what cannot be locked cannot be kept either, and each parses for itself
+            with suppress(OSError):  # a folder without locks has no cache either, so each process parses for itself
                 place.parent.mkdir(parents=True, exist_ok=True)
                 lock = FileLock(place.parents[1] / "parsing.lock")
                 lock.acquire()
@@ -106,7 +106,7 @@ class Reading:
     def _place(self, kind: str, data: bytes) -> Path | None:
         if self.folder is None:
             return None
-        digest = sha256(data).hexdigest()  # which processors have an instruction for
+        digest = sha256(data).hexdigest()  # processors have an instruction for it
         return self.folder / "parsed" / f"{kind}-{_parser()}" / digest[:2] / digest[2:]
 
 
@@ -117,7 +117,7 @@ _current: ContextVar[Reading | None] = ContextVar("reading", default=None)
 def reading(
     folder: Path | None = None, writes: bool = False, apart: bool = False, charset: str = ""
 ) -> Iterator[Reading]:
-    """Let loaders share one process while the block lasts, and find and keep what was parsed in ``folder``."""
+    """Let loaders share one child process during the block, and a cache of parsed files in ``folder``."""
     made = Reading(folder, writes, apart, charset)
     token = _current.set(made)
     try:
@@ -128,10 +128,10 @@ def reading(
 
 
 def parsed(kind: str, file: Path) -> Parsed:
-    """Return what came of ``file``, parsed as ``kind`` in another process, with the reading that is going on if any.
+    """Return ``file`` parsed as ``kind`` in a child process, by the current reading if there is one.
 
     Raises:
-        UnreadableError, OSError: it cannot be read.
+        UnreadableError, OSError: the file cannot be read.
     """
     here = _current.get()
     if here is not None:
@@ -141,13 +141,13 @@ def parsed(kind: str, file: Path) -> Parsed:
 
 
 def parsed_by() -> str:
-    """Return what decides what comes of a file, as a digest: two nodes with the same read the same."""
+    """Return a digest of everything that decides the result of parsing. Nodes with the same digest parse alike."""
     return _parser()
 
 
 @lru_cache
 def _parser() -> str:
-    """Name what decides what comes of a file: the code of the parsers, and the libraries that they call."""
+    """Name everything that decides the result of parsing: the parsers' code and the libraries that they call."""
     parsers = [f"rag_harness.dataset.ingest.{module}" for module in ("child", *KINDS.values())]
     made_by = [code_digest(*parsers), platform.python_version(), *map(_version, _LIBRARIES)]
     return blake2b("\0".join(made_by).encode(), digest_size=8).hexdigest()
@@ -161,7 +161,7 @@ def _version(library: str) -> str:
 
 
 def _run() -> str:
-    """Name what has one answer of a file: the processes of one run, or this process."""
+    """Name the run, whose processes share temporary faults; or this process."""
     return os.environ.get("PYTEST_XDIST_TESTRUNUID", _PROCESS)
 
 
@@ -174,14 +174,14 @@ def _known(place: Path) -> bytes | None:
 def _kept(place: Path) -> bytes | None:
     with suppress(OSError):
         content = place.read_bytes()
-        # A power cut leaves zeros in a file that was renamed in time.
+        # A power cut can leave zeros in a file that was already renamed.
         if content[:_CHECK] == _check(memoryview(content)[_CHECK:]):
             return content[_CHECK:]
     return None
 
 
 def _keep(place: Path, answer: bytes) -> None:
-    with suppress(OSError):  # the disk is full, or refuses: it is parsed again next time
+    with suppress(OSError):  # the disk is full, or refuses: the file is parsed again next time
         write_atomically(place, _check(answer) + answer)
 
 

@@ -1,16 +1,16 @@
-"""Cells -> the rows of a Markdown table."""
+"""Rows of a Markdown table, made from cells."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 MOST_SPANNED = 50
-"""Empty cells that a cell which spans columns stands for."""
+"""Most empty cells that are added for a cell over several columns."""
 
 
 @dataclass
 class Table:
-    """One table as it is read. ``layout`` is one that arranges a page: its cells are blocks, not cells."""
+    """One table while it is read. A table with ``layout`` arranges the page, and its cells are blocks."""
 
     layout: bool = False
     in_cell: bool = False
@@ -18,18 +18,18 @@ class Table:
     _row: list[str] = field(default_factory=list)
 
     def add(self, text: str, spans: str = "") -> None:
-        """Add a cell to the row that is read."""
+        """Add a cell to the current row."""
         more = min(int(spans) - 1, MOST_SPANNED) if spans.isascii() and spans.isdigit() and len(spans) < 5 else 0
         self._row += [" ".join(text.split()), *[""] * more]
 
     def end_row(self) -> None:
-        """End the row that is read; a row without text is none."""
+        """End the current row. A row without text is dropped."""
         if any(self._row):
             self.rows.append(self._row)
         self._row = []
 
     def blocks(self) -> list[str]:
-        """Return the table as one block; as a block a cell where it has one column alone or is for layout."""
+        """Return the table as one block. A layout table, or one with a single column, gives one block for each cell."""
         self.end_row()
         rows, self.rows = self.rows, []
         widest = max(map(len, rows), default=0)
