@@ -76,7 +76,8 @@ class QueryTooLongError(ModelCallError):
 
     def __init__(self, message: str, tokens: int, most: int) -> None:
         super().__init__(message)
-        self.tokens, self.most = tokens, most
+        self.tokens: int = tokens
+        self.most: int = most
 
     def __reduce__(self) -> tuple[type[QueryTooLongError], tuple[str, int, int]]:
         return type(self), (str(self), self.tokens, self.most)
@@ -95,7 +96,7 @@ class RecordingMissError(RagHarnessError):
 
     def __init__(self, message: str, texts: Iterable[str] = ()) -> None:
         super().__init__(message)
-        self.texts = tuple(texts)
+        self.texts: tuple[str, ...] = tuple(texts)
 
 
 class CriticalError(RagHarnessError):

@@ -96,7 +96,8 @@ class Data:
     """
 
     def __init__(self, settings: Settings, name: str = "", own_golden: bool = False) -> None:
-        self._settings, self.name, self._own_golden = settings, name, own_golden
+        self.name: str = name
+        self._settings, self._own_golden = settings, own_golden
         self._unread: tuple[Unread, ...] = ()
 
     @cached_property

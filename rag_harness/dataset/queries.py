@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
@@ -24,7 +24,7 @@ _Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.\-]+$", max_length
 class EvidenceLine(BaseModel):
     """One quote of a query line."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True)
     filename: _Text
     quote: _Text
 
@@ -32,7 +32,7 @@ class EvidenceLine(BaseModel):
 class QueryLine(BaseModel):
     """One line of ``queries.jsonl``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
     query_id: _Id
     query_type: _Text = "direct"
     query: _Text

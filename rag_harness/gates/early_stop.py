@@ -52,10 +52,11 @@ class EarlyStop:
         why = why_not(gate, unit)
         if why or gate.confidence is None or isinstance(gate.right, Reference):
             raise SettingsError(f"Gate '{gate.condition}' cannot be settled early: {why}.")
-        self.gate, self._threshold, self._population = gate, gate.right, population
+        self.gate: Gate = gate
+        self._threshold, self._population = gate.right, population
         self._test = MeanTest(gate.right, population, (0, 1), gate.confidence / 100)
         self.state: State | None = None
-        self.said = ""
+        self.said: str = ""
         self._has_value = False
 
     def add(self, value: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -48,7 +49,7 @@ class RetrievalCase:
 class FoundHit(BaseModel):
     """A hit, as a failure message shows it."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True)
     rank: int
     chunk_id: str
     document: str
@@ -60,7 +61,7 @@ class FoundHit(BaseModel):
 class RetrievalResult(BaseModel):
     """What a retriever returned for one golden entry."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True)
     case_id: str
     query: str
     retriever: str

@@ -103,8 +103,8 @@ class NamedMeasure:
             raise SettingsError(
                 f"Measure {self.called!r} needs a cutoff of 1 or more, e.g. '{self.called}@10'; found {found!r}."
             )
-        self.cutoff = cutoff
-        self.name = self.called if cutoff is None else f"{self.called}@{cutoff}"
+        self.cutoff: int | None = cutoff
+        self.name: str = self.called if cutoff is None else f"{self.called}@{cutoff}"
 
     def applies(self, case: Case) -> str:  # noqa: ARG002 - those that depend on the case say so
         """Return why the measure is undefined for ``case``; empty where it applies."""
@@ -122,8 +122,8 @@ class RowMeasure(NamedMeasure, ABC):
 class RankingMeasure(RowMeasure):
     """A measure of the ranking against the judged documents. It is computed for many rows at once, as arrays."""
 
-    takes_cutoff = True
-    needs = ("retrieval",)
+    takes_cutoff: ClassVar[bool] = True
+    needs: tuple[Need, ...] = ("retrieval",)
 
     def applies(self, case: Case) -> str:
         """Return why there is no relevant document."""

@@ -19,7 +19,8 @@ class Turn:
     __slots__ = ("_tokens", "counted_by", "started")
 
     def __init__(self, started: float, tokens: float = 0.0) -> None:
-        self.started, self._tokens = started, tokens
+        self.started: float = started
+        self._tokens = tokens
         self.counted_by: Cap | None = None
 
     @property
@@ -37,7 +38,9 @@ class Window:
     """How many calls may be in flight: at most ``most``, half as many after a refusal, one more a round trip."""
 
     def __init__(self, most: int) -> None:
-        self.most, self.size, self.in_flight = most, float(most), 0
+        self.most: int = most
+        self.size: float = float(most)
+        self.in_flight: int = 0
         self._shrunk = -inf
 
     @property
@@ -61,7 +64,7 @@ class Cap:
         self._room = inf if per_minute == 0 else float(max(1, int(per_minute)))
         self._counts_tokens = counts_tokens
         self._turns: deque[Turn] = deque()
-        self.used = 0.0
+        self.used: float = 0.0
 
     def opens(self, tokens: float, now: float) -> float:
         """Return when there is room for a call of ``tokens``: ``now``, or later."""
@@ -111,8 +114,8 @@ class Limits:
     """
 
     def __init__(self, most: int, rpm: float = 0.0, tpm: float = 0.0, patience: float = inf) -> None:
-        self.window = Window(most)
-        self.patience = patience
+        self.window: Window = Window(most)
+        self.patience: float = patience
         self._caps = [Cap(rpm), Cap(tpm, counts_tokens=True)]
         self._paused_until = -inf
         self._refused_since, self._refused_last = inf, -inf

@@ -45,12 +45,13 @@ class RunParts:
         data: DataSets | None = None,
         meter: Meter | None = None,
     ) -> None:
-        self.settings, self.scrub = settings, scrub
+        self.settings: Settings = settings
+        self.scrub: Callable[[str], str] | None = scrub
         self._stores, self._cassettes = Once(lambda: StoreRoom(settings)), Once(self._open_cassettes)
         self._data = data or DataSets(settings)
         self._retrievals: dict[tuple[IndexSpec, str], Retrieval] = {}
         self._embedders: dict[str, CachedEmbedder] = {}
-        self.endpoints = Endpoints(settings, lambda: self.cassettes, lambda: self.stores, meter)
+        self.endpoints: Endpoints = Endpoints(settings, lambda: self.cassettes, lambda: self.stores, meter)
         self._versions: dict[str, str] = {}
         # Versions of services, or problems, where another process of the run has asked for them.
         self.told_versions: Mapping[str, Mapping[str, str]] = {}

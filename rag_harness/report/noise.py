@@ -19,7 +19,7 @@ from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.tables import read_repeat
 from rag_harness.results.manifest import RunManifest
 from rag_harness.settings import Settings
-from rag_harness.stats.components import Components, components
+from rag_harness.stats.components import Components, variance_components
 from rag_harness.types import GOLDEN
 
 COMPUTED = "the embedded reader computes its answers, the same each time: not asked again"
@@ -176,7 +176,7 @@ def _measured(
     again = _judged_again(answers, measure, once, turns)
     if _is_constant([*once.values(), *again.values()]):
         alone = len(answers) == 1 and not again
-        why = components(list(once.values())).reasons["pipeline"] if alone else CONSTANT
+        why = variance_components(list(once.values())).reasons["pipeline"] if alone else CONSTANT
         return MeasureNoise(measure, None, left, reason=why)
     is_judged = isinstance(answers[0].columns[measure].measure, JudgedMeasure)
     computes = judge_computes or measure == "token_f1"
@@ -205,9 +205,9 @@ def _components(
 ) -> Components:
     """Return the components. Where only some answers were judged again, the judge's variance comes from these."""
     if len(again) == len(once):
-        return components(list(again.values()))
-    found = components(list(once.values()))
-    judge = 0.0 if judge_computes else components(list(again.values())).judge if again else None
+        return variance_components(list(again.values()))
+    found = variance_components(list(once.values()))
+    judge = 0.0 if judge_computes else variance_components(list(again.values())).judge if again else None
     if judge is None:
         return found
     pipeline = None if found.pipeline is None else found.pipeline - judge

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -15,7 +15,7 @@ Milliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 class FrozenModel(BaseModel):
     """What never changes once it is read; keys that it does not know are ignored."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="ignore")
 
 
 class HitMetadata(FrozenModel):

@@ -61,8 +61,10 @@ class Retrieval:
         stores: Stores,
         embedder: CachedEmbedder,
     ) -> None:
-        self.spec, self.stores, self.embedder = spec, stores, embedder
-        self.settings = replace(
+        self.spec: IndexSpec = spec
+        self.stores: Stores = stores
+        self.embedder: CachedEmbedder = embedder
+        self.settings: Settings = replace(
             settings,
             chunk_size=spec.chunk_size,
             chunk_overlap=spec.overlap,

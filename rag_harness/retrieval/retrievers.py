@@ -115,4 +115,5 @@ class RerankedRetriever:
     candidates: int
 
     def retrieve(self, query: str, k: int) -> list[Hit]:
+        """Return the ``k`` best of them for ``query``, best first, ranks from 1."""
         return self.reranker.rerank(query, self.first.retrieve(query, self.candidates))[:k]

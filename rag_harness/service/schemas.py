@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, field_validator
 
@@ -38,13 +38,13 @@ _ANSWER: dict[str, JsonValue] = {
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
 
 
 class Asked(_Strict):
     """A question."""
 
-    model_config = ConfigDict(
+    model_config: ClassVar[ConfigDict] = ConfigDict(
         json_schema_extra={"examples": [{"query": "How long can I return a lamp?", "mode": "normal"}]}
     )
 
@@ -109,7 +109,7 @@ class Debug(BaseModel):
 class Answered(BaseModel):
     """An answer, or that there is none, and why."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [_ANSWER]})
+    model_config: ClassVar[ConfigDict] = ConfigDict(json_schema_extra={"examples": [_ANSWER]})
 
     answer: str
     citations: list[Cited]

@@ -52,7 +52,7 @@ class Components(NamedTuple):
         return float(np.sqrt(sum(value / count for value, count in zip(spread, counts, strict=True))))
 
 
-def components(values: Sequence[Sequence[Sequence[float]]] | npt.NDArray[np.float64]) -> Components:
+def variance_components(values: Sequence[Sequence[Sequence[float]]] | npt.NDArray[np.float64]) -> Components:
     """Return the variance components of values by query, answer and judgement, shape (Q, R, J): nested ANOVA.
 
     Mean squares are set equal to what they are on average (Searle, Casella & McCulloch 1992, 3.6):
@@ -96,7 +96,9 @@ def _block(values: Sequence[Sequence[Sequence[float]]] | npt.NDArray[np.float64]
     try:
         block = np.asarray(values, dtype=np.float64)
     except ValueError:
-        raise ValueError("components needs as many answers of each query, and judgements of each answer.") from None
+        raise ValueError(
+            "variance_components needs as many answers of each query, and judgements of each answer."
+        ) from None
     if block.ndim != 3 or not block.size:
-        raise ValueError(f"components needs values by query, answer and judgement; got shape {block.shape}.")
-    return finite(block, "components", "Leave out such queries.")
+        raise ValueError(f"variance_components needs values by query, answer and judgement; got shape {block.shape}.")
+    return finite(block, "variance_components", "Leave out such queries.")

@@ -6,7 +6,7 @@ import json
 import re
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -19,7 +19,7 @@ _NAME = re.compile(r'"(?:id|filename)"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="allow", coerce_numbers_to_str=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="allow", coerce_numbers_to_str=True)
 
 
 class PlannedFact(_Part):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, StrictBool, StrictStr, StringConstraints, ValidationError, field_validator
 
@@ -19,7 +19,7 @@ _Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 class AnswerLine(BaseModel):
     """One line. Unknown fields are skipped, unless their name looks like a misspelt field."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="allow")
     id: Any
     question: _Words
     contexts: tuple[StrictStr, ...]

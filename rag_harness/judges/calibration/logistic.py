@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -24,7 +25,7 @@ class Logistic(BaseModel):
     ``n`` labels were fitted; ``positive`` of them are 1.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True)
     n: int
     positive: int
     intercept: float

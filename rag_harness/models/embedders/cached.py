@@ -49,8 +49,8 @@ class CachedEmbedder:
         self._for_others: set[bytes] = set()
         self._may_cut = may_cut
         self.elsewhere: Elsewhere | None = None
-        self.computed = 0
-        self.cut = 0
+        self.computed: int = 0
+        self.cut: int = 0
 
     @property
     def refuses(self) -> bool:

@@ -24,7 +24,7 @@ from rag_harness.results.repeat_names import repeat_fingerprint
 from rag_harness.results.row import row_or_none
 from rag_harness.results.score import Author, ScoreLine, parse_score, row_digest
 from rag_harness.settings import Settings
-from rag_harness.stats.components import components
+from rag_harness.stats.components import variance_components
 from rag_harness.types import Case, Query
 from rag_harness.work.local_work import in_a_thread
 
@@ -91,7 +91,7 @@ def test_components_of_a_scripted_run_are_within_10_per_cent() -> None:
     async def every() -> Sequence[list[list[float]]]:
         return [await judged(f"q{n}", 2, 1, []) for n in range(2000)]
 
-    found = components(asyncio.run(every()))
+    found = variance_components(asyncio.run(every()))
     wanted = [deviation**2 for deviation in (QUERY, PIPELINE, JUDGE)]
     assert (found.query, found.pipeline, found.judge) == pytest.approx(wanted, rel=0.1)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from rag_harness.stats.components import components
+from rag_harness.stats.components import variance_components
 from rag_harness.stats.inputs import UndefinedError
 
 
@@ -22,7 +22,7 @@ def made(q: int, r: int, j: int, spreads: tuple[float, float, float], seed: int 
 
 
 def test_a_worked_example() -> None:
-    found = components([[[1, 3], [5, 7]], [[2, 2], [4, 8]]])
+    found = variance_components([[[1, 3], [5, 7]], [[2, 2], [4, 8]]])
     # By hand: squares within answers 2 + 2 + 0 + 8 = 12 over 4; answers 2, 6, 2, 6: MS 32 / 2 = 16; queries equal.
     assert (found.judge, found.pipeline, found.query) == (3, (16 - 3) / 2, -4)
     assert (found.mean, found.reasons) == (4, {})
@@ -30,7 +30,7 @@ def test_a_worked_example() -> None:
 
 def test_one_judgement_is_scipys_analysis_of_variance() -> None:
     values = made(30, 4, 1, (0.2, 0.1, 0))
-    found, oracle = components(values), scipy.stats.f_oneway(*values[:, :, 0])
+    found, oracle = variance_components(values), scipy.stats.f_oneway(*values[:, :, 0])
     assert found.query is not None
     assert found.pipeline is not None
     assert (4 * found.query + found.pipeline) / found.pipeline == pytest.approx(oracle.statistic)
@@ -42,19 +42,19 @@ def test_one_judgement_is_scipys_analysis_of_variance() -> None:
 
 @pytest.mark.parametrize("spreads", [(0.3, 0.2, 0.1), (0.1, 0.3, 0.2), (0.2, 0.1, 0.3)])
 def test_known_variances_within_10_per_cent(spreads: tuple[float, float, float]) -> None:
-    found = components(made(4000, 4, 4, spreads))
+    found = variance_components(made(4000, 4, 4, spreads))
     assert (found.query, found.pipeline, found.judge) == pytest.approx([spread**2 for spread in spreads], rel=0.1)
 
 
 def test_the_estimators_are_unbiased_in_small_designs() -> None:
-    every = [components(made(5, 2, 2, (0.1, 0.2, 0.3), seed)) for seed in range(3000)]
+    every = [variance_components(made(5, 2, 2, (0.1, 0.2, 0.3), seed)) for seed in range(3000)]
     means = [np.mean([getattr(found, name) for found in every]) for name in ("query", "pipeline", "judge")]
     assert means == pytest.approx([0.01, 0.04, 0.09], rel=0.15)
     assert any((found.query or 0) < 0 for found in every)  # unbiased, so not cut off at 0
 
 
 def test_shares_and_the_error_of_another_run() -> None:
-    found = components(made(4000, 4, 4, (0.3, 0.2, 0.1)))
+    found = variance_components(made(4000, 4, 4, (0.3, 0.2, 0.1)))
     assert sum(found.shares().values()) == pytest.approx(1)
     assert found.shares()["query"] == pytest.approx(9 / 14, abs=0.05)
     assert found.error_of(200, 1, 1) == pytest.approx(np.sqrt(0.14 / 200), rel=0.05)
@@ -62,7 +62,7 @@ def test_shares_and_the_error_of_another_run() -> None:
 
 
 def test_answered_once_is_a_reason() -> None:
-    found = components(made(20, 1, 3, (0.3, 0.2, 0.1)))
+    found = variance_components(made(20, 1, 3, (0.3, 0.2, 0.1)))
     assert (found.query, found.pipeline) == (None, None)
     assert found.judge is not None
     assert "R = 1" in found.reasons["pipeline"]
@@ -72,13 +72,13 @@ def test_answered_once_is_a_reason() -> None:
 
 
 def test_one_query_is_a_reason() -> None:
-    found = components(made(1, 3, 3, (0.3, 0.2, 0.1)))
+    found = variance_components(made(1, 3, 3, (0.3, 0.2, 0.1)))
     assert (found.query, found.reasons) == (None, {"query": "one query only"})
     assert found.pipeline is not None
 
 
 def test_equal_values_have_no_variance() -> None:
-    found = components(np.full((3, 3, 3), 0.5))
+    found = variance_components(np.full((3, 3, 3), 0.5))
     assert (found.query, found.pipeline, found.judge) == (0, 0, 0)
     assert set(found.shares().values()) == {0.0}
     assert found.error_of(3) == 0
@@ -95,9 +95,9 @@ def test_equal_values_have_no_variance() -> None:
 )
 def test_refuses(values: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        components(values)
+        variance_components(values)
 
 
 def test_numbers_below_1_are_no_run() -> None:
     with pytest.raises(ValueError, match="1 or more"):
-        components(made(3, 3, 3, (0.3, 0.2, 0.1))).error_of(0)
+        variance_components(made(3, 3, 3, (0.3, 0.2, 0.1))).error_of(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -28,7 +28,7 @@ T = TypeVar("T", bound=BaseModel)
 class Said(BaseModel):
     """A part of a reply. A number in place of a text is read as its digits."""
 
-    model_config = ConfigDict(coerce_numbers_to_str=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(coerce_numbers_to_str=True)
 
 
 class _Outline(Said):
