@@ -1,4 +1,8 @@
-"""Evaluate RAG pipelines with pytest: every query a test case, thresholds as gates, runs replayed offline."""
+"""Evaluate RAG pipelines with pytest: every query a test case, thresholds as gates, runs replayed offline.
+
+What a suite, a pipeline or a plugin of your own may import is exported here. The few modules beside this one that are
+public are listed in ``docs/architecture.md``; everything else is private, and its names and places may change.
+"""
 
 from __future__ import annotations
 
@@ -7,74 +11,179 @@ from typing import TYPE_CHECKING, Any
 from rag_harness.registry.installed import VERSION
 
 if TYPE_CHECKING:
+    from rag_harness.dataset.ingest import Loader
     from rag_harness.errors import RagHarnessError
-    from rag_harness.measures import Measure, RankingMeasure, RowMeasure, Score
+    from rag_harness.gates import Gate, parse_gate
+    from rag_harness.gates.early_stop import EarlyStop, random_order
+    from rag_harness.measures.composite import CompositeMeasure
+    from rag_harness.measures.golden_run import RetrievalResult
+    from rag_harness.measures.judged import (
+        Claim,
+        Judge,
+        JudgedMeasure,
+        Material,
+        Opinion,
+        Relevancy,
+        Support,
+        Usefulness,
+        Verdict,
+        Verdicts,
+        supported_share,
+    )
+    from rag_harness.measures.measure import Measure, RankingMeasure, RowMeasure, Score
+    from rag_harness.measures.ranking_arrays import Found
+    from rag_harness.pipelines.generation import Generator
+    from rag_harness.pipelines.parts import RunParts
+    from rag_harness.pipelines.trace import Trace
+    from rag_harness.protocols import (
+        ChatModel,
+        ChatParts,
+        Embedder,
+        Experiment,
+        Index,
+        JudgeParts,
+        Parts,
+        PersistentIndex,
+        Pipeline,
+        Reranker,
+        RetrievalParts,
+        Retriever,
+        TokenEmbedder,
+        Tokenizer,
+    )
     from rag_harness.report.frames import load_results
+    from rag_harness.results.row import ExperimentResult
+    from rag_harness.retrieval.chunking import Chunker, ChunkingSettings
+    from rag_harness.retrieval.retrieval import Retrieval, spec_of
+    from rag_harness.retrieval.retrievers import RerankedRetriever
+    from rag_harness.settings import Settings
+    from rag_harness.stats.components import variance_components
     from rag_harness.types import (
         Answer,
         Call,
         Case,
         Chunk,
+        Completion,
         Decision,
         Document,
+        Evidence,
         Hit,
         IndexSpec,
+        Matrix,
+        Message,
         PipelineOutput,
         Query,
         Stage,
         Timings,
+        TokenVectors,
         TrialId,
         Usage,
+        Vector,
     )
 
 __version__ = VERSION
 
-_TYPES = (
-    "Answer",
-    "Call",
-    "Case",
-    "Chunk",
-    "Decision",
-    "Document",
-    "Hit",
-    "IndexSpec",
-    "PipelineOutput",
-    "Query",
-    "Stage",
-    "Timings",
-    "TrialId",
-    "Usage",
-)
-_MEASURES = ("Measure", "RankingMeasure", "RowMeasure", "Score")
-_HOME = {
-    "RagHarnessError": "errors",
-    "load_results": "report.frames",
-    **dict.fromkeys(_TYPES, "types"),
-    **dict.fromkeys(_MEASURES, "measures"),
+_NAMES = {
+    "dataset.ingest": "Loader",
+    "errors": "RagHarnessError",
+    "gates": "Gate parse_gate",
+    "gates.early_stop": "EarlyStop random_order",
+    "measures.composite": "CompositeMeasure",
+    "measures.golden_run": "RetrievalResult",
+    "measures.judged": "Claim Judge JudgedMeasure Material Opinion Relevancy Support Usefulness Verdict Verdicts "
+    "supported_share",
+    "measures.measure": "Measure RankingMeasure RowMeasure Score",
+    "measures.ranking_arrays": "Found",
+    "pipelines.generation": "Generator",
+    "pipelines.parts": "RunParts",
+    "pipelines.trace": "Trace",
+    "protocols": "ChatModel ChatParts Embedder Experiment Index JudgeParts Parts PersistentIndex Pipeline Reranker "
+    "RetrievalParts Retriever TokenEmbedder Tokenizer",
+    "report.frames": "load_results",
+    "results.row": "ExperimentResult",
+    "retrieval.chunking": "Chunker ChunkingSettings",
+    "retrieval.retrieval": "Retrieval spec_of",
+    "retrieval.retrievers": "RerankedRetriever",
+    "settings": "Settings",
+    "stats.components": "variance_components",
+    "types": "Answer Call Case Chunk Completion Decision Document Evidence Hit IndexSpec Matrix Message PipelineOutput "
+    "Query Stage Timings TokenVectors TrialId Usage Vector",
 }
+"""The public names by their modules."""
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
     "Answer",
     "Call",
     "Case",
+    "ChatModel",
+    "ChatParts",
     "Chunk",
+    "Chunker",
+    "ChunkingSettings",
+    "Claim",
+    "Completion",
+    "CompositeMeasure",
     "Decision",
     "Document",
+    "EarlyStop",
+    "Embedder",
+    "Evidence",
+    "Experiment",
+    "ExperimentResult",
+    "Found",
+    "Gate",
+    "Generator",
     "Hit",
+    "Index",
     "IndexSpec",
+    "Judge",
+    "JudgeParts",
+    "JudgedMeasure",
+    "Loader",
+    "Material",
+    "Matrix",
     "Measure",
+    "Message",
+    "Opinion",
+    "Parts",
+    "PersistentIndex",
+    "Pipeline",
     "PipelineOutput",
     "Query",
     "RagHarnessError",
     "RankingMeasure",
+    "Relevancy",
+    "RerankedRetriever",
+    "Reranker",
+    "Retrieval",
+    "RetrievalParts",
+    "RetrievalResult",
+    "Retriever",
     "RowMeasure",
+    "RunParts",
     "Score",
+    "Settings",
     "Stage",
+    "Support",
     "Timings",
+    "TokenEmbedder",
+    "TokenVectors",
+    "Tokenizer",
+    "Trace",
     "TrialId",
     "Usage",
+    "Usefulness",
+    "Vector",
+    "Verdict",
+    "Verdicts",
     "__version__",
     "load_results",
+    "parse_gate",
+    "random_order",
+    "spec_of",
+    "supported_share",
+    "variance_components",
 ]
 
 
@@ -85,3 +194,8 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     return getattr(import_module(f"rag_harness.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """Return the public names, those that nobody has asked for yet too."""
+    return __all__
