@@ -37,7 +37,8 @@ class Source:
 
     Attributes:
         digest: of its syntax tree. Docstrings count: programs may read them, for example as prompts.
-        imports: all imports, also those inside functions. Imports for type checkers alone are never run and left out.
+        imports: all imports, also those inside functions. Imports for type checkers alone are never run. They count
+            only in a file with a function ``__getattr__``, which imports such names on first use (PEP 562).
     """
 
     digest: str
@@ -70,20 +71,35 @@ def _plain(node: Any) -> Any:
     return [_plain(each) for each in node] if isinstance(node, list) else node
 
 
-def _imports(tree: ast.AST) -> Iterator[Import]:
-    waiting = [tree]
+def _imports(tree: ast.Module) -> Iterator[Import]:
+    is_lazy = any(getattr(node, "name", "") == "__getattr__" for node in tree.body)
+    used = _used(tree)
+    waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.Import):
-            yield from (Import(alias.name) for alias in node.names)
+            for alias in node.names:
+                yield Import(alias.name)
+                # ``import a`` and ``a.x`` may be what ``from a import x`` is.
+                if read_off := used.get(alias.asname or alias.name):
+                    yield Import(alias.name, tuple((name, name) for name in read_off))
         elif isinstance(node, ast.ImportFrom):
             names = tuple((alias.name, alias.asname or alias.name) for alias in node.names)
             yield Import(node.module or "", names, node.level)
         else:
             if isinstance(node, ast.Call):
                 yield from _by_name(node)
-            is_hint = isinstance(node, ast.If) and _is_for_type_checkers(node.test)
+            is_hint = not is_lazy and isinstance(node, ast.If) and _is_for_type_checkers(node.test)
             waiting += node.orelse if is_hint else ast.iter_child_nodes(node)  # type: ignore[attr-defined]
+
+
+def _used(tree: ast.AST) -> dict[str, list[str]]:
+    """Return what is read off each name: of ``a.x`` and ``a.y`` the names ``x`` and ``y`` of ``a``."""
+    found: dict[str, set[str]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            found.setdefault(node.value.id, set()).add(node.attr)
+    return {name: sorted(attributes) for name, attributes in found.items()}
 
 
 def _is_for_type_checkers(test: ast.expr) -> bool:

@@ -85,6 +85,26 @@ def test_a_package_that_does_more_than_pass_on_counts(package: Path) -> None:
     assert reach("rag_own.pipeline").digest != before
 
 
+def test_a_name_that_is_imported_on_first_use_counts(package: Path) -> None:
+    (package / "passing" / "__init__.py").write_text(
+        "if TYPE_CHECKING:\n    from rag_own.passing.other import passed\ndef __getattr__(name): ...\n"
+    )
+    assert "rag_own.passing.other" in reach("rag_own.pipeline").digests
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "from rag_harness import Generator",
+        "import rag_harness\nrag_harness.Generator",
+        "import rag_harness as r\nr.Generator",
+    ],
+)
+def test_what_the_package_exports_counts(package: Path, said: str) -> None:
+    (package / "plain.py").write_text(f"{said}\n")
+    assert "rag_harness.pipelines.generation" in reach("rag_own.plain").digests
+
+
 def test_names_that_are_passed_on_in_a_circle_end(package: Path) -> None:
     (package / "passing" / "__init__.py").write_text("from rag_own.other import passed\n")
     (package / "other").mkdir()

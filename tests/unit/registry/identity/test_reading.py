@@ -142,6 +142,19 @@ def test_what_only_type_checkers_import_is_imported_by_nobody(test: str) -> None
     assert {each.module for each in read(said.encode()).imports} == {"d", "e"}
 
 
+def test_what_is_imported_on_first_use_is_imported() -> None:
+    """PEP 562: the imports for type checkers say what the names are."""
+    said = "if TYPE_CHECKING:\n    from b import c\n\ndef __getattr__(name):\n    return name\n"
+    assert read(said.encode()).imports == (Import("b", (("c", "c"),)),)
+
+
+def test_what_is_read_off_a_module_is_imported_from_it() -> None:
+    found = read(b"import a, b.c as d, e\nuse(a.x, a.y.z, d.w)\n").imports
+    assert found == (
+        Import("a"), Import("a", (("x", "x"), ("y", "y"))), Import("b.c"), Import("b.c", (("w", "w"),)), Import("e"),
+    )  # fmt: skip
+
+
 def test_a_condition_that_is_none_for_type_checkers_is_followed() -> None:
     said = b"if not TYPE_CHECKING:\n    import a\nif x.y:\n    import b\n"
     assert {each.module for each in read(said).imports} == {"a", "b"}
