@@ -1,7 +1,7 @@
 """Evaluate RAG pipelines with pytest: every query a test case, thresholds as gates, runs replayed offline.
 
-What a suite, a pipeline or a plugin of your own may import is exported here. The few modules beside this one that are
-public are listed in ``docs/architecture.md``; everything else is private, and its names and places may change.
+What a suite, a pipeline, a part or a measure of your own imports is exported here. ``docs/architecture.md`` lists the
+two other public modules. Everything else is private: its names and places may change.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from rag_harness.measures.measure import Measure, RankingMeasure, RowMeasure, Score
     from rag_harness.measures.ranking_arrays import Found
+    from rag_harness.models.anew import seed_shift
     from rag_harness.pipelines.generation import Generator
     from rag_harness.pipelines.parts import RunParts
     from rag_harness.pipelines.trace import Trace
@@ -94,6 +95,7 @@ _NAMES = {
     "supported_share",
     "measures.measure": "Measure RankingMeasure RowMeasure Score",
     "measures.ranking_arrays": "Found",
+    "models.anew": "seed_shift",
     "pipelines.generation": "Generator",
     "pipelines.parts": "RunParts",
     "pipelines.trace": "Trace",
@@ -181,6 +183,7 @@ __all__ = [
     "load_results",
     "parse_gate",
     "random_order",
+    "seed_shift",
     "spec_of",
     "supported_share",
     "variance_components",

@@ -60,7 +60,7 @@ class ModelOutputError(RagHarnessError):
 
     def __init__(self, message: str, raw: str = "") -> None:
         super().__init__(message)
-        self.raw = raw
+        self.raw: str = raw
 
 
 class NotJudgedError(ModelOutputError):

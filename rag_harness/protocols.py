@@ -266,7 +266,7 @@ class ChatModel(Protocol):
     ) -> Completion:
         """Return the model's answer; ``response_format`` is a JSON schema that the text should follow.
 
-        A model with a seed adds ``rag_harness.models.anew.seed_shift`` to it, so that repeats differ.
+        A model with a seed adds ``rag_harness.seed_shift.get()`` to it, so that repeats differ.
         """
         ...
 

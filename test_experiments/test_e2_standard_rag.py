@@ -1,6 +1,6 @@
 import pytest
 
-from rag_harness.results.row import ExperimentResult
+from rag_harness import ExperimentResult
 
 pytestmark = pytest.mark.e2
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rag_harness.results.row import ExperimentResult
+from rag_harness import ExperimentResult
 
 
 @pytest.mark.plain

@@ -47,6 +47,7 @@ class Hits:
         return np.bincount(self.query[mask], chosen, self.n).astype(np.float64)
 
     def dcg(self, k: int) -> _Floats:
+        """Return the discounted cumulated gain of the first ``k`` ranks, per query."""
         return self.sums(self.rank <= k, self.gain / np.log2(self.rank + 1))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from pathlib import Path
@@ -66,7 +67,7 @@ def test_scores_in_a_test_of_ones_own(suite: Suite) -> None:
 
 @pytest.mark.usefixtures("cold_python")  # another package than the warm one has
 def test_add_an_experiment(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
-    pipeline, test, _ = _blocks("docs/add-an-experiment.md")
+    pipeline, test, *_ = _blocks("docs/add-an-experiment.md")
     # A copy of the package stands before the installed one, as if the file had been added to a clone.
     shutil.copytree(ROOT / "rag_harness", suite.path / "clone" / "rag_harness")
     (suite.path / "clone" / "rag_harness" / "studies" / "retail" / "e5_short_context.py").write_text(pipeline)
@@ -76,9 +77,29 @@ def test_add_an_experiment(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(suite.rows("e5_short_context")) == 4
 
 
+def test_an_experiment_outside_of_the_package(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, _, pipeline, _ = _blocks("docs/add-an-experiment.md")
+    page = (ROOT / "docs/add-an-experiment.md").read_text(encoding="utf-8")
+    name, place = re.findall(r'^(short) = "(my_package\.short:build)"$', page, re.MULTILINE)[0]
+    package, about = suite.path / "site" / "my_package", suite.path / "site" / "my_package-1.0.dist-info"
+    package.mkdir(parents=True)
+    (package / "short.py").write_text(pipeline)
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: my_package\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(f"[rag_harness.pipelines]\n{name} = {place}\n")
+    monkeypatch.setenv("PYTHONPATH", str(suite.path / "site"), prepend=os.pathsep)
+    for file in suite.path.glob("test_*.py"):
+        file.unlink()
+    test = '@pytest.mark.rag_experiment("short")\ndef test_short(rag_result):\n    assert rag_result.ok, rag_result.why'
+    suite.pytester.makepyfile(f"import pytest\n\n{test}")
+    suite.run().assert_outcomes(passed=4)
+    rows: list[Any] = suite.rows("short")
+    assert {len(row["retrieved_chunks"]) for row in rows} == {2}
+
+
 @pytest.mark.usefixtures("cold_python")  # another package than the warm one has
 def test_one_more_of_the_textbook_is_one_file(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, _, pipeline = _blocks("docs/add-an-experiment.md")
+    *_, pipeline = _blocks("docs/add-an-experiment.md")
     shutil.copytree(ROOT / "rag_harness", suite.path / "clone" / "rag_harness")
     (suite.path / "clone" / "rag_harness/studies/textbook/t6_short_sections.py").write_text(pipeline)
     monkeypatch.setenv("PYTHONPATH", str(suite.path / "clone"))

@@ -1,4 +1,7 @@
-"""What docs/architecture.md says one touches to add a part: one file and a registration, from outside the package."""
+"""What docs/architecture.md says one touches to add a part: one file and a registration, from outside the package.
+
+They import from ``rag_harness`` alone, as the page about what is public says that they can.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ PARTS = {
             return Document(doc_id, file.read_text(encoding="utf-8"), file.stem, {"version": "9"})
         """,
     "brevity": """
-        from rag_harness.measures import RowMeasure, Score
+        from rag_harness import RowMeasure, Score
 
         class Brevity(RowMeasure):
             called, unit, worst = "brevity", "score", None
@@ -54,10 +57,17 @@ PARTS = {
     "short": """
         from dataclasses import replace
 
-        from rag_harness.studies.retail.e3_filtered_rag import FilteredRag
-        from rag_harness.pipelines.generation import Generator
-        from rag_harness.protocols import Experiment
-        from rag_harness.retrieval.retrieval import spec_of
+        from rag_harness import Experiment, Generator, Trace, spec_of
+
+        class Short:
+            def __init__(self, retriever, reranker, generator, kept):
+                self.retriever, self.reranker, self.generator, self.kept = retriever, reranker, generator, kept
+
+            async def answer(self, query):
+                trace = Trace()
+                await trace.retrieve(self.retriever, query.text, 3)
+                await trace.rerank(self.reranker, query.text, self.kept)
+                return await self.generator.answer(query, trace)
 
         def build(parts):
             retrieval = parts.retrieval(replace(spec_of(parts.settings), chunker="paragraphs"))
@@ -65,7 +75,7 @@ PARTS = {
             kept = parts.settings.own["kept"]
             return Experiment(
                 "short",
-                FilteredRag(retrieval.dense, reranker, Generator(parts.chat(), prompts), 3, kept),
+                Short(retrieval.dense, reranker, Generator(parts.chat(), prompts), kept),
                 retriever=retrieval.dense,
                 prepare=parts.prepared(retrieval),
             )

@@ -19,6 +19,7 @@ from rag_harness.registry import registered, resolve
 from rag_harness.types import Document, Metadata
 
 Loader = Callable[[Path, str], Document]
+"""Reads a file as the document of that id; what a loader of your own is."""
 
 LEFT_OUT = ("README.md", "requirements*.txt", "robots.txt", "LICENSE*")
 """Files for people or programs that are no pages of the knowledge base."""

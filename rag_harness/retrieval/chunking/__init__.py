@@ -13,5 +13,6 @@ from rag_harness.retrieval.chunking.lengths import ChunkingSettings
 from rag_harness.types import Chunk, Document
 
 Chunker = Callable[[Document, Tokenizer, ChunkingSettings], list[Chunk]]
+"""Cuts a document into chunks; what a chunker of your own is."""
 
 __all__ = ["Chunker", "ChunkingSettings"]
