@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from rag_harness.plugin.affected import Affected
     from rag_harness.plugin.session import RagSession
+    from rag_harness.plugin.trials import Trials
 
 
 def wake(config: pytest.Config) -> RagSession:
@@ -29,24 +30,20 @@ def wake(config: pytest.Config) -> RagSession:
     return config.stash[SESSION]
 
 
-def _register_writers(config: pytest.Config, session: RagSession, trials: Any, affected: Affected) -> None:
-    """Register the objects that write files, gate the run and print. The order of the listeners matters."""
-    from rag_harness.plugin.attribution import Attribution
+def _register_writers(config: pytest.Config, session: RagSession, trials: Trials, affected: Affected) -> None:
+    """Register those that write files, gate the run and tell a person. The order of the listeners matters."""
     from rag_harness.plugin.collected import Collection
     from rag_harness.plugin.early_stop import EarlyStopping
+    from rag_harness.plugin.end_of_run import InnerEnd, OuterEnd, RunEnd
     from rag_harness.plugin.gating import GateKeeper
-    from rag_harness.plugin.golden_section import GoldenSection
     from rag_harness.plugin.keeping import Keeping
-    from rag_harness.plugin.metamorphic import Metamorphic
     from rag_harness.plugin.progress import Progress
     from rag_harness.plugin.readiness import Readiness
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.recording_report import RecordingReport
-    from rag_harness.plugin.report_file import ReportFile
     from rag_harness.plugin.run_gates import RunGates
     from rag_harness.plugin.run_record import RunRecord
     from rag_harness.plugin.slices import Slices
-    from rag_harness.plugin.summary_section import SummarySection
 
     config.stash[RECORDER] = recorder = Recorder(session)
     record = RunRecord(session, recorder)
@@ -64,22 +61,15 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any, a
     collection = Collection(session, listeners)
     register = config.pluginmanager.register
     register(recorder, "rag_harness.recorder")
-    # pytest calls hooks of the same rank in reverse order: the object that is registered later prints first.
-    metamorphic = Metamorphic(session, recorder, record, trials)
-    register(Attribution(session, recorder, record, trials), "rag_harness.derived.attribution")
-    register(SummarySection(session, recorder, record, recording), "rag_harness.summary")
-    # Both of these print after all others; the object that is registered later prints last.
-    register(GoldenSection(session, recorder, record), "rag_harness.engine.golden")
+    run_end = RunEnd(session, recorder, record, trials, gates, recording, affected)
+    register(run_end.golden, "rag_harness.golden")
     register(gates, "rag_harness.gates")
-    # Gates read the results of these checks. Both wrap the test loop as the last wrappers, so the object that is
-    # registered later acts first.
-    register(metamorphic, "rag_harness.derived.metamorphic")
     register(early, "rag_harness.early_stop")
-    # The report reads what all of the objects above have left.
-    register(ReportFile(session, record), "rag_harness.report_file")
     register(progress, "rag_harness.progress")
-    register(recording, "rag_harness.models.recording")
+    register(recording, "rag_harness.recording")
     register(collection, "rag_harness.collection")
+    register(InnerEnd(run_end), "rag_harness.inner_end")
+    register(OuterEnd(run_end, progress), "rag_harness.outer_end")
 
 
 class Waker:

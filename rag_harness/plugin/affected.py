@@ -148,10 +148,10 @@ class Affected:
             session.exitstatus = pytest.ExitCode.OK
         return result
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the affected questions here under xdist: nothing could print them at the beginning."""
+    def print(self, terminal: pytest.TerminalReporter) -> None:
+        """Say under xdist, where nobody has said it at the beginning, what is affected."""
         if not self._is_said and (lines := self._lines()):
-            write_section(terminalreporter, f"rag affected by {self.revision}", lines)
+            write_section(terminal, f"rag affected by {self.revision}", lines)
 
     def _lines(self) -> list[str]:
         from rag_harness.plugin.affected_lines import lines_of

@@ -1,28 +1,13 @@
-"""Work that runs after the last test: when it runs, and how it fails without ending a run that is already paid for."""
+"""How what comes after the last test fails without ending a run that is paid for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import TypeVar
-
-import pytest
 
 from rag_harness.files.log import log
 
 _Found = TypeVar("_Found")
-
-
-def after_tests(work: Callable[[], None]) -> Generator[None, object, object]:
-    """Wrap the test loop: do ``work`` after it, also if the plugin stopped the loop. Not after Ctrl-C."""
-    try:
-        result = yield
-    except (pytest.UsageError, KeyboardInterrupt):
-        raise
-    except BaseException:
-        work()
-        raise
-    work()
-    return result
 
 
 def tried(work: Callable[[], _Found]) -> tuple[_Found | None, str]:

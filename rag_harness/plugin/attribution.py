@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import TYPE_CHECKING
-
-import pytest
 
 from rag_harness.plugin.afterwards import tried
 from rag_harness.plugin.derived import bench_of, derived_runs, print_section
 
 if TYPE_CHECKING:
+    import pytest
+
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.run_record import RunRecord
     from rag_harness.plugin.session import RagSession
@@ -30,19 +29,12 @@ class Attribution:
         self._problem = ""
         self._answers: dict[str, int] = {}
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Explain after all tests, when the tables are there. Not if the run was stopped."""
-        result = yield
+    def explain(self) -> None:
+        """Explain when all tests have run and the tables are there; not where the run was stopped."""
         # The golden suite generates nothing: its misses explain themselves.
-        wanted = bool(self._recorder.trials) and not session.config.option.collectonly
-        if wanted and self._session.settings.attribute and self._record.is_readable:
-            self._explain()
-        return result
-
-    def _explain(self) -> None:
-        self._causes, why = tried(self._explained)
-        self._problem = f"cannot be told: {why}" if why else ""
+        if self._recorder.trials and self._session.settings.attribute and self._record.is_readable:
+            self._causes, why = tried(self._explained)
+            self._problem = f"cannot be told: {why}" if why else ""
 
     def _explained(self) -> list[CauseLine]:
         from rag_harness.derived.attribution.explain import Explainer
@@ -63,11 +55,11 @@ class Attribution:
         # If a user's fixture took a registered name, its fingerprint differs from the registered experiment's.
         return self._session.registered(name) if name in known_experiments(self._session.settings) else None
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print why trials failed, if that was asked for."""
+    def print(self, terminal: pytest.TerminalReporter) -> None:
+        """Print why trials failed, where that was asked for."""
         causes = self._causes
         shown = None if causes is None else lambda: self._lines(causes)
-        print_section(terminalreporter, "rag causes", self._problem, shown)
+        print_section(terminal, "rag causes", self._problem, shown)
 
     def _lines(self, causes: list[CauseLine]) -> list[str]:
         from rag_harness.derived.attribution.section import cause_lines

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from rag_harness.plugin.afterwards import after_tests
 from rag_harness.plugin.left_behind import leave_behind
 from rag_harness.plugin.options import is_used
 from rag_harness.plugin.screen import make_inert, usage_error, write_lines, write_section
@@ -69,16 +68,10 @@ class GateKeeper:
             if isinstance(gate.right, Reference):
                 self._record.want(gate.right.name, gate.measure)
 
-    @pytest.hookimpl(wrapper=True, trylast=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Judge after all tests, also if the plugin stopped the run. Not after Ctrl-C."""
-        return (yield from after_tests(lambda: self._judge(session)))
-
-    def _judge(self, session: pytest.Session) -> None:
-        if session.config.option.collectonly:
-            return
+    def judge(self) -> None:
+        """Judge when all tests have run, also where one of ours stopped the run; not after Ctrl-C."""
         if not (self._used or self._recorder.arrived):
-            self._judge_nothing(session)
+            self._judge_nothing()
             return
         from rag_harness.errors import PrerequisiteError
 
@@ -92,21 +85,21 @@ class GateKeeper:
             refused.append(failure("write results", str(error)))
         except OSError as error:
             refused.append(failure("write results", self._recorder.told(error)))
-        self._tell(session, refused)
+        self._tell(refused)
 
-    def _judge_nothing(self, session: pytest.Session) -> None:
-        """Fail the gates if all tests were asked for and no trial is among them; else count the gates as not judged."""
-        if not is_used(session.config):
+    def _judge_nothing(self) -> None:
+        """Fail gates where all tests were asked for and none asks anything; else count those that are not judged."""
+        if not is_used(self._session.config):
             return
         if self._run.reach.is_whole or self._session.settings.not_judged == "fail":
             self.verdicts = [self._run.reach.not_in_run(gate) for gate in self._run.gates]
         else:
             self._unselected = self._run.reach.configured_said
-        self._tell(session, ())
+        self._tell(())
 
-    def _tell(self, session: pytest.Session, refused: Sequence[pytest.TestReport]) -> None:
+    def _tell(self, refused: Sequence[pytest.TestReport]) -> None:
         for report in [*refused, *(self._report(each) for each in self.verdicts)]:
-            session.config.hook.pytest_runtest_logreport(report=report)
+            self._session.config.hook.pytest_runtest_logreport(report=report)
 
     def _report(self, verdict: Verdict) -> pytest.TestReport:
         outcome = "failed" if self._is_red(verdict) else _OUTCOMES.get(verdict.state, "skipped")
@@ -132,19 +125,20 @@ class GateKeeper:
         counted = {"passed": "gates passed", "failed": "failed"}
         return counted.get(report.outcome) or _CATEGORIES[report.rag_gate_state], "", ""
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
-        """Print the comparison, then one line for each gate, below everything else."""
-        yield
+    def print_comparison(self, terminal: pytest.TerminalReporter) -> None:
+        """Print this run beside the saved one, where there is one."""
         if self.comparison:
-            write_section(terminalreporter, "rag comparison", self.comparison)
+            write_section(terminal, "rag comparison", self.comparison)
+
+    def print(self, terminal: pytest.TerminalReporter) -> None:
+        """Print where the figures come from, and a line a gate."""
         origins = self._origins()
         if self.verdicts or origins:
-            write_section(terminalreporter, "rag gates" if self.verdicts else "rag answers", origins)
-            self._write_verdicts(terminalreporter)
+            write_section(terminal, "rag gates" if self.verdicts else "rag answers", origins)
+            self._write_verdicts(terminal)
         if self._unselected:
             said = f"rag: not judged, for nothing was selected of {self._unselected}"
-            write_lines(terminalreporter, [said], yellow=True)
+            write_lines(terminal, [said], yellow=True)
 
     def _origins(self) -> list[str]:
         """Say where the figures that gates are judged by come from."""

@@ -22,13 +22,11 @@ class GoldenSection:
     def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord) -> None:
         self._session, self._recorder, self._record = session, recorder, record
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
-        """Print the section below everything but the gates, if an entry was looked for."""
-        yield
-        # If nothing could be written there is nothing to read. A failure has already said so.
+    def print(self, terminal: pytest.TerminalReporter) -> None:
+        """Print the section below everything but the gates, where an entry was looked for."""
+        # Where nothing could be written there is nothing to read; a failure has said so.
         if GOLDEN in self._recorder.arrived and self._record.is_readable:
-            self._write(terminalreporter)
+            self._write(terminal)
 
     def _write(self, terminal: pytest.TerminalReporter) -> None:
         from rag_harness.report.drafts import draft_lines

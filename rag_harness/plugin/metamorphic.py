@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import TYPE_CHECKING
-
-import pytest
 
 from rag_harness.plugin.afterwards import tried
 from rag_harness.plugin.derived import bench_of, derived_runs, print_section
 from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
+    import pytest
+
     from rag_harness.derived.attribution.derived import DerivedRuns
     from rag_harness.derived.metamorphic.checking import Checker
     from rag_harness.derived.metamorphic.paraphrase import Paraphraser
@@ -32,15 +31,10 @@ class Metamorphic:
         self._found: dict[str, list[ScoreLine]] | None = None
         self._problem = ""
 
-    @pytest.hookimpl(wrapper=True, trylast=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Check after all tests, before anything reads the tables. Not if the run was stopped."""
-        result = yield
-        if self._recorder.trials and not session.config.option.collectonly:
-            self._check_what_is_wanted()
-        return result
-
-    def _check_what_is_wanted(self) -> None:
+    def check(self) -> None:
+        """Check when all tests have run, before whoever reads the tables; not where the run was stopped."""
+        if not self._recorder.trials:
+            return
         wanted = {
             name: self._session.wanted.metamorphic_measures(name) for name in self._recorder.arrived if name != GOLDEN
         }
@@ -77,11 +71,11 @@ class Metamorphic:
 
         return Paraphraser(self._session.parts.chat("writer"), self._trials.equipment.engine)
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the rates and the worst examples, if that was asked for."""
+    def print(self, terminal: pytest.TerminalReporter) -> None:
+        """Print the rates and the worst examples, where that was asked for."""
         found = self._found
         shown = None if found is None else lambda: self._lines(found)
-        print_section(terminalreporter, "rag metamorphic", self._problem, shown)
+        print_section(terminal, "rag metamorphic", self._problem, shown)
 
     def _lines(self, found: dict[str, list[ScoreLine]]) -> list[str]:
         from rag_harness.derived.metamorphic.section import metamorphic_lines

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -85,13 +85,13 @@ class Progress:
         """Count the trials that were selected."""
         self._tally.total = len(selected.every)
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtestloop(self) -> Generator[None, object, object]:
-        """Show the line if this process already knows that there are trials; listen for the work they wait for."""
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Start where this process knows already that there are trials, and listen for what they wait for."""
         if self._tally.total:
             self.start(self._tally.total)
         with listening(self._work.hear), self._said_in_lines():
-            return (yield)
+            yield
 
     def _said_in_lines(self) -> AbstractContextManager[None]:
         """Return what prints the work as lines of text, for when the line of progress is not shown."""

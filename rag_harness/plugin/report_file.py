@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import TYPE_CHECKING
 
-import pytest
-
-from rag_harness.plugin.afterwards import after_tests, tried
+from rag_harness.plugin.afterwards import tried
 from rag_harness.plugin.screen import write_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
     from rag_harness.plugin.run_record import RunRecord
     from rag_harness.plugin.session import RagSession
@@ -29,12 +28,8 @@ class ReportFile:
         """Where to write."""
         return self._session.settings.path(self._session.settings.report)
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Write after all steps that read the results, also if the plugin stopped the run. Not after Ctrl-C."""
-        return (yield from after_tests(lambda: self._write(session)))
-
-    def _write(self, session: pytest.Session) -> None:
+    def write(self) -> None:
+        """Write when all that reads the results has run, also where one of ours stopped the run; not after Ctrl-C."""
         if not self._session.settings.report or not self._record.is_there:
             return
         from rag_harness.page.formats import format_of
@@ -44,14 +39,12 @@ class ReportFile:
         file, tables = self.file, self._record.tables
         _, why = tried(lambda: write_report([self._session.output], file, format_of(file), tables=tables))
         if why:
-            # The user waits for this file. A run that could not write it must not look like one that did.
-            session.config.hook.pytest_runtest_logreport(report=failure("write report", why))
+            # Somebody waits for that file: a run without it must not look like one with it.
+            self._session.config.hook.pytest_runtest_logreport(report=failure("write report", why))
         else:
             self._said = f"report: {file} ({size_said(file)})"
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
+    def print(self, terminal: pytest.TerminalReporter) -> None:
         """Say where the report is, below everything else."""
-        yield
         if self._said:
-            write_lines(terminalreporter, [self._said])
+            write_lines(terminal, [self._said])

@@ -1,4 +1,4 @@
-"""The section about trials in the terminal summary."""
+"""The sections of the terminal summary that trials have."""
 
 from __future__ import annotations
 
@@ -16,29 +16,28 @@ if TYPE_CHECKING:
 
 
 class SummarySection:
-    """Prints the section, in the process that prints."""
+    """Lives in the process that prints. Each of its methods prints a section, where there is something to say."""
 
     def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord, recording: RecordingReport) -> None:
         self._session, self._recorder, self._record, self._recording = session, recorder, record, recording
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print one section, if there was a trial."""
-        recorder = self._recorder
-        # If nothing could be written there is nothing to read. A failure has already said so.
-        if (recorder.trials or recorder.not_run) and self._record.is_readable:
-            from rag_harness.plugin.terminal import write_summary
+    @property
+    def _has_trials(self) -> bool:
+        # Where nothing could be written there is nothing to read; a failure has said so.
+        return bool(self._recorder.trials or self._recorder.not_run) and self._record.is_readable
 
-            more = self._recording.unused_lines()
-            write_summary(terminalreporter, recorder, self._record, self._session, more)
-            self._write_scorecard(terminalreporter)
-            self._write_pairwise(terminalreporter)
-            self._write_slices(terminalreporter)
-            self._write_abstention(terminalreporter)
-            self._write_noise(terminalreporter)
-            self._write_own(terminalreporter)
+    def print_trials(self, terminal: pytest.TerminalReporter) -> None:
+        """Print what became of trials."""
+        if not self._has_trials:
+            return
+        from rag_harness.plugin.terminal import write_summary
 
-    def _write_scorecard(self, terminal: pytest.TerminalReporter) -> None:
-        """Print the judged scores and the judge's name, if anything was judged."""
+        write_summary(terminal, self._recorder, self._record, self._session, self._recording.unused_lines())
+
+    def print_scorecard(self, terminal: pytest.TerminalReporter) -> None:
+        """Print what judges said, and whose judgement it is, where anything was judged."""
+        if not self._has_trials:
+            return
         suites = self._record.manifest.suites
         if not any(record.authors for record in suites.values()):
             return
@@ -48,40 +47,43 @@ class SummarySection:
         lines = scorecard_lines(self._record.tables, suites, prices_of(self._session.settings))
         write_section(terminal, "rag scorecard", lines)
 
-    def _write_pairwise(self, terminal: pytest.TerminalReporter) -> None:
-        """Print how the experiments differ, if two or more were judged on the same cases."""
-        if not self._record.pairwise:
+    def print_pairwise(self, terminal: pytest.TerminalReporter) -> None:
+        """Print how the experiments differ, where two or more were judged on the same cases."""
+        if not self._has_trials or not self._record.pairwise:
             return
         from rag_harness.report.pairwise_lines import pairwise_lines
 
         write_section(terminal, "rag pairwise", pairwise_lines(self._record.pairwise))
 
-    def _write_slices(self, terminal: pytest.TerminalReporter) -> None:
-        """Print which experiment wins on which slice, if that was asked for and two ran on the same data."""
-        if not self._session.settings.slices:
+    def print_slices(self, terminal: pytest.TerminalReporter) -> None:
+        """Print which experiment wins on which slice, where that was asked for and two ran on the same data."""
+        if not self._has_trials or not self._session.settings.slices:
             return
         from rag_harness.report.standing_lines import standing_lines
 
         if lines := standing_lines(self._record.standings):
             write_section(terminal, "rag slices", lines)
 
-    def _write_abstention(self, terminal: pytest.TerminalReporter) -> None:
-        """Print what the stated confidence is worth, if a pipeline states one."""
-        if not self._record.abstentions:
+    def print_abstention(self, terminal: pytest.TerminalReporter) -> None:
+        """Print what confidence is worth, where a pipeline states one."""
+        if not self._has_trials or not self._record.abstentions:
             return
         from rag_harness.report.abstention import abstention_lines
 
         write_section(terminal, "rag abstention", abstention_lines(self._record.abstentions))
 
-    def _write_noise(self, terminal: pytest.TerminalReporter) -> None:
-        """Print where the noise is, if --rag-repeats was given."""
-        if not self._record.noises:
+    def print_noise(self, terminal: pytest.TerminalReporter) -> None:
+        """Print where the noise is, where queries were to be answered again."""
+        if not self._has_trials or not self._record.noises:
             return
         from rag_harness.report.noise_lines import noise_lines
 
         write_section(terminal, "rag noise", noise_lines(self._record.noises))
 
-    def _write_own(self, terminal: pytest.TerminalReporter) -> None:
+    def print_own(self, terminal: pytest.TerminalReporter) -> None:
+        """Print what other packages have to say: the entry points ``rag_harness.sections``."""
+        if not self._has_trials:
+            return
         from rag_harness.report.sections import own_sections
 
         for name, lines in own_sections(self._record.tables):

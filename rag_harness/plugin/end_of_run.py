@@ -1,0 +1,211 @@
+"""The end of a run, from top to bottom: the steps after the last test, then the sections of the terminal summary.
+
+Who adds something to it writes a function, and a line in ``STEPS`` or in ``SECTIONS``. A section of another package
+comes by the entry point ``rag_harness.sections``.
+
+pytest does something in the middle of each list: it ends its row of dots, and it prints its short summary. So two hooks
+go through each list. The inner one comes before pytest, the outer one after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_harness.plugin.attribution import Attribution
+from rag_harness.plugin.golden_section import GoldenSection
+from rag_harness.plugin.metamorphic import Metamorphic
+from rag_harness.plugin.report_file import ReportFile
+from rag_harness.plugin.summary_section import SummarySection
+
+if TYPE_CHECKING:
+    from rag_harness.plugin.affected import Affected
+    from rag_harness.plugin.gating import GateKeeper
+    from rag_harness.plugin.progress import Progress
+    from rag_harness.plugin.recorder import Recorder
+    from rag_harness.plugin.recording_report import RecordingReport
+    from rag_harness.plugin.run_record import RunRecord
+    from rag_harness.plugin.session import RagSession
+    from rag_harness.plugin.trials import Trials
+
+
+@dataclass(frozen=True)
+class RunEnd:
+    """What steps and sections are given. It lives in the process that writes.
+
+    Attributes:
+        session: state of the run.
+        recorder: knows which results came.
+        record: has the tables of the run, read from its files.
+        trials: can run trials again.
+        gates: judges the gates.
+        recording: knows which recordings were not used.
+        affected: knows what --rag-affected-by has left.
+    """
+
+    session: RagSession
+    recorder: Recorder
+    record: RunRecord
+    trials: Trials
+    gates: GateKeeper
+    recording: RecordingReport
+    affected: Affected
+
+    @cached_property
+    def metamorphic(self) -> Metamorphic:
+        """Checks relations between a query and its variants."""
+        return Metamorphic(self.session, self.recorder, self.record, self.trials)
+
+    @cached_property
+    def attribution(self) -> Attribution:
+        """Finds out why trials failed."""
+        return Attribution(self.session, self.recorder, self.record, self.trials)
+
+    @cached_property
+    def summary(self) -> SummarySection:
+        """Prints what trials came to."""
+        return SummarySection(self.session, self.recorder, self.record, self.recording)
+
+    @cached_property
+    def golden(self) -> GoldenSection:
+        """Prints what the golden suite came to."""
+        return GoldenSection(self.session, self.recorder, self.record)
+
+    @cached_property
+    def report(self) -> ReportFile:
+        """Writes the report."""
+        return ReportFile(self.session, self.record)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something that is done once, after the last test. A run that only collects does none of it.
+
+    Attributes:
+        name: for people and tests.
+        does: what it does.
+        work: does it.
+        after_errors: whether it is done even where tests or an earlier step have raised. No step is done after Ctrl-C,
+            or in a run that cannot be as it was asked for.
+    """
+
+    name: str
+    does: str
+    work: Callable[[RunEnd], None]
+    after_errors: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """Something that is printed in the terminal summary, where there is something to print.
+
+    Attributes:
+        name: for people and tests.
+        says: what it says.
+        print: prints it.
+    """
+
+    name: str
+    says: str
+    print: Callable[[RunEnd, pytest.TerminalReporter], None]
+
+
+def _by_pytest(*_: object) -> None:
+    """Leave it to pytest: it is in a list to say where it comes."""
+
+
+ROW_OF_DOTS = Step("row of dots", "pytest ends it with 100%", _by_pytest)
+STEPS: tuple[Step, ...] = (
+    Step("metamorphic", "checks relations; gates may be about them", lambda run: run.metamorphic.check()),
+    Step("gates", "leaves run.json, judges gates, leaves summary.json", lambda run: run.gates.judge(), True),
+    ROW_OF_DOTS,
+    Step("causes", "runs failed trials again, to say why they failed", lambda run: run.attribution.explain()),
+    Step("report", "writes a report of all that the steps above have left", lambda run: run.report.write(), True),
+)
+"""After the last test, the first one first."""
+
+SHORT_SUMMARY = Section("short summary", "pytest says which tests failed", _by_pytest)
+SECTIONS: tuple[Section, ...] = (
+    Section("metamorphic", "which relations broke", lambda run, terminal: run.metamorphic.print(terminal)),
+    Section("trials", "the figures of experiments", lambda run, terminal: run.summary.print_trials(terminal)),
+    Section("scorecard", "what judges said", lambda run, terminal: run.summary.print_scorecard(terminal)),
+    Section("pairwise", "how experiments differ", lambda run, terminal: run.summary.print_pairwise(terminal)),
+    Section("slices", "which experiment wins where", lambda run, terminal: run.summary.print_slices(terminal)),
+    Section("abstention", "what confidence is worth", lambda run, terminal: run.summary.print_abstention(terminal)),
+    Section("noise", "where the noise is", lambda run, terminal: run.summary.print_noise(terminal)),
+    Section("own", "sections of other packages", lambda run, terminal: run.summary.print_own(terminal)),
+    Section("causes", "why trials failed", lambda run, terminal: run.attribution.print(terminal)),
+    Section("affected", "what a change affects, under xdist", lambda run, terminal: run.affected.print(terminal)),
+    SHORT_SUMMARY,
+    Section("golden", "the figures of the golden suite", lambda run, terminal: run.golden.print(terminal)),
+    Section("comparison", "this run beside a saved one", lambda run, terminal: run.gates.print_comparison(terminal)),
+    Section("gates", "a line a gate", lambda run, terminal: run.gates.print(terminal)),
+    Section("report", "where the report is", lambda run, terminal: run.report.print(terminal)),
+)
+"""In the terminal summary, the first one first."""
+
+
+class InnerEnd:
+    """Goes through steps and sections that come before pytest's own."""
+
+    def __init__(self, run: RunEnd) -> None:
+        self._run = run
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        """Do the steps when the tests are done."""
+        return (yield from _then(STEPS[: STEPS.index(ROW_OF_DOTS)], self._run))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the sections."""
+        for section in SECTIONS[: SECTIONS.index(SHORT_SUMMARY)]:
+            section.print(self._run, terminalreporter)
+
+
+class OuterEnd:
+    """Goes through steps and sections that come after pytest's own.
+
+    Args:
+        run: is given to steps and sections.
+        progress: shows how tests and steps go on.
+    """
+
+    def __init__(self, run: RunEnd, progress: Progress) -> None:
+        self._run, self._progress = run, progress
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Show how tests and steps go on, and do the last steps."""
+        # Somebody may have left it out: -p no:rag_harness.progress.
+        is_shown = session.config.pluginmanager.is_registered(self._progress)
+        with self._progress.shown() if is_shown else nullcontext():
+            return (yield from _then(STEPS[STEPS.index(ROW_OF_DOTS) + 1 :], self._run))
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
+        """Print the last sections."""
+        yield
+        for section in SECTIONS[SECTIONS.index(SHORT_SUMMARY) + 1 :]:
+            section.print(self._run, terminalreporter)
+
+
+def _then(steps: Sequence[Step], run: RunEnd) -> Generator[None, object, object]:
+    """Let what comes before ``steps`` be done, then do them in their order."""
+    if not steps or run.session.config.option.collectonly:
+        return (yield)
+    *earlier, step = steps
+    try:
+        result = yield from _then(earlier, run)
+    except (pytest.UsageError, KeyboardInterrupt):
+        raise
+    except BaseException:
+        if step.after_errors:
+            step.work(run)
+        raise
+    step.work(run)
+    return result
