@@ -20,8 +20,9 @@ INTERRUPTED = 130
 
 
 class Command(NamedTuple):
-    """One command: its help, the module that has ``<name>_arguments`` and ``run_<name>``, imported when it is named.
+    """One command: its help, and the module of ``commands/`` that has ``<name>_arguments`` and ``run_<name>``.
 
+    The module is imported when the command is named.
     ``stopped`` says what is left of its work after Ctrl-C, where that can be said; it may name an argument in braces.
     """
 
@@ -77,7 +78,7 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
 def _add(subparsers: Any, name: str, command: Command, named: Sequence[str]) -> None:
     subparser = subparsers.add_parser(name, help=command.help, description=command.help)
     if name in named:
-        module, function = import_module(f"rag_harness.{command.module}"), name.replace("-", "_")
+        module, function = import_module(f"rag_harness.commands.{command.module}"), name.replace("-", "_")
         getattr(module, f"{function}_arguments")(subparser)
         subparser.set_defaults(run=getattr(module, f"run_{function}"), stopped=command.stopped)
 
@@ -87,19 +88,15 @@ _GOES_ON = "what was written is in {folder}. The same command goes on from here"
 ALONE: dict[str, Command] = {
     "ingest": Command(
         "read documents of any kind, cut, embed and index them, and say what came of it",
-        "commands.ingest",
+        "ingest",
         "the same command goes on from what was kept",
     ),
-    "compare": Command("set two runs against each other, case by case", "report.compared"),
-    "power": Command("which differences a run could see, and how many cases one needs", "report.power"),
-    "explain": Command(
-        "say why trials of a run failed, and what to do",
-        "derived.attribution.commands",
-        "what was run or answered is kept",
-    ),
-    "report": Command("write what runs came to as one page, as Markdown or as a table", "commands.report"),
-    "serve": Command("serve an experiment over HTTP: what was evaluated is what is deployed", "commands.serve"),
-    "init": Command("write the smallest working suite into your repository", "commands.start"),
+    "compare": Command("set two runs against each other, case by case", "compare"),
+    "power": Command("which differences a run could see, and how many cases one needs", "compare"),
+    "explain": Command("say why trials of a run failed, and what to do", "explain", "what was run or answered is kept"),
+    "report": Command("write what runs came to as one page, as Markdown or as a table", "report"),
+    "serve": Command("serve an experiment over HTTP: what was evaluated is what is deployed", "serve"),
+    "init": Command("write the smallest working suite into your repository", "start"),
 }
 
 COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
@@ -108,66 +105,66 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
         {
             "plan": Command(
                 "plan a knowledge base: its pages, their facts and links",
-                "commands.kb_plan",
+                "kb_plan",
                 f"no plan was written{_RECORDED}",
             ),
-            "generate": Command("write the pages of a plan, each held against it", "commands.generate", _GOES_ON),
-            "validate": Command("check pages, plan, queries and golden set", "commands.kb"),
-            "superseded": Command("mark the queries whose answer a superseded page gives otherwise", "commands.kb"),
+            "generate": Command("write the pages of a plan, each held against it", "generate", _GOES_ON),
+            "validate": Command("check pages, plan, queries and golden set", "kb"),
+            "superseded": Command("mark the queries whose answer a superseded page gives otherwise", "kb"),
             "queries": Command(
                 "write questions for your documents, with ground truth",
-                "commands.questions",
+                "questions",
                 f"no question was written{_RECORDED}",
             ),
-            "graph": Command("print the links between pages as Mermaid", "commands.kb"),
+            "graph": Command("print the links between pages as Mermaid", "kb"),
         },
     ),
     "endpoint": (
         "services under test",
-        {"try": Command("ask a service once, and show what was sent, what came, what was read", "commands.endpoint")},
+        {"try": Command("ask a service once, and show what was sent, what came, what was read", "endpoint")},
     ),
     "judge": (
         "judges of answers, held against people",
         {
-            "score": Command("judge answers from anywhere, a JSON line each", "commands.judge"),
-            "sample": Command("pick answers of a run for people to label, as a sheet", "judges.calibration.commands"),
-            "calibrate": Command("hold a judge against people's labels", "judges.calibration.commands"),
+            "score": Command("judge answers from anywhere, a JSON line each", "judge"),
+            "sample": Command("pick answers of a run for people to label, as a sheet", "calibration"),
+            "calibrate": Command("hold a judge against people's labels", "calibration"),
         },
     ),
     "reliability": (
         "how sure pipelines are of their answers",
-        {"calibrate": Command("fit the confidence of r1 to gold", "judges.calibration.reliability_commands")},
+        {"calibrate": Command("fit the confidence of r1 to gold", "reliability")},
     ),
     "index": (
         "collections on a Qdrant server",
         {
-            "status": Command("say what is there, how whole it is, and who is changing it", "commands.index"),
-            "drop": Command("remove a collection, unless a run is changing it", "commands.index"),
+            "status": Command("say what is there, how whole it is, and who is changing it", "index"),
+            "drop": Command("remove a collection, unless a run is changing it", "index"),
         },
     ),
     "keys": (
         "who may ask a service",
         {
-            "create": Command("make a key, and show it for the only time", "commands.keys"),
-            "list": Command("print what each key may do, and what it was used for", "commands.keys"),
-            "revoke": Command("make a key good for nothing, at once", "commands.keys"),
+            "create": Command("make a key, and show it for the only time", "keys"),
+            "list": Command("print what each key may do, and what it was used for", "keys"),
+            "revoke": Command("make a key good for nothing, at once", "keys"),
         },
     ),
     "queries": (
         "questions as cases",
         {
-            "from-traces": Command("make cases to label of what users asked a service", "commands.queries"),
+            "from-traces": Command("make cases to label of what users asked a service", "queries"),
             "review": Command(
                 "read drafted questions with their evidence: accept, edit, reject",
-                "commands.review",
+                "review",
                 "what was decided is kept",
             ),
-            "check": Command("say which questions the documents have left behind", "commands.check"),
+            "check": Command("say which questions the documents have left behind", "check"),
         },
     ),
     "results": (
         "result files",
-        {"validate": Command("check schema and completeness of result files", "commands.results")},
+        {"validate": Command("check schema and completeness of result files", "results")},
     ),
 }
 

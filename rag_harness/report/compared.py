@@ -1,18 +1,14 @@
-"""``rag-harness compare A B``: compares two runs case by case, with the tests of the study."""
+"""Two runs, case by case, with the tests of the study."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from rag_harness.report.baseline import SavedRun
 from rag_harness.report.comparison import Change, Comparison, compare, on_common_data, paired_of
 from rag_harness.report.pairwise_lines import FIGURES, cut, figures, measure_said
-from rag_harness.report.saved_runs import read_run
 from rag_harness.report.summary import table
-from rag_harness.shown.terminal import say
 from rag_harness.stats import holm
 from rag_harness.stats.paired import Paired
 
@@ -30,28 +26,6 @@ class Compared:
         """Return the row of the table."""
         means = f"{self.change.before:.3f}", f"{self.change.now:.3f}"
         return [f"  {measure_said(self.change.measure)}", *means, *figures(self.found, self.p_t, self.p_permutation)]
-
-
-def compare_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``compare``."""
-    run = "output folder of a run, or a baseline that --rag-save wrote: its file, or its name"
-    parser.add_argument("first", metavar="A", help=f"before: {run}")
-    parser.add_argument("second", metavar="B", help="after: the same")
-    parser.add_argument("--measure", action="append", default=[], metavar="NAME", help="only these; may be repeated")
-    baselines_argument(parser)
-
-
-def baselines_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the option that says where baselines are."""
-    where = "folder of the baselines that are named; default: baselines"
-    parser.add_argument("--baselines", type=Path, default=Path("baselines"), metavar="DIR", help=where)
-
-
-def run_compare(chosen: argparse.Namespace) -> int:
-    """Print how B differs from A."""
-    before, now = (read_run(named, chosen.baselines) for named in (chosen.first, chosen.second))
-    say(*compared_lines(before, now, chosen.measure))
-    return 0
 
 
 def compared_lines(before: SavedRun, now: SavedRun, measures: Sequence[str] = ()) -> list[str]:

@@ -1,8 +1,7 @@
-"""``rag-harness power RUN``: the detectable differences of a saved run, and the cases that a given difference needs."""
+"""Which differences a saved run could have seen, and how many cases a wished one needs."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -12,12 +11,9 @@ from rag_harness.errors import DataError, PrerequisiteError, unknown
 from rag_harness.gates.bounds import span_of
 from rag_harness.measures import is_judged, measure_named
 from rag_harness.report.baseline import SavedRun, SavedSuite
-from rag_harness.report.compared import baselines_argument
 from rag_harness.report.comparison import lower_is_better
 from rag_harness.report.pairwise_lines import cut, measure_said
-from rag_harness.report.saved_runs import read_run
 from rag_harness.report.summary import table
-from rag_harness.shown.terminal import say
 from rag_harness.stats.inputs import UndefinedError
 from rag_harness.stats.paired import spread_of
 from rag_harness.stats.settling import Reach
@@ -48,25 +44,6 @@ class Power:
         figures = [f"{value:.3f}" if value is not None else "-" for value in (self.sd, self.detectable)]
         needed = f"{self.needed:,}" if self.needed is not None else "-"
         return [self.name, measure_said(self.measure), self.slice or "all", str(self.n), *figures, needed]
-
-
-def power_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``power``."""
-    run = "output folder of a run, or a baseline that --rag-save wrote: its file, or its name"
-    parser.add_argument("run_named", metavar="RUN", help=run)
-    wished = "that you want to see, in the unit of the measure; default: 0.05"
-    parser.add_argument("--difference", type=float, default=0.05, metavar="D", help=wished)
-    judged = f"may be repeated; default: what was judged, else {', '.join(USUAL)}"
-    parser.add_argument("--measure", action="append", default=[], metavar="NAME", help=judged)
-    parser.add_argument("--slice", metavar="KEY", default="", help="each value of a slice key by itself: query_type")
-    baselines_argument(parser)
-
-
-def run_power(chosen: argparse.Namespace) -> int:
-    """Print the run's power."""
-    run = read_run(chosen.run_named, chosen.baselines)
-    say(*power_lines(run, chosen.difference, chosen.measure, chosen.slice))
-    return 0
 
 
 def power_lines(run: SavedRun, difference: float = 0.05, measures: Sequence[str] = (), key: str = "") -> list[str]:

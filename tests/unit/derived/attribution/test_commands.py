@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from rag_harness.__main__ import main
-from rag_harness.derived.attribution.commands import explain_arguments, settings_of
+from rag_harness.commands.explain import explain_arguments
+from rag_harness.derived.attribution.local_run import settings_of
 from rag_harness.results.causes import read_causes
 from rag_harness.settings import Settings, masked
 from tests.unit.derived.attribution.made_up import CASES

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from rag_harness.commands.reliability import _lines
 from rag_harness.errors import DataError
 from rag_harness.judges.calibration.confidence import (
     brier,
@@ -21,7 +22,6 @@ from rag_harness.judges.calibration.confidence import (
 )
 from rag_harness.judges.calibration.confidence_file import read_confidence, save_confidence
 from rag_harness.judges.calibration.logistic import fitted
-from rag_harness.judges.calibration.reliability_commands import _lines
 from rag_harness.judges.calibration.told import Told, is_declined, is_right
 from rag_harness.stats.agreement import auroc
 from rag_harness.types import Case, Evidence, Query

@@ -1,4 +1,4 @@
-"""The commands ``rag-harness judge calibrate`` and ``judge sample``: their arguments, and what they do."""
+"""``rag-harness judge sample`` and ``judge calibrate``: labels of people for the answers of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command ``rag-harness reliability calibrate``: its arguments, and what it does."""
+"""``rag-harness reliability calibrate``: the confidence of an experiment, fitted to gold."""
 
 from __future__ import annotations
 

@@ -1,0 +1,52 @@
+"""``rag-harness compare`` and ``power``: what saved runs tell of differences."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rag_harness.report.compared import compared_lines
+from rag_harness.report.power import USUAL, power_lines
+from rag_harness.report.saved_runs import read_run
+from rag_harness.shown.terminal import say
+
+
+def compare_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what ``compare`` takes."""
+    run = "output folder of a run, or a baseline that --rag-save wrote: its file, or its name"
+    parser.add_argument("first", metavar="A", help=f"before: {run}")
+    parser.add_argument("second", metavar="B", help="after: the same")
+    parser.add_argument("--measure", action="append", default=[], metavar="NAME", help="only these; may be repeated")
+    _baselines_argument(parser)
+
+
+def run_compare(chosen: argparse.Namespace) -> int:
+    """Print how B differs from A."""
+    before, now = (read_run(named, chosen.baselines) for named in (chosen.first, chosen.second))
+    say(*compared_lines(before, now, chosen.measure))
+    return 0
+
+
+def power_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what ``power`` takes."""
+    run = "output folder of a run, or a baseline that --rag-save wrote: its file, or its name"
+    parser.add_argument("run_named", metavar="RUN", help=run)
+    wished = "that you want to see, in the unit of the measure; default: 0.05"
+    parser.add_argument("--difference", type=float, default=0.05, metavar="D", help=wished)
+    judged = f"may be repeated; default: what was judged, else {', '.join(USUAL)}"
+    parser.add_argument("--measure", action="append", default=[], metavar="NAME", help=judged)
+    parser.add_argument("--slice", metavar="KEY", default="", help="each value of a slice key by itself: query_type")
+    _baselines_argument(parser)
+
+
+def run_power(chosen: argparse.Namespace) -> int:
+    """Print what the run can tell."""
+    run = read_run(chosen.run_named, chosen.baselines)
+    say(*power_lines(run, chosen.difference, chosen.measure, chosen.slice))
+    return 0
+
+
+def _baselines_argument(parser: argparse.ArgumentParser) -> None:
+    """Say where names of baselines are looked for."""
+    where = "folder of the baselines that are named; default: baselines"
+    parser.add_argument("--baselines", type=Path, default=Path("baselines"), metavar="DIR", help=where)

@@ -1,0 +1,62 @@
+"""``rag-harness explain``: why trials of a run failed."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from rag_harness.derived.attribution.bench import nobody
+from rag_harness.derived.attribution.explain import Explainer
+from rag_harness.derived.attribution.failing import WORST
+from rag_harness.derived.attribution.local_run import bench_of, running, settings_of
+from rag_harness.derived.attribution.section import cause_lines, whole
+from rag_harness.results.manifest import read_manifest
+from rag_harness.shown.terminal import say
+
+MODES = ("auto", "replay", "record", "live")
+
+
+def explain_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what ``explain`` takes."""
+    parser.add_argument("output", type=Path, nargs="?", default=Path("output"), help="of a run; default: output")
+    parser.add_argument("trial", nargs="?", default="", metavar="TRIAL", help="only this one, whole: e3-q_direct_001")
+    parser.add_argument("--rows-only", action="store_true", help="run nothing again: what rows and gold tell")
+    mode = "which models may be asked, as --rag-mode of a test run; default: auto, which costs nothing"
+    parser.add_argument("--mode", choices=MODES, default="auto", help=mode)
+    parser.add_argument("--budget", type=float, default=0.0, metavar="USD", help="most that calls may cost")
+    worst = f"look at so many an experiment beside failed categories; default: {WORST}"
+    parser.add_argument("--worst", type=int, default=WORST, metavar="N", help=worst)
+    parser.add_argument("--review", action="store_true", help="ask you of each cause whether it is right, and keep it")
+    parser.add_argument("--by", default="", metavar="NAME", help="who reviews; default: the name of your login")
+
+
+def run_explain(chosen: argparse.Namespace) -> int:
+    """Explain the run, or one trial of it; return the exit status."""
+    if chosen.review:
+        from rag_harness.derived.attribution.review import review
+
+        return review(chosen.output, chosen.by)
+    with _explainer(chosen) as explainer:
+        if not chosen.trial:
+            say(*cause_lines(explainer.every(), str(chosen.output), answers=explainer.answers))
+            return 0
+        found = explainer.one(chosen.trial)
+    say(*(whole(found) if found else [f"{chosen.trial} did not fail: its answer carries the gold."]))
+    return 0
+
+
+@contextmanager
+def _explainer(chosen: argparse.Namespace) -> Iterator[Explainer]:
+    manifest = read_manifest(chosen.output)
+    if chosen.rows_only:
+        yield Explainer(chosen.output, nobody(), worst=chosen.worst)
+        return
+    from rag_harness.pipelines.parts import RunParts
+
+    as_run = settings_of(manifest.settings, {})
+    parts = RunParts(replace(as_run, mode=chosen.mode, budget=chosen.budget, overwrite=False))
+    with running(chosen.output, parts) as runs:
+        yield Explainer(chosen.output, bench_of(parts, as_run), runs, chosen.worst)
