@@ -30,7 +30,7 @@ from rag_harness.pipelines import experiment
 from rag_harness.pipelines.endpoint.contexts import Context
 from rag_harness.pipelines.endpoint.placing import Placing
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.results.row import read_rows
+from rag_harness.results.row import rows_in
 from rag_harness.retrieval.chunking.unmarked import unmarked
 from rag_harness.settings.loading import load_settings
 from rag_harness.types import Case, Query
@@ -120,7 +120,7 @@ def of_run(rows: Path) -> None:
     """Print how many chunks of a run are found in their documents by their texts."""
     documents = read_knowledge_base(ROOT / "data" / "kb")
     places = Placing(lambda: documents, "stub")
-    chunks = [chunk for row in read_rows(rows) for chunk in row.retrieved_chunks]
+    chunks = [chunk for row in rows_in(rows) for chunk in row.retrieved_chunks]
     for what, shown in (("as they are", str), ("without marks", unmarked)):
         hits = places.place([Context(shown(chunk.text)) for chunk in chunks]).hits
         right = sum(hit.chunk.doc_id == chunk.metadata.filename for hit, chunk in zip(hits, chunks, strict=True))

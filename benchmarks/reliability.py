@@ -26,14 +26,14 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 
 from rag_harness.authoring.kb.superseded import mark_superseded
-from rag_harness.judges.calibration.confidence import brier, calibrated, expected_calibration_error, held_out, split
+from rag_harness.judges.calibration.confidence import brier, calibrated, expected_calibration_error, fit_models, split
 from rag_harness.judges.calibration.told import SIGNALS, Told, detail, has_quote, is_right, read_told, told
 from rag_harness.measures.rot import StaleAnswer
 from rag_harness.models.prompts import load_prompts
 from rag_harness.models.reader.reader import read
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.manifest import read_manifest
-from rag_harness.results.row import ExperimentResult, read_rows
+from rag_harness.results.row import ExperimentResult, rows_in
 from rag_harness.results.score import SCORES, read_scores
 from rag_harness.stats.agreement import auroc
 from rag_harness.stats.estimate import Estimate, estimate
@@ -211,6 +211,16 @@ def unseen(each: Sequence[Told]) -> Scores:
     return {one.query_id: float(np.mean([stated[one.query_id] for stated in found])) for one in each}
 
 
+def held_out(each: Sequence[Told], folds: int = 5, seed: int = 0) -> dict[str, float]:
+    """Return the probability of each answer by its query, from models that saw no answer about its page."""
+    parts = split(each, [1.0] * folds, seed)
+    found: dict[str, float] = {}
+    for number, part in enumerate(parts):
+        models = fit_models([one for other, rest in enumerate(parts) if other != number for one in rest])
+        found |= {one.query_id: models.probability(one) for one in part}
+    return found
+
+
 def line(scores: Sequence[float], wrong: Sequence[float], pages: Sequence[str], label: str) -> None:
     right = [1 - value for value in wrong]
     statistics: list[Callable[..., float]] = [
@@ -341,7 +351,7 @@ def pairs(output: Path, experiment: str) -> list[tuple[Case, ExperimentResult]]:
 
 
 def rows_of(output: Path, experiment: str) -> list[ExperimentResult]:
-    return [row for row in read_rows(output / read_manifest(output).suites[experiment].file) if row.ok]
+    return [row for row in rows_in(output / read_manifest(output).suites[experiment].file) if row.ok]
 
 
 def mixed(right: Sequence[float]) -> list[bool]:

@@ -36,10 +36,6 @@ class Gold:
         """Return the id of a chunk to look up in ``ids``."""
         return chunk.doc_id if self.level == "document" else chunk.chunk_id
 
-    def holds(self, chunk: Chunk) -> bool:
-        """Return whether this chunk should be found."""
-        return self.key(chunk) in self.ids
-
     def ranked(self, chunks: Iterable[Chunk]) -> list[str]:
         """Return the ranking in ids of ``relevance``: the expected id that a chunk contains, else its ``key``.
 

@@ -55,11 +55,6 @@ class Verdict:
         return f"\n{' ' * (states + 2)}".join([*self._said(width, states), *wrapped])
 
     @property
-    def is_on_drafts(self) -> bool:
-        """Whether the gate was not judged because nobody has reviewed its cases."""
-        return self.state == "not judged" and self.unreviewed > 0
-
-    @property
     def to_do(self) -> str:
         """The text of the gate's ``else`` where the gate failed or is undecided; else empty."""
         text = self.gate.otherwise

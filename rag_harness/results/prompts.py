@@ -8,7 +8,6 @@ from hashlib import blake2b
 from pathlib import Path
 
 from rag_harness.errors import CriticalError
-from rag_harness.files.json_text import read_json
 from rag_harness.types import Message
 
 PROMPTS = "prompts"
@@ -70,13 +69,3 @@ class PromptFiles:
                 f"A prompt cannot be kept in {self._folder}: {error.strerror or error}. Make room, or choose another "
                 f"folder with --rag-output."
             ) from error
-
-
-def read_prompt(output: Path, digest: str) -> list[Message]:
-    """Return the messages of a prompt that a row names.
-
-    Raises:
-        OSError: there is no such file.
-    """
-    said = read_json((output / PROMPTS / f"{digest}.json").read_text(encoding="ascii"))
-    return [Message(message["role"], message["content"]) for message in said]

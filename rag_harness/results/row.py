@@ -14,7 +14,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from rag_harness.errors import DataError
 from rag_harness.results.row_parts import (
     Candidate,
     Finite,
@@ -157,23 +156,6 @@ def row_or_none(line: str | bytes) -> ExperimentResult | None:
         return None
 
 
-def read_rows(file: Path) -> list[ExperimentResult]:
-    """Read a result file. A torn last line, which a kill leaves behind, is skipped.
-
-    Raises:
-        DataError: a line before the last is no row; names file and line.
-    """
-    rows: list[ExperimentResult] = []
-    for number, line, torn in numbered_lines(file):
-        try:
-            rows.append(parse_row(line))
-        except ValidationError as error:
-            if torn:
-                break
-            raise DataError(f"{file}:{number}: {first_problem(error)}") from error
-    return rows
-
-
 def rows_in(file: Path) -> Iterator[ExperimentResult]:
     """Yield the rows of a file, in its order. Lines that are no rows, as a kill leaves them, are skipped."""
     for _, line, _ in numbered_lines(file):
@@ -212,9 +194,3 @@ def first_problem(error: ValidationError) -> str:
     first = error.errors()[0]
     field = ".".join(str(part) for part in first["loc"])
     return f"{field}: {first['msg']}" if field else str(first["msg"])
-
-
-def row_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a row."""
-    schema = ExperimentResult.model_json_schema(mode="serialization")
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

@@ -79,8 +79,3 @@ class MeanTest:
         left = self._population - self.n
         ends = (self._sum / self._population, (self._sum + left) / self._population)
         return self._low + self._width * ends[0], self._low + self._width * ends[1]
-
-    @property
-    def wealth(self) -> tuple[float, float]:
-        """What was made of 1 by betting that the mean is above, and that it is below."""
-        return float(self._above.mean()), float(self._below.mean())

@@ -57,12 +57,6 @@ def t_outside(t: float, freedom: float) -> float:
     return beta_below(freedom / (freedom + t * t), freedom / 2, 0.5)
 
 
-def t_below(t: float, freedom: float) -> float:
-    """Return P(T <= t) of Student's t."""
-    outside = t_outside(t, freedom)
-    return outside / 2 if t < 0 else 1 - outside / 2
-
-
 @lru_cache
 def t_quantile(share: float, freedom: float) -> float:
     """Return the value that ``share`` of Student's t falls below, 0 < share < 1, to 1e-9 of it."""

@@ -79,32 +79,6 @@ def ppi_mean(
     return Corrected(value, interval, lam, float(y.mean()), len(y), len(sums), rest.n, method, reason)
 
 
-def rogan_gladen(labels: Values, verdicts: Values, unlabelled: Values) -> float:
-    """Return the share of 1 in ``unlabelled``, corrected by the judge's errors on the labels (Rogan & Gladen 1978).
-
-    (share + specificity - 1) / (sensitivity + specificity - 1), held to 0 … 1. All values are 0 or 1. With a weak judge
-    its interval is several times as wide as that of the labels alone: prefer ``ppi_mean``.
-
-    Raises:
-        ValueError: a value is neither, a class has no label, or sensitivity + specificity is not above 1.
-    """
-    from rag_harness.stats.agreement import confusion
-
-    found = confusion(labels, verdicts)
-    ones, zeros = found.true_positive + found.false_negative, found.true_negative + found.false_positive
-    if not ones or not zeros:
-        raise ValueError(f"Rogan-Gladen needs labels of both classes; got {ones} that are 1 and {zeros} that are 0.")
-    sensitivity, specificity = found.true_positive / ones, found.true_negative / zeros
-    gain = sensitivity + specificity - 1
-    if gain <= 0:
-        raise ValueError(
-            f"Rogan-Gladen needs a judge better than chance; sensitivity {sensitivity:.3f} + specificity "
-            f"{specificity:.3f} is not above 1. Use the labels alone, or another judge."
-        )
-    share = floats(unlabelled, "rogan_gladen").mean()
-    return float(np.clip((share + specificity - 1) / gain, 0, 1))
-
-
 def _bounds(
     sums: Floats, y: Floats, f: Floats, rest: Rest, share: float, resamples: int, seed: int
 ) -> tuple[Interval | None, str]:

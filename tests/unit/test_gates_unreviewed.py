@@ -49,7 +49,6 @@ def test_drafts_alone_decide_nothing_and_their_value_is_said(missed: Sequence[in
     verdict = judged("e3: recall@5 >= 0.5 else switch", DRAFTS, missed)
     assert (verdict.state, verdict.value, verdict.n, verdict.unreviewed) == ("not judged", float(not missed), 4, 4)
     assert verdict.reason == ("4 of 4 cases are unreviewed drafts: read the questions of e3, and set reviewed to yes")
-    assert verdict.is_on_drafts
     assert not verdict.to_do
     assert f"not judged  e3: recall@5 >= 0.5   {1 - len(missed) / 4:.3f} [" in verdict.line()
 
@@ -57,7 +56,7 @@ def test_drafts_alone_decide_nothing_and_their_value_is_said(missed: Sequence[in
 def test_one_draft_is_one() -> None:
     verdict = judged("e3: recall@5 >= 0.5", DRAFTS[:1])
     assert verdict.reason == "1 of 1 case is an unreviewed draft: read the questions of e3, and set reviewed to yes"
-    assert verdict.is_on_drafts
+    assert (verdict.state, verdict.unreviewed) == ("not judged", 1)
 
 
 def test_reviewed_cases_decide_and_drafts_are_counted() -> None:
@@ -66,7 +65,6 @@ def test_reviewed_cases_decide_and_drafts_are_counted() -> None:
     assert verdict.reason == "on the 2 reviewed of 6 cases; with the drafts 0.500"
     failed = judged("e3: recall@5 >= 0.9", [*DRAFTS, *READ], missed=(4,))
     assert (failed.state, failed.value) == ("failed", 0.5)
-    assert not failed.is_on_drafts
     most = judged("e3: recall@5 >= 0.9", [*DRAFTS[:3], *READ, *HAND_WRITTEN, case(40)], missed=(0, 1, 2))
     assert most.reason.startswith("on the 6 reviewed of 9 cases")
 
@@ -142,7 +140,7 @@ def test_a_selection_that_leaves_out_drafts_alone_is_whole() -> None:
         "not judged",
         "of the reviewed: 1 of 2 cases selected; --rag-gate-partial judges these",
     )
-    assert not part.is_on_drafts
+    assert part.unreviewed == 0
     none = judged("e3: recall@5 >= 0.9", cases, selected={"e3": ["q0"]})
     assert (none.state, none.reason) == ("not judged", "of the reviewed: none of 2 cases selected")
 

@@ -10,7 +10,6 @@ from rag_harness.authoring.questions.sentences import read_sentence
 from rag_harness.authoring.questions.tables import read_row
 from rag_harness.types import Document
 
-KINDS = ("condition", "purpose", "definition", "property", "quantity", "permission", "cell")
 PLANNED_KINDS = ("amount", "date", "limit", "rule")
 
 
@@ -19,7 +18,8 @@ class Fact:
     """Something that ``document.text[start:end]``, the quote, says.
 
     Attributes:
-        kind: one of KINDS, or of PLANNED_KINDS where a plan says that the page must state it.
+        kind: condition, purpose, definition, property, quantity, permission or cell; or one of PLANNED_KINDS where a
+            plan says that the page must state it.
         said: the statement as a reader sees it, which is the ground truth of a question about it.
         answer: the part of it that is asked for.
         parts: what else the question is made of, by name.

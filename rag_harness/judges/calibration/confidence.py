@@ -107,16 +107,6 @@ def split(told: Sequence[Told], shares: Sequence[float], seed: int = 0) -> list[
     return [[one for one in told if part_of[one.cluster] == part] for part in range(len(shares))]
 
 
-def held_out(told: Sequence[Told], folds: int = 5, seed: int = 0) -> dict[str, float]:
-    """Return the probability of each answer by its query, from models that were not fitted to its page's answers."""
-    parts = split(told, [1.0] * folds, seed)
-    found: dict[str, float] = {}
-    for number, part in enumerate(parts):
-        models = fit_models([one for other, each in enumerate(parts) if other != number for one in each])
-        found |= {one.query_id: models.probability(one) for one in part}
-    return found
-
-
 def expected_calibration_error(right: Values, probability: Values, bins: int = BINS) -> float:
     """Return the expected calibration error: distance of stated and true share over equal-width bins (Naeini 2015)."""
     truth, stated = pairs_of(right, probability, "expected_calibration_error")

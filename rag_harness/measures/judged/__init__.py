@@ -5,7 +5,7 @@ A measure of your own is a class in a file, derived from ``JudgedMeasure``, regi
 
 from __future__ import annotations
 
-from rag_harness.measures.judged.categories import CATEGORIES, category_of
+from rag_harness.measures.judged.categories import CATEGORIES
 from rag_harness.measures.judged.measure import JudgedMeasure, supported_share
 from rag_harness.measures.judged.opinion import (
     Ask,
@@ -37,6 +37,5 @@ __all__ = [
     "Usefulness",
     "Verdict",
     "Verdicts",
-    "category_of",
     "supported_share",
 ]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from rag_harness.measures.measure import Score
-
 PARTS = ("context_precision", "faithfulness", "answer_relevancy")
 CORRECT_ABSTENTION, WRONG_ABSTENTION = "Correct Abstention", "Wrong Abstention"
 ANSWERED_UNANSWERABLE = "Answered Unanswerable"
@@ -48,23 +46,3 @@ def kinds_shown(found: Iterable[str]) -> list[str]:
     """Return the categories to print, in their order. The study's five are always printed, even with no answer."""
     there = {*RULES, *found}
     return [kind for kind in CATEGORIES if kind in there]
-
-
-def category_of(scores: Mapping[str, Score], abstained: bool, answerable: bool) -> str:
-    """Return the category of an answer. Where two rules hold, the first one counts.
-
-    Args:
-        scores: scores of its measures, by name.
-        abstained: whether the answer declines.
-        answerable: whether the documents have the answer.
-    """
-    if abstained:
-        return WRONG_ABSTENTION if answerable else CORRECT_ABSTENTION
-    if not answerable:
-        # The scores do not matter here: they compare the answer with its chunks, and no chunk has the answer.
-        return ANSWERED_UNANSWERABLE
-    values = [scores[name].value for name in PARTS if name in scores]
-    measured = [value for value in values if value is not None]
-    if len(measured) < len(PARTS):
-        return UNMEASURED
-    return next((name for name, holds in RULES.items() if holds(*measured)), UNCLASSIFIED)

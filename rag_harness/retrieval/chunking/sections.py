@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from rag_harness.protocols import Tokenizer
 from rag_harness.retrieval.chunking.lengths import ChunkingSettings
 from rag_harness.retrieval.chunking.markdown import read_sections
@@ -23,11 +21,6 @@ def chunk_document(document: Document, tokenizer: Tokenizer, settings: ChunkingS
     sections = read_sections(document.text)
     packer = Packer(document.doc_id, document.text, tokenizer, settings.max_tokens, settings.overlap)
     return [_chunk(document, index, piece) for index, piece in enumerate(packer.pieces(sections))]
-
-
-def chunk_documents(documents: Iterable[Document], tokenizer: Tokenizer, settings: ChunkingSettings) -> list[Chunk]:
-    """Cut every page into chunks, in the order of the pages; errors as in ``chunk_document``."""
-    return [chunk for document in documents for chunk in chunk_document(document, tokenizer, settings)]
 
 
 def _chunk(document: Document, index: int, piece: Piece) -> Chunk:

@@ -21,7 +21,6 @@ from rag_harness.shown.terminal import line
 
 Format = Literal["json", "text"]
 Event = MutableMapping[str, Any]
-LEVELS = ("debug", "info", "warning", "error")
 _UVICORN = ("uvicorn", "uvicorn.error", "uvicorn.access")
 _ACCESS = "uvicorn.access"
 _TALKATIVE = ("httpx", "httpx2", "httpcore", "openai", "urllib3")

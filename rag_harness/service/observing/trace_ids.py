@@ -7,7 +7,6 @@ import secrets
 from dataclasses import dataclass
 
 _HEADER = re.compile(r"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
-_ID = re.compile(r"[0-9a-f]{32}")
 _SAMPLED = 0x01
 
 
@@ -39,8 +38,3 @@ def trace_ids(traceparent: str | None = None) -> TraceIds:
     if found is None or (found[1] == "00" and found[5]):
         return TraceIds(drawn, drawn)
     return TraceIds(drawn, found[2], found[3], bool(int(found[4], 16) & _SAMPLED))
-
-
-def is_trace_id(text: str) -> bool:
-    """Return whether a text could be the id of a trace."""
-    return _ID.fullmatch(text) is not None

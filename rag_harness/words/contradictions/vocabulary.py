@@ -109,9 +109,6 @@ def tokens(text: str, start: int, end: int) -> Iterator[Token]:
         yield Token(found[0].lower().replace("’", "'"), found.start(), found.end())
 
 
-_UNCOMPARED = STOPWORDS | OPENERS | _SILENT | frozenset(NUMBER_WORDS)
-
-
 @lru_cache(maxsize=16384)
 def term(word: str) -> str:
     """Return the form in which a lower-case word is compared; empty for a function word, a number, a mark."""

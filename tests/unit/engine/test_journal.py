@@ -16,7 +16,7 @@ import pytest
 from rag_harness.engine.journal import JOURNALS, Journal, abandoned
 from rag_harness.engine.stored import Adopted, Stored, adopt_journals
 from rag_harness.errors import CriticalError
-from rag_harness.results.row import read_rows
+from rag_harness.results.row import rows_in
 from tests.unit.rows import failed_row, make_row
 
 
@@ -106,7 +106,7 @@ def test_what_a_killed_process_kept_is_adopted_once(tmp_path: Path) -> None:
     assert adopt_journals(tmp_path) == Adopted(rows=3, damaged=1)
     assert adopt_journals(tmp_path) == Adopted()
     assert (tmp_path / "previous" / "journal-damaged.jsonl").read_bytes() == b'{"query_id": "torn\n'
-    assert [row.query_id for row in read_rows(tmp_path / "e3_filtered_rag.jsonl")] == ["q0", "q1", "q2"]
+    assert [row.query_id for row in list(rows_in(tmp_path / "e3_filtered_rag.jsonl"))] == ["q0", "q1", "q2"]
     assert list((tmp_path / JOURNALS).iterdir()) == []
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from rag_harness.results import file as result_file
 from rag_harness.results.file import PREVIOUS, ResultFile, finished_rows, take_over
-from rag_harness.results.row import ExperimentResult, parse_row, read_rows
+from rag_harness.results.row import ExperimentResult, parse_row, rows_in
 from tests.unit.rows import failed_row, make_row
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def test_rows_are_with_the_system_at_once_and_on_disk_when_the_file_is_closed(
     rows, written = [make_row(query_id="q1"), make_row(query_id="q2")], ResultFile(file)
     for row in rows:
         written.append(row)
-    assert read_rows(file) == rows
+    assert list(rows_in(file)) == rows
     written.close()
     assert synced == [file.stat().st_size]
 
@@ -86,10 +86,10 @@ def test_a_retried_error_leaves_in_one_atomic_step(file: Path, monkeypatch: pyte
         patch.setattr(os, "replace", killed)
         with pytest.raises(SystemExit):
             write(file, retried)
-    assert [(row.query_id, row.ok) for row in read_rows(file)] == [("q1", False), ("q2", True), ("q1", True)]
+    assert [(row.query_id, row.ok) for row in list(rows_in(file))] == [("q1", False), ("q2", True), ("q1", True)]
     assert [each.name for each in file.parent.iterdir()] == [file.name]
     write(file, make_row(query_id="q3"))
-    assert [(row.query_id, row.ok) for row in read_rows(file)] == [("q1", True), ("q2", True), ("q3", True)]
+    assert [(row.query_id, row.ok) for row in list(rows_in(file))] == [("q1", True), ("q2", True), ("q3", True)]
     assert list(aside(file)) == ["e3-duplicates.jsonl"]
 
 
@@ -98,7 +98,7 @@ def test_rows_of_another_fingerprint_are_set_aside(file: Path) -> None:
     write(file, *old)
     new = make_row(query_id="q0", fingerprint="bbbb")
     assert write(file, new).set_aside == 2
-    assert read_rows(file) == [new]
+    assert list(rows_in(file)) == [new]
     assert aside(file) == {"e3-aaaa.jsonl": [row.line().encode().rstrip() for row in old]}
 
 
@@ -107,7 +107,7 @@ def test_going_back_and_forth_loses_nothing(file: Path) -> None:
         write(file, make_row(query_id=f"q{number}", fingerprint=fingerprint))
     kept = {name: [parse_row(line).query_id for line in lines] for name, lines in aside(file).items()}
     assert kept == {"e3-a.jsonl": ["q0", "q2"], "e3-b.jsonl": ["q1"]}
-    assert [row.query_id for row in read_rows(file)] == ["q3"]
+    assert [row.query_id for row in list(rows_in(file))] == ["q3"]
 
 
 @pytest.mark.parametrize("fingerprint", ["../../escaped", "", "a/b", "x" * 300, "nul\0"])
@@ -128,7 +128,7 @@ def test_a_torn_last_line_is_kept_aside(file: Path, cut: int) -> None:
     last = make_row(query_id="q3")
     written = write(file, last)
     assert (written.set_aside, written.repaired) == (0, 1)
-    assert read_rows(file) == [first, last]
+    assert list(rows_in(file)) == [first, last]
     assert aside(file) == {"e3-damaged.jsonl": [torn]}
 
 
@@ -137,14 +137,14 @@ def test_a_last_line_that_only_lacks_its_newline_counts(file: Path) -> None:
     file.parent.mkdir()
     file.write_text(first.line().rstrip("\n"))
     assert write(file, last).set_aside == 0
-    assert read_rows(file) == [first, last]
+    assert list(rows_in(file)) == [first, last]
 
 
 def test_overwrite_starts_anew_once(file: Path) -> None:
     write(file, make_row(query_id="q1"), make_row(query_id="q2"))
     new = [make_row(query_id="q2", llm_answer="new"), make_row(query_id="q3")]
     write(file, *new, overwrite=True)
-    assert read_rows(file) == new
+    assert list(rows_in(file)) == new
 
 
 def test_of_duplicates_the_last_stays(file: Path) -> None:
@@ -153,7 +153,7 @@ def test_of_duplicates_the_last_stays(file: Path) -> None:
     file.write_text("".join(row.line() for row in rows))
     assert finished_rows(file, "aaaa")["q1"].llm_answer == "new"
     write(file, make_row(query_id="q2"))
-    first, second = read_rows(file)
+    first, second = list(rows_in(file))
     assert (first.llm_answer, second.query_id) == ("new", "q2")
     assert aside(file) == {"e3-duplicates.jsonl": [rows[0].line().encode().rstrip()]}
 
@@ -174,7 +174,7 @@ def test_take_over_adds_what_is_not_there(file: Path) -> None:
     assert take_over(file, lines) == 3
     assert take_over(file, lines) == 0
     write(file, make_row(query_id="q5"))
-    assert [(row.query_id, row.ok) for row in read_rows(file)] == [
+    assert [(row.query_id, row.ok) for row in list(rows_in(file))] == [
         ("q1", True), ("q2", True), ("q3", False), ("q4", True), ("q5", True)
     ]  # fmt: skip
     assert aside(file)["e3-damaged.jsonl"] == [torn]
@@ -265,7 +265,7 @@ def test_a_kill_loses_no_row_that_was_acknowledged(file: Path) -> None:
             acknowledged |= {each.strip() for each in writer.stdout if each.endswith("\n")}
     assert len(acknowledged) >= 40
     assert len(list(file.parent.glob(".e3*"))) <= 3  # what a kill within a rewrite may leave
-    assert acknowledged <= {row.query_id for row in read_rows(file)}
+    assert acknowledged <= {row.query_id for row in list(rows_in(file))}
     write(file, make_row(query_id="last"))
     assert acknowledged < {parse_row(line).query_id for line in file.read_bytes().splitlines()}
 

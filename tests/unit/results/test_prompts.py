@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from rag_harness.errors import CriticalError
-from rag_harness.results.prompts import PromptFiles, read_prompt
+from rag_harness.results.prompts import PromptFiles
 from rag_harness.types import Message
 
 ASKED = [Message("system", "Be brief."), Message("user", "Größe? \ud800")]
+
+
+def read_prompt(output: Path, digest: str) -> list[Message]:
+    said = json.loads((output / "prompts" / f"{digest}.json").read_text(encoding="ascii"))
+    return [Message(message["role"], message["content"]) for message in said]
 
 
 def test_a_prompt_is_kept_once_and_reads_back(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.stats.ppi import Corrected, ppi_mean, rogan_gladen
+from rag_harness.stats.ppi import Corrected, ppi_mean
 
 shares = st.floats(0, 1)
 PPI_PYTHON = 0.5839575812274369
@@ -164,23 +164,3 @@ def test_it_is_never_nan_and_stays_within_0_and_1(
 def test_refuses(labels: list[float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ppi_mean(labels, [0.5] * len(labels), [0.5])
-
-
-def test_rogan_gladen_of_a_worked_example() -> None:
-    # Sensitivity 0.8, specificity 0.9: a judge's share of 0.45 comes from (0.45 + 0.9 - 1) / 0.7 = 0.5.
-    labels = [1.0] * 10 + [0.0] * 10
-    verdicts = [1.0] * 8 + [0.0] * 2 + [1.0] + [0.0] * 9
-    assert rogan_gladen(labels, verdicts, [1.0] * 45 + [0.0] * 55) == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize(
-    ("labels", "verdicts", "message"),
-    [
-        ([1, 1, 0, 0], [1, 0, 1, 0], r"sensitivity 0.500 \+ specificity 0.500 is not above 1"),
-        ([1, 0], [0, 1], "better than chance"),
-        ([1, 1], [1, 0], "got 2 that are 1 and 0 that are 0"),
-    ],
-)
-def test_rogan_gladen_is_refused(labels: list[float], verdicts: list[float], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        rogan_gladen(labels, verdicts, [1.0, 0.0])

@@ -13,7 +13,6 @@ from rag_harness.types import REVIEWED, review_said
 Row = dict[str, Any]
 
 UNREVIEWED, ACCEPTED, REJECTED = "unreviewed", "accepted", "rejected"
-STATES = (UNREVIEWED, ACCEPTED, REJECTED)
 _MEANT = {"yes": ACCEPTED, "rejected": REJECTED, "no": UNREVIEWED}
 _OF_REVIEW = ("reviewed", "reviewed_by", "rejected_because")
 
@@ -28,7 +27,7 @@ REASONS = (
 
 
 def state_of(row: Row) -> str:
-    """Return one of ``STATES``; what somebody wrote and nobody marked is unreviewed too."""
+    """Return unreviewed, accepted or rejected; what somebody wrote and nobody marked is unreviewed too."""
     said = _metadata(row).get(REVIEWED)
     return UNREVIEWED if said is None else _MEANT[review_said(said)]
 

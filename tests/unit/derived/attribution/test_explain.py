@@ -16,7 +16,7 @@ from rag_harness.errors import BudgetError, CriticalError, DataError, RecordingM
 from rag_harness.results.causes import CAUSES, CauseLine, read_causes
 from rag_harness.results.check import check_results
 from rag_harness.results.places import result_path
-from rag_harness.results.row import read_rows
+from rag_harness.results.row import rows_in
 from rag_harness.types import Hit, PipelineOutput, Query
 from tests.unit.derived.attribution.made_up import (
     CASES,
@@ -49,7 +49,7 @@ def run(tmp_path: Path) -> Path:
 def test_derived_trials_are_rows_of_their_own_and_are_not_run_twice(run: Path) -> None:
     first, again = refusing(), refusing()
     lines = explained(run, experiment(first))
-    kept = read_rows(run / "derived" / "x1+no_context.jsonl")
+    kept = list(rows_in(run / "derived" / "x1+no_context.jsonl"))
     assert [row.experiment for row in kept] == ["x1+no_context"] * 6
     assert all(not row.retrieved_chunks for row in kept)
     assert len(first.calls) == 6 * 3 + sum(len(line.answers) - 3 for line in lines)
@@ -61,7 +61,7 @@ def test_derived_trials_are_rows_of_their_own_and_are_not_run_twice(run: Path) -
 def test_an_altered_context_that_has_changed_is_run_again(run: Path) -> None:
     explained(run, experiment(refusing()))
     file = result_path(run, "x1+gold_at_both_ends")
-    stored = read_rows(file)
+    stored = list(rows_in(file))
     assert stored
     file.write_text("".join(row.model_copy(update={"retrieved_chunks": ()}).line() for row in stored))
     again = refusing()
@@ -128,7 +128,7 @@ def test_after_an_error_that_nothing_can_get_past_nothing_more_is_asked(run: Pat
 def test_a_replayed_answer_says_nothing_of_noise(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     explained(run, experiment(refusing()))
     file = result_path(run, "x1+twice")
-    file.write_text("".join(row.model_copy(update={"timings_recorded": True}).line() for row in read_rows(file)))
+    file.write_text("".join(row.model_copy(update={"timings_recorded": True}).line() for row in list(rows_in(file))))
     lines = explained(run, experiment(refusing()))
     assert {line.answers["+twice"]["why"] for line in lines} == {REPLAYED}
     assert all("+thrice" not in line.answers for line in lines)

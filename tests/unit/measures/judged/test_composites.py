@@ -1,4 +1,4 @@
-"""The study's composites and categories, and which judged measures a list of names needs."""
+"""The study's composites, and which judged measures a list of names needs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from rag_harness.errors import SettingsError
 from rag_harness.measures import Score, measure_named, parts_of
 from rag_harness.measures.composite import CompositeMeasure
-from rag_harness.measures.judged import CATEGORIES, category_of
-from rag_harness.measures.judged.categories import kinds_shown
 from rag_harness.registry import resolve
 from rag_harness.types import Case, Query
 
@@ -83,59 +81,6 @@ def test_whose_answer_is_missing_has_invented_nothing() -> None:
     for name in ("hri", "hri_gold"):
         assert (composite(name).better, composite(name).worst) == ("lower", None)
     assert (composite("g_mean").better, composite("g_mean").worst) == ("higher", 0.0)
-
-
-@pytest.mark.parametrize(
-    ("cp", "f", "ar", "expected"),
-    [
-        (0.71, 0.71, 0.71, "Clean Pass"),
-        (0.7, 0.8, 0.8, "Unclassified"),
-        (0.8, 0.7, 0.8, "Unclassified"),
-        (0.8, 0.8, 0.7, "Unclassified"),
-        (0.61, 0.39, 0.9, "Hallucination"),
-        (0.61, 0.39, 0.1, "Hallucination"),
-        (0.6, 0.39, 0.9, "Unclassified"),
-        (0.61, 0.4, 0.9, "Unclassified"),
-        (0.39, 0.71, 0.9, "Retrieval Failure"),
-        (0.39, 0.71, 0.1, "Retrieval Failure"),
-        (0.4, 0.71, 0.9, "Unclassified"),
-        (0.4, 0.71, 0.39, "Irrelevant"),
-        (0.9, 0.71, -0.2, "Irrelevant"),
-        (0.9, 0.7, 0.39, "Unclassified"),
-        (0.39, 0.39, 0.39, "Total Failure"),
-        (0.4, 0.39, 0.39, "Unclassified"),
-        (0.39, 0.39, 0.4, "Unclassified"),
-    ],
-)
-def test_categories_and_their_borders(cp: float, f: float, ar: float, expected: str) -> None:
-    assert category_of(scores(cp, f, ar), abstained=False, answerable=True) == expected
-
-
-def test_what_the_five_cannot_say() -> None:
-    good = scores(0.9, 0.9, 0.9)
-    assert category_of(good, abstained=True, answerable=False) == "Correct Abstention"
-    assert category_of(good, abstained=True, answerable=True) == "Wrong Abstention"
-    assert category_of(scores(0.9, None, 0.9), abstained=False, answerable=True) == "Unmeasured"
-    assert category_of({}, abstained=False, answerable=True) == "Unmeasured"
-
-
-def test_who_answers_what_the_documents_do_not_answer_is_of_a_kind_of_its_own() -> None:
-    """However well the answer keeps to its chunks, and whether or not that could be measured."""
-    for found in (scores(0.9, 0.9, 0.9), scores(0.9, 0.1, 0.9), {}):
-        assert category_of(found, abstained=False, answerable=False) == "Answered Unanswerable"
-    assert kinds_shown(["Unmeasured"]) == [*CATEGORIES[:5], "Unmeasured"]
-
-
-def test_the_order_of_the_categories() -> None:
-    assert CATEGORIES == (
-        "Clean Pass", "Hallucination", "Retrieval Failure", "Irrelevant", "Total Failure", "Unclassified",
-        "Correct Abstention", "Wrong Abstention", "Answered Unanswerable", "Unmeasured",
-    )  # fmt: skip
-
-
-@given(SHARE, SHARE, COSINE)
-def test_every_answer_has_a_category(cp: float, f: float, ar: float) -> None:
-    assert category_of(scores(cp, f, ar), abstained=False, answerable=True) in CATEGORIES[:6]
 
 
 def test_the_parts_of_a_composite_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:

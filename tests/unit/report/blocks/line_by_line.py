@@ -10,8 +10,16 @@ import numpy.typing as npt
 
 from rag_harness.measures import Measure, Score
 from rag_harness.measures.composite import CompositeMeasure
-from rag_harness.measures.judged import JudgedMeasure, category_of
-from rag_harness.measures.judged.categories import PARTS
+from rag_harness.measures.judged import JudgedMeasure
+from rag_harness.measures.judged.categories import (
+    ANSWERED_UNANSWERABLE,
+    CORRECT_ABSTENTION,
+    PARTS,
+    RULES,
+    UNCLASSIFIED,
+    UNMEASURED,
+    WRONG_ABSTENTION,
+)
 from rag_harness.measures.metamorphic import CHECKER, MetamorphicMeasure
 from rag_harness.report.blocks.block import Block
 from rag_harness.report.columns import Growing
@@ -124,3 +132,17 @@ class LineByLine:
 
     def _has_value(self, position: int) -> bool:
         return all(self._score(name, position).value is not None for name in PARTS)
+
+
+def category_of(scores: Mapping[str, Score], abstained: bool, answerable: bool) -> str:
+    """Return the category of an answer; the first rule that holds, where two do."""
+    if abstained:
+        return WRONG_ABSTENTION if answerable else CORRECT_ABSTENTION
+    if not answerable:
+        # Whatever its scores are: they say how it keeps to its chunks, and no chunk has what was asked.
+        return ANSWERED_UNANSWERABLE
+    values = [scores[name].value for name in PARTS if name in scores]
+    measured = [value for value in values if value is not None]
+    if len(measured) < len(PARTS):
+        return UNMEASURED
+    return next((name for name, holds in RULES.items() if holds(*measured)), UNCLASSIFIED)

@@ -17,7 +17,7 @@ from rag_harness.errors import ChunkTooLongError, SettingsError
 from rag_harness.protocols import Tokenizer
 from rag_harness.registry import resolve
 from rag_harness.retrieval.chunking import ChunkingSettings
-from rag_harness.retrieval.chunking.sections import chunk_document, chunk_documents
+from rag_harness.retrieval.chunking.sections import chunk_document
 from rag_harness.types import Chunk, Document
 
 CORPUS = Path(__file__).parents[4].parent / "shared/data/markdown_docs"
@@ -337,7 +337,7 @@ def test_sizes_that_cannot_be_used_are_refused(max_tokens: int, overlap: int) ->
 
 def test_indexes_start_anew_in_every_document() -> None:
     pages = [Document("a.md", "# A\nx\n# B\ny", "A"), Document("b.md", "z", "B")]
-    ids = [chunk.chunk_id for chunk in chunk_documents(pages, Words(), LARGE)]
+    ids = [chunk.chunk_id for page in pages for chunk in chunk_document(page, Words(), LARGE)]
     assert ids == ["a.md#chunk_0", "a.md#chunk_1", "b.md#chunk_0"]
 
 

@@ -1,15 +1,17 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from rag_harness.service.observing.trace_ids import is_trace_id, trace_ids
+from rag_harness.service.observing.trace_ids import trace_ids
 from tests.unit.service.observing.seen import TRACEPARENT
 
 
 def test_an_id_is_drawn_for_each_question() -> None:
     drawn = {trace_ids().trace_id for _ in range(100)}
     assert len(drawn) == 100
-    assert all(is_trace_id(each) for each in drawn)
+    assert all(re.fullmatch("[0-9a-f]{32}", each) for each in drawn)
 
 
 def test_a_traceparent_is_continued_where_spans_go_and_never_names_what_is_kept_here() -> None:
@@ -45,8 +47,3 @@ def test_what_is_malformed_counts_as_absent(header: str | None) -> None:
     ids = trace_ids(header)
     assert ids.exported == ids.trace_id
     assert (ids.parent, ids.sampled) == ("", True)
-
-
-@pytest.mark.parametrize("text", ["", "a" * 31, "a" * 33, "A" * 32, "../" + "a" * 29, "a" * 31 + "\n"])
-def test_no_other_text_is_the_id_of_a_trace(text: str) -> None:
-    assert not is_trace_id(text)
