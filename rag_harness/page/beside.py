@@ -1,4 +1,4 @@
-"""Work that is done beside other work: NumPy and zlib let go of the interpreter while they are at it."""
+"""Computes intervals in threads beside other work: NumPy and zlib release the interpreter lock."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rag_harness.page.run import Run
 
 @contextmanager
 def intervals_beside(runs: Sequence[Run]) -> Iterator[None]:
-    """Work out the interval of every mean that the scorecard has, while the block runs; at its end they are there."""
+    """Compute the interval of every mean of the scorecard while the block runs. At its end they are cached."""
     with ThreadPoolExecutor(1) as beside:
         done = beside.submit(_intervals, runs)
         yield
@@ -19,7 +19,7 @@ def intervals_beside(runs: Sequence[Run]) -> Iterator[None]:
 
 
 def _intervals(runs: Sequence[Run]) -> None:
-    # Measure by measure: two experiments that differ in the answers alone have equal values of all else.
+    # One measure after another: two experiments that differ only in their answers have equal values of other measures.
     for run in runs[:1]:
         tables = run.selected.values()
         for measure in dict.fromkeys(name for table in tables for name in table.columns):

@@ -1,4 +1,4 @@
-"""What a section says, whatever shows it: text, tables, figures. Nothing here knows HTML or Markdown."""
+"""The content of a section, independent of HTML and Markdown: text, tables, figures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 Tone = Literal["", "good", "bad", "unsure", "mute"]
-"""How a cell is meant; whatever shows it says so by more than a colour."""
+"""The meaning of a cell. It is shown by more than a colour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,12 +15,12 @@ class Cell:
     """A cell of a table.
 
     Attributes:
-        text: what people read.
-        tone: good, bad, unsure, mute; "" is neither.
-        is_best: the best of its row or column, by a test.
-        trial: id of the trial that it links to; "" links to none.
+        text: text for people.
+        tone: good, bad, unsure, mute; "" is neutral.
+        is_best: whether it is the best of its row or column, by a test.
+        trial: id of the trial that it links to; "" is no link.
         drawing: SVG beside the text; only HTML shows it.
-        hint: more, for who asks.
+        hint: additional text on demand.
     """
 
     text: str
@@ -33,7 +33,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: the first column names its rows.
+    """A table. The first column names its rows.
 
     Attributes:
         name: a word that is unique on the page: the table's id, and how a test finds it.
@@ -48,11 +48,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Drawings, and the table of what they draw.
+    """Drawings, and a table with their data.
 
     Attributes:
-        names: of the drawings, where there are several; "" is one that needs none.
-        layout: several drawings have a line of their own, the ``first`` above the others, or all ``alike``.
+        names: names of several drawings; "" for a drawing without one.
+        layout: several drawings have a line each, or the ``first`` is above the others, or all are ``alike``.
     """
 
     title: str
@@ -65,11 +65,11 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failed trial, for people: what was asked, why it failed, what to do.
+    """A failed trial for people: question, cause, remedy.
 
     Attributes:
-        category: the kind of the answer.
-        apart: why kind and cause contradict each other; empty where they do not.
+        category: category of the answer.
+        apart: why category and cause contradict each other; empty where they do not.
     """
 
     trial: str
@@ -93,14 +93,14 @@ class Failures:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Names and what they are."""
+    """Names with their values."""
 
     pairs: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """A paragraph; a tone makes it a warning or a note."""
+    """A paragraph. A tone makes it a warning or a note."""
 
     text: str
     tone: Tone = ""
@@ -108,14 +108,14 @@ class Prose:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Commands, a line each."""
+    """Commands, one in each line."""
 
     lines: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class More:
-    """Blocks that are folded until they are asked for, and that paper leaves out."""
+    """Blocks that are folded until somebody opens them; they are not printed."""
 
     title: str
     blocks: Sequence[Block]

@@ -1,4 +1,4 @@
-"""Numbers and names as every section of the report writes them."""
+"""Formats of numbers and names in all sections of the report."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from rag_harness.report.summary import SHORT
 from rag_harness.stats import quantile, quantile_interval
 
 NONE = "–"
-"""What stands where there is no value."""
+"""Text for a missing value."""
 NEITHER = ("abstention_rate", "confidence")
-"""Measures of which more is better on some queries and worse on others."""
+"""Measures where higher is better on some queries and worse on others."""
 _LOPSIDED = 0.1
 
 
 def interval_said(low: float | None, high: float | None, unit: str = "share", signed: bool = False) -> str:
-    """Return an interval; an end that is None is open."""
+    """Return an interval as text; an end that is None is open."""
     return bounds(-inf if low is None else low, inf if high is None else high, unit, signed, digits=3)
 
 
 def measure_title(measure: Measure) -> str:
-    """Return a measure's name, the study's short one where there is one, and which way is better."""
+    """Return a measure's name, the study's short one where there is one, and whether higher or lower is better."""
     return name_said(measure.name) + {"lower": " ↓", "higher": " ↑", "": ""}[better_of(measure)]
 
 
 def better_of(measure: Measure) -> Literal["higher", "lower", ""]:
-    """Return which way is better on every query; "" where neither is."""
+    """Return whether higher or lower is better on every query; "" where neither is."""
     return "" if measure.name in NEITHER else measure.better
 
 
@@ -42,7 +42,7 @@ def name_said(name: str) -> str:
 
 
 def mean_cell(table: SuiteTable, measure: str, is_best: bool = False) -> Cell:
-    """Return mean ± half the width of its 95 % interval; of one case the mean alone; or that there is no value."""
+    """Return mean ± half the width of its 95 % interval; only the mean for one case; or that there is no value."""
     values = list(table.values(measure, {}).values()) if measure in table.columns else []
     if not values:
         return no_value(table, measure)
@@ -54,14 +54,14 @@ def mean_cell(table: SuiteTable, measure: str, is_best: bool = False) -> Cell:
         return Cell(value_said(mean, unit), is_best=is_best, hint=f"n = {len(values)}; all are equal")
     low, high = found
     between, half = interval_said(low, high, unit), (high - low) / 2
-    # ± says that both sides are alike, which they are not near the end of a range.
+    # ± means a symmetric interval. Near the end of a range intervals are not symmetric.
     is_even = isfinite(half) and abs((low + high) / 2 - mean) <= _LOPSIDED * half
     text = f"{value_said(mean, unit)} {f'±{value_said(half, unit)}' if is_even else between}"
     return Cell(text, is_best=is_best, hint=f"n = {len(values)}; 95 % interval {between}")
 
 
 def tail_cell(table: SuiteTable, measure: str, share: float) -> Cell:
-    """Return a quantile with its 95 % interval, open where the cases are too few."""
+    """Return a quantile with its 95 % interval. An end is open where there are too few cases."""
     values = sorted(table.values(measure, {}).values()) if measure in table.columns else []
     if not values:
         return no_value(table, measure)
@@ -90,5 +90,5 @@ def counted(n: int, one: str, many: str = "") -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names as a sentence has them."""
+    """Return names joined as in a sentence."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""

@@ -1,4 +1,4 @@
-"""Formats of the report, by the ending of its file."""
+"""Chooses the format of the report by the ending of its file."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 
 
 def format_of(file: Path) -> Format:
-    """Return the format that a file's name asks for.
+    """Return the format of a file by its ending.
 
     Raises:
-        SettingsError: it ends like none of them.
+        SettingsError: the ending belongs to no format.
     """
     for known in FORMATS:
         if file.suffix.lower() == f".{known}":
@@ -24,10 +24,10 @@ def format_of(file: Path) -> Format:
 
 
 def check_place(file: Path) -> None:
-    """Make sure that a report may be written to ``file``, before a run that would be paid for.
+    """Make sure that a report can be written to ``file``, before a run that costs money.
 
     Raises:
-        SettingsError: it ends like no format, or is a folder.
+        SettingsError: the ending belongs to no format, or the file is a folder.
     """
     if file.is_dir():
         raise SettingsError(f"{file} is a folder. Name a file in it: {file / 'report.html'}.")

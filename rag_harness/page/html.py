@@ -1,4 +1,4 @@
-"""Sections and trials -> one HTML file that asks nobody for anything: no network, no font, no library."""
+"""Writes sections and trials as one HTML file that loads nothing: no network, no font, no library."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def html_of(title: str, sections: Sequence[Section], payload: Payload, is_plain:
     """Return the page.
 
     Args:
-        title: of the page.
-        sections: what is said, in order.
+        title: title of the page.
+        sections: sections in their order.
         payload: every trial, for the script.
         is_plain: keep trials as plain JSON, for browsers that cannot unpack gzip: about three times the size.
     """
@@ -49,16 +49,16 @@ def html_of(title: str, sections: Sequence[Section], payload: Payload, is_plain:
 
 
 def _blocks(payload: Payload, is_plain: bool) -> Iterator[tuple[str, str, Markup]]:
-    """Yield name, how it is packed, and text of each block of data."""
+    """Yield name, packing and text of each block of data."""
     names, values = zip(*payload.blocks(), strict=True)
     how, pack = ("json", plain) if is_plain else ("gzip", packed)
-    with ThreadPoolExecutor(_PACKERS) as packers:  # zlib lets go of the interpreter
+    with ThreadPoolExecutor(_PACKERS) as packers:  # zlib releases the interpreter lock
         for name, text in zip(names, packers.map(pack, values), strict=True):
             yield name, how, Markup(text)
 
 
 def _policy(style: str, script: str) -> str:
-    """Return a Content-Security-Policy that lets nothing in from outside, nor anything that is not ours."""
+    """Return a Content-Security-Policy that allows nothing from outside, and inside only our own style and script."""
     return (
         f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; "
         "base-uri 'none'; form-action 'none'"
@@ -70,7 +70,7 @@ def _digest(text: str) -> str:
 
 
 def _script() -> str:
-    """Return the script without what only its readers need: lines of comment, and indentation."""
+    """Return the script without comment lines and indentation."""
     lines = map(str.strip, _asset(_SCRIPT).splitlines())
     return "\n".join(line for line in lines if line and not line.startswith(("//", "/**")))
 
@@ -80,7 +80,7 @@ def _asset(name: str) -> str:
 
 
 def _shown(value: object) -> object:
-    """Return what the page shows of a value; markup of ours is no text of others."""
+    """Return a value in the form for the template: our own markup is not escaped."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

@@ -1,4 +1,4 @@
-"""Sections -> GitHub's Markdown, small enough for the comment of a pull request."""
+"""Writes sections as GitHub's Markdown, small enough for a comment on a pull request."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from rag_harness.page.content import Block, Cell, Code, Facts, Failures, Figure,
 from rag_harness.shown.markdown import code, code_block, in_html, plain
 
 MOST = 60_000
-"""Bytes; a comment on GitHub holds 65,536 characters."""
+"""Bytes. A comment on GitHub may have 65,536 characters."""
 _SIGNS = {"good": "✅ ", "bad": "❌ ", "unsure": "❔ "}
 _FEW_FAILURES = 3
 
 
 def markdown_of(title: str, sections: Sequence[Section], most: int = MOST) -> str:
-    """Return the report; blocks that would make it longer than ``most`` bytes are left out from the end, and named."""
+    """Return the report, at most ``most`` bytes long. Blocks at the end that do not fit are left out and named."""
     parts, left, room = [f"# {plain(title)}\n"], list[str](), most - 400
     for section in sections:
         parts.append(f"\n## {plain(section.title)}\n")
@@ -67,7 +67,7 @@ def _cell(cell: Cell) -> str:
 
 
 def _folded(title: str, blocks: Sequence[Block]) -> Iterator[str]:
-    """Yield what GitHub folds; the empty lines are what makes it read Markdown inside."""
+    """Yield a folded part. GitHub reads Markdown inside it only between empty lines."""
     yield from (f"<details><summary>{in_html(title)}</summary>", "")
     for block in blocks:
         yield from (*_block(block), "")

@@ -1,4 +1,4 @@
-"""A run as the report reads it: its files below an output folder, and nothing else."""
+"""A run as the report reads it, from the files of an output folder only."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ UNJUDGED = (
     "false_abstention_rate",
     "error_rate",
 )
-"""What experiments are compared on without a judge, before what users measure of their own."""
+"""Measures that experiments are compared on without a judge; users' own measures follow."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class Run:
     """A run that was read.
 
     Attributes:
-        name: what tells it from the other runs of the report: the name of its folder.
+        name: name that distinguishes it from the report's other runs: that of its folder.
         output: the folder.
-        manifest: what it was made of.
-        tables: of its suites, by name.
-        summary: what ``summary.json`` says; empty where it is not of this run.
-        is_alone: whether the report is of this run only, so that its trials need not say which run they are of.
+        manifest: the run's manifest.
+        tables: tables of its suites, by name.
+        summary: content of ``summary.json``; empty where it is of another run.
+        is_alone: whether the report is about this run only, so that ids of trials need not name it.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Run:
         return str(trial) if self.is_alone else f"{self.name}/{trial}"
 
     def query_of(self, experiment: str, case: str) -> str:
-        """Return the text of the query of a case; empty where the data have no such case.
+        """Return the text of a case's query; empty where the data have no such case.
 
         Raises:
             DataError: the cases are missing or damaged.
@@ -75,7 +75,7 @@ class Run:
             cases.close()
 
     def cases_of(self, experiment: str) -> CaseFile:
-        """Return the cases of an experiment: a file is looked through once. Close it when it is not read any more.
+        """Return the cases of an experiment. A file is indexed once. Close it after use.
 
         Raises:
             DataError: the cases are missing or damaged.
@@ -91,22 +91,22 @@ class Run:
 
     @property
     def experiments(self) -> dict[str, SuiteTable]:
-        """The tables of experiments that something was selected of, by name."""
+        """The tables of experiments with selected cases, by name."""
         return {name: table for name, table in self.selected.items() if name != GOLDEN}
 
     @property
     def selected(self) -> dict[str, SuiteTable]:
-        """The tables of all suites that something was selected of, by name; ``golden`` is one."""
+        """The tables of all suites with selected cases, by name, ``golden`` too."""
         return {name: table for name, table in self.tables.items() if table.selected_of({})}
 
     @property
     def suites(self) -> Mapping[str, SuiteRecord]:
-        """What the manifest says of each suite."""
+        """The manifest's record of each suite."""
         return self.manifest.suites
 
     @property
     def gates(self) -> Sequence[Mapping[str, Any]]:
-        """How the gates came out, as ``summary.json`` has them; one of an older release leaves out those not judged."""
+        """The verdicts of the gates, as in ``summary.json``. Files of older releases lack the unjudged ones."""
         return [gate for gate in self.summary.get("gates", ()) if gate.get("state") != "silent"]
 
     @cached_property
@@ -116,7 +116,7 @@ class Run:
 
     @cached_property
     def unjudged(self) -> Sequence[Cell]:
-        """Each pair of experiments on what no judge is asked for; the p-values of a measure adjusted over its pairs."""
+        """Each pair of experiments on each measure without a judge; p-values are adjusted over a measure's pairs."""
         tables = list(self.experiments.values())
         known = dict.fromkeys([*UNJUDGED, *(name for table in tables for name in table.columns)])
         left_out = {*RANKING, *ANSWERS, *(name for table in tables for name in judged_measures(table))} - {*UNJUDGED}
@@ -125,26 +125,26 @@ class Run:
 
     @cached_property
     def standings(self) -> Standings:
-        """Which experiment wins on the slices that the run was asked for."""
+        """The standings of experiments on the slices that the run was asked for."""
         try:
             asked = read_slices(slices_in(self.manifest.settings), int(self.manifest.settings.get("k") or 10))
-        except SettingsError:  # a measure that is not registered here
+        except SettingsError:  # the measure is not registered here
             return Standings()
         return standings(self.experiments, self.suites, asked) if asked else Standings()
 
     @cached_property
     def abstentions(self) -> Sequence[Abstention]:
-        """Confidence against being right, of each experiment that states one."""
+        """Confidence against rightness, for each experiment with a stated confidence."""
         return abstentions(self.tables)
 
     @property
     def has_causes(self) -> bool:
-        """Whether somebody has looked why trials failed."""
+        """Whether the causes of failures were looked for."""
         return (self.output / CAUSES).is_file()
 
     @cached_property
     def causes(self) -> Mapping[TrialId, CauseLine]:
-        """Why trials failed, the worst of each experiment first; of rows of this run alone.
+        """The causes of failures of this run's rows, the worst of each experiment first.
 
         Raises:
             DataError: a line of the file is no cause.
@@ -157,7 +157,7 @@ class Run:
 def read_run(
     output: Path, name: str = "", tables: Mapping[str, SuiteTable] | None = None, is_alone: bool = True
 ) -> Run:
-    """Read the run in ``output``; ``tables`` where they are read already.
+    """Read the run in ``output``; ``tables`` are given where they are already read.
 
     Raises:
         DataError: ``run.json`` or the cases are missing or damaged.
@@ -168,7 +168,7 @@ def read_run(
 
 
 def _summary(output: Path, manifest: RunManifest) -> Mapping[str, Any]:
-    """Return what the file says, unless it is damaged or of another run."""
+    """Return the content of the file; empty where it is damaged or of another run."""
     try:
         said = read_json((output / FILE).read_bytes())
     except (OSError, ValueError):

@@ -1,7 +1,7 @@
-"""Which trials a page lists that cannot hold all of them: the worst, and others drawn at random.
+"""Chooses the trials of a page that cannot list all of them: the worst, and a random sample of the others.
 
-The draw is that of ``hashlib.blake2b`` over the ids of the cases: the same for the same run, and the same cases of
-every experiment, so that their answers stand side by side.
+The sample is drawn by ``hashlib.blake2b`` over the ids of the cases. So it is the same for the same run, and has the
+same cases of every experiment, whose answers can then be compared.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from rag_harness.page.run import Run
 from rag_harness.report.suite_table import State, SuiteTable
 
 MOST = 20_000
-"""Trials of a page of 11 MB, which a browser has ready in a second."""
+"""Trials of a page of 11 MB, which a browser loads in a second."""
 _Places: TypeAlias = npt.NDArray[np.intp]
 _Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Which trials are listed.
+    """The listed trials.
 
     Attributes:
-        places: of the cases of each run and experiment, by their names.
+        places: positions of the cases for each run and experiment, by their names.
         said: how they were chosen, for people; empty where all are listed.
     """
 
@@ -39,11 +39,11 @@ class Sample:
 
 
 def sample_of(runs: Sequence[Run], sections: Sequence[Section] = ()) -> Sample:
-    """Return the trials that a page of ``runs`` lists: all, if there are at most ``MOST``, else a sample.
+    """Return the listed trials of a page of ``runs``: all, where there are at most ``MOST``, else a sample.
 
     Args:
-        runs: of the report.
-        sections: what the page says above; trials that it links to are listed in any case.
+        runs: runs of the report.
+        sections: content of the page above the list; trials that it links to are always listed.
     """
     tables = {(run.name, name): table for run in runs for name, table in run.experiments.items()}
     if not is_sampled(runs):
@@ -52,7 +52,7 @@ def sample_of(runs: Sequence[Run], sections: Sequence[Section] = ()) -> Sample:
     found = {}
     for run in runs:
         for name, table in run.experiments.items():
-            # Experiments on the same data share their ids.
+            # Experiments on the same data share one list of ids.
             if id(table.ids) not in ranks:
                 ranks[id(table.ids)] = _ranks(table.ids)
             named = _named(linked, run.address(f"{name}-"), table)
@@ -66,7 +66,7 @@ def is_sampled(runs: Sequence[Run]) -> bool:
 
 
 def sample_said(runs: Sequence[Run]) -> str:
-    """Say which trials a page of ``runs`` lists; empty where it lists all of them."""
+    """Say which trials a page of ``runs`` lists; empty where it lists all."""
     if not is_sampled(runs):
         return ""
     quota = MOST // sum(len(run.experiments) for run in runs)
@@ -99,7 +99,7 @@ def _chosen(table: SuiteTable, rank: npt.NDArray[np.uint64], quota: int, named: 
 
 
 def _worst(table: SuiteTable) -> _Places:
-    """Return all trials, the worst first; of equal ones those whose cases come first."""
+    """Return all trials, the worst first. Equal ones are in the order of their cases."""
     badness = badness_of(table)
     kinds = table.categories or ()
     failed = np.fromiter((kind in FAILED for kind in kinds), np.bool_, len(kinds)) if kinds else np.bool_(False)
@@ -110,7 +110,7 @@ def _worst(table: SuiteTable) -> _Places:
 
 
 def _drawn(table: SuiteTable, rank: npt.NDArray[np.uint64], left: _Mask, count: int) -> _Places:
-    """Return so many of those that are left, of each query type its share, by the largest remainder."""
+    """Return ``count`` of the trials that are left, in proportion to the query types, by the largest remainder."""
     types = sorted(table.slices().get("query_type", ()))
     strata = [left & table.mask({"query_type": each}) for each in types]
     strata.append(left & ~np.logical_or.reduce(strata)) if strata else strata.append(left)
@@ -132,7 +132,7 @@ def _ranks(ids: Sequence[str]) -> npt.NDArray[np.uint64]:
 
 
 def _linked(said: Any) -> Collection[str]:
-    """Return the ids of the trials that content links to."""
+    """Return the ids of the trials that the content links to."""
     if isinstance(said, (list, tuple)):
         return {each for part in said for each in _linked(part)}
     if not is_dataclass(said):

@@ -1,4 +1,4 @@
-"""Output folders -> the report, in the format that was asked for."""
+"""Writes the report of output folders, in the requested format."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def write_report(
     """Write the report of the runs in ``outputs``, the newest first.
 
     Args:
-        outputs: their folders.
-        file: where to; what is there is replaced when the new one is whole.
-        wanted: the format; a table of trials is of one run.
+        outputs: folders of the runs.
+        file: file to write; an older one is replaced when the new one is complete.
+        wanted: the format; a table of trials is for one run only.
         is_plain: keep the page's trials as plain JSON.
-        tables: those of a single run, where they are read already.
+        tables: tables of a single run, where they are already read.
 
     Raises:
         DataError: a folder has no run, or a damaged one.
@@ -42,7 +42,7 @@ def write_report(
         if wanted in ("csv", "parquet"):
             _write_table(outputs, file, wanted)
         else:
-            # What is read stays until the page is written; to look through it takes a sixth of the time.
+            # All data is kept until the page is written, and the garbage collector would take a sixth of the time.
             with uncollected():
                 write_atomically(file, _encoded(_text(read_runs(outputs, tables), wanted, is_plain)))
     except OSError as error:
@@ -50,10 +50,10 @@ def write_report(
 
 
 def read_runs(outputs: Sequence[Path], tables: Mapping[str, SuiteTable] | None = None) -> list[Run]:
-    """Read the runs, each with a name that tells it from the others.
+    """Read the runs. Each gets a name that distinguishes it from the others.
 
     Raises:
-        DataError: a folder has no run, or a damaged one, or is none.
+        DataError: a folder has no run, or a damaged one, or does not exist.
     """
     for output in outputs:
         if output.is_file():
@@ -64,7 +64,7 @@ def read_runs(outputs: Sequence[Path], tables: Mapping[str, SuiteTable] | None =
 
 
 def size_said(file: Path) -> str:
-    """Return the size of a file, for people."""
+    """Return the size of a file as text."""
     size = file.stat().st_size
     return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(size // 1000, 1)} kB"
 
@@ -96,12 +96,12 @@ def _text(runs: Sequence[Run], wanted: Format, is_plain: bool) -> str:
 
 
 def _encoded(text: str) -> bytes:
-    # A lone surrogate of somebody's text cannot be written; U+FFFD says that something was there.
+    # A lone surrogate in a user's text cannot be written. U+FFFD takes its place.
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
-    """Return a name for each folder, with as many of its parents as tell it from the others."""
+    """Return a name for each folder, with as many parents as needed to distinguish it."""
     for depth in range(1, max((len(folder.parts) for folder in folders), default=1)):
         names = ["/".join(folder.parts[-depth:]) for folder in folders]
         if len(set(names)) == len(folders):

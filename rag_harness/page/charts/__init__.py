@@ -1,9 +1,9 @@
-"""Charts: numbers -> SVG, pure, with nothing but the standard library.
+"""Charts: pure functions from numbers to SVG, with only the standard library.
 
-A chart is a frozen dataclass, and one function draws it: the same input gives the same bytes. The SVG is put into an
-HTML page as it is: every text in it is escaped, it has no style of its own, and its colours are classes of
-``charts.css``, which ``stylesheet`` returns. NaN, infinity and data of the wrong shape are a ValueError that names
-chart and series; no data is a chart that says so.
+A chart is a frozen dataclass, and one function draws it: the same input gives the same bytes. The SVG goes into an HTML
+page as it is: every text in it is escaped, it has no style of its own, and its colours are classes of ``charts.css``,
+which ``stylesheet`` returns. NaN, infinity and data of the wrong shape raise a ValueError that names chart and series.
+A chart without data says so.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Axes: round ticks, scales from numbers to places, and how numbers are written."""
+"""Axes: round ticks, scales from numbers to positions, and the format of numbers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
-# Below it, numbers are taken for 0: powers of ten would leave what a float can hold.
+# Smaller numbers count as 0: their powers of ten would leave the range of a float.
 _NOTHING = 1e-100
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Numbers from ``low`` to ``high`` -> places from ``start`` to ``end``."""
+    """Maps numbers from ``low`` to ``high`` to positions from ``start`` to ``end``."""
 
     low: float
     high: float
@@ -28,7 +28,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Axis:
-    """The span of an axis, with its ticks and how they are written."""
+    """The range of an axis, with its ticks and their format."""
 
     low: float
     high: float
@@ -37,12 +37,12 @@ class Axis:
     log: bool = False
 
     def scale(self, start: float, end: float) -> Scale:
-        """Return the scale that lays this axis between two places."""
+        """Return the scale that maps this axis to the range between two positions."""
         return Scale(self.low, self.high, start, end, self.log)
 
 
 def linear(values: Iterable[float], *, count: int = 5, percent: bool = False) -> Axis:
-    """Return an axis that holds all values and ends at ticks; 0 to 1 where there is no value."""
+    """Return an axis that contains all values and ends at ticks; 0 to 1 where there is no value."""
     low, high = _span(list(values))
     step = _step((high - low) / count)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
@@ -51,7 +51,7 @@ def linear(values: Iterable[float], *, count: int = 5, percent: bool = False) ->
 
 
 def logarithmic(values: Iterable[float]) -> Axis:
-    """Return an axis of powers of ten, with 2 and 5 between them where that leaves few ticks.
+    """Return an axis of powers of ten, with 2 and 5 between them where there would be few ticks.
 
     Raises:
         ValueError: there is no value, or one is not above 0.
@@ -71,13 +71,13 @@ def logarithmic(values: Iterable[float]) -> Axis:
 
 
 def wide_apart(values: Iterable[float]) -> bool:
-    """Return whether values are better seen on a logarithmic axis: all above 0, the largest over 50 times the least."""
+    """Return whether a logarithmic axis suits the values: all are above 0, the largest is over 50 times the least."""
     found = list(values)
     return bool(found) and min(found) > _NOTHING and max(found) > 50 * min(found)
 
 
 def short(value: float, *, percent: bool = False, among: float | None = None) -> str:
-    """Return a number for a label: three digits that count, two decimals of a share; as many as ``among`` would get."""
+    """Return a number for a label: three significant digits, two decimals for a share; as many as ``among`` gets."""
     if percent and abs(value) >= 100:
         return f"{short(100 * value)}%"
     if percent:
@@ -90,7 +90,7 @@ def short(value: float, *, percent: bool = False, among: float | None = None) ->
 
 
 def counted(value: float) -> str:
-    """Return a number of things: no decimals unless it has some."""
+    """Return a count: without decimals unless it has some."""
     return _signed(f"{value:,.0f}" if value == round(value) else f"{value:,.2f}")
 
 
@@ -101,7 +101,7 @@ def _span(values: list[float]) -> tuple[float, float]:
     size = max(abs(low), abs(high))
     if high - low > max(1e-9 * size, 1e-12):
         return low, high
-    # All the same: some room on both sides, so that the mark does not lie on the edge.
+    # All values are equal: leave room on both sides, so that the mark is not on the edge.
     return (low - 0.1 * size, high + 0.1 * size) if size > 1e-11 else (0.0, 1.0)
 
 
@@ -113,7 +113,7 @@ def _step(least: float) -> float:
 def _written(tick: float, step: float, percent: bool, ticks: tuple[float, ...]) -> str:
     tick, step, unit = (100 * tick, 100 * step, "%") if percent else (tick, step, "")
     if step < 1e-4 or step >= 1e6:
-        # As many digits as tell one tick from the next.
+        # As many digits as needed to tell ticks apart.
         digits = 3 + math.ceil(math.log10(max(abs(ticks[0]), abs(ticks[-1])) * (100 if percent else 1) / step))
         return _signed(f"{tick:.{min(15, digits)}g}{unit}") if tick else f"0{unit}"
     decimals = next(n for n in range(8) if n == 7 or abs(step * 10**n - round(step * 10**n)) < 1e-6 * step * 10**n)

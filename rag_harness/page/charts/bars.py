@@ -21,7 +21,7 @@ _LABEL = 116.0
 
 @dataclass(frozen=True, kw_only=True)
 class Bars(Chart):
-    """Series over categories; ``percent`` writes 0.5 as 50%; the axis holds 0, and ``include`` too."""
+    """Series over categories. ``percent`` writes 0.5 as 50%. The axis contains 0 and ``include``."""
 
     categories: tuple[str, ...]
     series: tuple[Series, ...]
@@ -31,10 +31,10 @@ class Bars(Chart):
 
 
 def bars(chart: Bars) -> str:
-    """Return a group of bars a category, in as many rows as keep them readable; None is written as n/a.
+    """Return a group of bars for each category, in as many rows as keep them readable; None is written as n/a.
 
     Raises:
-        ValueError: a series has another number of values than there are categories, or a number cannot be drawn.
+        ValueError: a series and the categories differ in number, or a number cannot be drawn.
     """
     values = check_series(f"bars chart {chart.ident!r}", chart.categories, chart.series)
     if not values:
@@ -101,7 +101,7 @@ def _interval(value: Estimate, middle: float, place: Scale, cap: float) -> str:
     if value.low is None and value.high is None:
         return ""
     low, high = (place(value.value if end is None else end) for end in (value.low, value.high))
-    # A wider stroke in the page's colour keeps the interval apart from the bar's pattern.
+    # A wider stroke in the page's colour separates the interval from the bar's pattern.
     halo = tag("line", x1=middle, x2=middle, y1=low, y2=high, class_="halo")
     return halo + whiskers((low, high), middle, "ink", cap=cap)
 

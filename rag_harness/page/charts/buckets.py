@@ -1,10 +1,10 @@
-"""Values -> the nine colours of a heat map."""
+"""Assigns values to the nine colours of a heat map."""
 
 from __future__ import annotations
 
 BUCKETS = 9
 _MIDDLE = 4
-# Narrower spans cannot be divided by nine within what a float can hold.
+# A narrower span cannot be divided by nine in floating point.
 _POINT = 1e-100
 
 
@@ -13,7 +13,7 @@ def bucket(value: float, span: tuple[float, float]) -> int:
     low, high = span
     if high - low < _POINT:
         return _MIDDLE
-    # Counted from the middle, so that a value and its negative are equally far from it.
+    # Counted from the middle, so that a value and its negative have the same distance from it.
     away = (value - (low + high) / 2) / (high - low) * BUCKETS
     steps = min(_MIDDLE, int(abs(away) + 0.5))
     return _MIDDLE + steps if away > 0 else _MIDDLE - steps

@@ -1,4 +1,4 @@
-"""Curves in the unit square: risk over coverage, how often confidence is right."""
+"""Curves in the unit square: risk over coverage, accuracy over confidence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MANY, _MARKS = 24, 6
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """A place in the unit square; ``count`` is how many values it stands for, and sets the mark's size."""
+    """A position in the unit square. ``count`` is the number of values behind it, and sets the mark's size."""
 
     x: float
     y: float
@@ -28,7 +28,7 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class CurveLine:
-    """A series of points by rising x; ``stepped`` keeps a point's height until the next."""
+    """A series of points by rising x. ``stepped`` keeps a point's height until the next."""
 
     name: str
     points: tuple[CurvePoint, ...]
@@ -37,7 +37,7 @@ class CurveLine:
 
 @dataclass(frozen=True, kw_only=True)
 class Curve(Chart):
-    """Curves with x and y between 0 and 1, written as per cent, and a line to hold them against."""
+    """Curves with x and y between 0 and 1, written as per cent, and a reference line."""
 
     series: tuple[CurveLine, ...]
     x_label: str
@@ -47,7 +47,7 @@ class Curve(Chart):
 
 
 def curve(chart: Curve) -> str:
-    """Return a line a series with marks; where points are many, only some are marked.
+    """Return a line with marks for each series. Of many points only some have marks.
 
     Raises:
         ValueError: a coordinate is no number from 0 to 1, or a count is negative.

@@ -1,4 +1,4 @@
-"""What charts are given, and the refusal of what cannot be drawn."""
+"""The input of charts, and the checks that it can be drawn."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ _LARGEST = 1e15
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value and the ends of its interval; an end that is not known is None."""
+    """A value and the ends of its interval. An unknown end is None."""
 
     value: float
     low: float | None = None
     high: float | None = None
 
     def numbers(self) -> Iterator[float]:
-        """Yield the value and the ends that there are."""
+        """Yield the value and the known ends."""
         yield from (number for number in (self.value, self.low, self.high) if number is not None)
 
 
 @dataclass(frozen=True)
 class Series:
-    """A name and a value a category; None is one that was not measured."""
+    """A name and a value for each category; None is a missing value."""
 
     name: str
     values: tuple[Estimate | None, ...]
@@ -34,7 +34,7 @@ def check_series(chart: str, categories: tuple[str, ...], series: Iterable[Serie
     """Return all numbers of the series.
 
     Raises:
-        ValueError: a series has another number of values than there are categories, or a number cannot be drawn.
+        ValueError: a series and the categories differ in number, or a number cannot be drawn.
     """
     found: list[float] = []
     for one in series:
@@ -48,7 +48,7 @@ def check_series(chart: str, categories: tuple[str, ...], series: Iterable[Serie
 
 
 def check_estimates(chart: str, name: str, values: Iterable[Estimate]) -> list[float]:
-    """Return the numbers of the estimates; ``ValueError`` for an interval upside down or an unwritable number."""
+    """Return the numbers of the estimates. Raise ``ValueError`` for an inverted interval or an impossible number."""
     found: list[float] = []
     for value in values:
         if value.low is not None and value.high is not None and value.low > value.high:
@@ -60,7 +60,7 @@ def check_estimates(chart: str, name: str, values: Iterable[Estimate]) -> list[f
 
 
 def check_numbers(chart: str, name: str, values: Iterable[float]) -> list[float]:
-    """Return the numbers as they are; ``ValueError`` for NaN, infinity, and what is beyond 1e15."""
+    """Return the numbers unchanged. Raise ``ValueError`` for NaN, infinity, and numbers beyond 1e15."""
     found = list(values)
     for value in found:
         if not math.isfinite(value) or abs(value) > _LARGEST:
@@ -72,7 +72,7 @@ def check_numbers(chart: str, name: str, values: Iterable[float]) -> list[float]
 
 
 def check_shares(chart: str, name: str, values: Iterable[float]) -> list[float]:
-    """Return counts that make shares; ``ValueError`` where one is negative or no number."""
+    """Return the counts unchanged. Raise ``ValueError`` where one is negative or no number."""
     found = check_numbers(chart, name, values)
     if any(value < 0 for value in found):
         raise ValueError(f"{chart}: series {name!r} has the value {min(found)}; a share of a whole is not negative.")

@@ -1,4 +1,4 @@
-"""Fills of series: a colour with a pattern, so that they differ also in grey."""
+"""Fills of series: a colour with a pattern, so that they differ in grey, too."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def fills(ident: str, indexes: Iterable[int]) -> str:
 
 
 def filled(ident: str, index: int) -> dict[str, str]:
-    """Return the attributes of a shape that is filled and edged as a series."""
+    """Return the attributes of a shape with the fill and the edge of a series."""
     return {"fill": f"url(#{ident}-fill{index})", "class_": f"area stroke-{index % COLOURS}"}
 
 
 def swatch(ident: str, index: int, x: float, y: float) -> str:
-    """Return a filled square, 14 units wide, around the height of a text's middle; for a legend."""
+    """Return a filled square for a legend, 14 units wide, centred at the middle of a line of text."""
     return tag("rect", x=x, y=y - 7, width=14, height=14, **filled(ident, index))
 
 
 def _pattern(ident: str, index: int) -> str:
-    # The second eight have the first's colours with other hatches.
+    # The second eight have the colours of the first with other hatches.
     hatches = _HATCHES[(index + index // COLOURS) % len(_HATCHES)]
     return tag(
         "pattern",

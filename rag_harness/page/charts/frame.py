@@ -1,4 +1,4 @@
-"""The frame of a plot: grid, ticks and their labels, names of the axes, and a chart that has no data."""
+"""The frame of a plot: grid, ticks with labels, names of the axes; and the chart without data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST = 130.0
 
 @dataclass(frozen=True)
 class Box:
-    """Where the marks of a plot are."""
+    """The area of a plot's marks."""
 
     left: float
     top: float
@@ -24,18 +24,18 @@ class Box:
 
 
 def no_data(chart: Chart, kind: str) -> str:
-    """Return the chart of nothing, which says so."""
+    """Return a chart that says that there is no data."""
     text = label(WIDTH / 2, 38, "No data: nothing was measured.", anchor="middle", kind="label mute")
     return document(chart, 64, text, desc="There is no data to draw.", kind=kind)
 
 
 def left_of(axis: Axis) -> float:
-    """Return where a plot begins beside the labels of an upright axis."""
+    """Return the left edge of a plot, beside the labels of its vertical axis."""
     return max(text_width(text, SMALL) for text in axis.labels) + 12
 
 
 def upright(axis: Axis, box: Box) -> str:
-    """Return grid lines and labels of an upright axis."""
+    """Return grid lines and labels of a vertical axis."""
     place = axis.scale(box.bottom, box.top)
     drawn = []
     for tick, text in zip(axis.ticks, axis.labels, strict=True):
@@ -46,7 +46,7 @@ def upright(axis: Axis, box: Box) -> str:
 
 
 def level(axis: Axis, box: Box, *, grid: bool = True) -> str:
-    """Return grid lines and labels of a level axis; labels that would touch are left out."""
+    """Return grid lines and labels of a horizontal axis. Labels that would touch are left out."""
     place = axis.scale(box.left, box.right)
     drawn, taken = [], -1.0
     for tick, text in zip(axis.ticks, axis.labels, strict=True):
@@ -67,7 +67,7 @@ def base_line(box: Box, y: float | None = None) -> str:
 
 
 def names(x_label: str, y_label: str, box: Box, below: float) -> str:
-    """Return the names of the axes: the level one's below its middle, the upright one's above its top."""
+    """Return the names of the axes: the horizontal one's below its middle, the vertical one's above its top."""
     drawn = []
     if x_label:
         middle, room = (box.left + box.right) / 2, box.right - box.left
@@ -78,7 +78,7 @@ def names(x_label: str, y_label: str, box: Box, below: float) -> str:
 
 
 def categories(texts: Sequence[str], middles: Sequence[float], band: float, top: float) -> tuple[str, float]:
-    """Return the labels below categories and where they end; turned where two lines of their band do not hold them."""
+    """Return the labels below categories, and where they end. Labels are turned where two lines are too few."""
     drawn, lines = level_names(texts, middles, band, top + LINE)
     if lines:
         return drawn, top + LINE * lines + 6
@@ -89,7 +89,7 @@ def categories(texts: Sequence[str], middles: Sequence[float], band: float, top:
 
 
 def level_names(texts: Sequence[str], middles: Sequence[float], band: float, top: float) -> tuple[str, int]:
-    """Return names in one or two lines within their bands, and how many lines; 0 where a name needs more."""
+    """Return names in one or two lines within their bands, and the number of lines; 0 where a name needs more."""
     split = [broken(text, band - 6) for text in texts]
     lines = [(x, line) for x, line in zip(middles, split, strict=True) if line]
     if len(lines) < len(texts):

@@ -1,4 +1,4 @@
-"""A table of values whose cells are coloured by them."""
+"""A table of values with coloured cells."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _TALL, _WIDEST, _LONGEST, _LONGEST_ROW, _BETWEEN = 27.0, 92.0, 110.0, 180.0, 18.
 
 @dataclass(frozen=True, kw_only=True)
 class HeatMap(Chart):
-    """``values`` is a tuple a row, a value or None a column. Diverging colours part at 0, sequential ones do not.
+    """``values`` has a tuple for each row, with a value or None for each column. Diverging colours are divided at 0.
 
-    ``span``: ends of the colours, for maps that stand side by side; None is those of the values.
+    ``span`` has the ends of the colour scale, for maps that are compared; None takes the range of the values.
     """
 
     rows: tuple[str, ...]
@@ -41,7 +41,7 @@ class _Grid:
 
 
 def heat_map(chart: HeatMap) -> str:
-    """Return the table, every value written in its cell, in as many blocks of columns as keep it readable.
+    """Return the table with every value in its cell, in as many blocks of columns as keep it readable.
 
     Raises:
         ValueError: the values are not of the shape rows by columns, or a number cannot be drawn.
@@ -88,7 +88,7 @@ def _written(chart: HeatMap, value: float, span: tuple[float, float]) -> str:
 
 
 def _columns(chart: HeatMap, room: float, least: float) -> tuple[int, float]:
-    """Return how many columns a block has, and how wide one is; room is kept for names that must be turned."""
+    """Return the number of columns of a block, and their width. Names that must be turned need room."""
     for kept in (0.0, 0.8 * min(_LONGEST, max(text_width(name) for name in chart.columns))):
         blocks = math.ceil(len(chart.columns) / max(1, int((room - kept) / least)))
         per_block = math.ceil(len(chart.columns) / blocks)

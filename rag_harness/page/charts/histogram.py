@@ -1,4 +1,4 @@
-"""Distributions under each other on one axis, with mean and 95th percentile."""
+"""Histograms below each other on one axis, with mean and 95th percentile."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TALL, _BETWEEN, _ROOM = 54.0, 24.0, 130.0
 
 @dataclass(frozen=True)
 class Distribution:
-    """A series and its values, one a trial."""
+    """A series and its values, one for each trial."""
 
     name: str
     values: tuple[float, ...]
@@ -25,7 +25,7 @@ class Distribution:
 
 @dataclass(frozen=True, kw_only=True)
 class Histogram(Chart):
-    """Distributions of one quantity; the axis holds ``include`` too, e.g. (0, 1)."""
+    """Distributions of one quantity. The axis contains ``include`` too, e.g. (0, 1)."""
 
     series: tuple[Distribution, ...]
     x_label: str = ""
@@ -35,7 +35,7 @@ class Histogram(Chart):
 
 
 def histogram(chart: Histogram) -> str:
-    """Return a small histogram a series, all on one axis and of one height a share.
+    """Return a small histogram for each series. All have the same axis and the same height for the same share.
 
     The 95th percentile is the value that 95 % of the values do not exceed (nearest rank).
 
@@ -69,7 +69,7 @@ def _many(one: Distribution) -> str:
 
 
 def _counts(one: Distribution, axis: Axis, bins: int) -> list[float]:
-    """Return the share of values in each bin; the last holds its upper end."""
+    """Return the share of values in each bin. The last bin contains its upper end."""
     counts = [0] * bins
     for value in one.values:
         counts[min(bins - 1, int((value - axis.low) / (axis.high - axis.low) * bins))] += 1
@@ -118,7 +118,7 @@ def _marked(chart: Histogram, one: Distribution, axis: Axis, box: Box) -> str:
 
 
 def _beside(texts: list[tuple[float, str]], box: Box) -> str:
-    """Return both names above their lines, the lower to the left and the higher to the right, within the plot."""
+    """Return both names above their lines within the plot: the lower value's to the left, the other to the right."""
     (low, *_), (high, *_) = ordered = sorted(texts)
     wide = [text_width(text, SMALL) for _, text in ordered]
     first = min(max(low + 2, box.left + wide[0]), box.right - wide[1] - 8)

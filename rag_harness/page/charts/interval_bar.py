@@ -1,4 +1,4 @@
-"""A small bar for a line of text: a value, its interval, and the threshold it is held against."""
+"""A small bar for a line of text: a value, its interval, and its threshold."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Tone = Literal["good", "bad", "unsure", "mute"]
 class IntervalBar(Chart):
     """A value on a span with its threshold.
 
-    ``better`` says on which side of the threshold it should be. An end of the interval that is None is open; what is
-    beyond the span is drawn at its edge. ``tone`` says how it was judged.
+    ``better`` says which side of the threshold is good. An end of the interval that is None is open. Values beyond the
+    span are drawn at its edge. ``tone`` shows the verdict.
     """
 
     value: Estimate | None
@@ -34,10 +34,10 @@ class IntervalBar(Chart):
 
 
 def interval_bar(bar: IntervalBar) -> str:
-    """Return the bar, 160 by 18 units; an open interval fades towards its edge.
+    """Return the bar, 160 by 18 units. An open interval fades towards its edge.
 
     Raises:
-        ValueError: a number cannot be drawn, or the span or the interval is upside down.
+        ValueError: a number cannot be drawn, or the span or the interval is inverted.
     """
     who = f"interval bar chart {bar.ident!r}"
     check_numbers(who, "span", [*bar.span, *([] if bar.threshold is None else [bar.threshold])])
@@ -82,7 +82,7 @@ def _cap(x: float) -> str:
 
 
 def _fading(start: float, end: float) -> str:
-    """Return a bar to the edge, its last piece in steps ever paler: nobody knows where it ends."""
+    """Return a bar to the edge that becomes paler in steps: its end is unknown."""
     sign = 1 if end >= start else -1
     fade = min(_FADE, abs(end - start))
     solid = end - sign * fade
@@ -102,7 +102,7 @@ def _threshold(x: float, better: str) -> str:
 
 
 def _mark(tone: Tone, x: float) -> str:
-    """Return the value's mark: full where it passed, a cross where it failed, hollow where nobody knows."""
+    """Return the value's mark: full where it passed, a cross where it failed, hollow where it is undecided."""
     if tone == "bad":
         arms = [(1, 1), (1, -1)]
         return "".join(

@@ -1,4 +1,4 @@
-"""Legends: samples with names, in as many lines as they need."""
+"""Legends: samples with names, in as many lines as needed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rag_harness.page.charts.svg import SIZE, WIDTH, tag
 from rag_harness.page.charts.texts import LINE, label, shortened, text_width
 
 _GAP, _BESIDE = 18.0, 6.0
-# Draws the sample of a series at x and the height of the line's middle.
+# Draws the sample of a series at x and at the height of the line's middle.
 Sample = Callable[[int, float, float], str]
 
 
@@ -21,7 +21,7 @@ def legend(
     right: float = WIDTH - 4,
     top: float = 4.0,
 ) -> tuple[str, float]:
-    """Return the legend and where it ends below; nothing for no names."""
+    """Return the legend and its lower end; nothing where there are no names."""
     room = min(200.0, right - left - sample_width - _BESIDE)
     x, y, drawn = left, top + LINE / 2, []
     for index, name in enumerate(names):

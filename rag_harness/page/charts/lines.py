@@ -1,4 +1,4 @@
-"""Lines over categories: how values progress, with their intervals."""
+"""Line charts over categories: how values change from one to the next, with their intervals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _APART = 7.0
 
 @dataclass(frozen=True, kw_only=True)
 class Lines(Chart):
-    """Series over categories that have an order; ``percent`` writes 0.5 as 50%; the axis holds ``include`` too."""
+    """Series over ordered categories. ``percent`` writes 0.5 as 50%. The axis contains ``include`` too."""
 
     categories: tuple[str, ...]
     series: tuple[Series, ...]
@@ -27,10 +27,10 @@ class Lines(Chart):
 
 
 def lines(chart: Lines) -> str:
-    """Return a line a series with a mark and an error bar a value; a value that is None is a gap.
+    """Return a line for each series, with a mark and an error bar for each value. None is a gap.
 
     Raises:
-        ValueError: a series has another number of values than there are categories, or a number cannot be drawn.
+        ValueError: a series and the categories differ in number, or a number cannot be drawn.
     """
     values = check_series(f"lines chart {chart.ident!r}", chart.categories, chart.series)
     if not values:

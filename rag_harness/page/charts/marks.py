@@ -1,4 +1,4 @@
-"""Marks of series: each differs from the others by shape and dashes as well as by colour."""
+"""Marks of series. They differ by shape and dashes as well as by colour."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PLUS += [(-x, -y) for x, y in _PLUS]
 _CROSS = [((x - y) * math.sqrt(0.5), (x + y) * math.sqrt(0.5)) for x, y in _PLUS]
 _SQUARE = [(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]
 _DIAMOND = [(0.0, -1.3), (1.3, 0.0), (0.0, 1.3), (-1.3, 0.0)]
-# The first is a circle, which has no corners.
+# The first mark is a circle, which has no corners.
 _SHAPES: tuple[list[tuple[float, float]], ...] = (
     [],
     _SQUARE,
@@ -37,12 +37,12 @@ _SHAPES: tuple[list[tuple[float, float]], ...] = (
 
 
 def dash(index: int) -> str | None:
-    """Return the dash pattern of a series' line; other than that of the series with the same colour."""
+    """Return the dash pattern of a series' line. It differs from that of the series with the same colour."""
     return _DASHES[(index + index // COLOURS) % len(_DASHES)]
 
 
 def marker(index: int, x: float, y: float, size: float = 4.5, title: str = "") -> str:
-    """Return a series' mark around a place; every second eight are hollow."""
+    """Return a series' mark at a position. Every second group of eight has hollow marks."""
     colour = index % COLOURS
     hollow = index // COLOURS % 2 == 1
     kind = f"plate stroke-{colour}" if hollow else f"fill-{colour} edge"
@@ -55,7 +55,7 @@ def marker(index: int, x: float, y: float, size: float = 4.5, title: str = "") -
 
 
 def line(index: int, places: list[tuple[float, float]]) -> str:
-    """Return a series' line through places."""
+    """Return a series' line through positions."""
     return tag(
         "polyline",
         points=points(places),
@@ -72,7 +72,7 @@ def sample(index: int, x: float, y: float) -> str:
 
 
 def whiskers(ends: tuple[float, float], across: float, kind: str, *, upright: bool = True, cap: float = 3.0) -> str:
-    """Return an error bar between two places with caps to both sides, at the place ``across``."""
+    """Return an error bar between two positions, with caps on both sides, at the position ``across``."""
     low, high = ends
     strokes = [(across, low, across, high)] + [(across - cap, end, across + cap, end) for end in ends]
     if not upright:
@@ -82,7 +82,7 @@ def whiskers(ends: tuple[float, float], across: float, kind: str, *, upright: bo
 
 
 def said(value: Estimate, *, percent: bool = False) -> str:
-    """Return a value with its interval in words, as tooltips say it."""
+    """Return a value with its interval as text for tooltips."""
     if value.low is None and value.high is None:
         return short(value.value, percent=percent)
     low, high = ("?" if end is None else short(end, percent=percent) for end in (value.low, value.high))

@@ -1,4 +1,4 @@
-"""Which of several alternatives is beaten by none."""
+"""Finds the Pareto front: the points that no other dominates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Better = Literal["low", "high"]
 
 
 class Placed(Protocol):
-    """What has a value on two axes."""
+    """An object with a value on each of two axes."""
 
     @property
     def x(self) -> Estimate: ...
@@ -24,9 +24,10 @@ P = TypeVar("P", bound=Placed)
 
 
 def pareto(points: Sequence[P], better_x: Better, better_y: Better) -> list[P]:
-    """Return the points that no other beats, by rising x.
+    """Return the points that no other dominates, by rising x.
 
-    One beats another that is as good on both axes and better on one. Points of the same place do not beat each other.
+    A point dominates another where it is as good on both axes and better on one. Equal points do not dominate each
+    other.
     """
     sign_x, sign_y = (1 if better == "low" else -1 for better in (better_x, better_y))
     ordered = sorted(points, key=lambda point: (sign_x * point.x.value, sign_y * point.y.value))

@@ -1,4 +1,4 @@
-"""A pie of shares, each named beside it."""
+"""A pie chart of shares, with a name beside each part."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RADIUS, _MIDDLE, _LINE = 90.0, WIDTH / 2, 19.0
 
 @dataclass(frozen=True)
 class Slice:
-    """A part and how much of the whole it is, in any unit."""
+    """A part and its size, in any unit."""
 
     name: str
     value: float
@@ -25,7 +25,7 @@ class Slice:
 
 @dataclass(frozen=True, kw_only=True)
 class Pie(Chart):
-    """Parts of a whole. A part's place in ``slices`` is its colour, so pies with equal names look alike."""
+    """Parts of a whole. The position in ``slices`` decides the colour, so pies with equal names look alike."""
 
     slices: tuple[Slice, ...]
 
@@ -40,17 +40,17 @@ class _Piece:
 
     @property
     def middle(self) -> float:
-        """Where on its arc the piece is named; the whole circle has no middle, and is named on the right."""
+        """Position of the part's name on its arc. A whole circle has its name on the right."""
         return 0.25 if self.share > 1 - 1e-9 else 0.5
 
     def at(self, part: float, radius: float, centre: float) -> tuple[float, float]:
-        """Return the place at a part of the piece's arc; arcs begin at the top and go clockwise."""
+        """Return the position at a fraction of the part's arc. Arcs begin at the top and go clockwise."""
         angle = 2 * math.pi * (self.start + part * self.share)
         return _MIDDLE + radius * math.sin(angle), centre - radius * math.cos(angle)
 
 
 def pie(chart: Pie) -> str:
-    """Return a pie whose parts are named with their shares; parts of nothing are left out.
+    """Return a pie with the name and share of each part. Parts of size 0 are left out.
 
     Raises:
         ValueError: a value is negative or cannot be drawn.
@@ -91,7 +91,7 @@ def _area(ident: str, piece: _Piece, centre: float) -> str:
 
 
 def _named(side: list[_Piece], height: float, sign: int) -> str:
-    """Return the names of one side's pieces from top to bottom, each joined to its piece."""
+    """Return the names of one side's parts from top to bottom, each joined to its part."""
     if not side:
         return ""
     ordered = sorted(side, key=lambda piece: piece.at(piece.middle, 1, 0)[1])
@@ -105,7 +105,7 @@ def _name(piece: _Piece, y: float, centre: float, sign: int) -> str:
     leader = [*(piece.at(piece.middle, _RADIUS + far, centre) for far in (1, 10)), (beside, y)]
     share = short(piece.share, percent=True)
     at, anchor = beside + sign * 4, "start" if sign > 0 else "end"
-    far = at + sign * (1.12 * text_width(share) + 4)  # it is bold
+    far = at + sign * (1.12 * text_width(share) + 4)  # the text is bold
     room = (far if sign < 0 else WIDTH - far) - 4
     return (
         tag("polyline", points=points(leader), fill="none", class_="leader")
@@ -115,7 +115,7 @@ def _name(piece: _Piece, y: float, centre: float, sign: int) -> str:
 
 
 def _apart(wanted: list[float], low: float, high: float) -> list[float]:
-    """Return heights in the same order, a line apart and between the ends, near those wanted."""
+    """Return heights in the same order, at least a line apart and between the ends, near the wanted ones."""
     places: list[float] = []
     for place in wanted:
         places.append(max(place, places[-1] + _LINE if places else low))

@@ -1,4 +1,4 @@
-"""Names beside points, where they cover each other least."""
+"""Places names beside points where they cover each other least."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class Area:
     bottom: float
 
     def common(self, other: Area) -> float:
-        """Return how much of it another covers, in square units."""
+        """Return the area that both share, in square units."""
         across = min(self.right, other.right) - max(self.left, other.left)
         down = min(self.bottom, other.bottom) - max(self.top, other.top)
         return max(0.0, across) * max(0.0, down)
 
 
 def placed(names: Sequence[str], places: Sequence[tuple[float, float]], within: Area, taken: list[Area]) -> list[Area]:
-    """Return an area for each name beside its place; areas already taken, and points, are avoided where possible."""
+    """Return an area for each name beside its point. Taken areas and points are avoided where possible."""
     taken = taken + [Area(x - 5, y - 5, x + 5, y + 5) for x, y in places]
     found = []
     for name, (x, y) in zip(names, places, strict=True):
@@ -41,7 +41,7 @@ def placed(names: Sequence[str], places: Sequence[tuple[float, float]], within: 
 
 def _around(x: float, y: float, wide: float) -> Iterator[Area]:
     tall = SMALL + 2
-    # Beside the error bars, not on them; farther out only where the nearer places are taken.
+    # Names stand beside error bars, not on them; farther out only where nearer positions are taken.
     for far in (_NEAR, 2.5 * _NEAR, 4 * _NEAR):
         for up in (y - far - tall + 4, y + far - 4):
             yield Area(x + 6, up, x + 6 + wide, up + tall)

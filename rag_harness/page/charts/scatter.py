@@ -1,4 +1,4 @@
-"""Points on two axes with their intervals, and which of them no other beats."""
+"""A scatter plot: points on two axes with their intervals, and the Pareto front."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TALL, _ROOM = 300.0, 150.0
 
 @dataclass(frozen=True)
 class Point:
-    """A named place with intervals; its place among the chart's points is its colour."""
+    """A named point with intervals. Its position among the chart's points decides its colour."""
 
     name: str
     x: Estimate
@@ -27,7 +27,7 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Scatter(Chart):
-    """Points, and which end of each axis is better. ``x_percent`` and ``y_percent`` write 0.5 as 50%."""
+    """Points, and the better end of each axis. ``x_percent`` and ``y_percent`` write 0.5 as 50%."""
 
     points: tuple[Point, ...]
     x_label: str
@@ -41,10 +41,10 @@ class Scatter(Chart):
 def scatter(chart: Scatter) -> str:
     """Return the points with error bars and the Pareto front as a stepped line.
 
-    The level axis is logarithmic where all is above 0 and the largest is over 50 times the least.
+    The horizontal axis is logarithmic where all values are above 0 and the largest is over 50 times the least.
 
     Raises:
-        ValueError: a number cannot be drawn, or an interval is upside down.
+        ValueError: a number cannot be drawn, or an interval is inverted.
     """
     who = f"scatter chart {chart.ident!r}"
     xs = [number for point in chart.points for number in check_estimates(who, point.name, [point.x])]
@@ -70,7 +70,7 @@ def _ends(better: Better, axis: Axis) -> str:
 
 
 def _front(front: list[Point], chart: Scatter, to_x: Scale, to_y: Scale, box: Box) -> str:
-    """Return the border of what the front beats: from its ends straight to the worse edges of the plot."""
+    """Return the border of the dominated area, from the front's ends straight to the worse edges of the plot."""
     corners: list[tuple[float, float]] = []
     ordered = front if chart.better_x == "low" else front[::-1]
     for point in ordered:
@@ -95,7 +95,7 @@ def _bars(chart: Scatter, to_x: Scale, to_y: Scale) -> list[str]:
 
 
 def _taken(chart: Scatter, to_x: Scale, to_y: Scale) -> list[Area]:
-    """Return where the error bars are."""
+    """Return the areas of the error bars."""
     areas = []
     for point in chart.points:
         xs, ys = [to_x(end) for end in point.x.numbers()], [to_y(end) for end in point.y.numbers()]

@@ -1,4 +1,4 @@
-"""Stacked bars of shares, one a row: they compare better than pies."""
+"""Stacked bars of shares, one for each row. They are easier to compare than pies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _AXIS = Axis(0, 1, (0, 0.25, 0.5, 0.75, 1), ("0%", "25%", "50%", "75%", "100%"))
 
 @dataclass(frozen=True)
 class Row:
-    """A bar: how much of it each part is, in any unit."""
+    """A bar: the size of each of its parts, in any unit."""
 
     name: str
     values: tuple[float, ...]
@@ -28,17 +28,17 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Stacked(Chart):
-    """Rows of the same parts, each filled to 100 %."""
+    """Rows with the same parts, each scaled to 100 %."""
 
     parts: tuple[str, ...]
     rows: tuple[Row, ...]
 
 
 def stacked(chart: Stacked) -> str:
-    """Return a level bar a row, with shares of 6 % and more written inside and the row's sum behind it.
+    """Return a horizontal bar for each row. Shares of at least 6 % are written inside, the row's sum after it.
 
     Raises:
-        ValueError: a row has another number of values than there are parts, or a value is negative or no number.
+        ValueError: a row and the parts differ in number, or a value is negative or no number.
     """
     _check(chart)
     if not any(sum(row.values) for row in chart.rows):
@@ -92,6 +92,6 @@ def _inside(share: float, x: float, middle: float) -> str:
         return ""
     text = f"{share:.0%}"
     wide = text_width(text, SMALL) + 4
-    # The pattern would make the number unreadable: it stands on a plate of the page's colour.
+    # The pattern would make the number unreadable, so it has a plate in the page's colour behind it.
     plate = tag("rect", x=x - wide / 2, y=middle - 8, width=wide, height=16, rx=2, class_="plate")
     return plate + label(x, middle + SMALL * 0.36, text, anchor="middle", size=SMALL)

@@ -1,4 +1,4 @@
-"""SVG as text: escaped, with short numbers, the same bytes for the same input."""
+"""Writes SVG as text: escaped, with short numbers, the same bytes for the same input."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WIDTH = 640.0
 SIZE = 13.0
 
 _IDENT = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-# What XML has no place for, and marks that would turn the text around them.
+# Characters that XML forbids, and marks that would reverse the direction of text.
 _UNWRITABLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
@@ -18,10 +18,10 @@ _UNWRITABLE = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """What every chart has.
+    """The common fields of all charts.
 
-    ``ident`` is unique on the page: letters, digits, hyphens. ``title`` and ``desc`` are read aloud; where ``desc`` is
-    empty the chart describes itself.
+    ``ident`` is unique on the page: letters, digits, hyphens. ``title`` and ``desc`` are for screen readers. Where
+    ``desc`` is empty, the chart describes itself.
     """
 
     ident: str
@@ -67,12 +67,12 @@ def tag(name: str, *children: str, **attributes: str | float | None) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return text that is safe in HTML and XML, in one line; what cannot be written becomes U+FFFD."""
+    """Return text that is safe in HTML and XML, in one line. Forbidden characters become U+FFFD."""
     return html.escape(plain(text))
 
 
 def plain(text: str) -> str:
-    """Return the text in one line, without characters that XML has no place for."""
+    """Return the text in one line, without characters that XML forbids."""
     return _UNWRITABLE.sub("\ufffd", " ".join(text.split()))
 
 

@@ -1,4 +1,4 @@
-"""Texts whose room is known before they are drawn: how wide they are, how they are shortened and broken."""
+"""Measures, shortens and breaks texts before they are drawn."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ SMALL = 12.0
 TURN = 38.0
 LINE = 17.0
 
-# Rooms are often made from the width of the very text that is put there.
+# A tolerance: the room is often computed from the width of the same text.
 _ROUNDING = 0.01
-# Shares of the font's size, those of a wide sans serif (DejaVu Sans): most fonts need less.
+# Widths as shares of the font's size, for a wide sans serif (DejaVu Sans): most fonts need less.
 _NARROW, _USUAL, _CAPITAL, _WIDE, _FULL = 0.4, 0.62, 0.7, 0.96, 1.05
 
 
 def text_width(text: str, size: float = SIZE) -> float:
-    """Return about how wide a line of text is, in units; rather too much than too little."""
+    """Return the approximate width of a line of text, in units; rather too much than too little."""
     return size * sum(_share(char) for char in plain(text))
 
 
 def shortened(text: str, room: float, size: float = SIZE) -> str:
-    """Return the text, or as much of its beginning as fits the room with an ellipsis; at least one letter."""
+    """Return the text, or as much of its beginning as fits with an ellipsis; at least one letter."""
     text = plain(text)
     if text_width(text, size) <= room + _ROUNDING:
         return text
@@ -56,7 +56,7 @@ def label(
     size: float | None = None,
     kind: str = "label",
 ) -> str:
-    """Return a line of text on its baseline; the whole of a shortened one is its title."""
+    """Return a line of text on its baseline. A shortened text has the whole text as its title."""
     return _text(text, room, size, x=x, y=y, text_anchor=anchor, class_=kind)
 
 
@@ -67,12 +67,12 @@ def turned(x: float, y: float, text: str, room: float, *, degrees: float = -TURN
 
 
 def drop(room: float) -> float:
-    """Return how far a turned text of this length reaches down or up."""
+    """Return the vertical extent of a turned text of this length."""
     return room * math.sin(math.radians(TURN)) + SMALL
 
 
 def reach(across: float) -> float:
-    """Return how long a turned text may be that has so much room across."""
+    """Return the longest possible turned text, given its horizontal room."""
     return across / math.cos(math.radians(TURN))
 
 

@@ -1,6 +1,6 @@
-"""The report's figures: a file a figure, each a function of a run that returns it, or None where nothing is to show.
+"""The figures of the report, one in each file: a function of a run returns the figure, or None where there is no data.
 
-Each has a table of what it draws; the numbers are those of the tables.
+Each figure has a table of its data. The numbers are those of the report's other tables.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Does the confidence that pipelines state mean anything? For those that state one."""
+"""Figures about stated confidence: risk over coverage, and calibration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHOWN = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
 
 def risk_coverage(run: Run) -> Figure | None:
-    """Return the share of wrong answers where only the most confident are given; None where none states it."""
+    """Return the share of wrong answers among the most confident ones; None where no answer states a confidence."""
     if not run.abstentions:
         return None
     title = "Risk against coverage"
@@ -30,7 +30,7 @@ def risk_coverage(run: Run) -> Figure | None:
 
 
 def reliability(run: Run) -> Figure | None:
-    """Return how often answers are right by the confidence that is stated; None where none is stated as a share."""
+    """Return the share of right answers by stated confidence; None where no confidence is a share."""
     found = {each.experiment: _binned(each) for each in run.abstentions if _is_share(each)}
     if not found:
         return None
@@ -70,7 +70,7 @@ def _is_share(each: Abstention) -> bool:
 
 
 _Bin = tuple[int, float, int, int]
-"""Number of the bin from 0, mean confidence, answers, right ones."""
+"""Number of the bin from 0, mean confidence, answers, right answers."""
 
 
 def _binned(each: Abstention) -> list[_Bin]:

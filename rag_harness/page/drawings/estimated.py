@@ -1,4 +1,4 @@
-"""Means of a table with their intervals, as charts are given them and as tables say them."""
+"""A table's means with their intervals, for charts and for tables."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rag_harness.report.suite_table import SuiteTable
 STUDY = ("context_precision", "faithfulness", "answer_relevancy", "g_mean")
 PLAIN = ("recall@5", "evidence_recall", "mrr@10", "token_f1")
 QUALITY = ("g_mean", "factuality", "answer_correctness", "token_f1", "recall@5")
-"""What stands for the quality of an experiment, the best of those that there are."""
+"""Measures that stand for the quality of an experiment. The first that a run has is used."""
 
 
 def estimate(table: SuiteTable, measure: str) -> Estimate | None:
-    """Return the mean of a measure with its 95 % interval; without one of a single case, None without a value."""
+    """Return the mean of a measure with its 95 % interval; no interval for a single case, None without a value."""
     values = table.values(measure, {}) if measure in table.columns else {}
     if not values:
         return None
@@ -28,7 +28,7 @@ def estimate(table: SuiteTable, measure: str) -> Estimate | None:
     if found is None:
         return Estimate(mean)
     low, high = found
-    # The mean of equal values may lie a rounding beside both ends.
+    # The mean of equal values may differ from both ends by rounding.
     ends = min(low, mean) if isfinite(low) else None, max(high, mean) if isfinite(high) else None
     return Estimate(mean, *ends)
 
@@ -43,7 +43,7 @@ def estimate_cell(table: SuiteTable, measure: str) -> Cell:
 
 
 def said(found: Estimate | None, unit: str = "share") -> str:
-    """Return an estimate in words: value and interval."""
+    """Return an estimate as text: value and interval."""
     if found is None:
         return NONE
     if found.low is None and found.high is None:

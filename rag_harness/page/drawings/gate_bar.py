@@ -1,4 +1,4 @@
-"""A gate as a bar: its value with the interval, against the threshold."""
+"""Draws a gate as a bar: its value with the interval, against the threshold."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ _MARGIN = 1.2
 
 
 def gate_bar(said: Mapping[str, Any], gate: Gate, tone: Tone, ident: str) -> str:
-    """Return the bar of a gate that came out as ``said``; empty where there is no interval to draw.
+    """Return the bar of a gate with the verdict ``said``; empty where there is no interval to draw.
 
-    Of a comparison it is the difference, against none; a share is drawn from 0 to 1, what has no end from 0.
+    For a comparison the bar shows the difference, against 0. A share is drawn from 0 to 1, a value without an upper
+    limit from 0.
     """
     interval, value, threshold = said.get("interval"), said.get("value"), said.get("threshold")
     if not interval or value is None or threshold is None:

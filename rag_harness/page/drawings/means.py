@@ -1,4 +1,4 @@
-"""How the experiments do on the measures: as lines from the first to the last, and as bars side by side."""
+"""Figures of the experiments' means: as lines from the first to the last experiment, and as grouped bars."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from rag_harness.page.run import Run
 from rag_harness.report.summary import SHORT
 
 _MOST = 6
-"""Lines in one chart: more cannot be told apart."""
+"""Most lines in one chart: more cannot be told apart."""
 _BARS = "Where bars are missing the measure is not defined for the experiment; lines are 95 % intervals."
 
 
 def progression(run: Run) -> Figure | None:
-    """Return the means of the measures over the experiments, in their order; None of fewer than two."""
+    """Return the means of the measures over the experiments, in their order; None for fewer than two."""
     names, measures = tuple(run.experiments), _shown(run)
     if len(names) < 2 or not measures:
         return None
@@ -29,7 +29,7 @@ def progression(run: Run) -> Figure | None:
 
 
 def grouped(run: Run) -> Figure | None:
-    """Return the same as bars, the experiments side by side; None without a value."""
+    """Return the same as bars, the experiments beside each other; None without a value."""
     measures = _shown(run)
     if not measures:
         return None
@@ -42,7 +42,7 @@ def grouped(run: Run) -> Figure | None:
 
 
 def _shown(run: Run) -> list[str]:
-    """Return shares of which more is better that some experiment has: the study's, then others."""
+    """Return shares where higher is better that some experiment has: the study's, then others."""
     tables = run.experiments.values()
     found = [name for name in (*STUDY, "factuality", *PLAIN) if any(table.has(name) for table in tables)]
     return found[:_MOST]

@@ -1,4 +1,4 @@
-"""At which rank the first relevant document stands."""
+"""A figure of the rank of the first relevant document."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ranks(run: Run) -> Figure | None:
 
 
 def _ranks(table: SuiteTable) -> Counter[str]:
-    """Return the number of cases by rank: the reciprocal of what the measure is of one case."""
+    """Return the number of cases by rank, which is the reciprocal of the measure's value for a case."""
     values = table.values(_MEASURE, {}) if _MEASURE in table.columns else {}
     return Counter(_kind(value) for value in values.values())
 

@@ -1,4 +1,4 @@
-"""How the risk of hallucination is distributed: a mean hides the few answers that do harm."""
+"""A figure of the distribution of the hallucination risk: a mean hides the few harmful answers."""
 
 from __future__ import annotations
 

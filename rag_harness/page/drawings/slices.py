@@ -1,4 +1,4 @@
-"""Where it is weak: each measure on each slice of the cases."""
+"""A heat map of each measure on each slice of the cases, which shows weak slices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import SHORT
 
 _MOST_VALUES = 8
-"""A label with more values is a name, and no slice."""
+"""A label with more values is a name, not a slice."""
 _MOST_SLICES = 16
 _FEWEST_CASES = 2
 
@@ -24,7 +24,7 @@ _Span = tuple[float, float]
 
 
 def slices(run: Run) -> Figure | None:
-    """Return a heat map an experiment; None where the cases are all alike."""
+    """Return a heat map for each experiment; None where the cases have no slices."""
     experiments = run.experiments
     measures = [name for name in (*STUDY, "factuality", *PLAIN) if any(t.has(name) for t in experiments.values())]
     tables = {name: table for name, table in experiments.items() if 2 * len(_measures(table)) > len(measures)}
@@ -65,7 +65,7 @@ def _means_of(table: SuiteTable, each: _Slice, measures: Sequence[str]) -> _Mean
 def _drawn(
     name: str, found: Sequence[_Slice], measures: Sequence[str], values: Sequence[_Means], span: _Span | None
 ) -> str:
-    """Return the map of an experiment; all have the same colours for the same values."""
+    """Return the map of an experiment. All maps have the same colours for the same values."""
     rows = tuple(f"{key}: {value}" for key, value in found)
     columns = tuple(SHORT.get(measure, measure) for measure in measures)
     ident = f"slices-{safe(name)}"

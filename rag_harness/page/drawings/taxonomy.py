@@ -1,4 +1,4 @@
-"""Kinds of answers: a pie an experiment, and the same as bars, which compare better."""
+"""A figure of the categories of answers: a pie for each experiment, and bars, which are easier to compare."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rag_harness.report.suite_table import SuiteTable
 
 
 def taxonomy(run: Run) -> Figure | None:
-    """Return the kinds of answers of each experiment; None where none were judged on what kinds are made of."""
+    """Return the categories of each experiment's answers; None where the measures that define them were not judged."""
     counted = {name: count for name, table in run.experiments.items() if (count := _kinds(table))}
     if not counted:
         return None
@@ -38,5 +38,5 @@ def _pie(name: str, count: Counter[str], kinds: list[str]) -> str:
 
 
 def safe(name: str) -> str:
-    """Return a name as an id may hold it; two different names stay different."""
+    """Return a name in the form of an id. Different names stay different."""
     return "".join(c if c.isascii() and c.isalnum() else f"-{ord(c):x}-" for c in name)

@@ -1,4 +1,4 @@
-"""What quality costs in time and in money, with the experiments that no other beats on both."""
+"""Figures of quality against time and money, with the Pareto front of the experiments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def quality_for_time(run: Run) -> Figure | None:
 
 
 def quality_for_money(run: Run) -> Figure | None:
-    """Return quality against the cost of a trial; None where nothing has a price."""
+    """Return quality against the cost of a trial; None where no price is known."""
     points = {name: found for name, table in run.experiments.items() if (found := _cost(table))}
     if not any(point.value for point in points.values()):
         return None

@@ -1,6 +1,6 @@
-"""Every trial for the page's script, small: texts once, columns before rows, details in blocks that are unpacked late.
+"""Packs every trial for the page's script in little space: texts once, columns instead of rows, details in late blocks.
 
-``index`` (what is filtered and sorted), ``texts`` (chunks and other long texts, once each) and ``trials-0`` …
-(details of so many trials each) are JSON, and stand in the page as gzip in base64. The script is their only reader:
-what they hold is written down in the functions that make it.
+``index`` (for filters and sorting), ``texts`` (chunks and other long texts, once each) and ``trials-0`` … (details of
+some trials each) are JSON. In the page they are gzip in base64. Only the script reads them; the functions that make
+them document their format.
 """

@@ -1,4 +1,4 @@
-"""The cases of all runs, each once."""
+"""The cases of all runs, each stored once."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from rag_harness.types import Case
 
 
 class Cases:
-    """Gives each case a number; runs over the same data share them.
+    """Numbers the cases. Runs over the same data share them.
 
     Attributes:
-        said: what the script reads of each, by number.
+        said: data of each case for the script, by number.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What trials are filtered and sorted by: a list a column, in the order of the trials."""
+"""The columns for filters and sorting: a list for each column, in the order of the trials."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Columns:
     """The columns as they grow.
 
     Args:
-        tables: of all experiments of the report.
+        tables: tables of all experiments of the report.
     """
 
     def __init__(self, tables: Iterable[SuiteTable]) -> None:
@@ -37,7 +37,7 @@ class Columns:
     def add(
         self, experiment: int, case: int, table: SuiteTable, position: int, of_row: tuple[Any, ...], cause: str
     ) -> None:
-        """Add the trial at ``position`` of a table; ``of_row`` is what the function of that name returned."""
+        """Add the trial at ``position`` of a table; ``of_row`` is the result of the function of that name."""
         kind = table.categories[position] if table.categories else ""
         said = (
             experiment,
@@ -53,7 +53,7 @@ class Columns:
             found.append(_shown(table, measure, position))
 
     def said(self) -> dict[str, Any]:
-        """Return what the script reads."""
+        """Return the columns for the script."""
         return {
             "measures": [_said(measure) for measure in self._measures.values()],
             "categories": self._kinds.values,
@@ -64,26 +64,26 @@ class Columns:
 
 
 def of_row(row: ExperimentResult | None) -> tuple[Any, ...]:
-    """Return what the columns have of a row; None is a trial that has none."""
+    """Return a row's values in the columns; None stands for a trial without a row."""
     if row is None:
         return _OF_NO_ROW
     return row.llm_answer, int(row.abstained), round(row.total_time_ms, 1), row.cost_usd, row.confidence
 
 
 def _measures(table: SuiteTable) -> list[Measure]:
-    """Return the measures that a trial of the table has a value of."""
+    """Return the measures in which trials of the table have a value."""
     return [column.measure for name, column in table.columns.items() if table.has(name)]
 
 
 def _said(measure: Measure) -> dict[str, Any]:
-    """Return what the script says of a measure; ``claims``: whose they are, and what may support them."""
+    """Return the data of a measure for the script; ``claims`` names the text with the claims, and their sources."""
     said: dict[str, Any] = {"name": measure.name, "better": better_of(measure), "unit": measure.unit}
     asked = [ask for ask in measure.asks if isinstance(ask, Support)] if isinstance(measure, JudgedMeasure) else []
     return said | ({"claims": list(asked[0])} if asked else {})
 
 
 def _shown(table: SuiteTable, measure: str, position: int) -> float | None:
-    """Return the value of a case, with as many digits as people read."""
+    """Return the value of a case, rounded for people."""
     column = table.columns.get(measure)
     value = nan if column is None else float(column.values[position])
     return None if isnan(value) else float(f"{value:.4g}")

@@ -1,4 +1,4 @@
-"""A row -> what the page shows when its trial is opened."""
+"""Makes the details that the page shows when a trial is opened."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Details:
     """Makes the details of a run's trials.
 
     Args:
-        chunks: of all trials of the report.
+        chunks: chunks of all trials of the report.
         names: ids of chunks that were only candidates, and names of measures' reasons.
-        prompts: of the run.
+        prompts: prompts of the run.
     """
 
     def __init__(self, chunks: Pool[Chunk], names: Pool[str], prompts: Prompts) -> None:
@@ -39,14 +39,14 @@ class Details:
         kind: str,
         gaps: Mapping[str, str],
     ) -> dict[str, Any]:
-        """Return the details; what is empty is left out.
+        """Return the details, without empty fields.
 
         Args:
-            row: the trial's row.
+            row: row of the trial.
             judged: its scores by measure.
             quotes: evidence of its case.
-            cause: why it failed, where that is known.
-            kind: of the answer; empty where it has none.
+            cause: cause of its failure, where that is known.
+            kind: category of the answer; empty where it has none.
             gaps: why a measure has no value, by measure.
         """
         numbers = [self._chunks.number(_chunk(chunk)) for chunk in row.retrieved_chunks]
@@ -73,7 +73,7 @@ class Details:
         return {name: value for name, value in found.items() if value not in (None, "", [], {})}
 
     def _candidates(self, row: ExperimentResult) -> dict[str, Any]:
-        """Return ids and scores by signal, a list each: equal numbers side by side are small."""
+        """Return ids and scores by signal, a list each: equal numbers beside each other compress well."""
         if not row.candidates:
             return {}
         signals = sorted({name for candidate in row.candidates for name in candidate.scores})
@@ -94,7 +94,7 @@ def _chunk(chunk: RetrievedChunk) -> Chunk:
 
 
 def _kept(number: int, chunk: RetrievedChunk, quotes: Sequence[str]) -> list[Any]:
-    """Return the chunk's number, its scores by signal, and where quotes stand in it: number, start, end each."""
+    """Return the chunk's number, its scores by signal, and the quotes in it: number, start and end of each."""
     scores = chunk.scores or {"score": chunk.score}
     return [number, {name: _short(value) for name, value in scores.items()}, quotes_in(chunk.text, quotes)]
 
@@ -132,5 +132,5 @@ def _cause(line: CauseLine, kind: str) -> dict[str, Any]:
 
 
 def _short(value: float | None) -> float | None:
-    """Return a number with as many digits as people read."""
+    """Return a number rounded for people."""
     return None if value is None else float(f"{value:.4g}")

@@ -1,4 +1,4 @@
-"""All trials of all runs -> the JSON that the page's script reads."""
+"""Packs all trials of all runs as JSON for the page's script."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BLOCK = 250
 
 @dataclass(frozen=True)
 class Payload:
-    """What the script reads, JSON values by the name of their block. ``trials`` are the blocks of details.
+    """The script's data: JSON values by the name of their block. ``trials`` are the blocks of details.
 
     ``sampled`` says which trials are listed, where not all are.
     """
@@ -35,7 +35,7 @@ class Payload:
     sampled: str = ""
 
     def blocks(self) -> Iterator[tuple[str, Any]]:
-        """Yield the blocks in the order in which the script wants them."""
+        """Yield the blocks in the order in which the script reads them."""
         yield "index", self.index
         yield "texts", self.texts
         for number, block in enumerate(self.trials):
@@ -43,8 +43,8 @@ class Payload:
 
 
 def payload_of(runs: Sequence[Run], sample: Sample | None = None) -> Payload:
-    """Return the trials of ``runs``, all of them or a sample; those of one run stand together, by experiment."""
-    with uncollected():  # all of it is kept, and to look through it takes a third of the time
+    """Return the trials of ``runs``, all or a sample, grouped by run and experiment."""
+    with uncollected():  # all of it is kept, and the garbage collector would take a third of the time
         return _Gathering(runs, sample or sample_of(runs)).payload()
 
 
@@ -61,7 +61,7 @@ class _Gathering:
         self._details: list[dict[str, Any]] = []
 
     def payload(self) -> Payload:
-        """Return it, whole."""
+        """Return the finished payload."""
         suites = [(run, name) for run in self._runs for name in run.experiments]
         for number, (run, name) in enumerate(suites):
             self._add(number, run, name)
@@ -82,7 +82,7 @@ class _Gathering:
         return Payload(index, texts, blocks, self._sample.said)
 
     def _add(self, number: int, run: Run, name: str) -> None:
-        """Add the listed trials of an experiment: those that have a row, and those that lost theirs."""
+        """Add the listed trials of an experiment: those with a row, and lost ones."""
         table, places = run.tables[name], self._sample.places[run.name, name].tolist()
         causes = {trial.query_id: line for trial, line in run.causes.items() if trial.experiment == name}
         details = Details(self._chunks, self._names, Prompts(run.output, self._strings))
@@ -107,7 +107,7 @@ class _Gathering:
 
 
 def _gaps(table: SuiteTable, position: int) -> dict[str, str]:
-    """Return why the case has no value, by measure, where it could have one."""
+    """Return why the case has no value, for each measure that could have one."""
     return {
         name: column.reasons[number]
         for name, column in table.columns.items()

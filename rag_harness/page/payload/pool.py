@@ -1,4 +1,4 @@
-"""Texts kept once, named by their number."""
+"""A pool of values, each stored once and referred to by number."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Pool(Generic[T]):
-    """Gives each value that it has not seen the next number."""
+    """Gives each new value the next number."""
 
     def __init__(self) -> None:
         self._numbers: dict[T, int] = {}

@@ -1,4 +1,4 @@
-"""Prompts as pieces: chunks that are kept already, and the texts between them, once each."""
+"""Stores prompts as pieces: numbers of stored chunks, and the texts between them, once each."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from rag_harness.page.payload.pool import Pool
 from rag_harness.results.prompts import PROMPTS
 
 Pieces = list[list[object]]
-"""A list a message: its role, then a number a piece: n is text n of the pool, -n - 1 is chunk n."""
+"""A list for each message: its role, then a number for each piece: n is text n of the pool, -n - 1 is chunk n."""
 
 
 class Prompts:
-    """Reads the prompts of a run and cuts them.
+    """Reads the prompts of a run and cuts them into pieces.
 
     Args:
         output: folder of the result files.
-        texts: where the texts between chunks go.
+        texts: pool of the texts between chunks.
     """
 
     def __init__(self, output: Path, texts: Pool[str]) -> None:
         self._folder, self._texts = output / PROMPTS, texts
 
     def pieces(self, digest: str, chunks: Mapping[int, str]) -> Pieces | None:
-        """Return a prompt; None where its file is gone. ``chunks`` are the row's, by their number in the pool."""
+        """Return a prompt; None where its file is missing. ``chunks`` are the row's, by their number in the pool."""
         try:
             messages = read_json((self._folder / f"{digest}.json").read_bytes())
             return [[m["role"], *self._cut(m["content"], chunks)] for m in messages]
@@ -46,7 +46,7 @@ class Prompts:
 
 
 def _places(text: str, chunks: Mapping[int, str]) -> Sequence[tuple[int, int, int]]:
-    """Return where chunks stand, in order, none over another."""
+    """Return the positions of chunks in order, without overlaps."""
     every = sorted(
         (start, start + len(body), number)
         for number, body in chunks.items()

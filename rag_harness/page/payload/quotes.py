@@ -1,4 +1,4 @@
-"""Where the evidence stands in a chunk, white space folded as the measure ``evidence_recall`` folds it."""
+"""Finds the evidence in a chunk, with white space folded as in the measure ``evidence_recall``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MOST = 65_536
 
 
 def quotes_in(text: str, quotes: Sequence[str]) -> list[list[int]]:
-    """Return number of the quote, start and end in ``text``, of each quote that stands there."""
+    """Return number of the quote, start and end in ``text``, for each quote in it."""
     places = ((n, _place(text, quote)) for n, quote in enumerate(quotes))
     return [[n, *place] for n, place in places if place is not None]
 

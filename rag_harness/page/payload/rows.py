@@ -1,4 +1,4 @@
-"""The rows of a run that are listed, each with its claims: read once more, one at a time."""
+"""Reads the listed rows of a run again, one at a time, each with its claims."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Judged = dict[str, ScoreLine]
 
 
 def rows_of(run: Run, suite: str, places: Iterable[int]) -> Iterator[tuple[int, ExperimentResult, Judged]]:
-    """Yield position of the case, row and scores by measure, of those rows at ``places`` that the table counts."""
+    """Yield position of the case, row and scores by measure, for the rows at ``places`` that the table counts."""
     table, record = run.tables[suite], run.suites[suite]
     position = {table.ids[place]: place for place in places}
     authors, scores = {Author(*author) for author in record.authors}, _scores(run, suite, position)
@@ -43,7 +43,7 @@ def _scores(run: Run, suite: str, wanted: Collection[str]) -> Mapping[str, list[
 
 
 def claims_of(judged: Judged) -> dict[str, Any]:
-    """Return what a judge said of each claim, by measure: text, value, place, passage, reason, citations."""
+    """Return the verdicts on claims, by measure: text, value, position, passage, reason, citations."""
     return {name: said for name, score in judged.items() if (said := _claims(score))}
 
 
@@ -51,14 +51,14 @@ def _claims(score: ScoreLine) -> list[list[Any]]:
     claims = score.detail.get("claims")
     if not isinstance(claims, list):
         return []
-    # A claim that was set against two sources has a verdict of each, by its name, and none to mark it by.
+    # A claim that was compared with two sources has a verdict for each, by its name, and no single one for its mark.
     return [_claim(claim) for claim in claims if isinstance(claim, Mapping) and "value" in claim]
 
 
 def _claim(claim: Mapping[str, Any]) -> list[Any]:
     value = claim.get("value")
     placed = [claim.get("start", -1), claim.get("end", -1)]
-    # What stands in the answer need not be said again.
+    # Text that is part of the answer is not repeated.
     text = "" if isinstance(placed[0], int) and placed[0] >= 0 else str(claim.get("text", ""))
     number = round(float(value), 3) if isinstance(value, (int, float)) else None
     cites = claim.get("citations") or None

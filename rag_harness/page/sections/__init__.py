@@ -1,4 +1,4 @@
-"""What the report says, in its order: a file a section, each a function of the runs; the first run is the newest."""
+"""The sections of the report, in their order. Each file has one: a function of the runs, the newest first."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ SECTIONS: tuple[SectionOf, ...] = (verdict, decisions, scorecard, slices, diff, 
 
 
 def sections_of(runs: Sequence[Run]) -> list[Section]:
-    """Return the sections that have something to say."""
+    """Return the sections that have content."""
     return [section for said in SECTIONS if (section := said(runs)) is not None]

@@ -1,4 +1,4 @@
-"""How to have the figures of a run again: the commands, and what they must find."""
+"""How to reproduce the figures of a run: the commands, and the versions and digests that they need."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _NOT_SAID = frozenset(
         *("save", "compare", "baselines", "misses", "export", "gate", "report"),
     ]
 )
-"""Options that say where files lie and what is printed; gates are those of the ini file."""
+"""Options about locations of files and printed output. Gates are those of the ini file."""
 
 
 def again(run: Run) -> Iterator[Block]:
-    """Yield the commands, and the versions and digests that they must meet."""
+    """Yield the commands, and the versions and digests that they need."""
     yield Code([*_commands(run)])
     if not run.manifest.commit:
         yield Prose("The commit that the run was at is not known: its folder was no git repository.", "unsure")
@@ -42,7 +42,7 @@ def _marked(experiments: Sequence[str]) -> list[str]:
 
 
 def _options(run: Run) -> Iterator[str]:
-    """Yield the options whose values are neither the defaults nor the profile's."""
+    """Yield the options whose values are neither defaults nor the profile's."""
     settings = run.manifest.settings
     profile = BUILT_IN_PROFILES.get(str(settings.get("profile", "")))
     for option in options():

@@ -1,4 +1,4 @@
-"""The figures, each with the table of what it draws."""
+"""The section of figures, each with a table of its data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the answers of a run took: tokens, money, calls, time."""
+"""The costs of a run's answers: tokens, money, calls, time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was assumed, what was measured, and what was agreed to do: the gates that have an ``else``."""
+"""The section of decisions: assumptions, measured values and agreed actions of the gates with an ``else``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NOTE = "What to do is what stands behind the gate, after else. A gate that fail
 
 
 def decisions(runs: Sequence[Run]) -> Section | None:
-    """Return the gates of the first run that say what to do, in the order in which they were set; None without any."""
+    """Return the first run's gates that say what to do, in their order; None where there are none."""
     run = runs[0]
     rows = [_row(gate, cutoff(run)) for gate in run.gates if gate.get("otherwise")]
     if not rows:
@@ -38,7 +38,7 @@ def _row(said: Mapping[str, Any], k: int) -> list[Cell]:
 
 
 def _measured(said: Mapping[str, Any], unit: str, gate: Gate | None) -> str:
-    """Return the value; of two suites both, for the gate's text has neither."""
+    """Return the measured value. For two suites it has both values, for the gate's text has neither."""
     value, threshold = said["value"], said["threshold"]
     shown = told_apart(value, threshold, unit, equal(value, threshold))
     return " against ".join(shown) if gate is not None and isinstance(gate.right, Reference) else shown[0]

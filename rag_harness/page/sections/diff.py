@@ -1,4 +1,4 @@
-"""What changed between runs: the first against each of the others, suite by suite and query by query."""
+"""Changes between runs: the first run against each other run, suite by suite and query by query."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rag_harness.report.pairwise_lines import p_said
 
 _HEAD = ("measure", "n", "before", "now", "difference", "95 % interval", "p (Holm)", "gained", "lost")
 _LISTED = ("g_mean", "hri", "answer_correctness", "faithfulness", "recall@5", "token_f1")
-"""Measures whose queries are listed; of others they are counted."""
+"""Measures whose queries are listed; for other measures they are counted."""
 _DOCUMENTS = "documents"
 _UNKNOWN = (
     "The questions are the same; whether the documents are is not kept with both runs (--rag-save or --rag-compare "
@@ -26,7 +26,7 @@ _UNKNOWN = (
 
 
 def diff(runs: Sequence[Run]) -> Section | None:
-    """Return what changed from each other run to the first; None of one run."""
+    """Return the changes from each other run to the first; None for a single run."""
     if len(runs) < 2:
         return None
     blocks = [block for number, before in enumerate(runs[1:], 1) for block in _against(runs[0], before, number)]
@@ -37,7 +37,7 @@ def _against(now: Run, before: Run, number: int) -> Iterator[Block]:
     try:
         found = compare(*on_common_data(_saved(now, before), _saved(before, now)))
     except DataError as error:
-        # Refused for this pair only: the runs can still be read side by side.
+        # Only this pair cannot be compared; the other runs are still shown.
         yield Prose(f"{now.name} is not set against {before.name}. {error}", "bad")
         return
     yield Prose(f"{now.name} of {now.manifest.date} against {before.name} of {found.before}")
@@ -51,7 +51,7 @@ def _against(now: Run, before: Run, number: int) -> Iterator[Block]:
 
 
 def _saved(run: Run, other: Run) -> SavedRun:
-    """Return a run for comparison; documents that only one of the two has a digest of are unknown, not different."""
+    """Return a run for comparison. Documents with a digest in only one run count as unknown, not as different."""
     theirs = other.manifest.digests
     digests = {name: value for name, value in run.manifest.digests.items() if name != _DOCUMENTS or name in theirs}
     return saved_run(run.manifest.model_copy(update={"digests": digests}), run.tables)
@@ -93,7 +93,7 @@ def _row(change: Change, now: Run) -> list[Cell]:
 
 
 def _tone(change: Change, better: str) -> Tone:
-    """Return good or bad for what chance hardly explains, where one way is better."""
+    """Return good or bad for a significant change, where higher or lower is better."""
     if change.p > ALPHA or not excludes_0(change.interval) or not better:
         return ""
     return "good" if (change.difference > 0) == (better == "higher") else "bad"

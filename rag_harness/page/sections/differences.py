@@ -1,4 +1,4 @@
-"""Which experiment is better: every pair on every measure, with what chance could do, and which queries moved."""
+"""Differences between experiments: every pair on every measure, with tests, and the queries that changed most."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rag_harness.report.pairwise import Cell as Pair
 from rag_harness.report.pairwise_lines import FIGURES, figures, measure_said, sign_of
 
 _MOVED_BY = ("g_mean", "factuality", "answer_relevancy", "recall@5", "token_f1")
-"""What queries are ordered by, the first that both experiments of a pair have."""
+"""Measures that order the queries. The first that both experiments of a pair have is used."""
 _ACROSS = 7
-"""Measures in one matrix: more are not printed legibly."""
+"""Most measures in one matrix: more cannot be printed legibly."""
 _TESTS = "p (t): paired t-test; p (perm): Fisher's paired permutation test; both two-sided, adjusted by Holm for"
 
 
 def differences(runs: Sequence[Run]) -> Section | None:
-    """Return the pairs of the first run; None of a run with one experiment or none."""
+    """Return the pairs of the first run; None where the run has fewer than two experiments."""
     run = runs[0]
     if len(run.experiments) < 2:
         return None
@@ -63,13 +63,13 @@ def _tail(pair: Pair) -> str:
 
 
 def _is_sure(pair: Pair) -> bool:
-    """Whether tests, or of a quantile its interval, leave no more than 5 % to chance."""
+    """Whether a difference is significant at 5 %: by the tests, or for a quantile by its interval."""
     interval = pair.found.interval if pair.found else None
     return pair.is_significant or bool(pair.quantile and interval and excludes_0(interval))
 
 
 def _tone(pair: Pair, run: Run) -> Tone:
-    """Return good where the first of the two is better, bad where the second is, unsure where chance explains it."""
+    """Return good where the first is significantly better, bad where the second is, else unsure."""
     if pair.found is None or not _is_sure(pair):
         return "unsure"
     lower = run.tables[pair.first].columns[pair.measure].measure.better == "lower"
@@ -77,7 +77,7 @@ def _tone(pair: Pair, run: Run) -> Tone:
 
 
 def _sentence(pair: Pair, run: Run) -> str:
-    """Say in words whether chance explains a difference."""
+    """Say in words whether a difference is significant."""
     assert pair.found is not None
     if not pair.quantile and pair.p_t is None:
         return f"not tested: {pair.found.reason}"
@@ -93,7 +93,7 @@ def _p_values(pair: Pair) -> tuple[float, float]:
 
 
 def _matrix(run: Run, name: str, pairs: Sequence[Pair], caption: str, family: str) -> Iterator[Table]:
-    """Yield the mean differences, a line a pair, in as many tables as it takes for none to be too wide."""
+    """Yield the mean differences, one line for each pair, in as many tables as needed, so that none is too wide."""
     measures = [measure for measure in _names(pairs) if any(pair.found for pair in _of(pairs, measure))]
     by_place = {(pair.first, pair.second, pair.measure): pair for pair in pairs}
     lines = [(b, a) for a, b in combinations(sorted(run.experiments), 2)]
@@ -121,7 +121,7 @@ def _difference(pair: Pair | None, run: Run) -> Cell:
 
 
 def _reasons(run: Run) -> Iterator[str]:
-    """Yield why there is no difference, or no test, a line a reason."""
+    """Yield why a difference or a test is missing, one line for each reason."""
     by_reason: dict[str, dict[str, None]] = {}
     for pair in run.pairwise:
         if pair.reason:
@@ -130,7 +130,7 @@ def _reasons(run: Run) -> Iterator[str]:
 
 
 def _queries(run: Run, pairs: Sequence[Pair]) -> Iterator[More]:
-    """Yield for each pair which queries moved, by the first measure that both have."""
+    """Yield for each pair the queries that changed, on the first measure that both have."""
     found = {(pair.first, pair.second, pair.measure) for pair in pairs if pair.found and not pair.quantile}
     for first, second in dict.fromkeys((pair.first, pair.second) for pair in pairs if pair.found):
         measure = next((m for m in _MOVED_BY if (first, second, m) in found), "")

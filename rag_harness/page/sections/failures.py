@@ -1,4 +1,4 @@
-"""Why trials failed, and the worst of each experiment."""
+"""Causes of failures, and the worst trials of each experiment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rag_harness.types import TrialId
 SHOWN = 10
 _QUERY = 200
 _BEST = -2.0
-"""Badness of an answer that nobody judged and whose words are those of the ground truth."""
+"""Badness of an unjudged answer with exactly the words of the ground truth."""
 _UNKNOWN = (
     "Why trials failed was not looked into in this run. Run it with --rag-attribute, or rag-harness explain: each "
     "failed trial is then run again with one thing changed. Until then the worst are shown, by their HRI or, where "
@@ -50,7 +50,7 @@ def _was_explained(run: Run) -> bool:
 
 
 def _by_experiment(run: Run) -> dict[str, list[CauseLine]]:
-    """Return the causes of each experiment that has any, the worst first."""
+    """Return the causes of each experiment with any, the worst first."""
     found: dict[str, list[CauseLine]] = {name: [] for name in run.experiments}
     for trial, line in run.causes.items():
         if trial.experiment in found:
@@ -74,7 +74,7 @@ def _share(count: Counter[str], cause: str) -> str:
 
 
 def _limits(causes: Mapping[str, Sequence[CauseLine]]) -> Iterator[Prose]:
-    """Yield of which experiments rows and gold alone are known, and why."""
+    """Yield the experiments whose causes come from rows and gold alone, and why."""
     for name, lines in causes.items():
         alone = Counter(line.limits for line in lines if line.observational and line.limits)
         if alone:
@@ -101,7 +101,7 @@ def _explained(run: Run, name: str, lines: Sequence[CauseLine]) -> Failures:
 
 
 def _cause(line: CauseLine) -> str:
-    """Return cause and detail, what repaired it, and what a person says of it."""
+    """Return cause and detail, what repaired it, and a person's review."""
     repaired = f"; repaired by {line.repaired_by}" if line.repaired_by else ""
     alone = " (observational)" if line.observational else ""
     reviewed = f"; {line.reviewed_by or 'a person'} says: {line.reviewed_cause}" if line.reviewed_cause else ""
@@ -109,7 +109,7 @@ def _cause(line: CauseLine) -> str:
 
 
 def _worst(run: Run) -> Iterator[Block]:
-    """Yield the worst of each experiment whose causes nobody has looked for."""
+    """Yield the worst trials of each experiment without causes."""
     for name, table in run.experiments.items():
         ordered = suspects(table, SHOWN).values()
         found = [suspect for suspect in ordered if suspect.category or suspect.badness > _BEST]

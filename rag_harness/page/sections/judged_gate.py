@@ -1,4 +1,4 @@
-"""A gate as ``summary.json`` says how it came out: its text as it is read, and its interval as it is shown."""
+"""Reads a gate from ``summary.json``: its text and its interval."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ TONES: Mapping[str, Tone] = {
 
 
 def cutoff(run: Run) -> int:
-    """Return the k of the run, which ``@k`` stands for."""
+    """Return the run's k, which ``@k`` stands for."""
     return int(run.manifest.settings.get("k") or 10)
 
 
 def parsed(text: str, k: int) -> Gate | None:
-    """Return the gate; None where it is one as another version writes it."""
+    """Return the gate; None where another version wrote its text."""
     try:
         return parse_gate(text, k)
     except SettingsError:
@@ -35,7 +35,7 @@ def parsed(text: str, k: int) -> Gate | None:
 
 
 def between(said: Mapping[str, Any], unit: str, gate: Gate | None) -> str:
-    """Return the interval of the value, or of the difference where a gate sets two suites against each other."""
+    """Return the interval of the value, or of the difference where a gate compares two suites."""
     if not said.get("interval"):
         return NONE
     low, high = said["interval"]

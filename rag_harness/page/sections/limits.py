@@ -1,4 +1,4 @@
-"""What the figures of a run do not say: each limit only where it is one of this run."""
+"""The limits of a run's figures. Only those that apply to this run are listed."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from rag_harness.page.run import Run
 from rag_harness.page.sections.made_of import authors, selected_of
 
 SYNTHETIC = frozenset({"2b2f3707f9269104"})
-"""Digests of the questions that ship with the harness, ``data/kb``: their shop was made up."""
+"""Digests of the questions that ship with the harness, ``data/kb``, about an invented shop."""
 _NO_LLM = ("embedded/", "mock/")
 
 
 def limits(run: Run) -> list[str]:
-    """Return the limits, a sentence each."""
+    """Return the limits, one sentence each."""
     return [*_data(run), *_models(run), *_judging(run), *_running(run)]
 
 

@@ -1,4 +1,4 @@
-"""What a run is made of: who answered, who judged, when, on what."""
+"""What a run is made of: models, judges, dates, data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def made_of(run: Run) -> Iterator[Block]:
 
 
 def authors(run: Run) -> list[tuple[str, str]]:
-    """Return judge and model of whose judgements are of the run."""
+    """Return judge and model of the run's judgements."""
     found = [author[:2] for name in run.experiments for author in run.suites[name].authors]
     return list(dict.fromkeys(found))
 
@@ -42,7 +42,7 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def data_said(run: Run) -> Iterator[str]:
-    """Yield each data of the run with its digest."""
+    """Yield each data set of the run with its digest."""
     for name in dict.fromkeys(record.data for record in run.suites.values()):
         digest = run.manifest.digests.get(name, "")
         place = str(run.manifest.settings.get("golden" if name == GOLDEN else "kb_dir") or "")
@@ -51,7 +51,7 @@ def data_said(run: Run) -> Iterator[str]:
 
 
 def _cases(run: Run) -> Iterator[str]:
-    """Yield how many cases were selected; in one sentence where that is the same everywhere."""
+    """Yield how many cases were selected, in one sentence where the number is the same everywhere."""
     counts = {name: (selected_of(run, name), table.total_of({})) for name, table in run.selected.items()}
     if len(set(counts.values())) == 1:
         selected, total = next(iter(counts.values()))
@@ -61,13 +61,13 @@ def _cases(run: Run) -> Iterator[str]:
 
 
 def selected_of(run: Run, experiment: str) -> int:
-    """Count the cases that were selected, also those that were then not asked."""
+    """Count the selected cases, also those that were then not asked."""
     record = run.suites[experiment]
     return run.tables[experiment].selected_of({}) + len({*record.not_run, *record.settled})
 
 
 def _times(run: Run) -> str:
-    """Say how many answers have the times that were recorded; empty where all have those of the run."""
+    """Say how many answers have recorded times; empty where all times are of this run."""
     rows = sum(table.totals.rows for table in run.experiments.values())
     replayed = sum(table.totals.replayed for table in run.experiments.values())
     if not replayed:

@@ -1,4 +1,4 @@
-"""How the figures came about: formulas, statistics, limits, and how to have them again."""
+"""The method behind the figures: formulas, statistics, limits, and commands to reproduce them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MEASURES = ("measure", "better", "unit", "version", "formula, of one case")
 
 
 def method(runs: Sequence[Run]) -> Section:
-    """Return how the first run's figures came about."""
+    """Return the method of the first run's figures."""
     return Section("method", "Method", list(_blocks(runs[0], runs)))
 
 

@@ -1,4 +1,4 @@
-"""Which queries moved between two experiments, or between two runs of one: the largest moves first."""
+"""The queries whose values changed between two experiments, or between two runs of one; the largest changes first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Move = tuple[str, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """An experiment of a run; ``label`` is how the table names it."""
+    """An experiment of a run; ``label`` is its name in the table."""
 
     run: Run
     experiment: str
@@ -32,18 +32,18 @@ class Side:
         return self.run.tables[self.experiment].values(measure, {})
 
     def cell(self, case: str, text: str, tone: Tone = "") -> Cell:
-        """Return a cell that links the trial."""
+        """Return a cell with a link to the trial."""
         return Cell(text, tone, trial=self.run.address(TrialId(self.experiment, case)))
 
 
 def moved(name: str, now: Side, before: Side, measure: str) -> list[Table]:
-    """Return a table of queries that went up and one of those that went down; less where there are none.
+    """Return a table of queries that went up and one of those that went down, where there are any.
 
     Args:
-        name: how the tables' names begin.
-        now: whose value is the later one.
-        before: of the other value.
-        measure: that both have.
+        name: prefix of the tables' names.
+        now: side of the later value.
+        before: side of the earlier value.
+        measure: a measure that both have.
     """
     new, old = now.values(measure), before.values(measure)
     moves = sorted(((case, old[case], new[case]) for case in new if case in old), key=lambda move: move[1] - move[2])

@@ -1,4 +1,4 @@
-"""The study's scorecard: experiments on measures with their intervals, the kinds of answers, what it all took."""
+"""The study's scorecard: experiments on measures with intervals, categories of answers, and costs."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def scorecard(runs: Sequence[Run]) -> Section:
 
 
 def measures_shown(run: Run) -> list[Measure]:
-    """Return the measures that some suite of the run has a value of, or was judged on, in the order of the report."""
+    """Return the measures that some suite of the run has a value of, or was judged on, in the report's order."""
     return measures_of(list(run.selected.values()))
 
 
 def measures_of(tables: Sequence[SuiteTable]) -> list[Measure]:
-    """Return judged measures, those compared without a judge, all others, of which there is a value."""
+    """Return the measures with a value: judged ones, those compared without a judge, then all others."""
     judged = [name for table in tables for name in judged_in_order(table)]
     known = {name: column.measure for table in tables for name, column in table.columns.items()}
     valued = [name for name in known if any(table.has(name) for table in tables)]
@@ -96,7 +96,7 @@ def _rows(run: Run, measure: Measure) -> Iterator[list[Cell]]:
 
 
 def _missing(run: Run, measures: Sequence[Measure]) -> Iterator[str]:
-    """Yield why experiments have no value at all, a line a reason."""
+    """Yield why experiments have no value at all, one line for each reason."""
     by_reason: dict[tuple[str, str], list[str]] = {}
     for name, table in run.experiments.items():
         for measure in measures:
@@ -107,7 +107,7 @@ def _missing(run: Run, measures: Sequence[Measure]) -> Iterator[str]:
 
 
 def _categories(run: Run) -> Table | None:
-    """Return the share of each kind of answer."""
+    """Return the share of each category of answers."""
     shares = {name: table.shares() for name, table in run.experiments.items()}
     if not any(shares.values()):
         return None

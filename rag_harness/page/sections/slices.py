@@ -1,4 +1,4 @@
-"""Which experiment wins on which slice of the cases, where the run was asked for that."""
+"""The section about slices: which experiment wins on which slice, where the run was asked for slices."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FAMILY = (
 
 
 def slices(runs: Sequence[Run]) -> Section | None:
-    """Return who wins on the slices of the first run; None where that was not asked for, or nobody has a rival."""
+    """Return the first run's standings on slices; None where none were asked for, or no experiment has a rival."""
     blocks = [*_blocks(runs[0].standings)]
     return Section("slices", "Which wins where", blocks) if blocks else None
 
@@ -62,7 +62,7 @@ def _names(pairs: Sequence[Pair]) -> str:
 
 
 def _pairs(each: Standing) -> Iterator[list[Cell]]:
-    """Yield a difference a line; one that cannot be had says why."""
+    """Yield one line for each difference. A missing difference has a reason."""
     for pair in each.against:
         place = words(each.name, name_said(each.measure), pair.pair)
         if pair.found is None:
@@ -74,7 +74,7 @@ def _pairs(each: Standing) -> Iterator[list[Cell]]:
 
 
 def _without(found: Standings) -> Iterator[str]:
-    """Yield who has no value on a slice though on others."""
+    """Yield the experiments that have no value on a slice, but have values on others."""
     for each in found.found:
         if each.without:
             yield f"{each.name}: no {name_said(each.measure)} of {', '.join(each.without)}."

@@ -1,4 +1,4 @@
-"""Which intervals, tests and corrections a report uses; docs/gates.md and stats/ have the sources."""
+"""Describes the intervals, tests and corrections that a report uses. Sources are in docs/gates.md and stats/."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _RUNS = (
 
 
 def statistics(run: Run, runs: Sequence[Run]) -> list[str]:
-    """Return the sentences about what this report shows."""
+    """Return the sentences about the statistics in this report."""
     is_tested = any(pair.found for pair in (*run.pairwise, *run.unjudged))
     has_tail = any(pair.quantile for pair in run.pairwise)
     sliced = [_SLICES] if run.standings.found else []

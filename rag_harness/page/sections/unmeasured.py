@@ -1,4 +1,4 @@
-"""What became of the trials, what could not be measured and why, and the first errors."""
+"""Outcomes of the trials, missing values with their reasons, and the first errors."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rag_harness.types import GOLDEN
 
 _STATES = ("experiment", "cases", "selected", "answered", "errors", "lost", "not run", "settled", "resumed", "replayed")
 _REASONS = 3
-"""Of one measure that are named; the others are counted."""
+"""Most named reasons of one measure; the others are counted."""
 
 
 def became_of(run: Run) -> Table | None:
-    """Return what became of the trials of each experiment."""
+    """Return the outcomes of each experiment's trials."""
     rows = [_states(name, table, run.suites[name], selected_of(run, name)) for name, table in run.selected.items()]
     notes = [
         "lost: selected, but no row came; it counts as the worst. not run: the budget was spent, or somebody stopped "
@@ -41,7 +41,7 @@ def _states(name: str, table: SuiteTable, record: SuiteRecord, selected: int) ->
 
 
 def unmeasured(run: Run) -> Block | None:
-    """Return how often each measure could not be measured though it applies, and why."""
+    """Return how often each measure has no value though it applies, and why."""
     if not run.selected:
         return None
     if not any(table.totals.rows for table in run.selected.values()):
@@ -66,11 +66,11 @@ def _gaps(name: str, table: SuiteTable) -> Iterator[list[Cell]]:
 
 
 def errors(run: Run) -> Table | None:
-    """Return the first trials that have no answer, with what was raised."""
+    """Return the first trials without an answer, with their errors."""
     tables = run.selected.values()
     first = [(name, *error) for name, table in run.selected.items() for error in table.totals.first_errors]
     total = sum(table.totals.errors for table in tables)
-    # The page has the trials of experiments; those of the golden suite cannot be opened.
+    # The page lists only trials of experiments, so those of the golden suite have no link.
     rows = [
         [Cell(trial, "bad", trial=run.address(trial) if name != GOLDEN else ""), Cell(why)]
         for name, trial, why in first

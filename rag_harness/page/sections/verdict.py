@@ -1,4 +1,4 @@
-"""The gates first; then who answered and who judged, and what could not be measured."""
+"""The first section: the gates, then models and judges, and missing values."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from rag_harness.report.provenance import provenance_lines, time_said
 
 _ORDER = ("failed", "stale", "xpassed", "inconclusive", "xfailed", "passed", "not judged")
 _ALWAYS = ("failed", "inconclusive", "not judged")
-"""States that are counted where no gate has them, too."""
+"""States that are always counted, even with no gate."""
 _HEAD = ("gate", "state", "value", "limit", "95 % interval", "n", "against the limit", "why, and what would settle it")
 
 Gate = Mapping[str, Any]
 
 
 def verdict(runs: Sequence[Run]) -> Section:
-    """Return how the first run came out, and what it was."""
+    """Return the verdicts of the first run, and what the run was."""
     run = runs[0]
     blocks: list[Block] = [_sentence(run)]
     blocks += [Prose(f"{line[0].upper()}{line[1:]}.") for line in provenance_lines(run.selected, run.manifest.date)]
@@ -39,7 +39,7 @@ def verdict(runs: Sequence[Run]) -> Section:
 
 
 def _sentence(run: Run) -> Prose:
-    """Say how many gates came out how, or why none did."""
+    """Say how many gates have each verdict, or why there are none."""
     if not run.selected and not run.gates:
         return Prose("No gates were judged: no trial was selected in this run.", "unsure")
     if not run.gates:
@@ -59,7 +59,7 @@ def _why_none(run: Run) -> str:
 
 
 def _of_earlier_runs(run: Run) -> Iterator[str]:
-    """Yield which experiments the last run did not look at, and whether it would have made them as they are."""
+    """Yield the experiments that the last run did not look at, and whether it would give the same rows."""
     for name in run.selected:
         record = run.suites[name]
         if record.made:
@@ -80,7 +80,7 @@ def _other_rows(run: Run) -> Iterator[str]:
 
 
 def _gates(run: Run) -> Table:
-    # sorted is stable: within a state gates keep the order in which they were set.
+    # sorted is stable: gates with the same state keep their order.
     ordered = sorted(run.gates, key=lambda gate: _ORDER.index(gate["state"]) if gate["state"] in _ORDER else 0)
     return Table(
         "gates",
