@@ -53,7 +53,7 @@ class Standing:
 
     @property
     def ahead(self) -> list[Cell]:
-        """Experiments that are significantly better than the best. They lack values on some cases."""
+        """Experiments that are significantly better than the best: possible where some cases lack a value."""
         return [cell for cell in self.against if cell.is_significant and not self._is_ahead(cell)]
 
     @property

@@ -134,7 +134,7 @@ class _Reading:
         return table
 
     def _unmet(self, measure: Measure) -> str:
-        """Return what the measure needs and the experiment never does, e.g. retrieve; "" where it does all of it."""
+        """Return what the measure needs and the experiment never does; "" where it does all, or no row can tell."""
         totals = self._totals
         answers = self._name != GOLDEN and (totals.answers or totals.rows == totals.errors)
         does = {"retrieval": totals.retrieves or not totals.rows, "answer": answers}

@@ -1,9 +1,9 @@
-"""Intervals, paired tests and corrections: pure functions over one value per query.
+"""Confidence intervals, paired tests and corrections: pure functions over one value per query.
 
-A value that could not be measured (None) is left out by the caller, who also says how many there were; for a paired
-function the whole pair is left out. NaN, infinity and empty input are a ValueError. Equal seeds give equal results.
+The caller leaves out missing values (None), and reports their number; for a paired function it leaves out the whole
+pair. NaN, infinity and empty input raise a ValueError. Equal seeds give equal results.
 
-Agreement of raters and what it corrects are in ``agreement``, ``alpha`` and ``ppi``, which few runs import.
+Agreement of raters and corrections by it are in ``agreement``, ``alpha`` and ``ppi``, which few runs import.
 """
 
 from __future__ import annotations

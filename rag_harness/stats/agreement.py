@@ -1,7 +1,7 @@
-"""How far two raters agree, value by value of the same items: people with a judge, or with each other.
+"""Agreement between two raters of the same items: a judge and people, or two people.
 
-Each function takes two flat lists, of which the first is what the second is held against, and raises UndefinedError
-where the values do not define the statistic: ``estimate`` turns that into a reason.
+Each function takes two flat lists. The first is the reference for the second. It raises UndefinedError where the
+statistic is undefined for the values: ``estimate`` turns that into a reason.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rag_harness.stats.ranks import mid_ranks
 
 
 class Confusion(NamedTuple):
-    """How often each verdict met each: the first letter says whether they agree, the second what the second said."""
+    """The confusion matrix: the first letter says whether both agree, the second is the second rater's verdict."""
 
     true_positive: int
     false_positive: int
@@ -24,13 +24,13 @@ class Confusion(NamedTuple):
 
 
 def accuracy(truth: Values, verdicts: Values) -> float:
-    """Return the share of items that both call the same."""
+    """Return the share of items with equal verdicts."""
     first, second = pairs_of(truth, verdicts, "accuracy")
     return float(np.mean(first == second))
 
 
 def cohen_kappa(truth: Values, verdicts: Values) -> float:
-    """Return agreement beyond what the shares of each category give by chance, in [-1, 1] (Cohen 1960)."""
+    """Return the agreement beyond chance, in [-1, 1]; chance follows from each rater's category shares (Cohen 1960)."""
     first, second = pairs_of(truth, verdicts, "cohen_kappa")
     categories = np.union1d(first, second)
     by_chance = sum(np.mean(first == category) * np.mean(second == category) for category in categories)
@@ -40,7 +40,7 @@ def cohen_kappa(truth: Values, verdicts: Values) -> float:
 
 
 def weighted_kappa(truth: Values, ratings: Values) -> float:
-    """Return kappa where a disagreement counts the square of its distance (Cohen 1968): ratings on a scale."""
+    """Return kappa with squared distances as weights of disagreements (Cohen 1968): for ratings on a scale."""
     first, second = pairs_of(truth, ratings, "weighted_kappa")
     by_chance = first.var() + second.var() + (first.mean() - second.mean()) ** 2
     if not by_chance:
@@ -49,7 +49,7 @@ def weighted_kappa(truth: Values, ratings: Values) -> float:
 
 
 def auroc(truth: Values, scores: Values) -> float:
-    """Return the chance that an item which is 1 scores above one which is 0; equal scores count one half (Hanley 1982).
+    """Return the probability that a 1 scores above a 0; equal scores count one half (Hanley 1982).
 
     Raises:
         ValueError: a truth is neither 0 nor 1.
@@ -64,13 +64,13 @@ def auroc(truth: Values, scores: Values) -> float:
 
 
 def pearson(first: Values, second: Values) -> float:
-    """Return the linear correlation, in [-1, 1]."""
+    """Return Pearson's linear correlation, in [-1, 1]."""
     x, y = _varying(first, second, "pearson")
     return float(np.clip(_unit(x) @ _unit(y), -1, 1))
 
 
 def spearman(first: Values, second: Values) -> float:
-    """Return the correlation of ranks, in [-1, 1]; equal values share their ranks."""
+    """Return Spearman's rank correlation, in [-1, 1]. Ties share their mean rank."""
     x, y = _varying(first, second, "spearman")
     return pearson(mid_ranks(x), mid_ranks(y))
 
@@ -85,7 +85,7 @@ def f1(truth: Values, verdicts: Values) -> float:
 
 
 def confusion(truth: Values, verdicts: Values) -> Confusion:
-    """Count how often each verdict met each.
+    """Return the confusion matrix.
 
     Raises:
         ValueError: a value is neither 0 nor 1.
@@ -96,7 +96,7 @@ def confusion(truth: Values, verdicts: Values) -> Confusion:
 
 
 def _unit(values: Floats) -> Floats:
-    # Scaled first: the squares of 1e-200 are 0, and those of 1e200 infinite.
+    # Values are scaled first: the square of 1e-200 would be 0, and that of 1e200 infinite.
     centred = values / np.abs(values).max()
     centred = centred - centred.mean()
     centred = centred / np.abs(centred).max()

@@ -1,4 +1,4 @@
-"""Agreement of any number of raters, some of whom skip items; and of a rater with itself."""
+"""Agreement of any number of raters, some of whom skip items; and the agreement of a rater with itself."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 from rag_harness.stats.inputs import Floats, UndefinedError, floats
 
 Level: TypeAlias = Literal["nominal", "interval"]
-"""Whether values are names, or numbers whose distance counts."""
+"""Whether values are categories, or numbers with distances."""
 Items: TypeAlias = Sequence[Sequence[float]]
-"""The values of each item, as many as it has, in any order."""
+"""The values of each item, any number of them, in any order."""
 
 
 def krippendorff_alpha(items: Items, level: Level = "nominal") -> float:
-    """Return 1 - disagreement within items / disagreement by chance (Krippendorff 2011); 1 is perfect, 0 chance.
+    """Return 1 - disagreement within items / expected disagreement (Krippendorff 2011); 1 is perfect, 0 is chance.
 
-    Items with fewer than two values say nothing of agreement and are left out.
+    Items with fewer than two values carry no information on agreement and are left out.
 
     Raises:
-        UndefinedError: no item has two values, or all values are the same.
+        UndefinedError: no item has two values, or all values are equal.
     """
     rated = [floats(item, "krippendorff_alpha") for item in items if len(item) > 1]
     if not rated:
@@ -36,7 +36,7 @@ def krippendorff_alpha(items: Items, level: Level = "nominal") -> float:
 
 
 def flip_rate(items: Items, threshold: float = 0.5) -> float:
-    """Return the chance that two values of an item lie on different sides of ``threshold``: the mean over items.
+    """Return the probability that two values of an item are on different sides of ``threshold``: the mean over items.
 
     Raises:
         UndefinedError: no item has two values.
@@ -49,7 +49,7 @@ def flip_rate(items: Items, threshold: float = 0.5) -> float:
 
 
 def _disagreement(values: Floats, level: Level) -> float:
-    """Return the sum over ordered pairs of 1 where they differ, or of the square of their distance."""
+    """Return the sum over ordered pairs of 1 where they differ, or of their squared distance."""
     n = len(values)
     if level == "nominal":
         _, counts = np.unique(values, return_counts=True)

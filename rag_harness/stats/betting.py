@@ -1,10 +1,10 @@
-"""Is the mean of a fixed set of cases above a threshold? Asked after every case, and still right at its level.
+"""A sequential test of whether the mean of a fixed set of cases is above a threshold. It is valid after every case.
 
-Bets against "the mean is at most the threshold": whoever bets on a fair game gets 20 times richer with a chance of 1/20
-at most, however often he looks (Ville's inequality). Cases come in random order without replacement, so under that
-hypothesis the next one is worth (N·threshold - sum so far) / (N - n) at most, on average (Waudby-Smith & Ramdas 2020,
-NeurIPS 33; 2023, arXiv 2010.09686, section 5). A part of the money is played at each of several stakes, which is a fair
-game too, so that no stake has to be guessed.
+It bets against "the mean is at most the threshold". In a fair game a bettor becomes 20 times richer with a probability
+of at most 1/20, however often one looks (Ville's inequality). Cases come in random order without replacement. So under
+that hypothesis the mean of the next case is at most (N·threshold - sum so far) / (N - n) (Waudby-Smith & Ramdas 2020,
+NeurIPS 33; 2023, arXiv 2010.09686, section 5). The money is divided among several stakes. That is a fair game too, and
+no single stake has to be chosen.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from rag_harness.stats.inputs import Floats, checked
 
 Side = Literal["above", "below"]
 _STAKES = np.array([0.3, 0.5, 0.7, 0.9])
-"""Parts of what may be lost at most in one bet: small ones win near the threshold, large ones win soon."""
+"""Stakes as parts of the largest possible loss in one bet. Small ones win near the threshold, large ones win soon."""
 
 
 class MeanTest:
-    """Takes the values of a population one by one, in random order, until it can say on which side their mean is.
+    """Takes a population's values one by one, in random order, until it is clear on which side of a threshold the mean is.
 
     Args:
-        threshold: what the mean is held against.
-        population: how many cases there are in all.
-        span: the least and the greatest that a value can be.
-        confidence: of either side; looking after every case costs nothing of it.
+        threshold: threshold for the mean.
+        population: number of all cases.
+        span: lowest and highest possible value.
+        confidence: confidence of either side. To look after every case does not reduce it.
 
     Raises:
         ValueError: the span is not finite, the threshold lies outside it, or the population is empty.
@@ -53,7 +53,7 @@ class MeanTest:
         """Take a value.
 
         Raises:
-            ValueError: it is NaN or lies outside the span, or there were as many as the population has.
+            ValueError: the value is NaN or outside the span, or all cases of the population were taken.
         """
         scaled = (value - self._low) / self._width
         if not 0 <= scaled <= 1:
@@ -75,7 +75,7 @@ class MeanTest:
 
     @property
     def certain(self) -> tuple[float, float]:
-        """The least and the greatest mean that arithmetic leaves: all the others the worst, all of them the best."""
+        """The lowest and the highest possible mean: all remaining cases have the worst value, or the best."""
         left = self._population - self.n
         ends = (self._sum / self._population, (self._sum + left) / self._population)
         return self._low + self._width * ends[0], self._low + self._width * ends[1]

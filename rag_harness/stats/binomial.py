@@ -9,7 +9,7 @@ from rag_harness.stats.inputs import Floats
 
 
 def binomial_distribution(n: int, share: float) -> Floats:
-    """Return P(X <= i) for i = 0 … n of n tries that succeed with ``share``, which lies strictly between 0 and 1."""
+    """Return P(X <= i) for i = 0 … n, where n trials succeed with probability ``share``, strictly between 0 and 1."""
     i = np.arange(n + 1)
     logs = _log_factorials(n)
     terms = logs[n] - logs[i] - logs[n - i] + i * np.log(share) + (n - i) * np.log1p(-share)

@@ -1,13 +1,13 @@
-"""Bounds of a mean whose values have a known range, such as a share: Gaffke's, by weights drawn at random.
+"""Bounds of a mean whose values have a known range, such as a share: Gaffke's, by random weights.
 
-Each draw weighs the cases by a Dirichlet distribution, and one case more that has the worst value of the range: what
-the sample has not shown could be as bad as that. Of values that are 0 or 1 it is Clopper & Pearson's bound; unlike t
-and bootstraps it does not collapse where a sample happens to miss the rare bad cases (Gaffke 2005; Learned-Miller &
-Thomas 2020, who find no case in which it fails, though nobody has proved that there is none).
+Each draw weights the cases by a Dirichlet distribution, with one additional case that has the worst value of the range:
+unseen cases may be as bad. For values of 0 and 1 this is Clopper & Pearson's bound. Bounds by t or bootstrap collapse
+where a sample has none of the rare bad cases; this one does not (Gaffke 2005; Learned-Miller & Thomas 2020, who find no
+case in which it fails, but it is not proved in general).
 
-Equal values are weighed together, which changes nothing. Of very many, those that are near each other are, too: how
-far a draw may move their mean is then a normal number, of the variance that it has. The worst cases stay what they are:
-a value that few others are near has a bin of its own.
+Equal values are weighted together, which changes nothing. Where there are very many values, similar ones are weighted
+together, too. The effect of a draw on their mean is then normal, with the same variance. The worst cases are not
+changed: a value with few similar ones has a bin of its own.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from rag_harness.stats.intervals import Interval
 from rag_harness.stats.resampling import by_chunks
 
 Span = tuple[float, float]
-"""The least and the greatest value that a case can have."""
+"""The lowest and the highest possible value of a case."""
 MANY = 1000
-"""Values from which those that are near each other are weighed together."""
+"""Number of values from which similar ones are weighted together."""
 DRAWS = 10_000
 _BEYOND, _MOST_DRAWS = 25, 100_000
-"""Draws that are to lie beyond a bound, and the most that are made for that."""
+"""Draws that should lie beyond a bound, and the most draws for that."""
 _BINS = 256
-"""Of the whole range: the values of a bin differ by a 256th of it at most."""
+"""Bins of the whole range: values of one bin differ by at most a 256th of it."""
 
 
 def bounded_bounds(
@@ -43,9 +43,9 @@ def bounded_bounds(
     resamples: int | None = None,
     seed: int = 0,
 ) -> Interval:
-    """Return a lower and an upper bound of the mean, each of which holds with ``confidence``.
+    """Return a lower and an upper bound of the mean. Each holds with ``confidence``.
 
-    More is drawn where the confidence is so high that few draws would lie beyond a bound.
+    More draws are made where the confidence is so high that few would lie beyond a bound.
 
     Raises:
         ValueError: a value lies outside the span.
@@ -59,13 +59,13 @@ def bounded_bounds(
     return _of_few(array.tobytes(), span, tail, resamples, seed)
 
 
-@lru_cache(maxsize=64)  # experiments that differ in their answers alone have equal values of what they found
+@lru_cache(maxsize=64)  # experiments that differ only in their answers have equal values for retrieval
 def _of_few(values: bytes, span: Span, tail: float, resamples: int, seed: int) -> Interval:
     return _drawn(*_grouped(np.frombuffer(values), None), span, tail, resamples, seed)
 
 
 def _drawn(sums: ClusterSums, counts: Floats, span: Span, tail: float, resamples: int, seed: int) -> Interval:
-    # The unseen case is as large as the clusters are on average.
+    # The unseen case has the mean size of the clusters.
     size = float((sums.sizes * counts).sum() / counts.sum())
     rng = np.random.default_rng(seed)
 
@@ -86,7 +86,7 @@ def _of_many(array: Floats, span: Span, tail: float, resamples: int, seed: int) 
     def draw(rows: int) -> Floats:
         weights = _weights(counts, rows, rng)
         more = rng.standard_exponential(rows)
-        # Of a bin's weight the parts are uniform on a simplex: their mean varies by s² / (count + 1).
+        # The parts of a bin's weight are uniform on a simplex, so their mean has the variance s² / (count + 1).
         moved = np.sqrt(weights**2 @ (spreads / (counts + 1))) * rng.standard_normal(rows)
         total, every = weights @ means + moved, weights.sum(axis=1) + more
         return np.stack([(total + more * end) / every for end in span], axis=1)
@@ -97,12 +97,12 @@ def _of_many(array: Floats, span: Span, tail: float, resamples: int, seed: int) 
 
 
 def _binned(array: Floats, span: Span) -> tuple[Floats, Floats, Floats]:
-    """Return of each bin that has values how many, their mean, and their variance."""
+    """Return the count, the mean and the variance of each bin with values."""
     place = np.minimum(((array - span[0]) / (span[1] - span[0]) * _BINS).astype(np.intp), _BINS - 1)
     every = np.bincount(place, minlength=_BINS)
     there = every > 0
     counts: Floats = every[there].astype(float)
-    # From the middle of the bin: of large sums the difference would be rounded away.
+    # Relative to the middle of the bin: with large sums the difference would be lost by rounding.
     middle = span[0] + (np.arange(_BINS) + 0.5) * (span[1] - span[0]) / _BINS
     apart = array - middle[place]
     shift = np.bincount(place, apart, _BINS)[there] / counts
@@ -114,7 +114,7 @@ def within(values: Values, span: Span) -> Floats:
     """Return the values as an array.
 
     Raises:
-        ValueError: one lies outside the span, or the span is none.
+        ValueError: a value lies outside the span, or the span is empty.
     """
     array, (low, high) = floats(values, "a bounded mean"), span
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
@@ -130,7 +130,7 @@ def _weights(counts: Floats, rows: int, rng: np.random.Generator) -> Floats:
 
 
 def _grouped(array: Floats, clusters: Sequence[Hashable] | None) -> tuple[ClusterSums, Floats]:
-    """Return what is weighed, and how many of each: equal values that stand alone are weighed together."""
+    """Return what is weighted, and how often each occurs. Equal values without clusters are weighted together."""
     if clusters is not None:
         sums = cluster_sums(array, clusters)
         return sums, np.ones(len(sums.sizes))

@@ -1,4 +1,4 @@
-"""Values by case as arrays: a mapping of a million of them that takes no dictionary until somebody looks one up."""
+"""Values by case as arrays: a mapping for a million cases that makes no dictionary before the first lookup."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class CaseValues(Mapping[str, float]):
     """Values of some cases, in the order of the cases.
 
     Args:
-        ids: of all cases.
-        places: of those that have a value, ascending.
-        array: their values, as many.
+        ids: ids of all cases.
+        places: positions of the cases with a value, ascending.
+        array: their values, in the same order.
     """
 
     def __init__(self, ids: Sequence[str], places: _Places, array: Floats) -> None:
@@ -72,7 +72,7 @@ def in_both(a: Mapping[str, float], b: Mapping[str, float]) -> tuple[Mapping[str
 
 
 def differences(a: Mapping[str, float], b: Mapping[str, float]) -> Mapping[str, float]:
-    """Return a - b of the same cases in the same order."""
+    """Return a - b; both have the same cases in the same order."""
     if isinstance(a, CaseValues) and isinstance(b, CaseValues):
         return CaseValues(a.ids, a.places, a.array - b.array)
     return {case: a[case] - b[case] for case in a}

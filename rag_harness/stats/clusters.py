@@ -1,4 +1,4 @@
-"""Cases that are alike, of one page or one conversation, count as one: sums over clusters, and the error by them."""
+"""Clusters of similar cases, e.g. of one page or conversation: sums over clusters, and clustered standard errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rag_harness.stats.inputs import Floats
 
 
 class ClusterSums(NamedTuple):
-    """Number and sum of the values of each cluster, shape (clusters,)."""
+    """Number and sum of each cluster's values, shape (clusters,)."""
 
     sizes: Floats
     totals: Floats
@@ -24,7 +24,7 @@ class ClusterSums(NamedTuple):
 
 
 def cluster_sums(values: Floats, clusters: Sequence[Hashable] | None = None) -> ClusterSums:
-    """Sum up each cluster; without ``clusters`` each value is one of its own."""
+    """Sum each cluster. Without ``clusters`` each value is a cluster by itself."""
     if clusters is None:
         return ClusterSums(np.ones(len(values)), values)
     members = members_of(clusters, len(values))
@@ -32,12 +32,12 @@ def cluster_sums(values: Floats, clusters: Sequence[Hashable] | None = None) -> 
 
 
 def weighed(weights: Floats, sums: ClusterSums) -> tuple[Floats, Floats]:
-    """Return the mean and its standard error where each cluster counts as often as ``weights``, (resamples, clusters).
+    """Return mean and standard error where each cluster counts as often as in ``weights``, (resamples, clusters).
 
-    SE² = C / (C - 1) · Σ_c (Σ residuals)² / n² (Miller 2024, arXiv 2411.00640); of single cases it is s² / n.
+    SE² = C / (C - 1) · Σ_c (Σ residuals)² / n² (Miller 2024, arXiv 2411.00640). Without clusters this is s² / n.
     """
     sizes, totals = sums
-    # Residuals from the mean of all: sums of squares of numbers near 0 lose no digits.
+    # Residuals from the overall mean are near 0, so their sums of squares lose no digits.
     centred = totals - sums.mean * sizes
     every = weights @ sizes
     shift = weights @ centred / every

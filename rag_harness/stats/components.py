@@ -1,4 +1,4 @@
-"""Where the noise is: variance between queries, between answers to one query, between judgements of one answer."""
+"""Variance components: between queries, between answers to one query, between judgements of one answer."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from rag_harness.stats.inputs import Floats, UndefinedError, finite
 
 
 class Components(NamedTuple):
-    """Variances of a nested design, each None where the design does not define it; ``reasons`` say why, by name.
+    """Variances of a nested design. Each is None where the design does not define it; ``reasons`` say why, by name.
 
-    They are unbiased, and so below 0 now and then where the truth is near 0; ``shares``, ``error_of`` count those as 0.
-    ``pipeline`` holds the judge's noise too where each answer was judged once.
+    The estimates are unbiased, so they may be below 0 where the truth is near 0; ``shares`` and ``error_of`` count
+    those as 0. ``pipeline`` contains the judge's variance too, where each answer was judged once.
     """
 
     queries: int
@@ -28,16 +28,17 @@ class Components(NamedTuple):
     reasons: dict[str, str]
 
     def shares(self) -> dict[str, float]:
-        """Return the share of each variance that is defined in their sum; 0 of each where nothing varies."""
+        """Return each defined variance as a share of their sum; 0 for each where nothing varies."""
         named = {"query": self.query, "pipeline": self.pipeline, "judge": self.judge}
         known = {name: max(0.0, value) for name, value in named.items() if value is not None}
         total = sum(known.values())
         return {name: value / total if total else 0.0 for name, value in known.items()}
 
     def error_of(self, queries: int, repeats: int = 1, judgements: int = 1) -> float:
-        """Return the standard error of the mean of a run with so many queries, answers of each, judgements of each.
+        """Return the standard error of the mean of a run with these numbers of queries, answers and judgements.
 
-        query / Q + pipeline / QR + judge / QRJ, and its root: the largest of the three says what to buy more of.
+        It is the square root of query / Q + pipeline / QR + judge / QRJ. The largest term says which number to
+        increase.
 
         Raises:
             ValueError: a number is below 1.
@@ -55,11 +56,11 @@ class Components(NamedTuple):
 def variance_components(values: Sequence[Sequence[Sequence[float]]] | npt.NDArray[np.float64]) -> Components:
     """Return the variance components of values by query, answer and judgement, shape (Q, R, J): nested ANOVA.
 
-    Mean squares are set equal to what they are on average (Searle, Casella & McCulloch 1992, 3.6):
-    E(MS_judge) = j, E(MS_pipeline) = j + J·p, E(MS_query) = j + J·p + JR·q.
+    Mean squares are set equal to their expectations (Searle, Casella & McCulloch 1992, 3.6): E(MS_judge) = j,
+    E(MS_pipeline) = j + J·p, E(MS_query) = j + J·p + JR·q.
 
     Raises:
-        ValueError: the values are no such block, or one is NaN or infinite: leave out queries that lack a value.
+        ValueError: the values have no such shape, or one is NaN or infinite: leave out queries that lack a value.
     """
     block = _block(values)
     q, r, j = block.shape
@@ -71,7 +72,7 @@ def variance_components(values: Sequence[Sequence[Sequence[float]]] | npt.NDArra
     found = {
         "judge": judge,
         "pipeline": None if within is None else (within - (judge or 0.0)) / j,
-        # With one answer a query what is between queries holds everything, so nothing can be told apart.
+        # With one answer for each query, the variance between queries contains all others: they cannot be separated.
         "query": None if between is None or within is None else (between - within) / (r * j),
     }
     reasons = {name: why for name, why in _reasons(q, r).items() if found[name] is None}
@@ -88,7 +89,7 @@ def _reasons(queries: int, repeats: int) -> dict[str, str]:
 
 
 def _mean_square(deviations: Floats, freedom: int, values: int) -> float | None:
-    """Return the mean square of deviations of means of so many values each; None without a degree of freedom."""
+    """Return the mean square of deviations of means over ``values`` values each; None without a degree of freedom."""
     return float(values * (deviations**2).sum() / freedom) if freedom else None
 
 

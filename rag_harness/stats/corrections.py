@@ -1,4 +1,4 @@
-"""Corrections of p-values for being several."""
+"""Corrections of p-values for multiple tests."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from rag_harness.stats.inputs import floats
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Adjust p-values for being several, in the order given: Holm's step-down method (Holm 1979).
+    """Adjust p-values for multiple tests, in the given order: Holm's step-down method (Holm 1979).
 
-    The i-th smallest of m becomes the largest of (m - j + 1) * p_j over j <= i, at most 1. Those at or below alpha are
-    significant with a family-wise error rate of alpha, however the tests depend on each other.
+    The i-th smallest of m becomes the largest of (m - j + 1) * p_j over j <= i, at most 1. Adjusted values up to alpha
+    are significant with a family-wise error rate of alpha, however the tests depend on each other.
     """
     p = floats(p_values, "holm")
     if p.min() < 0 or p.max() > 1:

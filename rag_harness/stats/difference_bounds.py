@@ -1,9 +1,8 @@
-"""Is one better than the other? Bounds of a mean difference over the same cases, by what differs among them.
+"""Bounds of a mean difference over the same cases, for the question which of two is better.
 
-No bound without assumptions can tell small differences apart with few cases: a case that nobody has seen may differ by
-all that the range allows (Bahadur & Savage 1956). This one is Student's paired t with a term for skewness. It assumes
-that no rare, large difference is missing among the cases; where that cannot be believed, a guard takes the bounds
-without assumptions instead.
+With few cases no assumption-free bound can show small differences: an unseen case may differ by the whole range
+(Bahadur & Savage 1956). This bound is Student's paired t with a term for skewness. It assumes that the cases miss no
+rare, large difference. Where that is not credible, a guard takes the assumption-free bounds instead.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ from rag_harness.stats.mean_bounds import mean_bounds, of_these
 from rag_harness.stats.students import skewed_t_bounds
 
 FEWEST = 10
-"""Cases that have to differ."""
+"""Least number of cases that differ."""
 MOST = 0.2
-"""Of the sum of squares, what one case may make up."""
+"""Highest share of the sum of squares that one case may have."""
 _SAME = 1e-12
 _NONE = "nothing differs"
 
 
 class DifferenceBounds(NamedTuple):
-    """Bounds of a mean difference; ``guarded`` says why no paired test bounds it, and is empty where one does."""
+    """Bounds of a mean difference. ``guarded`` says why no paired test is used; it is empty where one is."""
 
     interval: Interval
     guarded: str = ""
@@ -42,14 +41,15 @@ def difference_bounds(
     clusters: Sequence[Hashable] | None = None,
     population: int | None = None,
 ) -> DifferenceBounds:
-    """Return a lower and an upper bound of the mean, each of which holds by itself with ``confidence``.
+    """Return a lower and an upper bound of the mean. Each holds by itself with ``confidence``.
 
     Args:
-        differences: one a case, of the same measure in two experiments.
-        span: the least and the greatest that a difference can be, if that is known.
-        confidence: of each bound.
-        clusters: of each case, where some are alike.
-        population: the number of cases that the mean is of, where it is no mean of cases like these but of these.
+        differences: one for each case, of the same measure in two experiments.
+        span: lowest and highest possible difference, where that is known.
+        confidence: confidence of each bound.
+        clusters: cluster of each case; None where there are none.
+        population: number of all cases, where the mean is about these only; None where it is about all cases like
+            these.
 
     Raises:
         UndefinedError, ValueError: as ``mean_bounds``.
@@ -73,7 +73,7 @@ def difference_interval(
     confidence: float = 0.95,
     clusters: Sequence[Hashable] | None = None,
 ) -> Interval:
-    """Bound the mean on both sides, with ``confidence`` of both ends together.
+    """Return an interval of the mean that contains it with ``confidence``.
 
     Raises:
         UndefinedError, ValueError: as ``mean_bounds``.
@@ -82,7 +82,7 @@ def difference_interval(
 
 
 def why_guarded(differences: Floats, clusters: Sequence[Hashable] | None = None) -> str:
-    """Return why a paired test cannot be believed; empty where it can."""
+    """Return why a paired test is not credible; empty where it is."""
     units = differences if clusters is None else cluster_sums(differences, clusters).totals
     what = "cases" if clusters is None else "clusters"
     differ = int(np.count_nonzero(np.abs(units) > _SAME))

@@ -24,14 +24,14 @@ def beta_below(x: float, a: float, b: float) -> float:
     if x <= 0 or x >= 1:
         return float(x >= 1)
     front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x))
-    # The fraction converges fast below the mean only; above it the other tail is taken.
+    # The fraction converges fast only below the mean; above it the other tail is computed.
     if x < (a + 1) / (a + b + 2):
         return min(1.0, front * _fraction(x, a, b) / a)
     return max(0.0, 1 - front * _fraction(1 - x, b, a) / b)
 
 
 def beta_quantile(share: float, a: float, b: float) -> float:
-    """Return the x that ``share`` of the beta distribution lies below, 0 <= share <= 1."""
+    """Return the quantile ``share`` of the beta distribution, 0 <= share <= 1."""
     if not 0 <= share <= 1:
         raise ValueError(f"beta_quantile needs a share from 0 to 1; got {share}.")
     if share in (0, 1):
@@ -40,7 +40,7 @@ def beta_quantile(share: float, a: float, b: float) -> float:
 
 
 def binomial_at_most(count: int, n: int, share: float) -> float:
-    """Return P(X <= count) where each of ``n`` tries succeeds with chance ``share``."""
+    """Return P(X <= count) where each of ``n`` trials succeeds with probability ``share``."""
     if n < 0 or not 0 <= share <= 1:
         raise ValueError(f"binomial_at_most needs n >= 0 and a share from 0 to 1; got {n} and {share}.")
     if count < 0 or count >= n:
@@ -52,14 +52,14 @@ def t_outside(t: float, freedom: float) -> float:
     """Return P(|T| >= |t|) of Student's t: the two-sided p-value."""
     if not freedom > 0 or isnan(t):
         raise ValueError(f"t_outside needs a number t and freedom above 0; got {t} and {freedom}.")
-    if abs(t) < 1:  # near the middle freedom / (freedom + t²) would round the difference to 1 away
+    if abs(t) < 1:  # near the middle, freedom / (freedom + t²) would be rounded to 1
         return 1 - beta_below(t * t / (freedom + t * t), 0.5, freedom / 2)
     return beta_below(freedom / (freedom + t * t), freedom / 2, 0.5)
 
 
 @lru_cache
 def t_quantile(share: float, freedom: float) -> float:
-    """Return the value that ``share`` of Student's t falls below, 0 < share < 1, to 1e-9 of it."""
+    """Return the quantile ``share`` of Student's t, 0 < share < 1, with a relative error of 1e-9."""
     if not 0 < share < 1 or not freedom > 0:
         raise ValueError(f"t_quantile needs 0 < share < 1 and freedom above 0; got {share} and {freedom}.")
     if share == 0.5:

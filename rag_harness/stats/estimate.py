@@ -1,4 +1,4 @@
-"""A statistic of paired values with its interval, or the reason why there is none."""
+"""A statistic of paired values with its bootstrap interval, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rag_harness.stats.inputs import Floats, UndefinedError, Values, checked, fl
 from rag_harness.stats.intervals import Interval
 
 Statistic: TypeAlias = Callable[..., float]
-"""Takes as many lists as it is estimated from."""
+"""Takes as many lists as the statistic needs."""
 _Indices: TypeAlias = npt.NDArray[np.intp]
 _DEFINED = 0.95
-"""Share of resamples that must define the statistic: bounds of fewer would be those of another one."""
+"""Least share of resamples in which the statistic is defined: with fewer, the bounds would be of another statistic."""
 
 
 class Estimate(NamedTuple):
-    """``value`` is None where it is not defined, ``interval`` where the items cannot bound it; ``reason`` says why."""
+    """``value`` is None where it is undefined, ``interval`` where there are too few items; ``reason`` says why."""
 
     value: float | None
     interval: Interval | None = None
@@ -34,9 +34,9 @@ def estimate(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Estimate:
-    """Return a statistic of the columns, bounded by the percentile bootstrap over items (Efron 1979).
+    """Return a statistic of the columns, with the percentile bootstrap over items as its interval (Efron 1979).
 
-    Items of one cluster (a conversation, a document) are drawn together: they are alike.
+    Items of one cluster (a conversation, a document) are similar, so they are drawn together.
     """
     arrays = [floats(column, "estimate") for column in columns]
     try:
@@ -57,7 +57,7 @@ def estimate(
 
 
 def members_of(clusters: Sequence[Hashable] | None, n: int) -> list[_Indices]:
-    """Return the places of the items of each cluster; without clusters each of ``n`` items is one of its own."""
+    """Return the positions of each cluster's items. Without clusters each of ``n`` items is a cluster by itself."""
     if clusters is None:
         return list(np.arange(n).reshape(n, 1))
     if len(clusters) != n:

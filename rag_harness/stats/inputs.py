@@ -1,4 +1,4 @@
-"""What the functions of this room take: checked, as arrays."""
+"""Checks the input of this room's functions, and turns it into arrays."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Floats = npt.NDArray[np.float64]
 
 
 class UndefinedError(ValueError):
-    """The values do not define the statistic; the message says why, to stand behind its name."""
+    """The statistic is undefined for these values. The message says why, and is printed after its name."""
 
 
 def differences_of(a: Values, b: Values, who: str) -> Floats:
-    """Return a - b; ``who`` is named where they are no pairs."""
+    """Return a - b. Errors name ``who`` where the lists are no pairs."""
     first, second = pairs_of(a, b, who)
     return first - second
 
 
 def pairs_of(a: Values, b: Values, who: str) -> tuple[Floats, Floats]:
-    """Return both as arrays of one length; ``who`` is named where they have two."""
+    """Return both as arrays of one length. Errors name ``who`` where the lengths differ."""
     first, second = floats(a, who), floats(b, who)
     if len(first) != len(second):
         raise ValueError(f"{who} needs pairs, one value of each per query; got {len(first)} and {len(second)} values.")
@@ -34,7 +34,7 @@ def floats(values: Values, who: str) -> Floats:
     """Return the values as an array.
 
     Raises:
-        ValueError: there are none, they are not flat, or one is NaN or infinite; ``who`` is named.
+        ValueError: there are none, they are not flat, or one is NaN or infinite; names ``who``.
     """
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or not array.size:
@@ -43,10 +43,10 @@ def floats(values: Values, who: str) -> Floats:
 
 
 def finite(array: Floats, who: str, remedy: str) -> Floats:
-    """Return an array of any shape that holds numbers.
+    """Return an array of any shape without NaN and infinity.
 
     Raises:
-        ValueError: one is NaN or infinite; ``who`` is named, and ``remedy`` says what to do.
+        ValueError: a value is NaN or infinite; names ``who``, and ``remedy`` says what to do.
     """
     bad = int(np.count_nonzero(~np.isfinite(array)))
     if bad:
@@ -55,14 +55,14 @@ def finite(array: Floats, who: str, remedy: str) -> Floats:
 
 
 def checked(confidence: float) -> float:
-    """Return a confidence that is one."""
+    """Return ``confidence``. Raise a ValueError where it is not between 0 and 1."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence is a share between 0 and 1, e.g. 0.95; got {confidence}.")
     return confidence
 
 
 def positive(resamples: int) -> int:
-    """Return a number of resamples that is one."""
+    """Return ``resamples``. Raise a ValueError where it is below 1."""
     if resamples < 1:
         raise ValueError(f"resamples must be 1 or more; got {resamples}.")
     return resamples

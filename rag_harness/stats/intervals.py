@@ -1,4 +1,4 @@
-"""What bounds a figure on both sides."""
+"""The type of intervals."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which bounds a mean has: chosen by what its values can be, by simulation (docs/verdicts.md).
+"""Chooses the bounds of a mean by the range of its values. The choice rests on simulations (docs/verdicts.md).
 
-An interval is the same as the two bounds, each at a confidence that lets both hold together: what is printed beside a
-value and what decides about it never disagree.
+An interval consists of the two bounds, each at a confidence at which both hold together. So the interval beside a value
+and the bound that decides about it never contradict each other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def mean_interval(
     clusters: Sequence[Hashable] | None = None,
     population: int | None = None,
 ) -> Interval:
-    """Bound a mean on both sides, in the unit of its values, with ``confidence`` of both ends together.
+    """Return an interval of a mean that contains it with ``confidence``, in the unit of the values.
 
     The arguments are those of ``mean_bounds``.
 
@@ -42,17 +42,18 @@ def mean_bounds(
     clusters: Sequence[Hashable] | None = None,
     population: int | None = None,
 ) -> Interval:
-    """Return a lower and an upper bound of a mean, each of which holds by itself with ``confidence``.
+    """Return a lower and an upper bound of a mean. Each holds by itself with ``confidence``.
 
     Args:
-        values: one a case.
-        span: the least and the greatest that a value can be, if that is known.
-        confidence: of each bound.
-        clusters: of each case, where some are alike.
-        population: the number of cases that the mean is of, where it is no mean of cases like these but of these.
+        values: one for each case.
+        span: lowest and highest possible value, where that is known.
+        confidence: confidence of each bound.
+        clusters: cluster of each case; None where there are none.
+        population: number of all cases, where the mean is about these only; None where it is about all cases like
+            these.
 
     Raises:
-        UndefinedError: the values bound nothing; says why.
+        UndefinedError: the values allow no bounds; says why.
         ValueError: no values, NaN, a value outside the span, more values than the population has.
     """
     array = within(values, span) if span else floats(values, "mean_bounds")
@@ -103,9 +104,9 @@ def _wider(first: Interval, second: Interval) -> Interval:
 
 
 def of_these(bounds: Interval, array: Floats, span: Span | None, population: int) -> Interval:
-    """Narrow the bounds to the mean of a population of which these are a part; arithmetic may bound it more.
+    """Narrow the bounds to the mean of a finite population that the values are a part of.
 
-    By the finite-population correction, sqrt(1 - n / N).
+    The finite-population correction is sqrt(1 - n / N). The seen values and the span may narrow the bounds further.
     """
     mean, kept = float(array.mean()), sqrt(1 - len(array) / population)
     low, high = (mean + kept * (end - mean) for end in bounds)

@@ -1,4 +1,4 @@
-"""Two lists of values of the same cases: how far apart, how sure, and could chance do that?"""
+"""Paired comparison of two lists of values of the same cases: difference, interval, effect size and p-values."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ ONE_CLUSTER = "all cases are of one cluster"
 
 
 class Paired(NamedTuple):
-    """What the differences a - b of n cases say.
+    """The results for the differences a - b of n cases.
 
-    ``interval`` is in the unit of the values; ``effect`` is Cohen's d_z, the mean difference in standard
-    deviations of the differences; ``p_t`` and ``p_permutation`` are two-sided. They are None where the differences do
-    not define them, and ``reason`` says why.
+    ``interval`` is in the unit of the values. ``effect`` is Cohen's d_z, the mean difference in standard deviations of
+    the differences. ``p_t`` and ``p_permutation`` are two-sided. Each is None where it is undefined for the
+    differences, and ``reason`` says why.
     """
 
     n: int
@@ -53,18 +53,18 @@ def paired(
 ) -> Paired:
     """Return mean difference, interval, effect and p-values of a - b, value by value of the same cases.
 
-    The interval is that of gates that ask which is better (``difference_bounds``). Beside it stand the paired t-test
-    (Student 1908) and Fisher's randomization test; d_z as Lakens 2013 has it. None of them is of a quantile:
-    ``quantile_difference`` is.
+    The interval is that of gates that ask which is better (``difference_bounds``). The tests are the paired t-test
+    (Student 1908) and Fisher's randomization test; d_z is as in Lakens 2013. All are about means; for quantiles use
+    ``quantile_difference``.
 
     Args:
-        a: a value a case.
-        b: the same cases' other value.
-        span: the least and the greatest that a difference can be, if that is known.
-        clusters: of each case, where some are alike: they are then tested as one, by the sum of their differences.
-        confidence: of both ends of the interval together.
-        resamples: sign flips that are drawn where there are too many to count.
-        seed: of the flips.
+        a: one value for each case.
+        b: other value of the same cases.
+        span: lowest and highest possible difference, where that is known.
+        clusters: cluster of each case. A cluster is tested as one case, by the sum of its differences.
+        confidence: confidence of the interval.
+        resamples: number of random sign flips, where there are too many to count all.
+        seed: seed of the flips.
 
     Raises:
         ValueError: there are no pairs, or a value is NaN or infinite.
@@ -78,7 +78,7 @@ def paired(
     sums = cluster_sums(differences, clusters)
     count = len(sums.sizes)
     if _is_flat(differences, max(np.abs(first).max(), np.abs(second).max())) or count == 1:
-        # A t-test would divide by 0, and equal differences tell nothing of how others would be.
+        # A t-test would divide by 0, and equal differences do not show the variance of others.
         return Paired(n, mean, interval, reason=ALL_EQUAL if count > 1 else ONE_CLUSTER)
     t = mean / standard_error(sums)
     by_chance = permutation_test(sums.totals, np.zeros(count), resamples=resamples, seed=seed)
@@ -99,12 +99,12 @@ def quantile_difference(
 ) -> tuple[float, Interval]:
     """Return the quantile of a minus that of b (nearest rank), with the percentile bootstrap over cases (Efron 1979).
 
-    Cases are drawn with both their values. There is no p-value: a t-test is of means.
+    Cases are drawn with both their values. There is no p-value: a t-test is about means.
 
     Raises:
         ValueError: there are no pairs, or a value is NaN or infinite.
-        UndefinedError: the quantile of so few is their largest value, which resamples cannot pass, or all differences
-            are equal, which resamples are too.
+        UndefinedError: there are so few values that the quantile is the largest one, which no resample exceeds; or all
+            differences are equal, and so they are in all resamples.
     """
     first, second = pairs_of(a, b, "quantile_difference")
     if not 0 < share < 1:
@@ -133,11 +133,11 @@ def _drawn(first: Floats, second: Floats, place: int, rows: int, rng: np.random.
 
 
 def spread_of(a: Values, b: Values | None = None) -> float:
-    """Return the standard deviation, n - 1, of the values, or of a - b.
+    """Return the standard deviation (n - 1) of the values, or of a - b.
 
     Raises:
         ValueError: there are no values, or one is NaN or infinite.
-        UndefinedError: one value, or all are equal, tell nothing of how others would spread.
+        UndefinedError: there is one value, or all are equal, so the variance of others is unknown.
     """
     values = differences_of(a, np.zeros(len(a)) if b is None else b, "spread_of")
     if len(values) == 1:
@@ -148,5 +148,5 @@ def spread_of(a: Values, b: Values | None = None) -> float:
 
 
 def _is_flat(values: Floats, size: float) -> bool:
-    """Whether values differ by no more than rounding, where they were made of numbers of this size."""
+    """Whether values differ only by rounding, given the ``size`` of the numbers that they were computed from."""
     return bool(np.ptp(values) <= _SAME * size or not values.std())

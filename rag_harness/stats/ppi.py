@@ -1,7 +1,7 @@
-"""A mean that people would give to everything, from few labels of theirs and a judge's scores of everything: PPI++.
+"""Prediction-powered inference (PPI++): the mean label of all items, from few labels and a judge's scores of all items.
 
-The judge's scores only narrow the interval: where they are useless lambda is near 0, and what remains is the mean of
-the labels with its own interval (Angelopoulos, Duchi & Zrnic 2023, arXiv 2311.01453).
+The judge's scores only narrow the interval. Where they are useless, lambda is near 0, and the result is the mean of the
+labels with its own interval (Angelopoulos, Duchi & Zrnic 2023, arXiv 2311.01453).
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from rag_harness.stats.intervals import Interval
 from rag_harness.stats.ppi_sums import Rest, Weighed, added, cluster_sums, rest_of, weigh
 
 FEW_LABELS = 100
-"""Below, the interval is a bootstrap-t."""
+"""Below this number of labels the interval is a bootstrap-t."""
 _DEGENERATE = 0.005
-"""Share of resamples that may lack spread before the tails of a bootstrap-t mean nothing."""
+"""Highest share of resamples without variance. Above it, the tails of a bootstrap-t mean nothing."""
 
 
 class Corrected(NamedTuple):
-    """What people would say of everything, on average.
+    """The estimated mean label of all items.
 
-    ``lam`` says how much the judge's scores count, 0 to 1; ``people`` is the mean of the labels alone; ``interval`` is
-    None where the labels are too few, and ``reason`` then says so.
+    ``lam`` is the weight of the judge's scores, 0 to 1; ``people`` is the mean of the labels alone. ``interval`` is
+    None where there are too few labels, and ``reason`` then says so.
     """
 
     value: float
@@ -54,15 +54,16 @@ def ppi_mean(
     """Return the corrected mean: lambda times the mean of ``unlabelled``, plus the mean of labels - lambda * scores.
 
     Args:
-        labels: what people say of the labelled items, from 0 to 1.
-        scores: what the judge says of the same items.
-        unlabelled: what it says of the others; empty where everything is labelled.
-        clusters: of each labelled item, where some are alike: a conversation, a document.
-        confidence: of the interval. It comes from a bootstrap-t over clusters below 100 labels, from Student's t with
-            a degree of freedom less than clusters above; where labels are all 0 or 1, whose resamples lack spread, from
-            Student's t with a label 0 and a label 1 added, as Agresti & Coull 1998 add them to a proportion.
-        resamples: of the bootstrap-t.
-        seed: of the same.
+        labels: people's labels of the labelled items, from 0 to 1.
+        scores: the judge's scores of the same items.
+        unlabelled: the judge's scores of the other items; empty where all are labelled.
+        clusters: cluster of each labelled item, e.g. a conversation or a document; None where there are none.
+        confidence: confidence of the interval. With ratings it is Student's t from 100 labels on, with one degree of
+            freedom less than clusters; with fewer labels it is a bootstrap-t over clusters. With labels that are all 0
+            or 1, and with resamples that lack variance, it is Student's t with an added label 0 and an added label 1,
+            as Agresti & Coull 1998 do for a proportion.
+        resamples: number of resamples of the bootstrap-t.
+        seed: seed of the bootstrap-t.
 
     Raises:
         ValueError: labels and scores are no pairs, a number is NaN or infinite, or a label lies outside 0 to 1.
@@ -100,7 +101,7 @@ def _by_t(sums: Floats, rest: Rest, share: float) -> Interval:
 
 
 def _by_bootstrap(sums: Floats, rest: Rest, share: float, resamples: int, rng: np.random.Generator) -> Interval | None:
-    """Bound by the bootstrap-t (Efron & Tibshirani 1993, 12.5); None where resamples lack spread."""
+    """Return the bootstrap-t interval (Efron & Tibshirani 1993, 12.5); None where resamples lack variance."""
     count = len(sums)
     found = weigh(np.ones((1, count)), sums, rest)
     drawn = weigh(rng.multinomial(count, np.full(count, 1 / count), resamples).astype(float), sums, rest)
@@ -114,7 +115,7 @@ def _by_bootstrap(sums: Floats, rest: Rest, share: float, resamples: int, rng: n
 
 
 def _with_rest(drawn: Weighed, rest: Rest, rng: np.random.Generator) -> Floats:
-    """Let the mean of the unlabelled vary too: they are many, so it does by the normal distribution."""
+    """Add the variance of the unlabelled mean. There are many unlabelled items, so it is normal."""
     return np.asarray(drawn.value + drawn.lam * rest.error * rng.standard_normal(len(drawn.value)))
 
 

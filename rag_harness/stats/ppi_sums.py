@@ -1,4 +1,4 @@
-"""PPI++ from sums over clusters: ten thousand resamples are then one product of matrices."""
+"""PPI++ from sums over clusters, so that ten thousand resamples are one matrix product."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NO_SPREAD = 1e-12
 
 
 class Rest(NamedTuple):
-    """The judge's scores of what nobody labelled: number, sum, sum of squares, mean and its standard error."""
+    """The judge's scores of unlabelled items: number, sum, sum of squares, mean and its standard error."""
 
     n: int
     total: float
@@ -32,7 +32,7 @@ class Weighed(NamedTuple):
 
 
 def rest_of(scores: Floats) -> Rest:
-    """Sum up the judge's scores of the unlabelled; fewer than two say nothing and count as none."""
+    """Sum the judge's scores of unlabelled items. Fewer than two have no variance, and count as none."""
     n = len(scores)
     if n < 2:
         return Rest(0, 0.0, 0.0, 0.0, 0.0)
@@ -40,12 +40,12 @@ def rest_of(scores: Floats) -> Rest:
 
 
 def cluster_sums(y: Floats, f: Floats, members: Sequence[npt.NDArray[Any]]) -> Floats:
-    """Return n, sums of y, f, f² and yf, and the products of the first three, of each cluster: shape (clusters, 11)."""
+    """Return for each cluster n, sums of y, f, f² and yf, and the products of the first three: shape (clusters, 11)."""
     return np.array([_row(y[places], f[places]) for places in members])
 
 
 def added(sums: Floats, score: float, labels: Sequence[float]) -> Floats:
-    """Return the sums with a cluster more for each of ``labels``, of one item that the judge gives ``score``."""
+    """Return the sums with one more cluster for each of ``labels``: one item with this ``score`` of the judge."""
     more = [_row(np.array([label]), np.array([score])) for label in labels]
     return np.vstack([sums, *more])
 
@@ -56,23 +56,23 @@ def _row(y: Floats, f: Floats) -> list[float]:
 
 
 def weigh(weights: Floats, sums: Floats, rest: Rest) -> Weighed:
-    """Return PPI++ where each cluster counts as often as ``weights`` says, shape (resamples, clusters).
+    """Return PPI++ where each cluster counts as often as in ``weights``, shape (resamples, clusters).
 
-    The standard error is that of clusters, with the factor C / (C - 1) (Miller 2024, arXiv 2411.00640).
+    The standard error is clustered, with the factor C / (C - 1) (Miller 2024, arXiv 2411.00640).
     """
     n, a, b, ff, yf, nn, aa, bb, na, nb, ab = (weights @ sums).T
     lam = _lambda(n, a, b, ff, yf, rest)
     level = (a - lam * b) / n
-    # The square of a cluster's sum of residuals, label - lambda * score - level, multiplied out.
+    # The squared sum of a cluster's residuals, label - lambda * score - level, multiplied out.
     squares = aa + lam**2 * bb + level**2 * nn - 2 * lam * ab - 2 * level * na + 2 * lam * level * nb
-    # Of one cluster nothing is known of its spread; the caller then asks for no error.
+    # One cluster does not show a variance. The caller then does not use the error.
     factor = len(sums) / max(len(sums) - 1, 1)
     variance = factor * np.where(squares > _NO_SPREAD, squares, 0) / n**2
     return Weighed(lam, lam * rest.mean + level, np.sqrt(variance + (lam * rest.error) ** 2))
 
 
 def _lambda(n: Floats, a: Floats, b: Floats, ff: Floats, yf: Floats, rest: Rest) -> Floats:
-    """Return clip(Cov(y, f) / ((1 + n / N) Var f), 0, 1); 0 where nothing is unlabelled, or the judge never differs."""
+    """Return clip(Cov(y, f) / ((1 + n / N) Var f), 0, 1); 0 where nothing is unlabelled, or all scores are equal."""
     if not rest.n:
         return np.zeros_like(n)
     every = n + rest.n

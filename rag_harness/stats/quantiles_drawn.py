@@ -1,4 +1,4 @@
-"""The bootstrap of a quantile's difference, of many cases, without drawing all of them."""
+"""The bootstrap of a quantile's difference for many cases, without drawing all cases."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from rag_harness.stats.inputs import Floats
 from rag_harness.stats.resampling import by_chunks
 
 MANY = 20_000
-"""Cases from which it pays."""
+"""Number of cases from which this is faster."""
 _REACH = 8
-"""Standard deviations of a quantile's rank that are looked at: 1e-15 of the samples have theirs further out."""
+"""Standard deviations of a quantile's rank that are considered: only 1e-15 of the samples are further out."""
 
 
 def drawn_differences(first: Floats, second: Floats, place: int, resamples: int, rng: np.random.Generator) -> Floats:
-    """Return the quantile of ``first`` minus that of ``second`` in samples of the cases, as many, with replacement.
+    """Return the quantile of ``first`` minus that of ``second`` in bootstrap samples of the cases.
 
-    A sample's quantile is one of the values around the quantile. Of cases with neither value among these it matters
-    on which side they are and nothing else, so they are counted and not drawn.
+    A sample's quantile is one of the values near the quantile. For a case without a value near it, only the side of its
+    values matters. So such cases are counted and not drawn.
 
     Args:
         first: values of one side, shape (cases,).
         second: values of the other side, of the same cases.
-        place: of the quantile among the sorted values, from 0.
-        resamples: how many samples.
-        rng: draws them.
+        place: position of the quantile among the sorted values, from 0.
+        resamples: number of samples.
+        rng: random number generator.
     """
     cases, counts = np.unique(_paired(_around(first, place), _around(second, place)), return_counts=True)
     n = len(first)
@@ -40,7 +40,7 @@ def drawn_differences(first: Floats, second: Floats, place: int, resamples: int,
 
 
 def _around(values: Floats, place: int) -> Floats:
-    """Return the values with those that no sample's quantile can be moved to infinity, each to its side."""
+    """Return the values; those too far out to be a sample's quantile become infinite, with their sign."""
     n, share = len(values), place / len(values)
     reach = int(_REACH * sqrt(n * share * (1 - share))) + 1
     ends = max(0, place - reach), min(n - 1, place + reach)
@@ -49,14 +49,14 @@ def _around(values: Floats, place: int) -> Floats:
 
 
 def _paired(first: Floats, second: Floats) -> npt.NDArray[np.complex128]:
-    """Return pairs as complex numbers, which are sorted fast; made in two steps, for inf * 1j is no number."""
+    """Return pairs as complex numbers, which sort fast. They are made in two steps, because inf * 1j is NaN."""
     pairs = np.empty(len(first), np.complex128)
     pairs.real, pairs.imag = first, second
     return pairs
 
 
 def _quantiles(values: Floats, times: npt.NDArray[np.int64], place: int) -> Floats:
-    """Return the value at a place of each sample that has the values so many ``times``, shape (samples, values)."""
+    """Return the value at a position of each sample; ``times`` has the counts of values, shape (samples, values)."""
     order = np.argsort(values)
     upto = times[:, order].cumsum(axis=1)
     return np.asarray(values[order][(upto > place).argmax(axis=1)])

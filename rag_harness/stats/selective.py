@@ -1,4 +1,4 @@
-"""Answer only where confident: how much risk is left at which coverage, and which threshold promises a risk."""
+"""Selective prediction, answering only where confident: risk over coverage, and a threshold that guarantees a risk."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _MOST_ANSWERS = 10_000_000
 
 
 class RiskCoverage(NamedTuple):
-    """Share of wrong answers among the most confident ones.
+    """The share of wrong answers among the most confident ones.
 
-    ``coverage`` and ``risk`` have a point for each number of answers, shape (n,). Where answers are equally confident
-    it is what any order of them gives on average. ``aurc`` is the mean risk over all coverages (Geifman & El-Yaniv
-    2017); ``best`` that of an order that has all right answers first, ``by_chance`` that of no order.
+    ``coverage`` and ``risk`` have a point for each number of answers, shape (n,). Equally confident answers have the
+    mean over all their orders. ``aurc`` is the mean risk over all coverages (Geifman & El-Yaniv 2017). ``best`` is that
+    of the ideal order, right answers first; ``by_chance`` that of a random order.
     """
 
     coverage: Floats
@@ -34,11 +34,11 @@ class RiskCoverage(NamedTuple):
 
 
 class Promise(NamedTuple):
-    """Answers at or above ``threshold`` are wrong in at most ``risk`` of the cases, at level 1 - ``delta``.
+    """A guarantee at level 1 - ``delta``: answers at or above ``threshold`` are wrong in at most ``risk`` of the cases.
 
-    ``accepted`` and ``wrong`` count answers of the half that was tested, ``bound`` is the upper end of what their risk
-    may be. ``threshold`` is None where nothing can be promised: ``missing`` answers more, none of them wrong, would
-    settle it, and ``reason`` says so.
+    ``accepted`` and ``wrong`` count answers of the half that was tested; ``bound`` is the upper bound of their risk.
+    ``threshold`` is None where nothing can be guaranteed: ``missing`` more answers, all of them right, would be enough,
+    and ``reason`` says so.
     """
 
     threshold: float | None
@@ -52,14 +52,14 @@ class Promise(NamedTuple):
 
 
 def risk_coverage(confidence: Values, wrong: Values) -> RiskCoverage:
-    """Return the curve; ``wrong`` is 1 for an answer that is, else 0.
+    """Return the curve; ``wrong`` is 1 for a wrong answer, else 0.
 
     Raises:
-        ValueError: they are no pairs, a number is NaN or infinite, or ``wrong`` is neither 0 nor 1.
+        ValueError: the lists are no pairs, a number is NaN or infinite, or ``wrong`` is neither 0 nor 1.
     """
     scores, errors = _checked(confidence, wrong, "risk_coverage")
     order = np.argsort(-scores, kind="stable")
-    # Equally confident answers share their errors: any order of them would be as good.
+    # Equally confident answers share their errors: all their orders are equally good.
     _, place, counts = np.unique(-scores[order], return_inverse=True, return_counts=True)
     shared = np.bincount(place, errors[order])[place] / counts[place]
     number = np.arange(1, len(scores) + 1)
@@ -69,12 +69,12 @@ def risk_coverage(confidence: Values, wrong: Values) -> RiskCoverage:
 
 
 def answers_needed(wrong: int, risk: float, delta: float = 0.05) -> int:
-    """Return how many answers with so many wrong ones promise ``risk`` at level 1 - ``delta``: 59 with none, for 5 %.
+    """Return the number of answers that guarantee ``risk`` at level 1 - ``delta``: for 5 % and none wrong, 59.
 
-    The smallest n with P(X <= wrong) <= delta for X ~ binomial(n, risk).
+    It is the smallest n with P(X <= wrong) <= delta for X ~ binomial(n, risk).
 
     Raises:
-        ValueError: risk or delta is no share between 0 and 1, or more than ten million would be needed.
+        ValueError: risk or delta is not between 0 and 1, or more than ten million answers would be needed.
     """
     _check_shares(risk, delta)
     low, high = wrong, max(1, 2 * wrong)
@@ -89,15 +89,16 @@ def answers_needed(wrong: int, risk: float, delta: float = 0.05) -> int:
 
 
 def promise(confidence: Values, wrong: Values, risk: float = 0.05, *, delta: float = 0.05, seed: int = 0) -> Promise:
-    """Return the loosest threshold that promises ``risk``, by fixed-sequence testing (Angelopoulos et al. 2021).
+    """Return the lowest threshold that guarantees ``risk``, by fixed-sequence testing (Angelopoulos et al. 2021).
 
-    A random half says where to begin, at the threshold that promises most, and the order: looser from there. The other
-    half tests one after the other by the binomial distribution, and the first that fails ends it; so the promise holds
-    at its level however many are tried.
+    A random half of the answers gives the sequence: it begins at the threshold with the best guarantee, and goes down.
+    The other half tests the thresholds in this order by the binomial distribution, until the first test fails. So the
+    guarantee holds at its level, however many thresholds are tested.
 
     Raises:
-        ValueError: the values are no pairs, NaN or infinite, ``wrong`` is neither 0 nor 1, or a share is none.
-        UndefinedError: there is one answer only, which leaves no half to test.
+        ValueError: the values are no pairs, NaN or infinite, ``wrong`` is neither 0 nor 1, or a share is not between 0
+            and 1.
+        UndefinedError: there is only one answer, which leaves no half to test.
     """
     scores, errors = _checked(confidence, wrong, "promise")
     _check_shares(risk, delta)
@@ -118,7 +119,7 @@ def promise(confidence: Values, wrong: Values, risk: float = 0.05, *, delta: flo
 
 
 def _sequence(scores: Floats, errors: Floats, risk: float) -> list[float]:
-    """Return thresholds from the one that promises most on these answers, each looser than the last."""
+    """Return thresholds from the one with the best guarantee on these answers, each lower than the one before."""
     distinct = np.unique(scores)[::-1]
     chosen = distinct[np.unique(np.linspace(0, len(distinct) - 1, _MOST_THRESHOLDS).round().astype(int))]
     counts = [_counts(scores, errors, each) for each in chosen]

@@ -1,8 +1,8 @@
-"""How many cases a bound needs to tell a mean from a threshold: found by drawing runs of so many cases.
+"""Finds how many cases a bound needs to separate a mean from a threshold, by simulated runs of so many cases.
 
-Each drawn run has cases like those that were seen. Its bound is computed from the run's moments, for to draw 10,000
-weights for each of some hundred runs would take minutes: Student's by its formula, Gaffke's by the moments that a mean
-with Dirichlet weights has, and Cornish & Fisher's expansion of its quantile (1938).
+Each simulated run has cases like the observed ones. Its bound is computed from the run's moments, because 10,000
+weights for each of some hundred runs would take minutes. Student's bound has a formula. Gaffke's is computed from the
+moments of a mean with Dirichlet weights, and Cornish & Fisher's expansion of its quantile (1938).
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from rag_harness.stats.students import skew_term
 
 _RUNS = 600
 _BINS = 200
-"""Values that are told apart: of more, those next to each other count as their mean."""
+"""Most different values: of more, neighbours are replaced by their mean."""
 _MOST_CASES = 100_000_000
 _NO_SPREAD = 1e-24
 _NEAR = 1.02
-"""The number of cases is found to 2 %: drawing says no more."""
+"""The number of cases is found to 2 %: simulation is not more precise."""
 
 
 class Reach:
-    """How far below its mean a run's lower bound lies.
+    """The distance of a run's lower bound below its mean.
 
     Args:
-        values: one a case, of a run; for an upper bound, their negatives.
-        span: the least and the greatest that a value can be, if that is known.
-        confidence: of the bound.
-        is_difference: whether the paired test bounds it, with its guard (``difference_bounds``).
-        clusters: of each case, where some are alike.
-        power: the share of runs that are to do as well.
+        values: one for each case of a run; for an upper bound, their negatives.
+        span: lowest and highest possible value, where that is known.
+        confidence: confidence of the bound.
+        is_difference: whether the bound is the paired test's, with its guard (``difference_bounds``).
+        clusters: cluster of each case; None where there are none.
+        power: share of runs in which the bound must be as good.
     """
 
     def __init__(
@@ -57,19 +57,19 @@ class Reach:
         self._places, counts = _told_apart(array)
         self._shares = counts / counts.sum()
         self._least, self._is_difference = (span[0] if span else None), is_difference
-        # So many cases of clusters tell as much as one that stands alone.
+        # Number of clustered cases with as much information as one independent case.
         self._alike = max(1.0, (spread_of(array, clusters) / spread_of(array)) ** 2) if array.std() else 1.0
 
     def of(self, n: int) -> float:
-        """Return by how much the mean has to clear a threshold, so that ``power`` of runs of n cases show that."""
+        """Return how far the mean must be from a threshold, so that ``power`` of runs of n cases show it."""
         alone = max(2, round(n / self._alike))
         counts = np.random.default_rng(0).multinomial(alone, self._shares, _RUNS).astype(float)
         return self._mean - float(np.quantile(self._lower(counts, alone), 1 - self._power))
 
     def cases(self, gap: float) -> int | None:
-        """Return how many cases are needed where the mean clears the threshold by ``gap``.
+        """Return the number of cases needed where the mean is ``gap`` away from the threshold.
 
-        None where the gap is 0, or needs more than 100 million cases: no number would do.
+        None where the gap is 0, or where more than 100 million cases are needed.
         """
         if gap <= 0 or isclose(gap, 0, abs_tol=1e-12) or self.of(_MOST_CASES) > gap:
             return None
@@ -82,7 +82,7 @@ class Reach:
         return high
 
     def _lower(self, counts: Floats, n: int) -> Floats:
-        """Return the lower bound of each run, shape (runs,), from how often each value came."""
+        """Return the lower bound of each run, shape (runs,), from the count of each value."""
         without = self._without(counts, n)
         if not self._is_difference and self._least is not None:
             return without
@@ -103,7 +103,7 @@ class Reach:
         return np.where(variance > _NO_SPREAD, found, -np.inf)
 
     def _without(self, counts: Floats, n: int) -> Floats:
-        """Return Gaffke's bound: the quantile of a mean with Dirichlet weights, of n cases and the worst one."""
+        """Return Gaffke's bound: the quantile of a mean with Dirichlet weights, over n cases and one worst case."""
         if self._least is None:
             return np.full(len(counts), -np.inf)
         every = n + 1
@@ -117,7 +117,7 @@ class Reach:
         return np.maximum(mean + np.sqrt(spread) * quantile, self._least)
 
     def _central(self, counts: Floats, mean: Floats, power: int) -> Floats:
-        """Return a central moment of each run's cases and the worst one."""
+        """Return a central moment of each run's cases and one worst case."""
         apart = self._places[None, :] - mean[:, None]
         every = (counts * apart**power).sum(axis=1) + ((self._least or 0.0) - mean) ** power
         found: Floats = every / (counts.sum(axis=1) + 1)
@@ -125,14 +125,14 @@ class Reach:
 
 
 def spread_of(values: Values, clusters: Sequence[Hashable] | None = None) -> float:
-    """Return the standard deviation of a case, in the unit of the values: with clusters, what it counts as."""
+    """Return the standard deviation of a case, in the unit of the values; with clusters, its effective one."""
     array = floats(values, "spread_of")
     sums = cluster_sums(array, clusters)
     return standard_error(sums) * sqrt(len(array)) if len(sums.sizes) > 1 else 0.0
 
 
 def _told_apart(array: Floats) -> tuple[Floats, Floats]:
-    """Return values with how often each comes, ``_BINS`` at most."""
+    """Return values with their counts, at most ``_BINS`` of them."""
     distinct, counts = np.unique(array, return_counts=True)
     if len(distinct) <= _BINS:
         return distinct, counts.astype(float)
@@ -147,5 +147,5 @@ def _cornish_fisher(share: float, skewness: Floats, excess: Floats) -> Floats:
 
 
 def _above_0(values: Floats) -> Floats:
-    """Return what may be divided by: where there is no spread, neither is there skewness."""
+    """Return the values as divisors, with 1 in place of 0: without variance there is no skewness."""
     return np.where(values > _NO_SPREAD, values, 1.0)

@@ -1,4 +1,4 @@
-"""Exact bounds of a share: of cases like these, and of a population of which some were looked at."""
+"""Exact bounds of a share: for all cases like these, and for a finite population that was partly looked at."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from rag_harness.stats.inputs import checked
 from rag_harness.stats.intervals import Interval
 
 _HALVINGS = 50
-"""Of the range of a share: the bound is then right to 1e-15."""
+"""Bisections of a share's range: the bound is then exact to 1e-15."""
 
 
 def clopper_pearson(successes: int, n: int, confidence: float = 0.95) -> Interval:
-    """Bound a share, in [0, 1], by both tails of the binomial distribution (Clopper & Pearson 1934)."""
+    """Return an interval of a share, in [0, 1], by both tails of the binomial distribution (Clopper & Pearson 1934)."""
     return share_bounds(successes, n, (1 + checked(confidence)) / 2)
 
 
 def share_bounds(successes: int, n: int, confidence: float = 0.95) -> Interval:
-    """Return a lower and an upper bound of a share, each of which holds by itself with ``confidence``.
+    """Return a lower and an upper bound of a share. Each holds by itself with ``confidence``.
 
-    The lower one is the smallest share with which so many successes or more have a chance above 1 - confidence.
+    The lower bound is the smallest share for which as many or more successes have a probability above 1 - confidence.
     """
     _check(successes, n)
     least, low, high = 1 - checked(confidence), 0.0, 1.0
@@ -32,15 +32,15 @@ def share_bounds(successes: int, n: int, confidence: float = 0.95) -> Interval:
 
 
 def finite_share_bounds(successes: int, n: int, population: int, confidence: float = 0.95) -> Interval:
-    """Return the same for the share in ``population`` cases of which ``n``, drawn without replacement, were looked at.
+    """Return the same bounds for ``population`` cases, of which ``n`` were drawn without replacement.
 
     Raises:
-        ValueError: more were looked at than there are.
+        ValueError: n is larger than the population.
     """
     _check(successes, n)
     if n > population:
         raise ValueError(f"{n} cases cannot be drawn from a population of {population}.")
-    # A chance that is 5 % on paper is ruled out, whichever way rounding took it.
+    # A probability that is exactly 5 % is excluded, whichever way it was rounded.
     least, unseen = (1 - checked(confidence)) * (1 + 1e-9), population - n
 
     def high_enough(more: int) -> bool:

@@ -1,4 +1,4 @@
-"""Bounds of a mean whose values have no known range: Student's t, plain and with a term for skewness."""
+"""Bounds of a mean whose values have no known range: Student's t, with and without a term for skewness."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from rag_harness.stats.intervals import Interval
 
 
 def t_bounds(values: Values, confidence: float = 0.95, clusters: Sequence[Hashable] | None = None) -> Interval:
-    """Return a lower and an upper bound of the mean, each of which holds with ``confidence``: clusters - 1 degrees.
+    """Return a lower and an upper bound of the mean. Each holds with ``confidence``; degrees of freedom: clusters - 1.
 
     Raises:
-        UndefinedError: there is one value or cluster only, or all are equal: nothing is known of their spread.
+        UndefinedError: there is only one value or cluster, or all are equal: their variance is unknown.
     """
     sums, error = _spread(values, clusters, "t_bounds")
     half = t_quantile(max(checked(confidence), 0.5), len(sums.sizes) - 1) * error
@@ -25,9 +25,9 @@ def t_bounds(values: Values, confidence: float = 0.95, clusters: Sequence[Hashab
 
 
 def skewed_t_bounds(values: Values, confidence: float = 0.95, clusters: Sequence[Hashable] | None = None) -> Interval:
-    """Return the same, wider on the side where the values have their tail; never narrower than Student's t.
+    """Return the same bounds, wider on the side of the values' longer tail; never narrower than Student's t.
 
-    ``skew_term`` is added there. Simulated beside the bootstrap-t it is wrong as rarely, and draws nothing.
+    ``skew_term`` is added there. In simulations it is wrong as rarely as the bootstrap-t, and needs no draws.
 
     Raises:
         UndefinedError: as ``t_bounds``.
@@ -44,8 +44,8 @@ def skewed_t_bounds(values: Values, confidence: float = 0.95, clusters: Sequence
 def skew_term(skewness: float, t: float, n: int) -> float:
     """Return what skewness adds to the quantile t of a studentized mean of n values: skewness · (t² + 2) / (3 √n).
 
-    Edgeworth's expansion has (2t² + 1) / 6 for smooth values (Johnson 1978, Hall 1992). This is a little more, as it
-    has to be of a rare event that is counted: the upper bound of a Poisson count k is k + t √k + (t² + 2) / 3 + …
+    Edgeworth's expansion has (2t² + 1) / 6 for smooth values (Johnson 1978, Hall 1992). This is a little more, as the
+    count of a rare event needs: the upper bound of a Poisson count k is k + t √k + (t² + 2) / 3 + …
     """
     return skewness * (t * t + 2) / (3 * sqrt(n))
 
