@@ -105,7 +105,7 @@ class Judging:
         """Whose judgements these are.
 
         Raises:
-            PrerequisiteError: the judge cannot be had.
+            PrerequisiteError: the judge cannot be made.
         """
         judge = self._judge.get()
         return Author(judge.name, judge.model, judge.revision)

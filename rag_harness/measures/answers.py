@@ -31,8 +31,8 @@ def normalised(text: str) -> list[str]:
 class TokenF1(RowMeasure):
     """2PR / (P + R) over the words shared with the ground truth, counted with repeats (SQuAD, Rajpurkar et al. 2016).
 
-    P is their share of the answer's words, R of the ground truth's. Where either has no words, 1 if both have none
-    (SQuAD 2.0's script).
+    P is the shared part of the answer's words, R that of the ground truth's. Where either has no words, the value is 1
+    if both have none, else 0 (SQuAD 2.0's script).
     """
 
     called, needs = "token_f1", ("answer",)
@@ -68,7 +68,7 @@ class CitationRecall(RowMeasure):
 class EvidenceRecall(RowMeasure):
     """Quotes that stand in one of the chunks of the prompt / quotes, white space folded; case and punctuation count.
 
-    What TREC calls nugget recall, by exact match. A quote that a chunk border cuts is not found: no chunk says it.
+    TREC calls this nugget recall; here matches are exact. A quote that a chunk border divides is not found.
     Where a row's chunks have lost their Markdown marks, the quotes are compared without theirs.
     """
 
@@ -86,8 +86,7 @@ class EvidenceRecall(RowMeasure):
 class AbstentionRate(RowMeasure):
     """1 if the answer says that it does not know. The wanted value is 1 on negative queries: gate that slice.
 
-    The phrases are English: of an answer in another language there is no score, unless its service says whether it is
-    an abstention.
+    The phrases are English. An answer in another language has no score, unless its service says whether it abstains.
     """
 
     called, needs = "abstention_rate", ("answer",)

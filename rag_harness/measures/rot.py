@@ -59,8 +59,8 @@ class StaleAnswer(RowMeasure):
 class VersionConflict(RowMeasure):
     """1 if the prompt says both versions of a fact, each in one of its chunks, white space folded; case counts.
 
-    It says what the reader had to choose from, not what it chose. A statement that the chunks say in other words, or
-    that a chunk border cuts, is not seen.
+    It is about the reader's sources, not about its choice. It does not see a statement in other words, or one that a
+    chunk border divides.
     """
 
     called, better, worst, needs = "version_conflict", "lower", 1.0, ("retrieval",)

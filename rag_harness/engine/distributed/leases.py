@@ -38,7 +38,7 @@ class LeasedMeter(Meter):
     """Budget and rates of the whole run, and this worker's part of the calls in flight.
 
     Args:
-        settings: of the worker: ``concurrency`` is its part, rates and budget are the run's.
+        settings: settings of the worker. ``concurrency`` is its part; rates and budget are the run's.
         ledger: returns the ledger of the run; called when something has to be counted.
         worker: its name.
     """
@@ -193,7 +193,7 @@ class LeasedPurse:
         self._settled: dict[str, float] = {}
 
     async def reserve(self, usd: float) -> None:
-        """Put aside what a call can cost at most; see ``models.allowed.Purse``."""
+        """Reserve the highest possible cost of a call; see ``models.allowed.Purse``."""
         mine = self._queue.new_id()
         try:
             await self._queue.wait(mine, usd)

@@ -74,7 +74,7 @@ def _case(entry: GoldenEntry, gold: Gold, chunks: Mapping[str, Chunk]) -> Retrie
 
 
 def _passage(entry: GoldenEntry, gold: Gold, chunks: Mapping[str, Chunk]) -> str:
-    """Return what should have been found: a quote, else the beginning of the first chunk that counts."""
+    """Return what should have been found: a quote, else the beginning of the first relevant chunk."""
     if entry.evidence:
         return entry.evidence[0]
     first = next((chunk for each, chunk in chunks.items() if each in gold.ids or chunk.doc_id in gold.ids), None)

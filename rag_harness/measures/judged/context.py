@@ -15,8 +15,8 @@ from rag_harness.measures.measure import Score
 class ContextPrecision(AgainstGroundTruth):
     """Σ P@i · v_i / Σ v over the chunks, v_i = 1 where chunk i was useful, P@i = the mean of the first i.
 
-    Average precision as RAGAS defines it (Es et al. 2023), without its 1e-10: it says how far up the useful chunks
-    stand. 0 where no chunk is useful. Probabilities go into the same formula.
+    Average precision as RAGAS defines it (Es et al. 2023), without its 1e-10: it measures how high the useful
+    chunks rank. 0 where no chunk is useful. Probabilities go into the same formula.
     """
 
     called = "context_precision"

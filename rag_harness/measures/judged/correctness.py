@@ -14,7 +14,7 @@ from rag_harness.measures.measure import Score
 class AnswerCorrectness(AgainstGroundTruth):
     """2PR / (P + R): P = claims of the answer that the ground truth supports / claims, R the other way round.
 
-    RAGChecker's overall F1 (Ru et al. 2024); both stand in the detail. 0 where there is an answer and none was given.
+    RAGChecker's overall F1 (Ru et al. 2024); the detail has P and R. 0 where a right answer exists and none was given.
     """
 
     called = "answer_correctness"

@@ -141,7 +141,7 @@ class Maker:
 
 
 def has_column(measure: Measure) -> bool:
-    """Whether a block has a column of a measure. Others than row measures need their own ``applies``."""
+    """Whether a block has a column of a measure. Measures that are not row measures need their own ``applies``."""
     is_by_row = isinstance(measure, RowMeasure) and not isinstance(measure, RankingMeasure)
     return is_by_row or getattr(type(measure), "applies", None) not in _USUAL
 
