@@ -1,7 +1,7 @@
-"""Every call of a model: endpoints by role, limits, budget, prompts, recordings, and an adapter a technology.
+"""Calls of models: endpoints by role, limits, budget, prompts, recordings, and one adapter for each technology.
 
-``endpoints`` hands out clients, ``metered`` makes each call wait its turn and pays for it, ``chat/``, ``embedders/``
-and ``rerankers/`` speak to one technology a file, ``reader/`` is the embedded extractive reader, and ``recording/``
-keeps what came back. Systems, judges and authoring call this room. It never knows what an answer is for. Begin reading
-with ``endpoints.py``.
+``endpoints`` hands out clients. ``metered`` limits calls and charges for them. Each file of ``chat/``, ``embedders/``
+and ``rerankers/`` is the adapter of one technology. ``reader/`` is the embedded extractive reader. ``recording/`` keeps
+answers. Systems, judges and authoring call this room. It never knows what an answer is for. Begin reading with
+``endpoints.py``.
 """

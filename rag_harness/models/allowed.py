@@ -1,4 +1,4 @@
-"""What a call needs before it may start: a turn, and money. Both are had in this process, or of one for many."""
+"""Protocols of a limiter and a budget. Both are in this process, or in one process for many."""
 
 from __future__ import annotations
 
@@ -8,40 +8,40 @@ from rag_harness.models.limits import Turn
 
 
 class Line(Protocol):
-    """Calls to one server wait here for their turn."""
+    """A limiter: calls to one server wait here for their turn."""
 
     async def enter(self, tokens: float) -> Turn:
-        """Wait for a turn; whoever gets one must leave.
+        """Wait for a turn. Who gets a turn must call ``leave``.
 
         Raises:
-            ModelCallError: the server has refused everything for too long.
+            ModelCallError: the server has refused all calls for too long.
         """
         ...
 
     def leave(self, turn: Turn) -> None:
-        """End a turn, whose ``tokens`` say by now what was used."""
+        """End a turn. Its ``tokens`` are now the tokens used."""
         ...
 
     def answered(self) -> None:
-        """The server took a call."""
+        """Note that the server accepted a call."""
         ...
 
     def refused(self, turn: Turn, retry_after: float | None) -> None:
-        """The server said that it gets too many."""
+        """Note that the server refused a call because of too many."""
         ...
 
 
 class Purse(Protocol):
-    """Money for calls."""
+    """A budget for calls."""
 
     async def reserve(self, usd: float) -> None:
-        """Put aside what a call can cost at most.
+        """Reserve the highest possible cost of a call.
 
         Raises:
-            BudgetError: the call could pass the limit, whatever the calls under way come to.
+            BudgetError: the call could pass the limit, whatever the calls in flight will cost.
         """
         ...
 
     def settle(self, reserved: float, cost: float) -> None:
-        """Replace what was put aside for a call by what it cost."""
+        """Replace the reserved amount of a call by its cost."""
         ...

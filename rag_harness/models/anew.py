@@ -1,4 +1,4 @@
-"""Asking a question again: each repeat of a trial or judgement has seeds of its own, and so recordings of its own."""
+"""Seeds of repeats. Each repeat of a trial or judgement has its own seeds, and therefore its own recordings."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 seed_shift: ContextVar[int] = ContextVar("seed_shift", default=0)
-"""What is added to the seed of every request of the trial or judgement under way; 0 the first time."""
+"""Number added to the seed of every request of the current trial or judgement; 0 for the first time."""
 
 
 @contextmanager
 def asked_again(times: int) -> Iterator[None]:
-    """Add ``times`` to the seeds of what is asked in the block; threads and tasks that it starts inherit that."""
+    """Add ``times`` to the seeds of requests in the block, also in its threads and tasks."""
     token = seed_shift.set(times)
     try:
         yield

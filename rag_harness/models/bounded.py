@@ -1,4 +1,4 @@
-"""Bounds for whoever asks by httpx2's own client, which waits: bytes of a reply, and the time of all of it."""
+"""Limits for httpx2's synchronous client: bytes of a reply, and its total time."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rag_harness.models.unpacked import MOST_BYTES, PACKINGS, Unpacked
 
 
 def bounds(server: str, seconds: float, most_bytes: int = MOST_BYTES) -> dict[str, Any]:
-    """Return what bounds an ``httpx2.Client`` among its arguments.
+    """Return arguments for an ``httpx2.Client`` that limit it.
 
-    The client's own timeout is that of each read: a server that sends a byte at a time would never meet it.
+    The client's own timeout is for each read. A server that sends single bytes would never reach it.
 
     Args:
-        server: whose replies they are, for messages.
-        seconds: from a reply's headers to its last byte; ReadTimeout is raised when they are over.
-        most_bytes: of a reply, unpacked; one that is longer raises ModelOutputError.
+        server: the server's name, for messages.
+        seconds: time from a reply's headers to its last byte; ReadTimeout is raised after it.
+        most_bytes: most bytes of a reply after decompression; a longer one raises ModelOutputError.
     """
 
     def bound(response: httpx2.Response) -> None:

@@ -1,4 +1,4 @@
-"""Money: what a call could cost is put aside before it starts, and settled once its tokens are known."""
+"""The budget: the highest cost of a call is reserved before it starts, and settled when its tokens are known."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rag_harness.errors import BudgetError
 
 PARTS = 10**12
-"""Of a USD. Sums are kept whole: floats would drift."""
+"""Parts of a USD. Sums are whole numbers, because floats would drift."""
 
 
 @dataclass(eq=False, slots=True)
@@ -19,7 +19,7 @@ class _Waiting:
 
 
 class Budget:
-    """A limit in USD on what was spent and what is put aside for calls under way."""
+    """A limit in USD on the money spent and the money reserved for calls in flight."""
 
     def __init__(self, limit: float) -> None:
         self.limit = limit
@@ -29,14 +29,14 @@ class Budget:
 
     @property
     def spent(self) -> float:
-        """USD that calls have cost."""
+        """USD spent so far."""
         return self._spent / PARTS
 
     async def reserve(self, usd: float) -> None:
-        """Put aside what a call can cost at most, waiting for calls under way if they may turn out cheaper.
+        """Reserve the highest cost of a call. Wait for calls in flight if they may become cheaper.
 
         Raises:
-            BudgetError: the call could pass the limit, whatever the calls under way come to.
+            BudgetError: the call could pass the limit, whatever the calls in flight will cost.
         """
         mine = _Waiting(in_parts(usd), asyncio.get_running_loop().create_future())
         self._waiting.append(mine)
@@ -48,24 +48,24 @@ class Budget:
             raise
 
     def settle(self, reserved: float, cost: float) -> None:
-        """Replace what was put aside for a call by what it cost: 0 where it failed."""
+        """Replace the reserved amount of a call by its cost, which is 0 if it failed."""
         self._aside -= in_parts(reserved)
         self._spent += in_parts(cost)
         self._admit()
 
     def _withdraw(self, mine: _Waiting) -> None:
         if mine.admitted.done() and not mine.admitted.cancelled() and not mine.admitted.exception():
-            self._aside -= mine.parts  # it was admitted and cancelled in the same breath
+            self._aside -= mine.parts  # it was admitted and cancelled at the same moment
         elif mine in self._waiting:
             self._waiting.remove(mine)
         self._admit()
 
     def _admit(self) -> None:
-        """Answer those at the head of the line: yes, or never; one that may yet fit keeps its place."""
+        """Decide the first calls of the queue: admitted, or refused for good. A call that may fit later stays first."""
         while self._waiting:
             first = self._waiting[0]
             if first.admitted.done():
-                pass  # cancelled, and about to withdraw
+                pass  # cancelled, and about to leave the queue
             elif self._spent + self._aside + first.parts <= self._room:
                 self._aside += first.parts
                 first.admitted.set_result(None)
@@ -83,5 +83,5 @@ class Budget:
 
 
 def in_parts(usd: float) -> int:
-    """Return USD as whole parts."""
+    """Return USD as a whole number of parts."""
     return round(usd * PARTS)

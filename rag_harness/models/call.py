@@ -1,4 +1,4 @@
-"""One call of a chat model on its way: what it may use, and what it used."""
+"""The state of one call of a chat model: its limits and its usage."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from rag_harness.models.limits import Turn
 from rag_harness.types import Usage
 
 CALL = "rag_call"
-"""Key of the ``Call`` in a response's extensions."""
+"""Key of the ``Call`` in the extensions of a response."""
 _BYTES_A_TOKEN = 3
 _TOKENS_A_MESSAGE = 16
 NOTHING = Usage()
-"""What a call used that was refused, or never reached the server."""
+"""Usage of a call that was refused or never reached the server."""
 
 
 class Call:
-    """One call on its way: what it may use, and what it used."""
+    """One call in flight: its limits and its usage."""
 
     def __init__(self, most: Usage, cost: Callable[[Usage], float]) -> None:
         self.most, self._cost = most, cost
@@ -29,33 +29,33 @@ class Call:
 
     @property
     def waited_ms(self) -> float:
-        """Milliseconds in line, before the request was sent."""
+        """Milliseconds of waiting before the request was sent."""
         return (self.started - self.asked) * 1000
 
     @property
     def highest_cost(self) -> float:
-        """USD that is put aside for the call."""
+        """USD to reserve for the call."""
         return self._cost(self.most)
 
     @property
     def cost(self) -> float:
-        """USD; the highest, while the usage is not known."""
+        """USD of the call; the highest cost while the usage is unknown."""
         return self._cost(self.most if self.used is None else self.used)
 
     def settle(self, usage: Usage) -> None:
-        """Say what the call used, before its response is closed."""
+        """Set the usage of the call, before its response is closed."""
         self.used = usage
 
 
 def upper_bound(content: bytes, asked: Mapping[str, Any]) -> Usage:
-    """Return the tokens that a request uses at most, without its model's tokenizer.
+    """Return the most tokens that a request can use, without its model's tokenizer.
 
-    3 bytes of UTF-8 a token: English has 4 to 5, other scripts about one character, of 2 or 3 bytes.
+    It counts 3 bytes of UTF-8 for a token. English has 4 to 5; other scripts about one character of 2 or 3 bytes.
     """
     prompt = len(content) // _BYTES_A_TOKEN + _TOKENS_A_MESSAGE * (1 + len(asked.get("messages", ())))
     return Usage(prompt, int(asked.get("max_tokens") or 0), calls=1)
 
 
 def tokens(usage: Usage) -> float:
-    """Return all tokens, as caps per minute count them."""
+    """Return the total of tokens, as caps per minute count them."""
     return usage.prompt_tokens + usage.completion_tokens

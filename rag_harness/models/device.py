@@ -1,4 +1,4 @@
-"""Where local models run."""
+"""The device of local models."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from rag_harness.errors import PrerequisiteError
 
 
 def there(device: str) -> str:
-    """Return ``device``, which torch has to know on this machine.
+    """Return ``device``, after checking that torch has it on this machine.
 
     Raises:
-        PrerequisiteError: it has none.
+        PrerequisiteError: there is no such device.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""The model endpoints of a run: who is asked in which role, and the chat models that ask them."""
+"""The model endpoints of a run: the model of each role, and the chat models that call them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from rag_harness.settings import Settings
 
 ROLES = ("answer", "judge", "writer", "rewrite")
 _OPTIONS_OF = {"answer": "chat"}
-"""Begin of a role's options, where it is not the role's name."""
+"""Prefix of a role's options, where it is not the role's name."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Who is asked in one role: the model, its server, and the key that is made for that server."""
+    """The endpoint of one role: the model, its server, and the key for that server."""
 
     model: str
     base_url: str
@@ -31,10 +31,10 @@ class Endpoint:
 def endpoint_of(settings: Settings, role: str) -> Endpoint:
     """Return the endpoint of ``role``: its own options where they are set, else those of ``answer``.
 
-    The key of ``answer`` goes to the server of ``answer`` and to no other.
+    The key of ``answer`` is sent only to the server of ``answer``.
 
     Raises:
-        SettingsError: there is no such role; names those that there are.
+        SettingsError: there is no such role; names all roles.
     """
     if role not in ROLES:
         raise SettingsError(unknown("role", role, ROLES))
@@ -50,7 +50,7 @@ def _own_options(settings: Settings, begin: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Parts:
-    """What a chat adapter is made of; see ``protocols.ChatParts``."""
+    """The parts for a chat adapter; see ``protocols.ChatParts``."""
 
     settings: Settings
     meter: Meter
@@ -67,13 +67,13 @@ class _Parts:
 
 
 class Endpoints:
-    """The chat models of one run in one process: one budget, and one limiter a base URL.
+    """The chat models of one run in one process. They share a budget, and a limiter for each base URL.
 
     Args:
-        settings: of the run.
+        settings: the settings of the run.
         cassettes: makes or returns the recorded answers of the profile.
-        stores: makes or returns the stores of the run, for adapters that keep something of their own.
-        meter: budget and limiters; by the settings where none is given.
+        stores: makes or returns the stores of the run, for adapters that store something.
+        meter: budget and limiters; by default those of the settings.
     """
 
     def __init__(
@@ -90,11 +90,11 @@ class Endpoints:
 
     @property
     def meter(self) -> Meter:
-        """Budget and limiters of the run, for whoever else asks over the network."""
+        """Budget and limiters of the run, for other network calls."""
         return self._meter
 
     def close_too(self, close: Callable[[], Awaitable[None]]) -> None:
-        """Close what somebody else has opened when the models are closed, on the same loop."""
+        """Also call ``close`` when the models are closed, on the same loop."""
         self._others.append(close)
 
     def chat(
@@ -104,12 +104,12 @@ class Endpoints:
         temperature: float | None = None,
         max_output_tokens: int | None = None,
     ) -> ChatModel:
-        """Return the model that is asked in ``role``; the same object where endpoint and sampling are the same.
+        """Return the model of ``role``. The same endpoint and sampling give the same object.
 
         Args:
             role: answer, judge, writer or rewrite.
-            temperature: in place of the settings'.
-            max_output_tokens: longest answer, in place of the settings'.
+            temperature: replaces that of the settings.
+            max_output_tokens: longest answer; replaces that of the settings.
 
         Raises:
             SettingsError: there is no such role.
@@ -127,7 +127,7 @@ class Endpoints:
         temperature: float | None = None,
         max_output_tokens: int | None = None,
     ) -> Settings:
-        """Return the settings as the chat adapter of ``role`` reads them: its own endpoint is ``chat_*``."""
+        """Return the settings for the chat adapter of ``role``. Its own endpoint is in ``chat_*``."""
         endpoint = endpoint_of(self._settings, role)
         sampling: dict[str, Any] = {"temperature": temperature, "max_output_tokens": max_output_tokens}
         return replace(
@@ -140,7 +140,7 @@ class Endpoints:
         )
 
     async def aclose(self) -> None:
-        """Close the connections of every model that was made."""
+        """Close the connections of all models."""
         for model in self._made.values():
             close = getattr(model, "aclose", None)
             if close is not None:

@@ -1,4 +1,4 @@
-"""Which models are of one maker: a judge favours answers of its own kind (Panickssery et al. 2024)."""
+"""Makers of models. A judge favours answers of models of its own maker (Panickssery et al. 2024)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NAME = re.compile(r"[a-z]+")
 
 
 def maker_of(model: str) -> str:
-    """Return who makes a model, by its name: ``x-ai/grok-beta`` and ``grok-2`` are x-ai; empty where unknown."""
+    """Return the maker of a model, by its name; ``x-ai/grok-beta`` and ``grok-2`` give x-ai. Empty: unknown."""
     seller, slash, name = model.lower().rpartition(":" if "/" not in model else "\0")[2].partition("/")
     if seller in ("embedded", "mock"):
         return ""

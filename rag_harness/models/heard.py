@@ -1,4 +1,4 @@
-"""Hearing what a model says while it says it: whoever shows an answer as it grows need not wait for its end."""
+"""Listeners for a model's text while the model writes it, for showing an answer as it grows."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Protocol
 
 
 class Listener(Protocol):
-    """Hears one call of a chat model; it must not raise, and is told in the thread that reads the answer."""
+    """Listens to one call of a chat model, in the thread that reads the answer. It must not raise."""
 
     def begins(self) -> None:
-        """An answer begins. Told again where a call is made again: what was heard before counts no more."""
+        """An answer begins. A retry begins again, and the text before it is void."""
         ...
 
     def hears(self, text: str) -> None:
-        """The next piece of the answer as the model wrote it; never empty. A recorded answer comes at once."""
+        """Take the next piece of the model's text, never empty. A recorded answer comes in one piece."""
         ...
 
 
 listening: ContextVar[Listener | None] = ContextVar("listening", default=None)
-"""Who hears the calls that are made now; None is nobody."""
+"""The listener of the current calls, or None."""
 
 
 @contextmanager
 def hearing(listener: Listener) -> Iterator[None]:
-    """Let ``listener`` hear the calls of the block; threads and tasks that it starts inherit that."""
+    """Let ``listener`` hear the calls of the block, also in its threads and tasks."""
     token = listening.set(listener)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Keys and prices are checked before the first query, and only where the profile and the mode need them."""
+"""Checks of keys and prices before the first query, only where the profile and the mode need them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rag_harness.settings.prices import prices_of
 from rag_harness.settings.profiles import EMBEDDED_URL
 
 ASKING = ("fused", "ragas")
-"""Judges that ask a chat model."""
+"""Judges that call a chat model."""
 
 
 def check_keys(settings: Settings) -> None:
-    """Make sure that every endpoint that this run calls has a key, and its model a price where there is a budget.
+    """Check that every endpoint of this run has a key, and every model a price if there is a budget.
 
     Raises:
-        PrerequisiteError: says which key or price is missing, what needs it, and how to run without.
+        PrerequisiteError: a key or price is missing; says which, what needs it, and how to run without.
     """
     if not access_of(settings).calls_network:
         return
@@ -32,11 +32,11 @@ def check_keys(settings: Settings) -> None:
 
 
 def check_judge(settings: Settings) -> None:
-    """Do the same for the judge of a run that judges.
+    """Check key and price of the judge, for a run that judges.
 
     Raises:
         RegistryError: no judge has that name.
-        PrerequisiteError: it cannot be asked; says why.
+        PrerequisiteError: the judge cannot be called; says why.
     """
     name = judge_name(settings)
     if name not in registered("judges"):
@@ -92,7 +92,7 @@ def _judge_key(settings: Settings, asked: Endpoint) -> list[str]:
 
 
 def _helper_key(settings: Settings, role: str) -> list[str]:
-    """Name the key that a model beside the answering one lacks; nothing where no such model is named."""
+    """Return the missing key of another model than the answering one; empty if none is missing."""
     asked = endpoint_of(settings, role)
     if not getattr(settings, f"{role}_model") or asked.api_key or asked.base_url == EMBEDDED_URL:
         return []

@@ -1,4 +1,4 @@
-"""Calls wait for their turn: first come, first served."""
+"""The limiter: a queue of calls that wait for their turn, first come, first served."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Waiting:
 
 
 class Limiter:
-    """Lets calls in as the limits allow. The event loop's clock is the limits' clock."""
+    """Starts calls when the limits allow it. The limits use the event loop's clock."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -26,10 +26,10 @@ class Limiter:
         self._alarm: asyncio.TimerHandle | None = None
 
     async def enter(self, tokens: float) -> Turn:
-        """Wait for a turn; whoever gets one must leave.
+        """Wait for a turn. Who gets a turn must call ``leave``.
 
         Raises:
-            ModelCallError: the server has refused everything for too long.
+            ModelCallError: the server has refused all calls for too long.
         """
         mine = _Waiting(tokens, asyncio.get_running_loop().create_future())
         self._waiting.append(mine)
@@ -46,22 +46,22 @@ class Limiter:
         self._let_in()
 
     def answered(self) -> None:
-        """The server took a call."""
+        """Note that the server accepted a call."""
         self._limits.answered()
 
     def refused(self, turn: Turn, retry_after: float | None) -> None:
-        """The server said that it gets too many."""
+        """Note that the server refused a call because of too many."""
         self._limits.refused(turn, _now(), retry_after)
 
     def _withdraw(self, mine: _Waiting) -> None:
         if mine.turn.done() and not mine.turn.cancelled() and not mine.turn.exception():
-            self._limits.leave()  # it was let in and cancelled in the same breath
+            self._limits.leave()  # it was started and cancelled at the same moment
         elif mine in self._waiting:
             self._waiting.remove(mine)
         self._let_in()
 
     def _let_in(self) -> None:
-        """Let in whoever may start, and come again when the next one may."""
+        """Start all calls that may start, and schedule this again for the next one."""
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
@@ -69,7 +69,7 @@ class Limiter:
             now, first = _now(), self._waiting[0]
             opens = self._limits.opens(first.tokens, now)
             if first.turn.done():
-                pass  # cancelled, and about to withdraw
+                pass  # cancelled, and about to leave the queue
             elif self._limits.gives_up:
                 first.turn.set_exception(self._refusal())
             elif opens > now:

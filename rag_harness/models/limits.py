@@ -1,6 +1,6 @@
-"""When the next call may start: pure rules on a clock that is handed in, in seconds. Nothing here waits.
+"""Rules for when the next call may start. Callers pass the time in seconds; nothing here waits.
 
-The window of calls in flight follows additive increase, multiplicative decrease (Chiu and Jain 1989, as in TCP).
+The window of calls in flight uses additive increase, multiplicative decrease (Chiu and Jain 1989, as in TCP).
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from collections import deque
 from math import inf
 
 LONGEST_WAIT = 60.0
-"""Seconds. A server that asks for more is not waited for: the run has to end in bounded time."""
+"""Most seconds to wait for a server. A longer request to wait is ignored, so that a run ends in bounded time."""
 _MINUTE = 60.0
 
 
 class Turn:
-    """A call that was let in: when, and the tokens that it is taken to use, until it is known what it has used."""
+    """A call that was started: its time, and its tokens, which are an estimate until the usage is known."""
 
     __slots__ = ("_tokens", "counted_by", "started")
 
@@ -35,7 +35,7 @@ class Turn:
 
 
 class Window:
-    """How many calls may be in flight: at most ``most``, half as many after a refusal, one more a round trip."""
+    """Limit of calls in flight: at most ``most``. A refusal halves it, and each round trip adds one."""
 
     def __init__(self, most: int) -> None:
         self.most: int = most
@@ -51,13 +51,13 @@ class Window:
         self.size = min(float(self.most), self.size + 1 / self.size)
 
     def halve(self, turn: Turn, now: float) -> None:
-        """Shrink, but once a round trip: calls that started before the last time say nothing new."""
+        """Halve the window, but only once a round trip. A call that started before the last halving does not count."""
         if turn.started > self._shrunk:
             self.size, self._shrunk = max(1.0, self.size / 2), now
 
 
 class Cap:
-    """At most ``per_minute`` in any 60 seconds; 0 is no cap. Below 1, one in as many minutes as it takes."""
+    """At most ``per_minute`` in any 60 seconds; 0 is no cap. A value below 1 means one call in several minutes."""
 
     def __init__(self, per_minute: float, counts_tokens: bool = False) -> None:
         self._span = _MINUTE if per_minute >= 1 else _MINUTE / (per_minute or inf)
@@ -67,12 +67,12 @@ class Cap:
         self.used: float = 0.0
 
     def opens(self, tokens: float, now: float) -> float:
-        """Return when there is room for a call of ``tokens``: ``now``, or later."""
+        """Return when a call of ``tokens`` may start: ``now``, or later."""
         if self._room == inf:
             return now
         while self._turns and self._turns[0].started + self._span <= now:
             self._drop(self._turns.popleft())
-        # What is larger than the cap would never fit: it goes alone, when all others have left the span.
+        # A call larger than the cap would never fit. It starts alone, when all others have left the 60 seconds.
         wanted = tokens if self._counts_tokens else 1.0
         return max(now, self._leaves(self.used + wanted - self._room))
 
@@ -80,7 +80,7 @@ class Cap:
         if self._room == inf:
             return
         self._turns.append(turn)
-        # A sum that is kept: with 20,000 calls in a minute, adding them up takes longer than asking for a turn.
+        # The sum is kept: with 20,000 calls in a minute, adding them up would take longer than the rest.
         self.used += turn.tokens if self._counts_tokens else 1.0
         if self._counts_tokens:
             turn.counted_by = self
@@ -93,7 +93,7 @@ class Cap:
             self.used = 0.0  # sums of floats drift
 
     def _leaves(self, over: float) -> float:
-        """Return when the oldest turns that fill ``over`` have left the span."""
+        """Return when the oldest turns with ``over`` tokens will have left the 60 seconds."""
         leaves = -inf
         for turn in self._turns:
             if over <= 0:
@@ -107,10 +107,10 @@ class Limits:
     """Window, caps and pauses together.
 
     Args:
-        most: calls in flight.
-        rpm: calls in any minute; 0 is no cap.
-        tpm: tokens in any minute; 0 is no cap. A call's estimate counts until its turn's ``tokens`` are corrected.
-        patience: seconds for which a server may refuse everything before it is asked no more.
+        most: most calls in flight.
+        rpm: most calls in any minute; 0 is no cap.
+        tpm: most tokens in any minute; 0 is no cap. A call's estimate counts until its ``tokens`` are corrected.
+        patience: seconds after which a server that refuses all calls is given up.
     """
 
     def __init__(self, most: int, rpm: float = 0.0, tpm: float = 0.0, patience: float = inf) -> None:
@@ -121,13 +121,13 @@ class Limits:
         self._refused_since, self._refused_last = inf, -inf
 
     def opens(self, tokens: float, now: float) -> float:
-        """Return when a call may start: ``now``, a later time, or infinity while only a call's end makes room."""
+        """Return when a call may start: ``now``, later, or infinity if another call has to end first."""
         if self.window.is_full:
             return inf
         return max(now, self._paused_until, *(cap.opens(tokens, now) for cap in self._caps))
 
     def start(self, tokens: float, now: float) -> Turn:
-        """Let a call in."""
+        """Start a call."""
         turn = Turn(now, tokens)
         self.window.in_flight += 1
         for cap in self._caps:
@@ -135,16 +135,16 @@ class Limits:
         return turn
 
     def leave(self) -> None:
-        """Take back the place of a call."""
+        """Free the place of a call."""
         self.window.in_flight -= 1
 
     def answered(self) -> None:
-        """The server took a call."""
+        """Note that the server accepted a call."""
         self._refused_since = inf
         self.window.widen()
 
     def refused(self, turn: Turn, now: float, retry_after: float | None) -> None:
-        """The server said: too many. Nobody starts until it asked to be called again, if that is not too long."""
+        """Note a refusal because of too many calls. No call starts for as long as the server asks, up to a limit."""
         goes_on = now - self._refused_last <= 2 * LONGEST_WAIT
         self._refused_since = min(self._refused_since, now) if goes_on else now
         self._refused_last = now
@@ -154,5 +154,5 @@ class Limits:
 
     @property
     def gives_up(self) -> bool:
-        """Whether the server has refused everything for longer than there is patience."""
+        """Return whether the server has refused all calls for longer than ``patience``."""
         return self._refused_last - self._refused_since > self.patience

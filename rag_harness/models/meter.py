@@ -1,4 +1,4 @@
-"""What bounds the calls of a run in one process: one budget, and one limiter a base URL."""
+"""The meter of a run in one process: one budget, and one limiter for each base URL."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from rag_harness.settings.prices import Prices, prices_of
 
 @dataclass(frozen=True)
 class Money:
-    """A budget and the prices that its calls are charged at."""
+    """A budget, and the prices of its calls."""
 
     budget: Purse
     prices: Prices
 
 
 class Meter:
-    """Caps and budget of the settings, shared by every model that is given this object.
+    """Caps and budget of the settings, shared by all models with this object.
 
     Args:
-        settings: of the run; a worker's are its share of it.
+        settings: the settings of the run. Those of a worker have its share of the limits.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -34,7 +34,7 @@ class Meter:
 
     @cached_property
     def money(self) -> Money | None:
-        """What calls may cost; None where there is no limit.
+        """The budget; None without a limit.
 
         Raises:
             SettingsError: the price table cannot be used.
@@ -44,12 +44,12 @@ class Meter:
         return Money(self._purse(self._settings.budget), prices_of(self._settings))
 
     def limiter(self, base_url: str, most: int = 0, rpm: float = 0.0) -> Line:
-        """Return the limiter of a server: window, calls and tokens a minute are counted for each by itself.
+        """Return the limiter of a server. Each server has its own window and counts per minute.
 
         Args:
-            base_url: of the server; whoever asks it under other limits has a limiter of their own.
-            most: calls in flight, where they are fewer than the settings'; 0: as many.
-            rpm: calls a minute, where they are fewer than the settings'; 0: as many.
+            base_url: the server. Other limits for the same server give another limiter.
+            most: most calls in flight, if fewer than in the settings; 0: as in the settings.
+            rpm: most calls a minute, if fewer than in the settings; 0: as in the settings.
         """
         known = self._settings
         key = base_url.rstrip("/"), min(most or known.concurrency, known.concurrency), _fewer(rpm, known.rpm)
@@ -59,14 +59,14 @@ class Meter:
         return self._limiters[key]
 
     def _purse(self, limit: float) -> Purse:
-        """Return what has ``limit`` USD for calls."""
+        """Return a budget of ``limit`` USD."""
         return Budget(limit)
 
     def _line(self, server: str, window: int, rpm: float) -> Line:  # noqa: ARG002 - whoever counts for many needs it
-        """Return where calls to ``server`` wait: at most ``window`` in flight, ``rpm`` a minute."""
+        """Return a limiter for ``server``: at most ``window`` calls in flight, ``rpm`` a minute."""
         return Limiter(Limits(window, rpm, self._settings.tpm, patience=self._settings.deadline))
 
 
 def _fewer(one: float, other: float) -> float:
-    """Return the stricter of two caps; 0 is none."""
+    """Return the stricter of two caps; 0 is no cap."""
     return min(one, other) if one and other else one or other

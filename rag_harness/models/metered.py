@@ -1,6 +1,6 @@
-"""The last transport before the wire: it makes calls wait for their turn and keeps count of tokens and money.
+"""The last transport before the network: calls wait for their turn, and their tokens and costs are counted.
 
-It stands below the recording, so that what is replayed neither waits nor costs.
+It is below the recordings, so replayed calls neither wait nor cost.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
     """Sends requests through ``inner`` when limiter and budget allow.
 
     Args:
-        inner: the way to the model.
+        inner: the transport to the model.
         limiter: caps, and the window of calls in flight.
-        money: what calls may cost; None where there is no limit.
+        money: the budget; None without a limit.
     """
 
     def __init__(self, inner: Any, limiter: Line, money: Money | None = None) -> None:
@@ -78,7 +78,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         elif response.status_code < 500:
             self._limiter.answered()
         if response.status_code != 200 or "json" in response.headers.get("content-type", ""):
-            call.settle(NOTHING)  # a refusal costs nothing; an answer that breaks off may cost all it could
+            call.settle(NOTHING)  # a refusal costs nothing; for a broken answer the highest cost counts
 
     def _end(self, call: Call) -> None:
         if call.turn is None:
@@ -95,7 +95,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
 
 
 class _Leaving(httpx2.AsyncByteStream):
-    """A response's stream that says once when it is over, however it ends."""
+    """The stream of a response. It reports its end once, however it ends."""
 
     def __init__(self, response: httpx2.Response, over: Callable[[], None]) -> None:
         self._response, self._over = response, over

@@ -1,4 +1,4 @@
-"""Which adapter serves a model: by its prefix, or guessed from its name."""
+"""The adapter of a model, by the prefix of its name or guessed from the name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def reranker_name(settings: Settings) -> str:
 
 
 def chat_name(settings: Settings) -> str:
-    """Return the registered name of the chat adapter. A server that is named is asked, whatever its model is called."""
+    """Return the registered name of the chat adapter. A named server is called, whatever the model's name."""
     model, in_process = settings.chat_model, settings.chat_base_url in ("", EMBEDDED_URL)
     return _by_prefix("chat", model) or _mock("chat", model, in_process) or "openai"
 

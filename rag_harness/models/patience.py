@@ -1,4 +1,4 @@
-"""How long a failing model is tried again: a run has time, somebody who looks at a screen has none."""
+"""How often a failing model is retried: often in a run, seldom when a person waits at a screen."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from rag_harness.models.limits import LONGEST_WAIT
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """``retries`` after the first try; a server that asks to wait longer than ``longest`` seconds is not waited for."""
+    """The number of ``retries``. A server that asks to wait longer than ``longest`` seconds is given up."""
 
     retries: int = 3
     longest: float = LONGEST_WAIT
 
 
 OF_SOMEBODY = Patience(1, 5.0)
-"""One more try, a second later: enough where a connection broke, and nobody waits 7 s for what is down."""
+"""One retry after a second. It helps against a broken connection, and a person need not wait 7 s for a dead server."""
 patience: ContextVar[Patience] = ContextVar("patience", default=Patience())  # noqa: B039 - it is frozen
-"""Of whoever asks."""
+"""The patience of the current caller."""
 
 
 @contextmanager
 def somebody_waits() -> Iterator[None]:
-    """Try again as somebody wants it who waits for the answer; tasks that the block starts inherit that."""
+    """Use short retries in the block, because a person waits for the answer. Its tasks inherit that."""
     token = patience.set(OF_SOMEBODY)
     try:
         yield

@@ -1,8 +1,7 @@
-"""Prompts: a pair of files each, ``<id>.system.md`` and ``<id>.user.md``, in the folder ``prompts/`` of who asks.
+"""Prompts: two files each, ``<id>.system.md`` and ``<id>.user.md``, in the folder ``prompts/`` of the caller.
 
-Those that are shipped lie with the studies and with authoring. A folder named by ``rag_prompts`` replaces any of them
-by a file of the same name. ``{context}`` and ``{question}`` are
-filled in; nothing else in braces is touched, so JSON may stand in a prompt.
+Shipped prompts are in the studies and in authoring. A file of the same name in the folder ``rag_prompts`` replaces one.
+``{context}`` and ``{question}`` are filled in. Other braces stay, so a prompt may contain JSON.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _SLOT = re.compile(r"\{(context|question)\}")
 
 
 def filename_of(hit: Hit) -> str:
-    """Return the label of a source that has no other: the file that it is from, and the pages where it has pages."""
+    """Return the default label of a source: its file, and its pages if it has any."""
     if hit.chunk.pages is None:
         return hit.chunk.doc_id
     first, last = hit.chunk.pages
@@ -38,7 +37,7 @@ class Prompts:
     def messages(
         self, question: str, hits: Sequence[Hit] = (), label: Callable[[Hit], str] = filename_of
     ) -> list[Message]:
-        """Fill in the question and the numbered context; ``label`` says what stands behind a source's number."""
+        """Fill in the question and the numbered context. ``label`` returns the text after a source's number."""
         values = {"question": question, "context": context_of(hits, label)}
         filled = _SLOT.sub(lambda slot: values[slot[1]], self.user)
         return [Message("system", self.system), Message("user", filled)]
@@ -47,7 +46,7 @@ class Prompts:
 def context_of(hits: Sequence[Hit], label: Callable[[Hit], str] = filename_of) -> str:
     """Number the chunks: ``[Source 1: returns-policy.md] text``. A label begins with the filename.
 
-    Marks that stand in labels and texts are none: whoever writes a document must not open a source.
+    Marks inside labels and texts are removed, because a document must not begin a source of its own.
     """
     return "\n\n".join(
         f"[Source {n}: {unmarked(label(hit))}] {unmarked(hit.chunk.text)}" for n, hit in enumerate(hits, 1)
@@ -55,7 +54,7 @@ def context_of(hits: Sequence[Hit], label: Callable[[Hit], str] = filename_of) -
 
 
 def load_prompts(experiment: str, overrides: Path | None = None) -> Prompts:
-    """Return the prompts of ``experiment``; files in ``overrides`` win.
+    """Return the prompts of ``experiment``. Files in ``overrides`` have priority.
 
     Raises:
         SettingsError: the folder does not exist, a file is not UTF-8, or a user prompt has no ``{question}``.

@@ -1,4 +1,4 @@
-"""What a chat model replied, where it was asked for JSON."""
+"""Parser for JSON in a chat model's reply."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _THOUGHT = "</think>"
 
 
 def json_of(text: str) -> Mapping[str, Any] | None:
-    """Return the JSON object in a reply, with prose or a fence around it; None where there is none that is whole.
+    """Return the JSON object in a reply, which may have prose or a fence around it. None without a complete one.
 
-    What a model thinks aloud before it may hold drafts in braces.
+    The reasoning before it may contain drafts in braces.
     """
     found = _object_in(text)
     return found if found is not None or _THOUGHT not in text else _object_in(text.rpartition(_THOUGHT)[2])

@@ -1,4 +1,4 @@
-"""A call that is made again where its failure may pass, as patiently as whoever asks wants it."""
+"""Retries of a call after temporary failures, as the caller's ``Patience`` says."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ async def retried(
     given_up: Callable[[PassingError, str], Exception],
     wait: Callable[[float], Awaitable[object]],
 ) -> tuple[T, int, float]:
-    """Return what ``once`` returns, after how many retries, and the milliseconds waited in line and between tries.
+    """Return the result of ``once``, the number of retries, and the milliseconds of waiting, between tries included.
 
     Args:
-        once: makes the call in its time; raises PassingError where a later try may succeed.
-        deadline: of one try, each its own.
-        given_up: makes what is raised in the end, of the last failure and what is to be said of it.
+        once: makes the call within its deadline; raises PassingError where a retry may succeed.
+        deadline: makes the deadline of one try.
+        given_up: makes the final error from the last failure and a message.
         wait: sleeps for some seconds.
     """
     waited, asked = 0.0, patience.get()

@@ -1,7 +1,7 @@
-"""A reply's bytes as they come: unpacked piece by piece, counted, and cut off where nobody could mean so many.
+"""Decompression of a reply while it arrives, piece by piece, with a limit of its size.
 
-A few kilobytes of gzip may stand for gigabytes, so what is unpacked is counted, and no more of it is made at once than
-a piece.
+A few kilobytes of gzip may decompress to gigabytes. So the bytes are counted, and never more than one piece is
+decompressed at once.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from collections.abc import Iterator
 from rag_harness.errors import ModelOutputError
 
 MOST_BYTES = 20 * 2**20
-"""Of a reply, unpacked: fifty times the longest answer that is taken by default, with its events around each word."""
+"""Most bytes of a decompressed reply: fifty times the default longest answer, as each word has an event around it."""
 PACKINGS = "gzip, deflate"
-"""What is asked for, and can be unpacked."""
+"""The encodings that requests accept and this module can decompress."""
 _PIECE = 2**16
 
 
 class Unpacked:
-    """Unpacks and counts the body of one reply.
+    """Decompresses the body of one reply and counts its bytes.
 
     Args:
-        server: whose reply it is, for messages.
-        packing: the header ``content-encoding``; empty where there is none.
-        most: bytes that are let through.
+        server: the server's name, for messages.
+        packing: the header ``content-encoding``; empty without one.
+        most: most bytes after decompression.
 
     Raises:
-        ModelOutputError: the packing is not one that was asked for.
+        ModelOutputError: the encoding is not one that the request accepts.
     """
 
     def __init__(self, server: str, packing: str = "", most: int = MOST_BYTES) -> None:
@@ -41,11 +41,11 @@ class Unpacked:
         self._head, self._engine = b"", zlib.decompressobj(16 + zlib.MAX_WBITS)
 
     def feed(self, part: bytes) -> Iterator[bytes]:
-        """Yield what ``part`` comes to, in pieces.
+        """Yield the decompressed bytes of ``part``, in pieces.
 
         Raises:
-            ModelOutputError: there is more than is let through.
-            ValueError: it is not packed as its header says.
+            ModelOutputError: there are more bytes than allowed.
+            ValueError: the bytes do not have the encoding of the header.
         """
         if self._kind in ("", "identity"):
             yield self._counted(part)
@@ -61,7 +61,7 @@ class Unpacked:
                 yield self._counted(piece)
 
     def _begun(self, part: bytes) -> bytes:
-        """Return what can be unpacked now: the first two bytes of "deflate" say whether it has zlib's header."""
+        """Return the bytes to decompress now. The first two bytes of "deflate" show whether zlib's header is there."""
         if self._kind != "deflate" or len(self._head) == 2:
             return part
         part = self._head + part

@@ -1,4 +1,4 @@
-"""Asking a chat model for what can be used, and again with what was wrong with its reply."""
+"""Requests that a chat model repeats until its reply is usable; each time it is told the fault."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from rag_harness.types import Message
 T = TypeVar("T")
 
 TRIES = 3
-"""Times that a model is asked for one thing."""
+"""Most times that a model is asked for one result."""
 REMEMBERED = 4000
-"""Characters of a reply that the model is shown again: one that ran wild must not cost more each time."""
+"""Most characters of a reply that are shown to the model again. A runaway reply must not cost more each time."""
 EMPTY = "the reply is empty"
 _NOTHING = "(nothing)"
-"""Stands for an empty reply where the model sees it: some servers refuse a message without text."""
+"""Text shown to the model for an empty reply. Some servers refuse a message without text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why a reply cannot be used, in words that a model can mend it by."""
+    """Why a reply cannot be used, in words that help the model to correct it."""
 
     text: str
 
@@ -35,19 +35,19 @@ async def ask_until_right(
     again: str,
     remembered: int = REMEMBERED,
 ) -> T | Fault:
-    """Return what ``read`` makes of the first reply that it finds no fault with, or the last fault after ``TRIES``.
+    """Return the result of ``read`` for the first usable reply, or the last fault after ``TRIES``.
 
-    A reply without text is a fault like another. Each time the model sees what it said last and ``again``.
+    A reply without text is a fault, too. For a retry, the model gets its last reply and ``again``.
 
     Args:
         chat: the model.
-        messages: what it is asked.
-        read: makes of a reply what is wanted, or says why that cannot be; may ask a model itself.
-        again: what the model is told of a fault, with ``{fault}`` in it.
-        remembered: characters of a reply that it is shown again.
+        messages: the request.
+        read: returns the result of a reply, or its fault; it may call a model itself.
+        again: the message about a fault; it contains ``{fault}``.
+        remembered: most characters of a reply that are shown again.
 
     Raises:
-        ModelCallError, DeadlineError, BudgetError, CriticalError: as ``chat.complete`` does; nothing is asked again.
+        ModelCallError, DeadlineError, BudgetError, CriticalError: from ``chat.complete``; these are not retried.
     """
     asked, result = list(messages), Fault(EMPTY)
     for _ in range(TRIES):

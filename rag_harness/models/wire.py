@@ -1,7 +1,7 @@
-"""The wire: httpx2's transport over aiohttp's connections.
+"""The network transport: httpx2's interface over aiohttp's connections.
 
-A call through httpx2's own pool costs 1.8 ms of processor time with 64 in flight, most of it spent looking at every
-other connection; through aiohttp's it costs a quarter of that.
+With 64 calls in flight, a call through httpx2's own pool costs 1.8 ms of processor time, mostly for checking all other
+connections. Through aiohttp's pool it costs a quarter of that.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from rag_harness.models.proxies import proxy_of
 from rag_harness.models.unpacked import MOST_BYTES, PACKINGS, Unpacked
 
 _NOT_ADDED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
-"""What aiohttp would send of its own where the request has none."""
+"""Headers that aiohttp would add where the request has none."""
 _PACKED = (b"content-encoding", b"content-length")
-"""What a reply's headers say of its packed form alone."""
+"""Headers of a reply that are about its compressed form."""
 
 
 class AiohttpTransport(httpx2.AsyncBaseTransport):
-    """Sends requests over connections that are kept open; whoever calls bounds their number and their time.
+    """Sends requests over connections that stay open. The caller limits their number and time.
 
-    Proxies come from the environment, certificates are checked as httpx2 does. Errors are httpx2's. Replies come
-    unpacked.
+    Proxies come from the environment. Certificates are checked as in httpx2, and errors are httpx2's. Replies are
+    decompressed.
 
     Args:
-        server: whom it leads to, for messages; empty: its host.
-        most_bytes: of a reply, unpacked; one that is longer raises ModelOutputError.
+        server: the server's name, for messages; empty: its host.
+        most_bytes: most bytes of a decompressed reply; a longer one raises ModelOutputError.
     """
 
     def __init__(self, server: str = "", most_bytes: int = MOST_BYTES) -> None:
@@ -82,7 +82,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         return httpx2.create_ssl_context()
 
     def _proxy(self, scheme: str, host: str) -> str | None:
-        """Return the environment's proxy, None for this machine. aiohttp itself would ask in a thread for each call."""
+        """Return the environment's proxy, None for this machine. aiohttp would use a thread for that in each call."""
         if (scheme, host) not in self._proxies:
             self._proxies[scheme, host] = proxy_of(scheme, host)
         return self._proxies[scheme, host]
@@ -93,7 +93,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
 
 
 class _Body(httpx2.AsyncByteStream):
-    """A response's bytes as they come; closed before their end, the connection is closed with them."""
+    """The bytes of a response while they arrive. Closing them before their end closes the connection."""
 
     def __init__(self, response: aiohttp.ClientResponse, request: httpx2.Request, unpacked: Unpacked) -> None:
         self._response, self._request, self._unpacked = response, request, unpacked
@@ -103,7 +103,7 @@ class _Body(httpx2.AsyncByteStream):
             async for part in self._response.content.iter_any():
                 for number, piece in enumerate(self._unpacked.feed(part)):
                     if number:
-                        await asyncio.sleep(0)  # much may be packed in a part: clocks and other calls have their turn
+                        await asyncio.sleep(0)  # a part may decompress to much, so other calls and clocks get a turn
                     yield piece
 
     async def aclose(self) -> None:
@@ -115,7 +115,7 @@ class _Body(httpx2.AsyncByteStream):
 
 @contextmanager
 def _errors_of_httpx2(request: httpx2.Request, broken: type[httpx2.TransportError]) -> Iterator[None]:
-    """Raise what httpx2 would: ``broken`` where a connection fails, of its own kinds where aiohttp knows more."""
+    """Raise httpx2's errors: ``broken`` where a connection fails, a more exact one where aiohttp knows it."""
     try:
         yield
     except asyncio.TimeoutError as error:

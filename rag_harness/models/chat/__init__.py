@@ -1,1 +1,1 @@
-"""Adapters to chat models."""
+"""Adapters of chat models."""

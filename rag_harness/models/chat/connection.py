@@ -1,4 +1,4 @@
-"""The way to a chat model: the openai SDK's client, and the transports below it that record and meter."""
+"""The connection to a chat model: the openai SDK's client over the transports that record and meter."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NO_KEY = "none"
 _IN_PROCESS = "http://embedded/v1"
 READER = "rag_harness.models.reader"
-"""Who answers in process: its code is its version."""
+"""Models that run in this process. Their version is the digest of their code."""
 
 
 def _base_url(settings: Settings) -> str:
@@ -26,15 +26,15 @@ def _base_url(settings: Settings) -> str:
 
 
 def completions_url(settings: Settings) -> str:
-    """Return the address that requests are sent to; recordings are named by its path."""
+    """Return the address of requests. Its path is part of the names of recordings."""
     return f"{_base_url(settings).rstrip('/')}/chat/completions"
 
 
 def playback_of(parts: ChatParts) -> Playback | None:
-    """Return what the recordings of a run do with its calls; None where they are not asked.
+    """Return the playback of a run's recordings, or None where no recordings are used.
 
     Raises:
-        DataError: answers are to be kept in a folder that cannot be written.
+        DataError: the folder for new recordings cannot be written.
     """
     settings = parts.settings
     access, local = access_of(settings), settings.chat_base_url == EMBEDDED_URL
@@ -51,8 +51,8 @@ def playback_of(parts: ChatParts) -> Playback | None:
 
 
 def connect(parts: ChatParts, playback: Playback | None) -> AsyncOpenAI:
-    """Return the SDK's client over the transports that the mode wants."""
-    with IMPORTING, uncollected():  # the SDK makes 100,000 objects that all stay: a fifth of its import's time
+    """Return the SDK's client over the transports for the mode."""
+    with IMPORTING, uncollected():  # the SDK makes 100,000 objects that stay; collecting them is a fifth of its import
         import httpx2
         from openai import AsyncOpenAI
 
@@ -60,8 +60,8 @@ def connect(parts: ChatParts, playback: Playback | None) -> AsyncOpenAI:
     return AsyncOpenAI(
         base_url=_base_url(settings),
         api_key=settings.chat_key or NO_KEY,
-        timeout=None,  # OpenAIChat bounds the whole call, without the time in line
-        max_retries=0,  # the SDK's own would hide what was waited for
+        timeout=None,  # OpenAIChat limits the whole call, without the waiting
+        max_retries=0,  # the SDK's own retries would hide the waiting
         http_client=httpx2.AsyncClient(transport=_transport(parts, playback)),
     )
 

@@ -1,4 +1,4 @@
-"""What a recording run is about to ask a chat model for: every request is made, and none is sent."""
+"""Prediction of a recording run's requests to a chat model: requests are built but not sent."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from rag_harness.types import Usage
 
 
 class NotSentError(RagHarnessError):
-    """The request was counted; there is no answer."""
+    """The request was counted and not sent, so there is no answer."""
 
 
 @dataclass
 class Expected:
-    """Requests by the file that their recording has or will have; ``usage`` is at most what those to be sent use."""
+    """Requests by the file of their recording. ``usage`` is the most that the requests to be sent can use."""
 
     recorded: set[Path] = field(default_factory=set)
     to_send: set[Path] = field(default_factory=set)
@@ -35,7 +35,7 @@ def _never() -> NoReturn:
 
 
 def counting_chat(settings: Settings, cassettes: Cassettes, expected: Expected) -> OpenAIChat:
-    """Return a chat model that adds to ``expected`` what it is asked, and raises NotSentError."""
+    """Return a chat model that adds its requests to ``expected`` and raises NotSentError."""
 
     def count(request: Mapping[str, Any]) -> None:
         content = content_of(request)

@@ -1,4 +1,4 @@
-"""Failures of a chat endpoint: which may pass, how long to wait, and errors that come with status 200."""
+"""Failures of a chat endpoint: which are temporary, how long to wait, and errors with status 200."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 _FIRST_WAIT = 1.0
 _PASSING = {408, 409, 425, 429}
-"""What a client may try again; so are 5xx and errors without a status."""
+"""Statuses to retry. 5xx and errors without a status are retried, too."""
 
 
 class PassingError(Exception):
-    """A failure that may pass: a timeout, a broken connection, 429, 5xx, an error in the middle of a stream."""
+    """A temporary failure: a timeout, a broken connection, 429, 5xx, an error in the middle of a stream."""
 
     def __init__(self, cause: Exception) -> None:
         super().__init__(str(cause))
@@ -38,20 +38,20 @@ class PassingError(Exception):
 
 
 def may_pass(error: APIError) -> bool:
-    """Return whether a later try can succeed."""
+    """Return whether a retry can succeed."""
     status = getattr(error, "status_code", 500)
     return status in _PASSING or status >= 500
 
 
 def refusals() -> tuple[type[Exception], ...]:
-    """Return what the SDK raises where a server does not take the request as it is."""
+    """Return the SDK's errors for a request that the server does not accept."""
     from openai import BadRequestError, UnprocessableEntityError
 
     return BadRequestError, UnprocessableEntityError
 
 
 async def refuse_json(response: Any) -> None:
-    """Raise the error that a server sent with status 200: read as a stream it would be one without events."""
+    """Raise the error that a server sent with status 200. As a stream, it would only have no events."""
     if "json" not in response.headers.get("content-type", ""):
         return
     said = (await response.aread()).decode(errors="replace")
@@ -64,14 +64,14 @@ async def refuse_json(response: Any) -> None:
 
 
 def sdk_error(message: str, response: Any, body: Any) -> APIError:
-    """Return what the SDK raises where a server says with status 200 that it failed."""
+    """Return the SDK's error for a failure that a server sent with status 200."""
     from openai import APIError
 
     return APIError(message, response.request, body=body)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a server asks to wait, None where it names none; a date counts as none."""
+    """Return the seconds that a server asks to wait. None without a number; a date is not read."""
     try:
         seconds = float(headers.get("retry-after", ""))
     except ValueError:
@@ -80,7 +80,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def transport_errors() -> tuple[type[Exception], ...]:
-    """Return what comes through when a stream breaks off: errors of the transport, and half a JSON."""
+    """Return the errors of a stream that breaks off: errors of the transport, and incomplete JSON."""
     from httpx2 import HTTPError
 
     return HTTPError, ValueError, ConnectionError

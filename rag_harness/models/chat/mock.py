@@ -1,4 +1,4 @@
-"""A placeholder instead of a model: it says that it is one. For trying the plumbing on any data."""
+"""A mock chat model, for a trial run on any data. Its answer says that it is a placeholder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rag_harness.types import Completion, Message, Usage
 
 
 class MockChat:
-    """Answers every prompt with the same words, in the form that was asked for."""
+    """Answers every prompt with the same words, in the requested form."""
 
     model = "mock/placeholder"
 

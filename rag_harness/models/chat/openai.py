@@ -1,4 +1,4 @@
-"""Any OpenAI-compatible endpoint, through the openai SDK: OpenRouter by default, or the embedded reader in process."""
+"""Chat models of any OpenAI-compatible endpoint, by the openai SDK: OpenRouter by default, or the embedded reader."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from rag_harness.settings import Settings
 
 _LONGEST_END = 0.1
-"""Seconds that a stream may go on after it said that it is done; as the SDK."""
+"""Seconds that a stream may stay open after its last event; as in the SDK."""
 _HALTING = {"401", "402", "403", "404", "model_not_found", "invalid_api_key", "insufficient_quota"}
-"""A rejected key, no credit, no permission, no such model: no later call can succeed either."""
+"""A rejected key, no credit, no permission, no such model. No later call can succeed."""
 _NO_SUCH_MODEL = "not a valid model"
-"""How OpenRouter says so, with status 400."""
+"""OpenRouter's message for an unknown model, with status 400."""
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """What is sent with every request."""
+    """The sampling options of every request."""
 
     temperature: float = 0.0
     seed: int | None = None
@@ -48,20 +48,20 @@ class Sampling:
 
 
 def _nothing_recorded(_request: Mapping[str, Any]) -> None:
-    """Find nothing: everything is asked of the model."""
+    """Return None: there is no recording, so the model is called."""
 
 
 class OpenAIChat:
     """Streams completions, so that the time to first token is known.
 
     Args:
-        connect: makes the SDK's client when the first answer is not recorded: its import takes 0.8 s.
-        model: name as the server knows it.
+        connect: makes the SDK's client, whose import takes 0.8 s, when an answer is not recorded.
+        model: the server's name of the model.
         sampling: temperature, seed, longest answer.
         timeout: seconds that one call may take, from its turn to its last token.
-        recorded: looks a request up before anything is connected; returns None for what the model is asked.
+        recorded: looks up the recording of a request before connecting; returns None without one.
         wait: sleeps; replaced in tests.
-        longest: characters of an answer; one that is longer is cut off, and is a failure.
+        longest: most characters of an answer. A longer one is cut off and is a failure.
     """
 
     def __init__(
@@ -90,19 +90,19 @@ class OpenAIChat:
         Raises:
             BudgetError: the call could pass the budget.
             CriticalError: the key, the credit or the model is refused.
-            ModelCallError: the call failed for good, after 3 retries with 1, 2 and 4 s between them, or as many as
-                whoever asks has patience for.
-            ModelOutputError: the server answered without any text, or with too much.
+            ModelCallError: the call failed for good, after 3 retries with 1, 2 and 4 s between them, or as the
+                caller's ``Patience`` says.
+            ModelOutputError: the answer has no text, or too much.
         """
         return self._replayed(messages, response_format) or await self._called(messages, response_format)
 
     def _replayed(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Completion | None:
-        """Return the recorded answer; one without the schema is of a model that knows none, and was asked again."""
+        """Return the recorded answer. A model without structured output was asked again, without the schema."""
         found = self._recorded(self._request(messages, schema))
         return found or (schema and self._recorded(self._request(messages, None))) or None
 
     async def _called(self, messages: Sequence[Message], response_format: Mapping[str, Any] | None) -> Completion:
-        _ = self._client  # made now: no call's clock counts the SDK's import
+        _ = self._client  # made now, so that no call's time includes the SDK's import
         late = f"no whole answer within {self.timeout:g} s. Allow more: --rag-timeout"
         completion, retries, waited_ms = await retried(
             lambda time: self._once(messages, response_format, time),
@@ -124,11 +124,11 @@ class OpenAIChat:
             raise PassingError(error) from error
         except APIError as error:
             if isinstance(error.__cause__, RagHarnessError):
-                # A recording that is missing or damaged: the SDK takes it for a broken connection.
+                # A missing or damaged recording: the SDK has wrapped it as a broken connection.
                 raise error.__cause__ from None
             self._hide_key(error)
             self._halt_if_hopeless(error)
-            # Some models know no structured output; the prompt asks for the same JSON in words.
+            # Some models have no structured output. The prompt asks for the same JSON in words.
             if schema is not None and isinstance(error, refusals()) and "response_format" in str(error):
                 self._has_schemas = False
                 return await self._once(messages, None, time)
@@ -158,10 +158,10 @@ class OpenAIChat:
         return replace(found, finish_reason=said.finish_reason)
 
     async def _sent(self, request: dict[str, Any]) -> Any:
-        """Return the response as it begins: the SDK's objects of every chunk take 0.6 ms a call to make."""
+        """Return the raw response. The SDK's objects for each chunk would take 0.6 ms a call."""
         from httpx2 import Response
 
-        # What chat.completions.create does too, after it has walked through every field of the request: 1 ms a call.
+        # chat.completions.create does the same, but first checks every field of the request: 1 ms a call.
         client: Any = self._client
         return await client.post("/chat/completions", body=request, cast_to=Response, stream=True)
 
@@ -189,7 +189,7 @@ class OpenAIChat:
             ) from error
 
     def _hide_key(self, error: APIError) -> None:
-        """Take the key out of what the server said: messages and tracebacks go into rows and logs."""
+        """Remove the key from a server's message. Messages and tracebacks go into rows and logs."""
         key = str(self._client.api_key)
         if key and key != NO_KEY:
             error.message = error.message.replace(key, "…")
@@ -208,7 +208,7 @@ async def _read(response: Any, said: Streamed, call: Call | None) -> None:
         if call and said.usage:
             call.settle(said.usage)
         if said.is_done:
-            # A connection is used again only if it was read to its end, which some servers leave open.
+            # A connection is reused only after reading to its end, but some servers leave the stream open.
             with suppress(asyncio.TimeoutError, *transport_errors()):
                 await asyncio.wait_for(_rest_of(parts), _LONGEST_END)
             return
@@ -225,13 +225,13 @@ def _times(started: float, first: float) -> tuple[float, float | None]:
 
 
 def _recorded_times(response: Any) -> tuple[float, float | None] | None:
-    """Return the times of the recorded call, where the response was replayed: replay's own speed is not the model's."""
+    """Return the times of the recorded call for a replayed response. The speed of a replay is not the model's."""
     total, ttft = response.headers.get(TOTAL), response.headers.get(TTFT)
     return None if total is None else (float(total), float(ttft) if ttft else None)
 
 
 def create(parts: ChatParts) -> OpenAIChat:
-    """Return the chat model that the settings name, behind the recordings of its profile."""
+    """Return the chat model of the settings, with the recordings of its profile."""
     playback = playback_of(parts)
     find = (
         Replayed(playback, completions_url(parts.settings), parts.settings.max_answer).find
@@ -246,7 +246,7 @@ def chat_of(
     connect: Callable[[], AsyncOpenAI],
     recorded: Callable[[Mapping[str, Any]], Completion | None] = _nothing_recorded,
 ) -> OpenAIChat:
-    """Return the chat model that the settings name, over a client of one's own."""
+    """Return the chat model of the settings, with a given client."""
     sampling = Sampling(settings.temperature, settings.seed, settings.max_output_tokens)
     model = model_name("chat", settings.chat_model)
     return OpenAIChat(connect, model, sampling, settings.timeout, recorded, longest=settings.max_answer)

@@ -1,4 +1,4 @@
-"""A transport below the openai SDK that answers from recordings, and makes them."""
+"""A transport below the openai SDK that replays and makes recordings."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from rag_harness.models.recording.transports import heard, replayed
 
 
 class RecordingTransport(httpx2.AsyncBaseTransport):
-    """Answers from the recordings of ``playback``; asks ``inner`` for what is not there, if it may.
+    """Answers from the recordings of ``playback``. Without one, it calls ``inner`` if the mode allows it.
 
     Args:
-        playback: the recordings, and what the mode does with calls.
-        inner: the way to the model; None where this mode calls no model.
+        playback: the recordings, and the rights of the mode.
+        inner: the transport to the model; None where this mode calls no model.
     """
 
     def __init__(self, playback: Playback, inner: Any | None) -> None:

@@ -1,4 +1,4 @@
-"""A recorded completion, read from its file: neither the SDK nor an HTTP library is needed to replay one."""
+"""Replay of recorded completions from their files, without the SDK and without an HTTP library."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from rag_harness.types import Completion, Usage
 
 @dataclass(frozen=True)
 class Replayed:
-    """Looks requests up by what the SDK would send to ``url``; answers have at most ``longest`` characters.
+    """Looks up a request by the body that the SDK would send to ``url``. Answers have at most ``longest`` characters.
 
-    What is not found here may still be found on the way through the SDK, which knows every header.
+    A request that is not found here may still be found through the SDK, which knows all headers.
     """
 
     playback: Playback
@@ -26,7 +26,7 @@ class Replayed:
     longest: int = LONGEST_ANSWER
 
     def find(self, request: Mapping[str, Any]) -> Completion | None:
-        """Return the recorded answer; None where there is none, or none that can be read as it stands.
+        """Return the recorded answer. None without one, or where this module cannot read it.
 
         Raises:
             DataError: the recording is damaged; names the file.
@@ -37,7 +37,7 @@ class Replayed:
 
 
 def completion_of(found: Recorded, model: str, longest: int = LONGEST_ANSWER) -> Completion | None:
-    """Return a recorded stream of the chat completions API as the SDK's way gives it; None where it is no such."""
+    """Return a recorded stream of the chat completions API, as through the SDK. None for any other recording."""
     if found.status != 200 or "json" in found.content_type:
         return None
     said = Streamed(model, longest)
@@ -61,5 +61,5 @@ def completion_of(found: Recorded, model: str, longest: int = LONGEST_ANSWER) ->
 
 
 def content_of(request: Mapping[str, Any]) -> bytes:
-    """Return a request's body as the SDK writes it; half a character is left to JSON's own escape."""
+    """Return a request's body as the SDK writes it. A lone surrogate is written as a JSON escape."""
     return json.dumps(request, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")

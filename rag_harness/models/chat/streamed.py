@@ -1,4 +1,4 @@
-"""A streamed completion: server-sent events as they come, and what they add up to."""
+"""Parser for streamed completions: server-sent events, merged into one answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _END = b"[DONE]"
 
 
 class Events:
-    """Cuts a stream into the data of its events (HTML Standard, "Server-sent events"); half an event is none."""
+    """Cuts a stream into the data of its events (HTML Standard, "Server-sent events"). Half an event is dropped."""
 
     def __init__(self) -> None:
         self._rest: list[bytes] = []
@@ -27,7 +27,7 @@ class Events:
         """Yield the data of each event that ``part`` ends."""
         self._rest.append(part)
         if b"\n" not in part:
-            return  # joined when it ends: a line that comes in a thousand parts would be copied a thousand times
+            return  # joined once at its end, so that a line of a thousand parts is not copied a thousand times
         lines = b"".join(self._rest).splitlines(keepends=True)
         self._rest = [lines.pop()] if not lines[-1].endswith(b"\n") else []
         for line in lines:
@@ -40,7 +40,7 @@ class Events:
 
 
 class StreamError(Exception):
-    """The server sent an error in the middle of a stream; ``body`` is what it said."""
+    """The server sent an error in the middle of a stream; ``body`` is the error."""
 
     def __init__(self, body: Any) -> None:
         said = body.get("message") if isinstance(body, dict) else body
@@ -50,9 +50,9 @@ class StreamError(Exception):
 
 @dataclass
 class Streamed:
-    """What the events of one answer add up to; ``first`` is when the first token came, on perf_counter's clock.
+    """The answer made from the events of a stream; ``first`` is the time of the first token, on perf_counter's clock.
 
-    ``listener`` hears the text as it comes. An answer of more than ``longest`` characters is cut off.
+    ``listener`` gets the text while it arrives. An answer of more than ``longest`` characters is cut off.
     """
 
     model: str
@@ -72,12 +72,12 @@ class Streamed:
             self.listener.begins()
 
     def add(self, part: bytes) -> None:
-        """Take in a part of the stream.
+        """Add a part of the stream.
 
         Raises:
             ModelOutputError: the answer is too long.
-            StreamError: the server says that it failed.
-            ValueError: it sent what is no event of a completion.
+            StreamError: the server reports an error.
+            ValueError: an event is no event of a completion.
         """
         for data in self._events.feed(part):
             if self.is_done or data.startswith(_END):
@@ -110,11 +110,11 @@ class Streamed:
         """Return the whole answer.
 
         Raises:
-            ConnectionError: it has not come to its end.
-            ModelOutputError: there is no text in it.
+            ConnectionError: the stream is incomplete.
+            ModelOutputError: the answer has no text.
         """
         if not self.end:
-            # Half an answer must not pass for a whole one: a connection closed early looks like a stream's end.
+            # A connection that closes early looks like the end of a stream. Half an answer must not count as complete.
             raise ConnectionError("the stream broke off before its end")
         if not self._text:
             raise ModelOutputError(f"{self.model} answered without any text (finish_reason {self.end!r}).")

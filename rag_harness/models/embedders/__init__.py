@@ -1,1 +1,1 @@
-"""Adapters to embedding models."""
+"""Adapters of embedding models."""

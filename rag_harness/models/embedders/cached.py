@@ -1,4 +1,4 @@
-"""An embedder that asks its model only for what no earlier run has computed."""
+"""An embedder with a cache: the model computes only vectors that no earlier run has stored."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from rag_harness.types import Matrix, Pieces, TokenVectors
 from rag_harness.work.reporting import report
 
 Computed: TypeAlias = tuple[Matrix, "list[TokenVectors] | None"]
-"""Vectors of some texts, shape (n, d), and the token vectors of each where they are wanted."""
+"""Vectors of some texts, shape (n, d), and the token vectors of each if requested."""
 Elsewhere = Callable[[Sequence[Sequence[str]], str, bool], Iterator[Computed]]
-"""(parts, each some texts; role; whether token vectors are wanted) -> what the model makes of each, in their order."""
+"""(parts, each with some texts; role; whether token vectors are wanted) -> the model's result of each part."""
 
 _UNITS = {"document": "chunks", "query": "queries"}
 _CHECKPOINT = 256
-"""Texts between two writes: what a run that is killed has to compute again at most."""
+"""Texts between two writes. A killed run has to compute at most so many again."""
 
 
 class CachedEmbedder:
@@ -29,13 +29,13 @@ class CachedEmbedder:
 
     Args:
         inner: computes what the store lacks.
-        vectors: where vectors are kept; it belongs to one model and revision.
-        tokens: where token vectors are kept, for late interaction. They come from the same forward pass as the vector.
-        may_cut: documents longer than the model reads are cut and counted, not refused: whole documents on purpose.
-        refuse: empty, or the reason why the model may not be asked in this mode.
+        vectors: the store of vectors, for one model and revision.
+        tokens: the store of token vectors, for late interaction. They come from the same forward pass as the vector.
+        may_cut: documents longer than the model reads are cut and counted, instead of refused.
+        refuse: the reason why the model may not be called in this mode, or empty.
 
-    With ``elsewhere`` set, others are asked in the model's place; ``kept`` is what others ask of this one. Whoever
-    computes for itself holds a lock meanwhile, which ``kept`` does without: two that ask each other both get an answer.
+        With ``elsewhere`` set, other workers compute in place of the model, and they call ``kept`` of this embedder.
+        Other methods hold a lock while they compute. ``kept`` takes no lock, so two workers can ask each other.
     """
 
     def __init__(
@@ -44,8 +44,8 @@ class CachedEmbedder:
         self._inner: Embedder = inner
         self._vectors, self._tokens, self._refuse = vectors, tokens, refuse
         self._lock, self._one_at_a_time = RLock(), RLock()
-        # Asked for here as well, though they are stored: whoever makes the same parts of the same texts as all others
-        # do asks the same workers for them.
+        # Stored texts are part of this list, too. All workers then make the same parts of the same texts, and ask the
+        # same workers for them.
         self._for_others: set[bytes] = set()
         self._may_cut = may_cut
         self.elsewhere: Elsewhere | None = None
@@ -54,7 +54,7 @@ class CachedEmbedder:
 
     @property
     def refuses(self) -> bool:
-        """Whether the model may not be asked in this mode: only what is stored can be had."""
+        """Whether the model may not be called in this mode. Then only stored vectors are available."""
         return bool(self._refuse)
 
     @property
@@ -83,18 +83,18 @@ class CachedEmbedder:
         return self._matrix(self._fetch(self._vectors, texts, "query"))
 
     def check_query(self, text: str) -> None:
-        """Check that the model reads a question whole; one that may not be asked in this mode reads none.
+        """Check that a question fits into the model's input. A model that may not be called is not checked.
 
         Raises:
-            QueryTooLongError: it has too many tokens.
+            QueryTooLongError: the question has too many tokens.
         """
-        # A token has a byte at least, and two frame a text.
+        # A token has at least one byte, and two special tokens frame a text.
         if self._refuse or len(text.encode(errors="replace")) + 2 <= self.max_tokens:
             return
         try:
             (tokens,) = self.tokenizer().count([text])
         except PrerequisiteError:
-            return  # nothing counts tokens here: whoever embeds it says more
+            return  # no tokenizer here: embedding the question will raise the error
         if tokens > self.max_tokens:
             raise QueryTooLongError(
                 f"The query {text[:60]!r}… has {tokens} tokens and {self.model} reads {self.max_tokens}: the rest "
@@ -109,11 +109,11 @@ class CachedEmbedder:
         return self._fetch(self._tokens, texts, role)
 
     def pieces(self, text: str, borders: Sequence[int]) -> Pieces:
-        """Return the word pieces of ``text`` with their vectors, computed each time: they weigh 100 times a vector.
+        """Return the word pieces of ``text`` with their vectors. They are never stored: they take 100 times a vector.
 
         Raises:
             PrerequisiteError: the embedder has no word pieces.
-            RecordingMissError: the model may not be asked in this mode.
+            RecordingMissError: the model may not be called in this mode.
         """
         if self._refuse:
             raise RecordingMissError(f"No word pieces of {self.model} for {text[:80]!r}. {self._refuse}", [text])
@@ -124,7 +124,7 @@ class CachedEmbedder:
             return found
 
     def missing(self, texts: Sequence[str], role: str) -> list[str]:
-        """Return those of ``texts`` that are not stored; ``role`` is ``query`` or ``document``."""
+        """Return the ``texts`` that are not stored; ``role`` is ``query`` or ``document``."""
         found = self._vectors.get([key_of(role, text) for text in texts])
         return [text for text, each in zip(texts, found, strict=True) if each is None]
 
@@ -152,7 +152,7 @@ class CachedEmbedder:
             )
         if role == "document":
             self._check_lengths(list(missing.values()))
-        # Longest first: a part holds texts of like length, so little of its batches is padding.
+        # Longest first: a part then has texts of similar length, and its batches little padding.
         items = sorted(missing.items(), key=lambda item: -len(item[1]))
         parts = [dict(items[start : start + _CHECKPOINT]) for start in range(0, len(items), _CHECKPOINT)]
         work, done = self.elsewhere or self._here, 0
@@ -165,7 +165,7 @@ class CachedEmbedder:
             report("embedding", done, len(items), _UNITS[role])
 
     def compute(self, texts: Sequence[str], role: str, with_tokens: bool) -> Computed:
-        """Ask the model, whatever is stored, and store nothing. Vectors of shape (n, d).
+        """Compute with the model, without reading or writing the stores. Vectors of shape (n, d).
 
         Raises:
             QueryTooLongError: a question has too many tokens.
@@ -183,7 +183,7 @@ class CachedEmbedder:
         return (self.compute(part, role, with_tokens) for part in parts)
 
     def kept(self, texts: Sequence[str], role: str, with_tokens: bool) -> Computed:
-        """Return what is stored of each text, shape (n, d); what is not, the model makes, and it is stored."""
+        """Return the vectors of each text, shape (n, d). Missing ones are computed and stored."""
         stores = [self._vectors, *([self._tokens] if with_tokens and self._tokens is not None else [])]
         keys = [key_of(role, text) for text in texts]
         known = zip(*(store.get(keys) for store in stores), strict=True)
@@ -197,7 +197,7 @@ class CachedEmbedder:
         return self._matrix(vectors), (tokens[0] if tokens else None)
 
     def _check_lengths(self, texts: list[str]) -> None:
-        """Text behind the limit would be embedded by no vector, so nobody could find it."""
+        """Refuse texts over the limit. Their ends would be in no vector, so nobody could find them."""
         counts = self._inner.tokenizer().count(texts)
         long = [(count, text) for count, text in zip(counts, texts, strict=True) if count > self.max_tokens]
         if long and not self._may_cut:

@@ -1,7 +1,7 @@
-"""Texts -> vectors, by a sentence-transformers model that is loaded.
+"""Encoding of texts as vectors, by a loaded sentence-transformers model.
 
-The digest of this file and of what it imports is part of an embedder's revision: vectors that other code has made are
-never taken for those of this one. So nothing stands here that decides no vector.
+The digest of this file and its imports is part of an embedder's revision, so vectors made by other code are never
+reused. Therefore this file has only code that decides vectors.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rag_harness.models.token_batches import token_batches
 from rag_harness.types import Matrix, Pieces, TokenVectors
 
 _WINDOW = 220
-"""Word pieces that ``pieces`` reads at once."""
+"""Most word pieces that ``pieces`` reads at once."""
 
 
 def vectors(model: Any, texts: Sequence[str], counts: Sequence[int], dimension: int) -> Matrix:
@@ -32,7 +32,7 @@ def vectors(model: Any, texts: Sequence[str], counts: Sequence[int], dimension: 
 def vectors_with_tokens(
     model: Any, texts: Sequence[str], counts: Sequence[int], dimension: int
 ) -> tuple[Matrix, list[TokenVectors]]:
-    """Return the vectors, and of each text its token vectors (tokens, dimension), from one forward pass."""
+    """Return the vectors, and the token vectors of each text (tokens, dimension), from one forward pass."""
     found, tokens = np.empty((len(texts), dimension), np.float32), dict[int, TokenVectors]()
     for positions, batch in _batches(texts, counts):
         rows = model.encode(batch, batch_size=len(batch), output_value=None, show_progress_bar=False)
@@ -49,17 +49,17 @@ def pieces(
     frame: tuple[int, int],
     dimension: int,
 ) -> Pieces:
-    """Return word pieces of a text of any length, each with its last hidden state.
+    """Return the word pieces of a text of any length, each with its last hidden state.
 
-    One window at a time: what else is in a batch would change the last digits.
+    Each window is computed alone. In a batch, the other windows would change the last digits.
 
     Args:
-        model: reads them.
-        found: the id of each piece, and where it begins and ends in the text.
-        borders: where in the text a window may begin.
+        model: the model.
+        found: the id of each piece, and its start and end in the text.
+        borders: places in the text where a window may begin.
         longest: most pieces that the model reads at once.
-        frame: ids of the special tokens in front of a window and behind it.
-        dimension: of a vector.
+        frame: ids of the special tokens before and after a window.
+        dimension: length of a vector.
     """
     ids, spans = found
     cuts = windows([start for start, _ in spans], borders, min(_WINDOW, longest))
@@ -69,7 +69,7 @@ def pieces(
 
 
 def _batches(texts: Sequence[str], counts: Sequence[int]) -> Iterator[tuple[list[int], list[str]]]:
-    """Yield batches of texts, each with their positions."""
+    """Yield batches of texts with their positions."""
     for positions in token_batches(counts):
         yield positions, [texts[position] for position in positions]
 

@@ -1,4 +1,4 @@
-"""Hashed bag-of-words vectors: no meaning beyond shared words, no model, no dependency. For trying the plumbing."""
+"""A mock embedder, for trial runs: hashed bag-of-words vectors, which only show shared words. It needs no model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class WordTokenizer:
 
 
 class MockEmbedder:
-    """Counts words into hashed buckets and scales to unit length."""
+    """Counts words in hashed buckets and scales the vector to unit length."""
 
     model = "mock/hashed-words"
     revision = code_digest(__name__)

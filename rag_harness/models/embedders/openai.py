@@ -1,4 +1,4 @@
-"""Embeddings by an OpenAI-compatible endpoint."""
+"""Embeddings of an OpenAI-compatible endpoint."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class TiktokenTokenizer:
 
 
 class OpenAIEmbedder:
-    """``text-embedding-3-small`` and its like, 100 texts a request.
+    """``text-embedding-3-small`` and similar models, 100 texts a request.
 
-    The SDK retries what can pass (timeouts, 429, 5xx) with exponential backoff and honours Retry-After.
+    The SDK retries temporary errors (timeouts, 429, 5xx) with exponential backoff and honours Retry-After.
     """
 
-    # A vector is the server's: what is sent decides it, and that is the model's name and the text alone.
+    # The server computes the vectors. Only the model's name and the text are sent, so only they decide a vector.
     revision = "1"
     max_tokens = _MAX_TOKENS
 
@@ -79,13 +79,13 @@ class OpenAIEmbedder:
             return self._unit(said.data or (), len(batch))
         except APIError as error:
             if isinstance(error.__cause__, RagHarnessError):
-                raise error.__cause__ from None  # a reply without an end: the SDK takes it for a broken connection
+                raise error.__cause__ from None  # a reply over the limit: the SDK has wrapped it as a broken connection
             self._hide_key(error)
             if getattr(error, "status_code", None) in _HALTING:
                 raise CriticalError(f"The embedding endpoint refused {self.model!r}: {error}") from error
             raise ModelCallError(f"Embedding {len(batch)} texts with {self.model!r} failed: {error}") from error
         except (ValueError, TypeError, AttributeError) as error:
-            # The SDK lets through what is no answer of the form that was asked for, such as an error with status 200.
+            # The SDK accepts replies of a wrong form, such as an error with status 200.
             raise ModelCallError(f"{self.model!r} sent no embeddings for {len(batch)} texts: {error}") from error
 
     def _unit(self, data: Sequence[Any], wanted: int) -> Matrix:
@@ -100,7 +100,7 @@ class OpenAIEmbedder:
         return unit
 
     def _hide_key(self, error: Any) -> None:
-        """Take the key out of what the server said: messages and tracebacks go into rows and logs."""
+        """Remove the key from a server's message. Messages and tracebacks go into rows and logs."""
         if key := self._client.api_key:
             error.message = error.message.replace(key, "…")
             error.args = (str(error).replace(key, "…"),)
@@ -117,7 +117,7 @@ class OpenAIEmbedder:
 
 
 def create(parts: Parts) -> OpenAIEmbedder:
-    """Return the embedder that the settings name."""
+    """Return the embedder of the settings."""
     settings = parts.settings
     model = model_name("embedders", settings.embed_model)
     return OpenAIEmbedder(model, settings.embed_base_url, settings.openai_api_key, settings.timeout)

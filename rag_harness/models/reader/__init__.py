@@ -1,8 +1,8 @@
 """``embedded/extractive``: a small deterministic baseline reader behind the OpenAI chat completions API.
 
-It is not a language model: it quotes the sentences and table rows of the prompt's context that answer the question
-best, with citations, or says that it does not know. It lets a whole evaluation run without a key and is called a
-baseline reader wherever its results are shown.
+It is not a language model. It quotes the sentences and table rows of the context that answer the question best, with
+citations, or says that it does not know. With it, a whole evaluation runs without a key. Wherever its results are
+shown, it is called a baseline reader.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The ASGI app: the baseline reader where an OpenAI client expects a chat model."""
+"""The ASGI app of the baseline reader, with the interface of OpenAI's chat completions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Event: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Event]]
 Send: TypeAlias = Callable[[Event], Awaitable[None]]
 
-# A prompt is a few kB; whoever sends more than this is not asking a question.
+# A prompt has a few kB. A longer request is no question.
 MAX_BODY_BYTES = 8_000_000
 _ROUTES = {"/chat/completions": "POST", "/models": "GET"}
 
@@ -24,7 +24,7 @@ class _DisconnectedError(Exception):
 
 
 async def app(scope: Scope, receive: Receive, send: Send) -> None:
-    """Serve POST /v1/chat/completions and GET /v1/models; the paths work without ``/v1`` too."""
+    """Serve POST /v1/chat/completions and GET /v1/models. The paths also work without ``/v1``."""
     if scope["type"] == "lifespan":
         await _live(receive, send)
     elif scope["type"] == "websocket":
@@ -55,7 +55,7 @@ async def _http(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def _route(scope: Scope) -> str:
-    """Return the known path that was asked for. Raises RequestError: 404, or 405 for the wrong method."""
+    """Return the known path of a request. Raises RequestError: 404, or 405 for the wrong method."""
     asked = str(scope["path"]).removeprefix(scope.get("root_path", ""))
     path = asked.removeprefix("/v1")
     if path not in _ROUTES:

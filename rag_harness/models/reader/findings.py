@@ -1,4 +1,4 @@
-"""The evidence for an answer: the units to quote, after old versions were set aside."""
+"""The evidence for an answer: the units to quote, after outdated sources are removed."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from rag_harness.models.reader.units import split_sources
 from rag_harness.models.reader.versions import Version, asks_for_history, same_thing, versions
 
 SOURCE_SHARE = 0.6
-"""How much of the support the whole page gives: it names its subject once and then speaks of "it".
+"""Share of the support that comes from the whole page: a page names its subject once and then says "it".
 
-Of 0.4, 0.5 and 0.6 the best on the development half of ``benchmarks/reader_calibration.py`` (AUC 0.69, 0.69, 0.70).
+Best of 0.4, 0.5 and 0.6 on the development half of ``benchmarks/reader_calibration.py`` (AUC 0.69, 0.69, 0.70).
 """
 TERMS_THAT_COUNT = 5
-"""The support is measured against this many of the question's heaviest terms: nobody's answer repeats a long letter.
+"""Support is measured on this many of the question's heaviest terms, because no answer repeats a long letter.
 
-Of 4, 5 and 6 the best on the same half (AUC 0.69, 0.70, 0.70; balanced accuracy 0.65, 0.66, 0.66).
+Best of 4, 5 and 6 on the same half (AUC 0.69, 0.70, 0.70; balanced accuracy 0.65, 0.66, 0.66).
 """
-# Conflicts matter only among units that could be quoted, and every pair is compared.
+# Most units that are compared for conflicts. Every pair is compared, and only units that may be quoted matter.
 COMPARED = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Two sources that disagree; ``kept`` is the current one, or 0 when nothing says which that is."""
+    """Two sources that disagree. ``kept`` is the current one, or 0 if that is unknown."""
 
     first: int
     second: int
@@ -38,7 +38,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What was found: ``relevant`` are the sources that touch the question with the terms each covers."""
+    """The evidence for a question. ``relevant`` are the sources about it, with the terms that each covers."""
 
     chosen: tuple[Candidate, ...]
     relevant: Mapping[int, frozenset[str]]
@@ -48,7 +48,7 @@ class Findings:
 
 
 def gather(prompt: Prompt, question: Question) -> Findings:
-    """Find, settle conflicts, choose, and measure the support."""
+    """Find candidates, resolve conflicts, choose units, and measure the support."""
     units = split_sources(prompt.sources)
     found = scoring.candidates(question, units)
     weights = scoring.weigh(question, found, len(units))
@@ -64,7 +64,7 @@ def gather(prompt: Prompt, question: Question) -> Findings:
 
 
 def _old_siblings(found: list[Candidate], known: Mapping[int, Version]) -> list[Conflict]:
-    """Name each source that is an old version of a page whose current version is in the context too."""
+    """Return each source that is an old version of a page whose current version is also in the context."""
     touched = {candidate.unit.source for candidate in found}
     losers: dict[int, Conflict] = {}
     for one, other in combinations(sorted(known), 2):
@@ -77,7 +77,7 @@ def _old_siblings(found: list[Candidate], known: Mapping[int, Version]) -> list[
 
 
 def _disagreements(top: list[Candidate], known: Mapping[int, Version]) -> list[Conflict]:
-    """Compare the units that could be quoted, pair by pair; one conflict per pair of sources."""
+    """Compare all pairs of units that may be quoted, and return one conflict per pair of sources."""
     pairs: dict[tuple[int, int], Conflict] = {}
     for one, other in combinations((candidate.unit for candidate in top), 2):
         first, second = sorted((one.source, other.source))
@@ -113,7 +113,7 @@ def _support(
     weights: Mapping[str, float],
     kind: float,
 ) -> float:
-    """Return how much of the weight of the heaviest terms the quoted units, and the best page behind them, cover."""
+    """Return the weight share of the heaviest terms that the quoted units and their best page cover."""
     total = sum(sorted(weights.values())[-TERMS_THAT_COUNT:]) + kind
     if not chosen or total <= 0:
         return 0.0

@@ -1,4 +1,4 @@
-"""The prompt: its sources and its question, told apart from text that only looks like them."""
+"""Parser for a prompt: its sources and its question."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# Reading is bounded: retrieval puts a few kB into a prompt, so these limits cut only what is no RAG prompt.
+# Reading is bounded. Retrieval puts a few kB into a prompt, so the limits never cut a real RAG prompt.
 MAX_CONTEXT_CHARS = 200_000
 MAX_QUESTION_CHARS = 4_000
 MAX_SOURCES = 200
@@ -19,7 +19,7 @@ _QUESTION = "Question: "
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One numbered source of the context; ``label`` is all that stands behind its number, filename first."""
+    """One numbered source of the context. ``label`` is the text after its number; it begins with the filename."""
 
     number: int
     label: str
@@ -27,20 +27,20 @@ class Source:
 
     @property
     def filename(self) -> str:
-        """The label's first word, where a filename is written."""
+        """The first word of the label, which is the filename."""
         return self.label.split()[0].rstrip(",;") if self.label.split() else f"source {self.number}"
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a chat request asks: ``sources`` is empty when there was no retrieval."""
+    """The content of a chat request. ``sources`` is empty without retrieval."""
 
     question: str
     sources: tuple[Source, ...] = ()
 
 
 def content_text(content: Any) -> str:
-    """Return a message's text; its content is a string or a list of parts, as OpenAI has it."""
+    """Return a message's text. Its content is a string or a list of parts, as in OpenAI's API."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
@@ -48,7 +48,7 @@ def content_text(content: Any) -> str:
 
 
 def role_text(messages: Sequence[Mapping[str, Any]], *roles: str) -> str:
-    """Return the last message that one of ``roles`` wrote, or nothing."""
+    """Return the last message of one of ``roles``, or nothing."""
     found = [content_text(message.get("content")) for message in messages if message.get("role") in roles]
     return found[-1] if found else ""
 
@@ -56,7 +56,7 @@ def role_text(messages: Sequence[Mapping[str, Any]], *roles: str) -> str:
 def parse_prompt(messages: Sequence[Mapping[str, Any]]) -> Prompt:
     """Split the last user message into its sources and its question."""
     text = role_text(messages, "user").replace("\r\n", "\n")
-    # The last marker: a chunk may hold "Question:" itself, and the pipeline writes the real one at the end.
+    # The last marker counts: a chunk may contain "Question:", and the pipeline writes the real one at the end.
     context, marker, question = text.rpartition(f"\n\n{_QUESTION}")
     if not marker:
         context, question = ("", text.removeprefix(_QUESTION)) if not text.startswith("Context:") else (text, "")
@@ -78,7 +78,7 @@ def _sources(context: str) -> tuple[Source, ...]:
 
 
 def _consecutive(pattern: re.Pattern[str], context: str) -> list[re.Match[str]]:
-    """Take 1, 2, 3, … in order, so that a "[Source 9]" quoted by a chunk opens no source."""
+    """Return the matches numbered 1, 2, 3, … in order, so that a "[Source 9]" in a chunk begins no source."""
     heads: list[re.Match[str]] = []
     for match in pattern.finditer(context):
         if int(match[1]) == len(heads) + 1 <= MAX_SOURCES:

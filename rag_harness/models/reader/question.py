@@ -1,4 +1,4 @@
-"""The question: its terms, which of them are only the story around it, and the kind of token it wants to hear."""
+"""Parser for a question: its terms, the terms of the story around it, and the kind of token it asks for."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from dataclasses import dataclass
 from rag_harness.models.reader.units import sentences
 from rag_harness.words.terms import KIND_WORDS, answer_kind, term, terms, tokens
 
-MAX_TERMS = 48  # beyond it a "question" is a pasted text
-BOOSTS = {"code": 2.0, "number": 1.5, "name": 1.5}  # "HK-204" or "Norway" decides what is meant more than "order" does
+MAX_TERMS = 48  # a longer "question" is a pasted text
+BOOSTS = {"code": 2.0, "number": 1.5, "name": 1.5}  # "HK-204" or "Norway" says more about the topic than "order"
 
 STORY_WEIGHT = 0.5
-"""What a word of the story counts: in "I bought a lamp in May. Can I return it?" the story names the thing.
+"""Weight of a word of the story. In "I bought a lamp in May. Can I return it?" the story names the thing.
 
-Of 0, 0.25, 0.5 and 1 the best on the development half of ``benchmarks/reader_calibration.py`` (AUC 0.67, 0.69, 0.70,
+Best of 0, 0.25, 0.5 and 1 on the development half of ``benchmarks/reader_calibration.py`` (AUC 0.67, 0.69, 0.70,
 0.69).
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The question's content terms with the word as asked, their boosts, and the kind of token it wants.
+    """The content terms of a question with their original words, their boosts, and the kind of token it asks for.
 
-    ``story``: the terms that stand only in sentences without a question mark, where another sentence has one.
+    ``story``: terms that are only in sentences without a question mark, if another sentence has one.
     """
 
     words: Mapping[str, str]
@@ -35,15 +35,15 @@ class Question:
 
     @property
     def terms(self) -> frozenset[str]:
-        """The comparable forms."""
+        """The terms in the form in which they are compared."""
         return frozenset(self.words)
 
 
 def read_question(text: str) -> Question:
-    """Return the terms of a question, at most MAX_TERMS: first those of its questions, then of the story."""
+    """Return the terms of a question, at most MAX_TERMS: first those of its asking sentences, then of the story."""
     asked, story = _told_apart(" ".join(text.split()))
     kind, pattern = answer_kind(asked)
-    # "What is the fee?" has no other word, so there the word for the kind is the topic.
+    # "What is the fee?" has no other word, so here the word for the kind is the topic.
     words = _words(asked, KIND_WORDS.get(kind, frozenset())) or _words(asked, frozenset())
     around = {key: (word, STORY_WEIGHT * boost) for key, (word, boost) in _words(story, words.keys()).items()}
     both = dict([*words.items(), *around.items()][:MAX_TERMS])
@@ -57,7 +57,7 @@ def read_question(text: str) -> Question:
 
 
 def _told_apart(text: str) -> tuple[str, str]:
-    """Return the sentences that ask and those that tell; without a question mark all of them ask."""
+    """Return the sentences that ask and those of the story. Without a question mark, all sentences ask."""
     asked: list[str] = []
     told: list[str] = []
     for sentence in sentences(text):

@@ -1,4 +1,4 @@
-"""The baseline reader: quote the context's best units with citations, or say that the context has no answer."""
+"""The baseline reader: it quotes the context's best units with citations, or says that there is no answer."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ UNKNOWN = "I don't know. The provided context does not answer this."
 NO_CONTEXT = "I don't know."
 
 MIN_SUPPORT = 0.6
-"""Less support is a guess. Chosen by ``benchmarks/reader_calibration.py`` on one half of MTRAG-UN, never on the study.
+"""Least support of an answer. ``benchmarks/reader_calibration.py`` chose it on a half of MTRAG-UN, never on the study.
 
-The rule: of the thresholds 0.05 apart whose balanced accuracy is within a standard error of the best, the lowest, for
-it refuses least. On the held-out half, the last turn alone, it refuses 16 % of the answerable and 34 % of the
-unanswerable tasks (balanced accuracy 0.59; with 0.5 and no story weight 19 %, 25 % and 0.53). In a letter around the
-question it refuses 39 % and 36 % (0.49: there it cannot tell them apart; before, it refused all).
+The rule: thresholds are 0.05 apart. Of those with a balanced accuracy within a standard error of the best, the lowest
+is chosen, because it refuses least. On the held-out half, with the last turn alone, it refuses 16 % of the answerable
+and 34 % of the unanswerable tasks (balanced accuracy 0.59; with 0.5 and no story weight 19 %, 25 % and 0.53). With a
+letter around the question it refuses 39 % and 36 % (0.49: no better than chance; before, it refused all).
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read: ``support`` is the share of the question's weight that the answer's units and source cover."""
+    """The result. ``support`` is the share of the question's weight that the answer's units and their source cover."""
 
     answer: str
     steps: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Reading:
 
 
 def read(messages: Sequence[Mapping[str, Any]], wants_steps: bool = False) -> Reading:
-    """Answer the last user message from its own context; the same messages give the same reading."""
+    """Answer the last user message from its own context. The same messages give the same reading."""
     prompt = parse_prompt(messages)
     question = read_question(prompt.question)
     findings = gather(prompt, question)
@@ -54,14 +54,14 @@ def read(messages: Sequence[Mapping[str, Any]], wants_steps: bool = False) -> Re
 
 
 def _quote(findings: Findings) -> str:
-    """Write sentences one after the other; a row or an item gets a line of its own, the first behind its lead-in."""
+    """Join sentences in one paragraph. A row or item gets a line of its own; the first one follows its lead-in."""
     written, introduced, flows = "", set[str](), True
     for unit in (candidate.unit for candidate in findings.chosen):
         lead = unit.above[-1] if unit.above[-1].endswith(":") and unit.above[-1] not in introduced else ""
         introduced.add(lead)
         flowed, flows = flows, unit.text.endswith((".", "!", "?"))
         gap = (" " if flowed and flows else "\n") if written else ""
-        # Markup that was taken off, or a table that was made a line, may have left a mark that was none before.
+        # Removing markup, or writing a table as a line, may create a citation mark.
         quoted = unmarked(f"{lead}{' ' if lead else ''}{unit.text}")
         written += f"{gap}{quoted} [Source {unit.source}]"
     return written

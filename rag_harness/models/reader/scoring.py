@@ -1,4 +1,4 @@
-"""How much of a question each unit answers: IDF-weighted overlap, and a greedy choice of units."""
+"""Scoring of units: IDF-weighted overlap with the question, and a greedy choice."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from rag_harness.models.reader.question import BOOSTS, Question
 from rag_harness.models.reader.units import Unit
 from rag_harness.words.terms import terms
 
-# None of these was fitted to the study's questions; each is a round number for the reason it gives.
+# None of these numbers was fitted to the study's questions. Each is a round number with a reason.
 MAX_ANSWER_UNITS = 3  # a fact, its condition, and a second hop
-ABOVE_WEIGHT = 0.5  # a heading says what the lines are about, not what they say
-KIND_WEIGHT = 0.25  # "how long" is worth a quarter of the words: it chooses among units on topic, never the topic
-EARLY_BONUS = 0.05  # retrieval's order breaks near-ties only
-POOL = 40  # a unit that forty others outdo alone adds no third hop
-TOPIC_BONUS = 0.1  # of units that add the same, the one that is on topic as a whole
-MIN_GAIN = 0.15  # a further unit must add a seventh of the question, or it is padding
+ABOVE_WEIGHT = 0.5  # a heading names the topic of its lines, not their content
+KIND_WEIGHT = 0.25  # "how long" weighs a quarter of the words: it chooses among units on topic
+EARLY_BONUS = 0.05  # retrieval's order decides only near-ties
+POOL = 40  # a unit worse than forty others adds no third hop
+TOPIC_BONUS = 0.1  # of units that add the same, prefer the one on topic
+MIN_GAIN = 0.15  # a unit that adds less than a seventh of the question is padding
 
 ABSENT_WEIGHT = 0.5
-"""What a word counts that the context lacks: it may be only worded otherwise there. A product code counts in full.
+"""Weight of a word that the context lacks: the context may use another word. A product code has its full weight.
 
-Of 0.3, 0.5 and 1 the best on the development half of ``benchmarks/reader_calibration.py`` (balanced accuracy 0.65,
-0.66, 0.65).
+Best of 0.3, 0.5 and 1 on the development half of ``benchmarks/reader_calibration.py`` (balanced accuracy 0.65, 0.66,
+0.65).
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A unit and what it covers: ``said`` in its text, ``framed`` only above it; ``typed``: has the token asked for."""
+    """A unit and its terms: ``said`` in its text, ``framed`` only above. ``typed``: it has the kind of token."""
 
     unit: Unit
     said: frozenset[str]
@@ -40,14 +40,14 @@ class Candidate:
 
 @dataclass(slots=True)
 class Coverage:
-    """What the chosen units cover so far, between 0 and 1 per term; ``kind`` likewise for the token asked for."""
+    """Coverage by the chosen units, between 0 and 1 for each term; ``kind`` is that of the requested kind of token."""
 
     share: dict[str, float] = field(default_factory=dict)
     kind: float = 0.0
 
 
 def candidates(question: Question, units: Sequence[Unit]) -> list[Candidate]:
-    """Return one candidate per unit that touches the question and says more than the question itself."""
+    """Return a candidate for each unit that shares a term with the question and says more than the question."""
     wanted, pattern = question.terms, question.pattern
     # "returns-policy-2024.md" is three words here, and "lamp-HK-204.md" keeps its code.
     above = {
@@ -66,13 +66,14 @@ def candidates(question: Question, units: Sequence[Unit]) -> list[Candidate]:
 def weigh(question: Question, found: Sequence[Candidate], units: int) -> dict[str, float]:
     """Return each term's weight: BM25's IDF over the units of the context, times its boost.
 
-    A term that the context lacks weighs ABSENT_WEIGHT of that (a code all), and nothing if it is only of the story.
+    A term that the context lacks is multiplied by ABSENT_WEIGHT, unless it is a code. If it is only of the story, its
+    weight is 0.
     """
     said = Counter(key for candidate in found for key in candidate.said)
     there = said.keys() | {key for candidate in found for key in candidate.framed}
     plain = {key for key, boost in question.boosts.items() if boost < BOOSTS["code"]}
     lacking = dict.fromkeys(plain - there, ABSENT_WEIGHT) | dict.fromkeys(question.story - there, 0.0)
-    # Terms that occur nowhere count as if in two units: many are only wording, and would drown the words that matter.
+    # A term that occurs nowhere counts as if in two units. Many are only wording and would outweigh the others.
     counts = {key: min(max(said[key], 2), units) for key in question.words}
     return {
         key: lacking.get(key, 1.0) * question.boosts[key] * math.log(1 + (units - n + 0.5) / (n + 0.5))
@@ -81,12 +82,12 @@ def weigh(question: Question, found: Sequence[Candidate], units: int) -> dict[st
 
 
 def kind_weight(question: Question, weights: Mapping[str, float]) -> float:
-    """Return what the token asked for is worth; 0 where the question asks for no kind of token."""
+    """Return the weight of the requested kind of token; 0 if the question asks for none."""
     return KIND_WEIGHT * sum(weights.values()) if question.kind else 0.0
 
 
 def best(question: Question, found: Sequence[Candidate], weights: Mapping[str, float]) -> list[Candidate]:
-    """Return the candidates by what each covers alone, best first."""
+    """Return the candidates by what each covers by itself, best first."""
     kind, nothing = kind_weight(question, weights), Coverage()
     return sorted(found, key=lambda candidate: -gain(candidate, nothing, weights, kind))
 
@@ -94,7 +95,7 @@ def best(question: Question, found: Sequence[Candidate], weights: Mapping[str, f
 def choose(
     question: Question, found: Sequence[Candidate], weights: Mapping[str, float]
 ) -> tuple[list[Candidate], Coverage]:
-    """Return up to MAX_ANSWER_UNITS of ``found``, best first, greedily by what each adds; and what they cover."""
+    """Choose up to MAX_ANSWER_UNITS of ``found`` greedily, by what each adds; return them and their coverage."""
     total, kind = sum(weights.values()), kind_weight(question, weights)
     chosen, covered, rest = list[Candidate](), Coverage(), list(found[:POOL])
     alone = {id(c): TOPIC_BONUS * gain(c, covered, weights, kind) + EARLY_BONUS * total / c.unit.source for c in rest}
@@ -102,7 +103,7 @@ def choose(
         gains = [gain(candidate, covered, weights, kind) for candidate in rest]
         ranked = [value + alone[id(candidate)] for value, candidate in zip(gains, rest, strict=True)]
         top = ranked.index(max(ranked))
-        # A first unit may stand under its heading; a further one must say something itself.
+        # The first unit may count its heading. A further one must add terms in its own text.
         if chosen and (gains[top] < MIN_GAIN * total or not rest[top].said):
             break
         cover(covered, rest[top], weights)
@@ -111,7 +112,7 @@ def choose(
 
 
 def gain(candidate: Candidate, covered: Coverage, weights: Mapping[str, float], kind: float) -> float:
-    """Return the weight that ``candidate`` adds to what is covered."""
+    """Return the weight that ``candidate`` adds to the coverage."""
     said = sum(weights[key] * (1 - covered.share.get(key, 0.0)) for key in sorted(candidate.said))
     framed = sum(
         weights[key] * max(0.0, ABOVE_WEIGHT - covered.share.get(key, 0.0)) for key in sorted(candidate.framed)
@@ -120,7 +121,7 @@ def gain(candidate: Candidate, covered: Coverage, weights: Mapping[str, float], 
 
 
 def cover(covered: Coverage, candidate: Candidate, weights: Mapping[str, float]) -> None:
-    """Add what ``candidate`` covers."""
+    """Return the coverage with ``candidate`` added."""
     for keys, share in ((candidate.said, 1.0), (candidate.framed, ABOVE_WEIGHT)):
         for key in keys:
             covered.share[key] = max(share, covered.share.get(key, 0.0))
@@ -128,7 +129,7 @@ def cover(covered: Coverage, candidate: Candidate, weights: Mapping[str, float])
 
 
 def _typed(candidate: Candidate, weights: Mapping[str, float]) -> float:
-    """Credit a number, date or price by how far its unit is on topic: any page has some number."""
+    """Return the credit for a number, date or price. It depends on the topic of its unit, as any page has numbers."""
     if not candidate.typed:
         return 0.0
     total = sum(weights.values())

@@ -1,4 +1,4 @@
-"""Say in a few sentences how an answer came about; the reasoning of a baseline reader, written from its own numbers."""
+"""The reasoning steps of the baseline reader: a few sentences about an answer, written from its numbers."""
 
 from __future__ import annotations
 

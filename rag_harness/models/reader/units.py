@@ -1,4 +1,4 @@
-"""Markdown into units: the sentences, list items and table rows that an answer can quote."""
+"""Units of Markdown text: sentences, list items and table rows that an answer can quote."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ITEM = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
 _BREAK = re.compile(r"<br ?/?>", re.I)
 _CELL = re.compile(r"(?<!\\)\|")
 _LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s]{0,500}\)")
-# A chunk must not bring citations of its own into an answer.
+# Citations inside a chunk must not get into an answer.
 _CITATION = re.compile(r"\[Source \d+[^\]\[\n]{0,200}\]")
 _SENTENCE = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'”’)\]])) (?=[^\sa-z])")
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|approx|no|nr|vs|mr|mrs|dr|st|incl|max|min)\.$", re.I)
@@ -31,7 +31,7 @@ Block = tuple[str, list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A quotable piece of source ``source``; ``above`` is what frames it: label, headings, lead-in or FAQ question."""
+    """A quotable piece of source ``source``. ``above`` is its frame: label, headings, lead-in or FAQ question."""
 
     source: int
     text: str
@@ -39,7 +39,7 @@ class Unit:
 
 
 def split_sources(sources: tuple[Source, ...]) -> list[Unit]:
-    """Return the units of all sources in order, a fair share of MAX_UNITS from each."""
+    """Return the units of all sources in order, an equal share of MAX_UNITS from each."""
     share = MAX_UNITS // max(1, len(sources)) + 1
     return [unit for source in sources for unit in islice(_units(source), share)]
 
@@ -56,11 +56,11 @@ def _units(source: Source) -> Iterator[Unit]:
             lead = ""
         led = "" if kind == "text" else kind
         for text in _pieces(kind, lines):
-            # A question or "as follows:" answers nothing, it says what the next lines are about.
+            # A question or "as follows:" answers nothing. It introduces the next lines.
             if text.endswith(("?", ":")) and kind != "table":
                 lead = text
                 continue
-            # Quoted, it would be the answer that says so. A question is not quoted with what stands behind it.
+            # As a quote, "I don't know" would make the answer decline. A question and the text after it are not quoted.
             if DECLINES.search(f"{lead} {text}" if lead.endswith(":") else text):
                 continue
             yield Unit(source.number, text, (source.label, *(title for _, title in headings), lead))
@@ -73,7 +73,7 @@ def _nest(headings: list[tuple[int, str]], line: str) -> list[tuple[int, str]]:
 
 
 def _blocks(text: str) -> Iterator[Block]:
-    """Group lines into headings, tables, list items and paragraphs; fenced code and comments are left out."""
+    """Group lines into headings, tables, list items and paragraphs. Fenced code and comments are left out."""
     kind, lines, fence = "", list[str](), ""
     for line in map(str.strip, text.splitlines()):
         opened = _FENCE.match(line)
@@ -120,7 +120,7 @@ def _pieces(kind: str, lines: list[str]) -> Iterator[str]:
 
 
 def _rows(lines: list[str]) -> Iterator[str]:
-    """Write each row as "Header: cell; Header: cell", so that it reads without its table."""
+    """Write each row as "Header: cell; Header: cell", so that it is clear without its table."""
     has_header = len(lines) > 1 and _is_rule(lines[1])
     header = _cells(lines[0]) if has_header else []
     for line in lines[2:] if has_header else lines:

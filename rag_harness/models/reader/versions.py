@@ -1,4 +1,4 @@
-"""Which of two sources is the current one, when they say different things about the same matter."""
+"""Versions of sources: which of two sources that disagree is the current one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from rag_harness.models.reader.prompt import Source
 from rag_harness.models.reader.units import Unit
 from rag_harness.words.terms import figures, terms
 
-# Two units are about one thing when most of the shorter one's words are in the other: half would already pair
-# "express costs …" with "standard costs …"; all of them would miss a reworded sentence.
+# Two units are about one thing when most words of the shorter one are in the other. With half, "express costs …" would
+# match "standard costs …". With all, a reworded sentence would be missed.
 SAME_THING = 0.6
 
 _MARK = re.compile(
@@ -44,7 +44,7 @@ _HISTORY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What a document says of its own standing; ``mark`` is the year or number in its filename."""
+    """What a document says about its own version; ``mark`` is the year or number in its filename."""
 
     family: str
     mark: int | None
@@ -52,7 +52,7 @@ class Version:
     effective: tuple[int, int, int] | None
 
     def supersedes(self, other: Version) -> bool:
-        """Say whether this is the current one of the two; no signal, no preference."""
+        """Return whether this version is newer than ``other``. Without any sign, neither is."""
         if self.superseded != other.superseded:
             return other.superseded
         if self.family != other.family:
@@ -63,19 +63,19 @@ class Version:
 
 
 def _newer(mark: int | None, other: int | None) -> bool:
-    """A page without a mark is the living one: it is the old copies that get a year or "-v1" put on."""
+    """Return whether ``mark`` is newer. A page without a mark is the current one: old copies get a year or "-v1"."""
     if mark is None or other is None:
         return mark is None and other is not None
     return mark > other
 
 
 def asks_for_history(question: str) -> bool:
-    """Say whether the question is about an old version, so that preferring the current one would be wrong."""
+    """Return whether the question is about an old version. Then the current one must not be preferred."""
     return bool(_HISTORY.search(question))
 
 
 def versions(sources: Iterable[Source]) -> dict[int, Version]:
-    """Return each source's version by number; chunks of one file share what any of them says."""
+    """Return each source's version by number. All chunks of a file share their signs."""
     texts: dict[str, list[str]] = defaultdict(list)
     numbers: dict[int, str] = {}
     for source in sources:
@@ -94,7 +94,7 @@ def _version(filename: str, text: str) -> Version:
 
 
 def _is_stale(text: str) -> bool:
-    # "This page replaces the previous version" speaks of the other one.
+    # "This page replaces the previous version" is about the other page.
     return any(not _REPLACING.search(found[0]) for found in _STALE.finditer(text))
 
 
@@ -106,7 +106,7 @@ def _date(found: re.Match[str]) -> tuple[int, int, int]:
 
 
 def same_thing(first: Unit, second: Unit) -> bool:
-    """Say whether two units of different sources differ in little but their figures."""
+    """Return whether two units of different sources differ in little more than their figures."""
     if first.source == second.source or figures(first.text) == figures(second.text):
         return False
     ours, theirs = (frozenset(word for word in terms(unit.text) if not word[0].isdigit()) for unit in (first, second))

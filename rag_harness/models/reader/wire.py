@@ -1,4 +1,4 @@
-"""Bodies of the OpenAI chat completions API: requests read, answers and errors written."""
+"""Bodies of the OpenAI chat completions API: parser for requests, writer of answers and errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KEYS = frozenset(("reasoning_steps", "answer"))
 
 
 class RequestError(Exception):
-    """A request that cannot be answered: HTTP status, OpenAI error code, the parameter at fault."""
+    """A request that cannot be answered: HTTP status, OpenAI error code, the wrong parameter."""
 
     def __init__(self, status: int, message: str, code: str | None = None, param: str | None = None) -> None:
         super().__init__(message)
@@ -29,7 +29,7 @@ class RequestError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answered request: what non-stream and stream bodies are made of."""
+    """An answer to a request, as the base of plain and streamed bodies."""
 
     id: str
     content: str
@@ -39,7 +39,7 @@ class Reply:
 
 
 def answer(raw: bytes) -> Reply:
-    """Read a request body and answer it. Raises RequestError. Temperature, seed, n and token limits are ignored."""
+    """Answer a request body. Raises RequestError. Temperature, seed, n and token limits are ignored."""
     body = _parse(raw)
     messages = body["messages"]
     wanted = _wanted_keys(body)
@@ -67,7 +67,7 @@ def _parse(raw: bytes) -> dict[str, Any]:
 
 
 def _wanted_keys(body: Mapping[str, Any]) -> frozenset[str]:
-    """Return the keys of the JSON object asked for; none means plain text."""
+    """Return the keys of the requested JSON object; none means plain text."""
     form = body.get("response_format")
     kind = form.get("type", "text") if isinstance(form, Mapping) else "text"
     if kind == "json_schema" and isinstance(form, Mapping):
@@ -98,20 +98,20 @@ def _content(reading: Reading, wanted: frozenset[str]) -> str:
 
 
 def _identity(body: Mapping[str, Any]) -> str:
-    """Derive the id from what decides the answer, so that a recording made twice is the same file."""
+    """Return an id derived from everything that decides the answer, so that a second recording is the same file."""
     deciding = [body["model"], body["messages"], body.get("response_format")]
     return f"chatcmpl-{hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()[:24]}"
 
 
 def _usage(messages: list[dict[str, Any]], content: str) -> dict[str, int]:
-    """Estimate tokens at four characters each: no tokenizer is involved, and nobody is billed."""
+    """Estimate tokens at four characters each. There is no tokenizer, and nobody pays for them."""
     prompt = sum(-(-len(content_text(message.get("content"))) // 4) for message in messages)
     completion = -(-len(content) // 4)
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
 def completion(reply: Reply) -> dict[str, Any]:
-    """Return the body of a non-stream answer; ``created`` is 0 so that recordings are stable."""
+    """Return the body of a plain answer; ``created`` is 0 so that recordings are stable."""
     message = {"role": "assistant", "content": reply.content, "refusal": None}
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
     return {**_envelope(reply, "chat.completion"), "choices": [choice], "usage": reply.usage}

@@ -1,1 +1,1 @@
-"""Record and replay: what a model returned once is not asked for again."""
+"""Record and replay: an answer that was recorded is not requested again."""

@@ -1,7 +1,7 @@
-"""A request with its long paragraphs cut short, as a recording may keep it: the documents of a prompt lie elsewhere.
+"""Abridged requests: recordings may keep long paragraphs cut short, because the documents of a prompt are elsewhere.
 
-What was sent is still told apart: each cut names the digest of the whole paragraph, and a recording is found by the
-digest of the whole request, which its name is.
+Different requests stay different: each cut has the digest of its whole paragraph, and the name of a recording is the
+digest of the whole request.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from hashlib import blake2b
 from typing import Any
 
 _LONGEST, _KEPT = 200, 100
-"""Characters of a paragraph that stays whole, and of one that does not."""
+"""Most characters of a paragraph that stays whole, and the characters left of a longer one."""
 
 
 def abridged(value: Any) -> Any:
-    """Return JSON with each paragraph of its texts that is longer than 200 characters cut to its first 100.
+    """Return JSON in which each paragraph of more than 200 characters is cut to its first 100.
 
-    What is abridged already stays as it is.
+    An abridged paragraph stays as it is.
     """
     if isinstance(value, str):
         return "\n\n".join(map(_paragraph, value.split("\n\n")))

@@ -1,4 +1,4 @@
-"""A request as recordings know it: what of it decides the answer, without what must not reach the disk."""
+"""A request for recordings: the parts that decide the answer, without secrets and private text."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from rag_harness.settings.secret_names import is_secret
 _BOUNDARY = re.compile(r'(?i)boundary="?([^";,]+)"?')
 _FORM = re.compile("form-(data|urlencoded)")
 STORES = frozenset({"vectors", "pairs", "tokens", "chunks", "judged", "own"})
-"""Names of folders of a profile that are no model's."""
+"""Folders of a profile that belong to no model."""
 _LONGEST = 100
-"""Bytes of a folder's name; file systems end at 255, and a path has more parts."""
+"""Most bytes of a folder's name. File systems allow 255, and a path has more parts."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class Asked:
     """A cleaned request.
 
     Attributes:
-        body: the JSON body, ``{}`` where there is none.
+        body: the JSON body, or ``{}`` without one.
         raw: a body that is not JSON.
-        abridges: whether what is kept of the body has its long paragraphs cut short.
-        cleaner: takes out of the answer what this request showed to be secret.
+        abridges: whether the stored body has its long paragraphs cut short.
+        cleaner: removes from the answer the secrets of this request.
     """
 
     method: str
@@ -58,7 +58,7 @@ class Asked:
 
     @property
     def owner(self) -> str:
-        """Who is asked: the model, or the host where the body names no model."""
+        """The receiver: the model, or the host where the body names no model."""
         return urlsplit(self.url).hostname or "none" if self.model is None else self.model
 
     @property
@@ -68,11 +68,11 @@ class Asked:
 
     @property
     def content(self) -> bytes:
-        """The body as it is kept: JSON on several lines, so that it can be reviewed."""
+        """The body as it is stored: JSON on several lines, so that it can be reviewed."""
         if self.raw or not self.body:
             return self.raw
         body = abridged(self.body) if self.abridges else self.body
-        # Half a character is kept as JSON's own escape: the digest can be checked from the file.
+        # A lone surrogate is stored as a JSON escape, so that the digest can be checked from the file.
         return json.dumps(body, indent=1, ensure_ascii=False).encode("utf-8", "backslashreplace")
 
     def __str__(self) -> str:
@@ -96,7 +96,7 @@ def read_request(method: str, url: str, content: bytes, headers: Mapping[str, st
 
 
 def digest_of(method: str, path: str, body: Any, query: Any = ()) -> str:
-    """Return the name of a request: the same for any order of keys and any spelling of a number."""
+    """Return the name of a request. The order of keys and the spelling of numbers do not count."""
     asked = json.dumps([method.upper(), path, normal(body), *([query] if query else [])], sort_keys=True)
     return blake2b(asked.encode(), digest_size=12).hexdigest()
 
@@ -111,7 +111,7 @@ def normal(value: Any) -> Any:
 
 
 def folder_name(name: str) -> str:
-    """Return one path component for a model: its own name where that is safe, else one with a digest behind it."""
+    """Return one path component for a model: its name if that is safe, else a safe form with a digest."""
     safe = re.sub(r"[^\w.@-]+", "--", name)
     if safe and not safe.startswith(".") and safe not in STORES and len(safe.encode()) <= _LONGEST:
         return safe
@@ -120,7 +120,7 @@ def folder_name(name: str) -> str:
 
 
 def _raw(content: bytes, kind: str, cleaner: Cleaner) -> tuple[bytes, str]:
-    """Return a body that is not JSON, and its content type; the boundary of a form's parts is drawn by lot."""
+    """Return a body that is not JSON, and its content type, without a form's boundary, which is random."""
     if "urlencoded" in kind:
         return _clean_pairs(parse_qsl(content.decode(errors="replace"), keep_blank_values=True), cleaner).encode(), kind
     boundary = _BOUNDARY.search(kind)

@@ -1,7 +1,7 @@
 """One interaction as a file in vcrpy's format.
 
-Headers are not kept but for the content type: no key, cookie or organisation reaches the disk. The times are those
-below the recording, and stand in the file's metadata, which ends it: a file that was cut short anywhere lacks that end.
+Of the headers only the content type is kept, so no key, cookie or organisation reaches the disk. The times are those
+below the recording. They are in the metadata at the end of the file; a file that was cut short lacks that end.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from rag_harness.work.once import IMPORTING
 
 SCHEMA_VERSION = 1
 MOST_BYTES = 2**27
-"""Of a file: a request and a reply of the longest that are taken, each byte escaped."""
+"""Most bytes of a file: the longest request and the longest reply that are accepted, each byte escaped."""
 _DEEPEST = 20
-"""Levels of lists and mappings, and of the document around them; a recording has seven."""
+"""Most levels of lists and mappings, the document included. A recording has seven."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """An interaction: the response's status, content type and body, the recorded times, and what was ``sent``.
+    """An interaction: the response's status, content type and body, the recorded times, and the ``sent`` request.
 
-    ``recorded_at`` is UTC, ISO 8601, and empty in files of releases that kept no date. ``version`` is that of whoever
-    answered, empty where nobody knows; ``outdated`` says that whoever would answer now has another one.
+    ``recorded_at`` is UTC, ISO 8601; empty in files of releases that stored no date. ``version`` is the version of the
+    model, empty where unknown. ``outdated`` says that the model now has another version.
     """
 
     status: int
@@ -45,7 +45,7 @@ class Recorded:
 
     @property
     def request(self) -> Any:
-        """The JSON that was sent, ``{}`` where it was none."""
+        """The JSON that was sent, or ``{}`` without JSON."""
         try:
             return read_json(self.sent or "{}")
         except ValueError:
@@ -94,7 +94,7 @@ def _yaml(asked: Asked, content: bytes, body: Any, response: Recorded) -> bytes:
 
 
 class _Readable:
-    """vcrpy's YAML, with bodies as blocks of lines: what a reviewer reads."""
+    """A dumper of vcrpy's YAML with bodies as blocks of lines, for reviewers."""
 
     @staticmethod
     def serialize(cassette: Mapping[str, Any]) -> str:
@@ -106,7 +106,7 @@ class _Readable:
 
 
 def _style(text: str) -> str | None:
-    # YAML takes these three for ends of lines too, and would give them back as others.
+    # YAML also reads these three as line ends, and would return them as others.
     if any(each in text for each in "\x85\u2028\u2029"):
         return '"'
     return "|" if "\n" in text else None
@@ -116,7 +116,7 @@ def read_interaction(file: Path) -> Recorded:
     """Read a file.
 
     Raises:
-        DataError: it is cut short, damaged or of a newer release; names it.
+        DataError: the file is cut short, damaged or of a newer release; names it.
     """
     try:
         text = _text(file)
@@ -142,7 +142,7 @@ def _as_written(found: OwnShape) -> Recorded:
 
 
 def _as_yaml(text: str) -> Recorded:
-    """Read any file of vcrpy's format that has our metadata."""
+    """Parse any file of vcrpy's format with the metadata of the harness."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -171,7 +171,7 @@ def _as_yaml(text: str) -> Recorded:
 
 
 def _check_depth(events: Iterable[Any]) -> None:
-    """Refuse what is nested deeply before it is loaded: PyYAML's C code calls itself, and ends the process."""
+    """Refuse deep nesting before loading. PyYAML's C code is recursive, and would crash the process."""
     depth = 0
     for event in events:
         name = type(event).__name__

@@ -1,8 +1,8 @@
-"""HTTP recordings in vcrpy's file format: one file an interaction, named by what was asked.
+"""HTTP recordings in vcrpy's file format: one file for each interaction, named by its request.
 
 ``<folder>/<model>/<digest>.yaml``: the digest is of method, path and the normalised JSON body, after keys and private
-text were taken out. So look-up takes no search, experiments that ask the same share a file, workers that record at once
-lose nothing, and the name can be checked from a file that is not abridged.
+text were removed. So a lookup needs no search. Experiments with the same request share a file. Workers that record at
+the same time lose nothing. The name can be checked from a file that is not abridged.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ __all__ = [
 TOTAL, TTFT = "x-rag-recorded-total-ms", "x-rag-recorded-ttft-ms"
 """Headers of a replayed response: the times of the recorded call."""
 RECORDED_AT, OUTDATED = "x-rag-recorded-at", "x-rag-recorded-outdated"
-"""Others: when that was, and "1" where whoever would answer now is of another version."""
+"""More headers: the date of the recording, and "1" if the model now has another version."""
 SERVICES = "endpoints"
-"""Folder beside those of the profiles: what a service answers does not depend on the profile."""
+"""Folder of services, beside those of the profiles: answers of a service do not depend on the profile."""
 CONFIRMED = "version.txt"
-"""Beside the recordings of a model: a version that would give all of these answers again, whoever gave them."""
+"""File beside the recordings of a model: a version that gives the same answers, whichever version recorded them."""
 
 
 class Cassettes:
     """The recordings of one profile, or of the user's own calls.
 
     Args:
-        folder: where they are.
+        folder: the folder of the recordings.
         secrets: values that must not reach the disk.
-        scrub: takes private text out of what is asked and answered.
-        abridges: keeps of long paragraphs of a request their first words and a digest.
+        scrub: removes private text from requests and answers.
+        abridges: whether long paragraphs of a request are stored as their first words and a digest.
 
-    Attributes:
-        used: the files that were replayed or made.
-        made: the files that were made.
+        Attributes:
+            used: the files that were replayed or made.
+            made: the files that were made.
     """
 
     def __init__(
@@ -73,12 +73,12 @@ class Cassettes:
         self._confirmed: dict[Path, str] = {}
 
     def asked(self, method: str, url: str, content: bytes, headers: Mapping[str, str] | None = None) -> Asked:
-        """Return a request as recordings know it."""
+        """Return a cleaned request, as recordings store it."""
         asked = read_request(method, url, content, headers or {}, self._cleaner)
         return replace(asked, abridges=self._abridges)
 
     def file(self, asked: Asked) -> Path:
-        """Return where the recording of a request is, or would be."""
+        """Return the file of a request's recording, which need not exist."""
         return self.folder / asked.folder / f"{asked.digest}.yaml"
 
     def has(self, method: str, path: str, body: Mapping[str, Any]) -> bool:
@@ -86,7 +86,7 @@ class Cassettes:
         return self.file(self.asked(method, path, json.dumps(body).encode())).is_file()
 
     def load(self, asked: Asked) -> Recorded | None:
-        """Return the recording of a request, None where there is none.
+        """Return the recording of a request, or None.
 
         Raises:
             DataError: the file is cut short, damaged or of a newer release; names it.
@@ -98,7 +98,7 @@ class Cassettes:
         return read_interaction(file)
 
     def is_of(self, asked: Asked, found: Recorded, version: str) -> bool:
-        """Return whether a recording is what a ``version`` of whoever answers says."""
+        """Return whether a recording is an answer of the ``version`` of a model."""
         return version in (found.version, self._confirmed_in(self.file(asked).parent))
 
     def _confirmed_in(self, folder: Path) -> str:
@@ -110,7 +110,7 @@ class Cassettes:
         return self._confirmed[folder]
 
     def save(self, asked: Asked, response: Recorded) -> None:
-        """Write a recording, whole or not at all.
+        """Write a recording atomically.
 
         Raises:
             RecordingWriteError: the disk is full or broken.
@@ -127,7 +127,7 @@ class Cassettes:
         self.made.add(file)
 
     def check_writable(self) -> None:
-        """Try to write, before anything is paid for.
+        """Check that the folder can be written, before any call is paid for.
 
         Raises:
             DataError: the folder cannot be written.
@@ -143,12 +143,12 @@ class Cassettes:
             ) from error
 
     def unused(self) -> list[Path]:
-        """Return the files that were neither replayed nor made. Stores of vectors and scores don't count."""
+        """Return the recordings that were neither replayed nor made, without stores of vectors and scores."""
         folders = [each for each in self.folder.glob("*/") if each.name not in STORES]
         return sorted(file for folder in folders for file in folder.glob("*.yaml") if file not in self.used)
 
     def nearest(self, asked: Asked) -> str:
-        """Say which recording is most like a request that has none, and what differs."""
+        """Return a message for a request without a recording: the most similar recording, and the differences."""
         found = self._neighbours(self.file(asked).parent).nearest(asked)
         if found is None:
             return f"Nothing of {asked.owner} is recorded in {self.folder}."
@@ -167,14 +167,14 @@ def _readable(files: Iterable[Path]) -> Iterable[tuple[Path, Recorded]]:
         try:
             yield file, read_interaction(file)
         except DataError:
-            # Who asks for this one hears of it; here another was asked for.
+            # A request for this file gets its error. Here the request is for another one.
             continue
 
 
 def last_written(folder: Path) -> float:
-    """Return when an answer was last put into or taken out of a folder of recordings, or one below it.
+    """Return when an answer was last added to or removed from a folder of recordings or its subfolders.
 
-    In seconds since 1970; 0 where there is none. Vectors and scores are no answers.
+    In seconds since 1970; 0 without any. Vectors and scores do not count.
     """
     latest = 0.0
     for place, below, files in os.walk(folder):

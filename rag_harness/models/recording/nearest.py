@@ -1,4 +1,4 @@
-"""Which recording is most like a request that has none, and what differs."""
+"""The recording most similar to a request without one, and the differences."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from rag_harness.models.recording.asked import Asked, normal
 from rag_harness.models.recording.cassette_file import Recorded
 
 _SHORT = ("model", "temperature", "seed", "max_tokens")
-"""Fields whose recorded value is short enough to be named."""
+"""Fields whose recorded value is short enough for a message."""
 
 
 class Neighbours:
-    """What the recordings of one folder were asked. Each is read and cut into lines once, however many requests miss.
+    """The requests of one folder's recordings. Each is read and split into lines once, for all requests without one.
 
     Args:
-        recordings: of the folder, by their files; their answers are not kept.
+        recordings: the recordings of the folder, by file. Their answers are not kept.
     """
 
     def __init__(self, recordings: Iterable[tuple[Path, Recorded]]) -> None:
         self._recorded: dict[Path, Recorded] = {}
         self._lines: dict[Path, frozenset[str]] = {}
-        known: dict[str, str] = {}  # prompts share most of their lines, which are kept once
+        known: dict[str, str] = {}  # prompts share most of their lines, so each line is kept once
         for file, recorded in recordings:
             self._recorded[file] = replace(recorded, body=b"")
             lines = _lines(abridged(recorded.request), recorded.url)
             self._lines[file] = frozenset(known.setdefault(line, line) for line in lines)
 
     def nearest(self, asked: Asked) -> tuple[Path, Recorded] | None:
-        """Return the recording that has the largest share of lines in common with a request; None where there is none.
+        """Return the recording with the largest share of lines in common with a request, or None.
 
-        Of equals it is the last by name.
+        Of equal ones, the last by name is returned.
         """
         mine = _lines(abridged(asked.body), asked.url)
         best = max(self._lines, key=lambda file: (_likeness(mine, self._lines[file]), file.name), default=None)
@@ -49,8 +49,8 @@ def _likeness(mine: Set[str], theirs: Set[str]) -> float:
 
 
 def differences(asked: Asked, recorded: Recorded) -> list[str]:
-    """Name what differs: fields of the request, and of the prompt the system text, the sources or the question."""
-    # Some recordings keep no more of a prompt; the digests of what was cut differ where it does.
+    """Return the differences: fields of the request; in the prompt, the system text, the sources or the question."""
+    # Some recordings have an abridged prompt. The digests of cut paragraphs differ where the paragraphs do.
     one, other = _fields(abridged(asked.body)), _fields(abridged(recorded.request))
     keys = [key for key in {*one, *other} - {"messages"} if normal(one.get(key)) != normal(other.get(key))]
     found = [f"{key} ({other.get(key)!r} recorded)" if key in _SHORT else key for key in sorted(keys)]
@@ -98,7 +98,7 @@ def _parts(body: Mapping[str, Any]) -> dict[str, str]:
             continue
         context, _, question = content.rpartition("Question: ")
         parts["the question"] = question
-        # Its address counts too: a long one is abridged with the text behind it.
+        # A source's address counts, too: a long one is abridged together with its text.
         for label, text in re.findall(r"^\[(Source \d+): (.*?)(?=^\[Source \d+: |\Z)", context, re.M | re.S):
             parts[f"the text of [{label}]"] = text.strip()
     return parts

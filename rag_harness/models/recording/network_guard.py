@@ -1,7 +1,7 @@
-"""In replay nothing opens an internet socket: an attempt is an error that names who made it.
+"""A guard for replay: opening an internet socket is an error that names the code that tried it.
 
-Python's audit events are seen whichever library connects; a hook cannot be taken out again, so it is put in once and
-asks whether the guard is up.
+Python's audit events report every library. A hook cannot be removed, so it is added once and checks whether the guard
+is on.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Any
 from rag_harness.errors import RecordingMissError
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-"""Names of this machine, to itself."""
+"""Names of this machine for itself."""
 
 _FAMILIES = {2, 10, 23, 30}
-"""AF_INET and AF_INET6, by the numbers of Linux, Windows and macOS. AF_UNIX stays: asyncio needs it."""
+"""AF_INET and AF_INET6, as numbers of Linux, Windows and macOS. AF_UNIX is allowed, because asyncio needs it."""
 
 _LOOKUPS = ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr")
 _SENDS = ("socket.connect", "socket.sendto", "socket.sendmsg")
 
 
 class _Guard:
-    """Whether attempts are refused, and which hosts are let through."""
+    """The state of the guard: whether connections are refused, and the allowed hosts."""
 
     up = False
     installed = False
@@ -39,7 +39,7 @@ class _Guard:
 
     def _host(self, event: str, args: tuple[Any, ...]) -> str | None:
         if event in _LOOKUPS:
-            # Without a host it is a question about this machine, which a server asks before it listens.
+            # Without a host, the lookup is for this machine. A server does that before it listens.
             return (args[0].decode(errors="replace") if isinstance(args[0], bytes) else args[0]) or None
         connection, address = args[0], args[1]
         if getattr(connection, "family", 0) not in _FAMILIES or not isinstance(address, tuple):
@@ -51,7 +51,7 @@ _guard = _Guard()
 
 
 def refuse_connections(allowed: Collection[str] = ()) -> None:
-    """Refuse every internet connection and look-up of a name from now on, but to the hosts in ``allowed``."""
+    """Refuse all internet connections and name lookups from now on, except for hosts in ``allowed``."""
     if not _guard.installed:
         sys.addaudithook(_guard.hook)
         _guard.installed = True
@@ -59,12 +59,12 @@ def refuse_connections(allowed: Collection[str] = ()) -> None:
 
 
 def allow_connections() -> None:
-    """Let connections through again."""
+    """Allow all connections again."""
     _guard.up = False
 
 
 def _caller() -> str:
-    """Name the nearest frame outside the standard library's networking and this module."""
+    """Return the nearest frame outside this module and the standard library's networking, as text."""
     quiet = ("socket.py", "network_guard.py", "selectors.py", "base_events.py", "selector_events.py")
     frames = [frame for frame in traceback.extract_stack() if not frame.filename.endswith(quiet)]
     return f"{frames[-1].filename}:{frames[-1].lineno} ({frames[-1].name})" if frames else "somebody"

@@ -1,6 +1,6 @@
-"""What a recording does with a call: replay it, refuse it, or let it through and keep the answer.
+"""Rules of record and replay for a call: replay it, refuse it, or allow it and store the answer.
 
-The same for the harness's own chat model and for the calls of a test; how an answer passes through is ``transports``.
+They hold for the harness's chat model and for calls of a test. ``transports`` contains the HTTP part.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rag_harness.files.log import log
 from rag_harness.models.recording.cassettes import OUTDATED, RECORDED_AT, TOTAL, TTFT, Asked, Cassettes, Recorded
 
 _TEXT = re.compile(rb'"(content|text|delta|arguments|partial_json)"\s*:\s*"[^"]')
-"""The first piece of an answer, in the streams of OpenAI and Anthropic; the role alone comes before it."""
+"""Matches the first piece of an answer in streams of OpenAI and Anthropic. Only the role comes before it."""
 _END = re.compile(rb"data:\s*\[DONE\]")
 
 
@@ -28,16 +28,16 @@ class Playback:
 
     Args:
         cassettes: the recordings.
-        may_call: the mode lets what is not recorded through.
-        keep: write what came back.
-        ask_again: call even where there is a recording, once a run.
-        refuse: what to do about a miss: the command that records it.
-        tell: hears what is done: ``used`` or ``made`` with the file, ``missed`` with the reason.
-        version: of whoever would answer here, where that is known: a digest of its code. What another version has said
-            is asked for again where that may be, and else outdated.
+        may_call: whether the mode allows calls that are not recorded.
+        keep: whether answers are stored.
+        ask_again: whether to call once a run even with a recording.
+        refuse: the remedy for a missing recording: the command that records it.
+        tell: called with ``used`` or ``made`` and the file, or ``missed`` and the reason.
+        version: the version of the model, a digest of its code, where it is known. An answer of another version is
+            requested again if the mode allows it; otherwise it counts as outdated.
 
-    Raises:
-        DataError: answers are to be kept in a folder that cannot be written.
+        Raises:
+            DataError: answers are to be stored in a folder that cannot be written.
     """
 
     cassettes: Cassettes
@@ -55,11 +55,11 @@ class Playback:
 
     @property
     def broken(self) -> RecordingWriteError | None:
-        """Why no further answer can be kept."""
+        """Why no more answers can be stored; empty while they can."""
         return self._broken
 
     def find(self, asked: Asked) -> Recorded | None:
-        """Return the recording, None where there is none or it is to be made again."""
+        """Return the recording. None without one, or where it is to be made again."""
         if self.ask_again and self.cassettes.file(asked) not in self.cassettes.made:
             return None
         found = self.cassettes.load(asked)
@@ -70,11 +70,11 @@ class Playback:
         return found
 
     def allow(self, asked: Asked) -> None:
-        """Let a call through.
+        """Allow a call, or raise.
 
         Raises:
-            RecordingMissError: this mode calls nobody.
-            RecordingWriteError: an earlier answer could not be kept; a client that tries again would pay again.
+            RecordingMissError: this mode calls no model.
+            RecordingWriteError: an earlier answer could not be stored. A retry would only cost more.
         """
         if self._broken:
             raise self._broken
@@ -84,7 +84,7 @@ class Playback:
             raise RecordingMissError(miss)
 
     def save(self, asked: Asked, answer: Recorded) -> None:
-        """Keep an answer.
+        """Store an answer.
 
         Raises:
             RecordingWriteError: the disk is full or broken.
@@ -103,7 +103,7 @@ class Playback:
 
 
 class Listener:
-    """Hears an answer as it passes, takes its times, and gives it up for keeping once it is whole."""
+    """Listens to an answer while it arrives, measures its times, and returns it when it is complete."""
 
     def __init__(self, asked: Asked) -> None:
         self.asked = asked
@@ -114,16 +114,16 @@ class Listener:
         self._kept = False
 
     def since(self, started: float) -> None:
-        """Count from ``started`` on, of ``perf_counter``: what was waited before is not the model's time."""
+        """Count time from ``started`` on, by ``perf_counter``. Waiting before it is not the model's time."""
         self._started = started
 
     def to(self, status: int, kind: str) -> Listener:
-        """Say what begins to answer, and with which content type."""
+        """Set the status and the content type of the answer that begins."""
         self._status, self._kind, self._streamed = status, kind, _streams(kind, self.asked.body)
         return self
 
     def hear(self, part: bytes) -> Recorded | None:
-        """Take a part; return the answer if this part ends it: SDKs stop reading there and never ask for the end."""
+        """Add a part; return the answer if this part completes it. SDKs stop reading there, before the stream's end."""
         seen = (self._parts[-1][-64:] if self._parts else b"") + part
         if self._first is None and _TEXT.search(seen):
             self._first = perf_counter()
@@ -131,7 +131,7 @@ class Listener:
         return self.end() if self._streamed and _END.search(seen) else None
 
     def end(self) -> Recorded | None:
-        """Return the answer if it is whole and was not returned before."""
+        """Return the answer if it is complete and was not returned before."""
         content = b"".join(self._parts)
         if self._kept:
             return None
@@ -145,7 +145,7 @@ class Listener:
 
 
 def is_whole(content: bytes, kind: str, asked: Any) -> bool:
-    """Return whether an answer came to its end and is no error: servers also send errors with status 200."""
+    """Return whether an answer is complete and no error. Servers also send errors with status 200."""
     body = asked if isinstance(asked, Mapping) else {}
     if not _streams(kind, body):
         said = _parsed(content)
@@ -158,7 +158,7 @@ def is_whole(content: bytes, kind: str, asked: Any) -> bool:
     ended = {choice.get("index", 0) for choice in choices if choice.get("finish_reason")}
     finished = bool(ended) and {choice.get("index", 0) for choice in choices} <= ended
     chat = "messages" in body or any("choices" in event for event in events)
-    # Other protocols end with the connection, which says itself whether it was cut.
+    # Other protocols end with the connection, and a cut connection raises an error.
     return not chat or finished or bool(_END.search(content)) or _ends_otherwise(events)
 
 
@@ -167,7 +167,7 @@ def _streams(kind: str, body: Any) -> bool:
 
 
 def _ends_otherwise(events: list[dict[str, Any]]) -> bool:
-    """Return whether the last event of Anthropic's or the Responses API is there."""
+    """Return whether ``events`` has the last event of Anthropic's or the Responses API."""
     ends = {"message_stop", "response.completed", "response.incomplete"}
     return any(event.get("type") in ends for event in events)
 
@@ -187,7 +187,7 @@ def _parsed(content: bytes) -> Any:
 
 
 def headers_of(found: Recorded) -> dict[str, str]:
-    """Return the headers of a replayed response, times and date of the recorded call among them."""
+    """Return the headers of a replayed response, with times and date of the recorded call."""
     times = {TOTAL: str(found.total_ms), **({} if found.ttft_ms is None else {TTFT: str(found.ttft_ms)})}
     times |= {RECORDED_AT: found.recorded_at} if found.recorded_at else {}
     times |= {OUTDATED: "1"} if found.outdated else {}

@@ -1,7 +1,7 @@
-"""What must not reach the disk is taken out of requests and answers: the run's keys, and what the user's scrub names.
+"""Removal of secrets and private text from requests and answers: the run's keys, and what the user's scrub removes.
 
-A streamed answer comes in pieces, and a name or a key may be cut by them: the pieces are joined, cleaned, and where
-that changes something the first piece gets all of the text and the others none.
+A streamed answer comes in pieces, which may cut a name or a key. So the pieces are joined and cleaned. If that changes
+the text, the first piece gets all of it and the others become empty.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Scrub = Callable[[str], str]
 GONE = "REDACTED"
 
 _SHORTEST = 8
-"""Characters. A shorter value, a dummy key say, may be an ordinary word: taking it out would change prompts."""
+"""Fewest characters of a secret. A shorter value, e.g. a dummy key, may be an ordinary word in a prompt."""
 
 
 def secrets_of(settings: Settings) -> list[str]:
@@ -32,7 +32,7 @@ def secrets_of(settings: Settings) -> list[str]:
 
 
 def secrets_in(headers: Mapping[str, str]) -> Iterator[str]:
-    """Yield keys, cookies and organisations that the headers of a request carry."""
+    """Yield keys, cookies and organisations in the headers of a request."""
     for name, value in headers.items():
         if SECRET_HEADER.search(name):
             for part in re.split(r"[;\s]+", value):
@@ -40,24 +40,24 @@ def secrets_in(headers: Mapping[str, str]) -> Iterator[str]:
 
 
 class Cleaner:
-    """Takes secrets and private text out.
+    """Removes secrets and private text.
 
     Args:
-        secrets: values, of which those of 8 characters and more are replaced wherever they stand.
-        scrub: the user's own; gets each text of a request and the whole text of an answer.
+        secrets: values to replace everywhere, if they have at least 8 characters.
+        scrub: the user's function; it gets each text of a request and the whole text of an answer.
     """
 
     def __init__(self, secrets: Iterable[str] = (), scrub: Scrub | None = None) -> None:
         self._secrets = frozenset(each for each in secrets if len(each) >= _SHORTEST)
         self._scrub = scrub
-        # The longest first: of a key that begins like another one nothing may be left.
+        # The longest first, so that nothing is left of a key that begins with another key.
         written = sorted({form for each in self._secrets for form in forms_of(each)}, key=len, reverse=True)
         coded = [form.encode("utf-8", "surrogatepass") for form in written]
         self._pattern = re.compile("|".join(map(re.escape, written))) if written else None
         self._binary_pattern = re.compile(b"|".join(map(re.escape, coded))) if coded else None
 
     def knowing(self, secrets: Iterable[str]) -> Cleaner:
-        """Return a cleaner that also takes ``secrets`` out."""
+        """Return a cleaner that also removes ``secrets``."""
         new = {each for each in secrets if len(each) >= _SHORTEST} - self._secrets
         return Cleaner(self._secrets | new, self._scrub) if new else self
 
@@ -70,7 +70,7 @@ class Cleaner:
         return self._pattern.sub(GONE, text) if self._pattern else text
 
     def value(self, value: Any) -> Any:
-        """Return JSON whose every string is clean, and whose fields that are named like secrets are empty of them."""
+        """Return JSON with all strings cleaned, and without the values of fields that have names of secrets."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
@@ -78,7 +78,7 @@ class Cleaner:
         return [self.value(each) for each in value] if isinstance(value, list) else value
 
     def body(self, content: bytes, kind: str = "") -> bytes:
-        """Return a body without what must not be kept; where nothing changes, the same bytes."""
+        """Return a body without secrets and private text. An unchanged body keeps its bytes."""
         try:
             text = content.decode()
         except UnicodeDecodeError:
@@ -119,7 +119,7 @@ class Cleaner:
         return "\n".join(lines)
 
     def _join(self, events: Mapping[int, Any], cleaned: Mapping[int, Any], pieces: list[tuple[int, _Path]]) -> None:
-        """Clean one text that is spread over events, in place in ``cleaned``."""
+        """Clean one text that is spread over several events, in place in ``cleaned``."""
         texts = [_at(events[n], path) for n, path in pieces]
         whole = "".join(texts)
         clean = self.text(whole)
@@ -135,7 +135,7 @@ _Path = tuple[str | int, ...]
 
 
 def forms_of(secret: str) -> Iterator[str]:
-    """Yield the ways in which a secret is written: as it is, inside JSON, inside JSON inside JSON, in an address."""
+    """Yield the written forms of a secret: plain, in JSON, in JSON inside JSON, in an address."""
     yield secret
     for ascii_only in (True, False):
         once = json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
@@ -144,7 +144,7 @@ def forms_of(secret: str) -> Iterator[str]:
 
 
 def json_of(text: str | bytes) -> Any:
-    """Return an object or a list of JSON; None for any other text."""
+    """Return the object or list of a JSON text; None for any other text."""
     try:
         found = read_json(text)
     except ValueError:
@@ -157,7 +157,7 @@ def _data(line: str) -> str:
 
 
 def _pieces(events: Mapping[int, Any]) -> dict[Any, list[tuple[int, _Path]]]:
-    """Return where each streamed text stands, piece by piece, in the order of the events."""
+    """Return the places of the pieces of each streamed text, in the order of the events."""
     found: dict[Any, list[tuple[int, _Path]]] = {}
     for n, event in events.items():
         for path, key in _leaves(event):
@@ -167,13 +167,13 @@ def _pieces(events: Mapping[int, Any]) -> dict[Any, list[tuple[int, _Path]]]:
 
 
 def _stream_of(event: Any) -> tuple[Any, ...]:
-    """Tell the texts of several outputs apart, as the Responses API and Anthropic's number them."""
+    """Return the number of the output that an event belongs to, in the Responses API and in Anthropic's."""
     names = ("type", "item_id", "output_index", "content_index", "index")
     return tuple(event.get(name) for name in names) if isinstance(event, dict) else ()
 
 
 def _leaves(value: Any, path: _Path = (), key: _Path = ()) -> Iterator[tuple[_Path, _Path]]:
-    """Yield the path of each string, and the same path with items of lists by their own ``index``."""
+    """Yield the path of each string, and the same path with list items named by their own ``index``."""
     if isinstance(value, str):
         yield path, key
     for name, each in value.items() if isinstance(value, dict) else ():

@@ -1,9 +1,9 @@
 """A store of arrays by content key: vectors, token vectors and pair scores.
 
-A folder of immutable segments, each one safetensors file: ``keys`` (n, 16), ``offsets`` (n + 1), ``data`` (rows, d);
-entry i is ``data[offsets[i]:offsets[i + 1]]``. A writer only ever adds a segment, under a name made from its keys and
-by an atomic rename. So four writers lose nothing, folders merge by copying, and what is there is never rewritten: a
-vector computed again in another batch differs in its last bits.
+It is a folder of immutable segments, each a safetensors file: ``keys`` (n, 16), ``offsets`` (n + 1), ``data`` (rows,
+d). Entry i is ``data[offsets[i]:offsets[i + 1]]``. A writer only adds segments, each with a name made from its keys,
+by an atomic rename. So several writers lose nothing, and folders are merged by copying. Entries are never rewritten,
+because a vector computed again in another batch differs in its last bits.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ KEY_BYTES = 16
 Array = npt.NDArray[Any]
 
 _FLUSH_AT = 256
-"""Entries waiting before they are written: what a run that is killed loses at most."""
+"""Entries in memory before they are written. A killed run loses at most so many."""
 
 
 def key_of(*parts: str) -> bytes:
-    """Return the key of a text, or of several (a query and a chunk)."""
+    """Return the key of a text, or of several texts (a query and a chunk)."""
     state = blake2b(digest_size=KEY_BYTES)
     for part in parts:
         encoded = part.encode("utf-8", "surrogatepass")
@@ -40,8 +40,8 @@ class ArrayStore:
     """Arrays by key, read from several folders and written to at most one.
 
     Args:
-        folders: where to look, first match wins.
-        write_to: where new segments go; None makes the store read-only.
+        folders: the folders to read; the first match counts.
+        write_to: the folder for new segments; None makes the store read-only.
     """
 
     def __init__(self, folders: Sequence[Path], write_to: Path | None = None) -> None:
@@ -50,20 +50,20 @@ class ArrayStore:
         self._segments: dict[Path, _Segment] = {}
         self._where: dict[bytes, tuple[_Segment, int]] = {}
         self._pending: dict[bytes, Array] = {}
-        # The thread that closes a run flushes while the one that ranks may still put.
+        # The thread that closes a run may flush while the thread that ranks still adds entries.
         self._lock = RLock()
 
     def get(self, keys: Sequence[bytes]) -> list[Array | None]:
-        """Return the array of each key, None where there is none. Shapes are (rows, d)."""
+        """Return the array of each key, or None where there is none. Shapes are (rows, d)."""
         with self._lock:
             if any(key not in self._where and key not in self._pending for key in keys):
                 self._look_for_new_segments()
             return [self._read(key) for key in keys]
 
     def put(self, items: Mapping[bytes, Array]) -> None:
-        """Add arrays of shape (rows, d); keys that are there already are left as they are.
+        """Add arrays of shape (rows, d). Existing keys stay unchanged.
 
-        They are found at once, and are on disk after ``flush``, which comes by itself when enough are waiting.
+        New arrays are found at once. They are on disk after ``flush``, which also runs when enough are in memory.
         """
         with self._lock:
             new = {key: np.atleast_2d(array) for key, array in items.items() if key not in self._where}
@@ -72,7 +72,7 @@ class ArrayStore:
                 self.flush()
 
     def flush(self) -> None:
-        """Write what is waiting, and has not been written by another process since, as one segment."""
+        """Write the entries in memory as one segment, except those that another process has written meanwhile."""
         with self._lock:
             if self._write_to is None or not self._pending:
                 return
@@ -120,7 +120,7 @@ class _Segment:
         from safetensors import SafetensorError, safe_open
 
         try:
-            # Memory-mapped: only the entries that are asked for are read.
+            # Memory-mapped: only requested entries are read.
             self._open: Any = safe_open(str(file), framework="numpy")
             packed = self._open.get_tensor("keys")
             self._offsets: list[int] = self._open.get_tensor("offsets").tolist()

@@ -1,4 +1,4 @@
-"""Where a run reads and writes vectors and scores: recordings first, then what was computed locally."""
+"""The stores of a run for vectors and scores: recordings first, then the local cache."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from rag_harness.models.recording.store import Array, ArrayStore
 from rag_harness.settings import Settings, access_of
 
 NEVER_RECORDED = frozenset({"tokens"})
-"""Token vectors weigh 100 times a vector; a recording keeps the pair scores that come from them instead."""
+"""Kinds that are never recorded. Token vectors take 100 times a vector; recordings keep their pair scores instead."""
 
 
 class RecordingStore(ArrayStore):
-    """A store that takes over what the cache has: a recording is whole by itself."""
+    """A store of recordings. It copies entries from the cache, so that the recordings are complete without it."""
 
     def __init__(self, folders: Sequence[Path], write_to: Path, cache: ArrayStore) -> None:
         super().__init__(folders, write_to)
@@ -30,10 +30,10 @@ class RecordingStore(ArrayStore):
 
 
 class StoreRoom:
-    """Opens one store a kind, model and revision.
+    """Opens one store for each kind, model and revision.
 
-    What was computed goes where the mode keeps it: into the recordings, which are committed; into the cache, which is
-    not; or nowhere. The cache is always read, the recordings where the mode reads them.
+    The mode decides where new results are stored: in the recordings, which are committed; in the cache, which is not;
+    or nowhere. The cache is always read. Recordings are read if the mode reads them.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -57,6 +57,6 @@ class StoreRoom:
         return ArrayStore(folders, None if self._access.keeps == "nothing" else cached)
 
     def flush(self) -> None:
-        """Write everything that is waiting."""
+        """Write all entries that are still in memory."""
         for store in list(self._opened.values()):  # another thread may open one meanwhile
             store.flush()

@@ -1,6 +1,6 @@
-"""How recorded calls pass through httpx and httpx2: a response that is replayed, one that is heard, and a patch.
+"""Record and replay in httpx and httpx2: replayed responses, recorded responses, and a patch of both libraries.
 
-Both libraries have the same classes under the same names, so the library is an argument.
+Both libraries have the same classes with the same names, so the library is an argument.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rag_harness.models.recording.cassettes import Recorded
 from rag_harness.models.recording.playback import Listener, Playback, headers_of
 
 Skips = Callable[[Any], bool]
-"""Whether a request is none of the recording's business."""
+"""Returns whether a request is neither recorded nor replayed."""
 
 
 def replayed(library: ModuleType, found: Recorded) -> Any:
@@ -28,11 +28,11 @@ def replayed(library: ModuleType, found: Recorded) -> Any:
 
 
 def heard(library: ModuleType, response: Any, listener: Listener, playback: Playback) -> Any:
-    """Return ``response``, kept on its way to the client where it is a success and the mode keeps answers."""
+    """Return ``response``. A success is stored while the client reads it, if the mode stores answers."""
     if not playback.keep or not 200 <= response.status_code < 300:
         return response
     listener.to(response.status_code, response.headers.get("content-type", ""))
-    # The parts that pass are decoded.
+    # The parts are already decoded.
     gone = {"content-encoding", "content-length"} if "content-encoding" in response.headers else set()
     headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in gone]
     tee = _tee(library)(response, listener, playback)
@@ -42,7 +42,7 @@ def heard(library: ModuleType, response: Any, listener: Listener, playback: Play
 @cache
 def _tee(library: ModuleType) -> Any:
     class Tee(library.SyncByteStream, library.AsyncByteStream):  # type: ignore[name-defined,misc]
-        """Passes a response on as it comes, and saves the whole of it before the client sees its end."""
+        """Passes a response on while it arrives, and saves it before the client sees its end."""
 
         def __init__(self, response: Any, listener: Listener, playback: Playback) -> None:
             self._response, self._listener, self._playback = response, listener, playback
@@ -64,7 +64,7 @@ def _tee(library: ModuleType) -> Any:
                 self._save(answer)
 
         async def _keep_aside(self, answer: Recorded | None) -> None:
-            """Write off the event loop, which would wait for the disk; on another loop than asyncio's, right here."""
+            """Write in a thread, so that the event loop does not wait for the disk. Other loops than asyncio's wait."""
             if answer is not None:
                 try:
                     asyncio.get_running_loop()
@@ -87,8 +87,8 @@ def _tee(library: ModuleType) -> Any:
 
 @contextmanager
 def patched(playback: Playback, skips: Skips) -> Iterator[None]:
-    """Let every call through httpx and httpx2 go by the recordings, in the whole process, while the block runs."""
-    # vcrpy notes at its import what it finds, to put it back after each cassette: it must not find this patch.
+    """Record and replay every call through httpx and httpx2 in the whole process, during the block."""
+    # At its import, vcrpy saves the methods that it restores after each cassette. So import it before patching.
     import_module("vcr.patch")
     with ExitStack() as stack:
         for library in _installed():
@@ -146,13 +146,13 @@ def _waiting(library: ModuleType, below: Any, playback: Playback, skips: Skips) 
 
 
 def _cassette(handler: Any) -> Any:
-    """Return the cassette of vcrpy, pytest-recording's say, that is open below; None where there is none."""
+    """Return the open vcrpy cassette below, e.g. pytest-recording's, or None."""
     cassette = getclosurevars(handler).nonlocals.get("cassette") if hasattr(handler, "__wrapped__") else None
     return cassette if hasattr(cassette, "can_play_response_for") else None
 
 
 def _plays(handler: Any, request: Any) -> bool:
-    """Return whether vcrpy's own cassette has the answer: it is then vcrpy's to give."""
+    """Return whether vcrpy's own cassette has the answer. Then vcrpy gives it."""
     from vcr.request import Request
 
     cassette = _cassette(handler)
@@ -163,5 +163,5 @@ def _plays(handler: Any, request: Any) -> bool:
 
 
 def _real(handler: Any) -> Any:
-    """Return the way past vcrpy: it drains a stream before the client sees it, and would keep the call too."""
+    """Return the handler without vcrpy, which would read a whole stream first and record the call, too."""
     return handler if _cassette(handler) is None else handler.__wrapped__

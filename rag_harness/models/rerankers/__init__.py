@@ -1,1 +1,1 @@
-"""Adapters to rerankers."""
+"""Adapters of rerankers."""

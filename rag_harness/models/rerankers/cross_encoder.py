@@ -1,4 +1,4 @@
-"""A cross-encoder by sentence-transformers: query and chunk are read together."""
+"""A cross-encoder of sentence-transformers, which reads query and chunk together."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from rag_harness.work.once import IMPORTING
 
 
 class CrossEncoderReranker:
-    """Orders candidates by the model's logit of each (query, chunk) pair; logits are kept by pair.
+    """Orders candidates by the model's logit of each (query, chunk) pair. Logits are stored by pair.
 
     Args:
         model: name on the hub or a folder.
-        pairs: store of scores; it belongs to one model and revision.
-        refuse: empty, or the reason why the model may not be asked in this mode.
-        revision: of the model; see ``revision_of``.
-        precision: of the weights and of what is computed with them: ``float32`` or ``bfloat16``.
-        device: as torch names it.
+        pairs: store of scores, for one model and revision.
+        refuse: the reason why the model may not be called in this mode, or empty.
+        revision: revision of the model; see ``revision_of``.
+        precision: of weights and computation: ``float32`` or ``bfloat16``.
+        device: torch's name of the device.
     """
 
     def __init__(
@@ -52,12 +52,12 @@ class CrossEncoderReranker:
         return self.rerank_many([(query, hits)])[0]
 
     def rerank_many(self, requests: Sequence[tuple[str, Sequence[Hit]]]) -> list[list[Hit]]:
-        """Rerank the hits of several queries; their pairs are scored together, each once."""
+        """Rerank the hits of several queries. All pairs are scored together, each once."""
         scores = self._scores(list({(query, hit.chunk.text): None for query, hits in requests for hit in hits}))
         return [_ordered(hits, [scores[query, hit.chunk.text] for hit in hits]) for query, hits in requests]
 
     def absolute(self, query: str, hits: Sequence[Hit]) -> list[float]:
-        """Return the model's logit of each hit, in its order: it compares between questions."""
+        """Return the model's logit of each hit, in order. Logits can be compared between questions."""
         scores = self._scores(list({(query, hit.chunk.text): None for hit in hits}))
         return [scores[query, hit.chunk.text] for hit in hits]
 
@@ -74,7 +74,7 @@ class CrossEncoderReranker:
             raise RecordingMissError(
                 f"No score of {self.model} for {len(missing)} pairs of {missing[0][0][:60]!r}. {self._refuse}"
             )
-        # Each batch is put at once: a run that is killed has little to score again.
+        # Each batch is stored at once, so that a killed run has little to score again.
         for batch in batches(self._loaded, missing):
             scored = logits(self._loaded, batch)
             self._pairs.put({keys[pair]: np.array([[score]], np.float32) for pair, score in scored})
@@ -85,7 +85,7 @@ class CrossEncoderReranker:
             return self._load()
 
     def _load(self) -> Any:
-        # Set before the import: no telemetry, and no tokenizer threads that a fork would break.
+        # Set before the import: no telemetry, and no tokenizer threads, which a fork would break.
         os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         try:
@@ -96,7 +96,7 @@ class CrossEncoderReranker:
         try:
             loaded = CrossEncoder(self.model, device=device, local_files_only=Path(self.model).is_dir())
         except Exception as error:
-            # A damaged folder makes transformers, safetensors and torch each raise errors of their own.
+            # A damaged folder makes transformers, safetensors and torch raise many kinds of errors.
             why = next(iter(str(error).splitlines()), type(error).__name__)
             raise PrerequisiteError(
                 f"The weights of the cross-encoder {self.model!r} are neither a folder here nor to be had from the "
@@ -112,7 +112,7 @@ def _ordered(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
 
 
 def revision_of(model: str, precision: str = "float32", device: str = "cpu") -> str:
-    """Return what decides a logit beside the model's name: a folder's weights, of a hub model 1, and our own code."""
+    """Return what decides a logit besides the model's name: this code, and a folder's weights or 1 for a hub model."""
     weights = Path(model) / "model.safetensors"
     digest = file_sha256(weights)[:12] if weights.is_file() else "1"
     unusual = [each for each in (precision, device) if each not in ("float32", "cpu")]
@@ -120,7 +120,7 @@ def revision_of(model: str, precision: str = "float32", device: str = "cpu") -> 
 
 
 def create(parts: RetrievalParts) -> CrossEncoderReranker:
-    """Return the cross-encoder that the settings name."""
+    """Return the cross-encoder of the settings."""
     settings = parts.settings
     model = model_name("rerankers", settings.rerank_model)
     revision = revision_of(model, settings.precision, settings.device)

@@ -1,8 +1,8 @@
 """``embedded/late-interaction``: token-level matching with the embedding model's own last hidden states.
 
-MaxSim (Khattab & Zaharia, "ColBERT", 2020): for each token of the query the best cosine with a token of the chunk,
-averaged over the query. MiniLM was not trained for it, so it is combined with BM25 and the dense score, each as a
-z-score over the candidates. docs/validation.md measures what that is worth.
+MaxSim (Khattab & Zaharia, "ColBERT", 2020) is the best cosine of each query token with a token of the chunk, averaged
+over the query. MiniLM was not trained for it, so it is combined with BM25 and the dense score, each as a z-score over
+the candidates. docs/validation.md has the measurements.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from rag_harness.types import Hit, TokenVectors
 MODEL = "embedded/late-interaction"
 
 _TOGETHER = 16
-"""Queries whose token vectors are in memory at once: at 20 candidates of 512 tokens, some 130 MB."""
+"""Queries whose token vectors are in memory at once: about 130 MB for 20 candidates of 512 tokens."""
 
 Pair = tuple[str, str]
-"""Query and text of a chunk."""
+"""A query and the text of a chunk."""
 
 
 class LateInteractionReranker:
@@ -34,8 +34,8 @@ class LateInteractionReranker:
     Args:
         tokens: gives the token vectors, from the same forward pass that embedded the chunk.
         lexical: BM25 over all chunks.
-        pairs: store of MaxSim scores by (query, chunk); where it has a pair, no token vector is needed.
-        keep: put new MaxSim scores into ``pairs``, where other workers and later runs find them.
+        pairs: store of MaxSim scores by (query, chunk). A stored pair needs no token vectors.
+        keep: whether to store new MaxSim scores in ``pairs``, for other workers and later runs.
     """
 
     model = MODEL
@@ -45,14 +45,14 @@ class LateInteractionReranker:
 
     @property
     def revision(self) -> str:
-        """Digest of the code that orders; BM25, which it is handed, notes its own."""
+        """Digest of the code that ranks. BM25 is another part and notes its own code."""
         return code_digest(__name__)
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
         return self.rerank_many([(query, hits)])[0]
 
     def rerank_many(self, requests: Sequence[tuple[str, Sequence[Hit]]]) -> list[list[Hit]]:
-        """Rerank the hits of several queries; a text that several of them ask for is read or embedded once."""
+        """Rerank the hits of several queries. A text in several of them is read or embedded once."""
         reranked: list[list[Hit]] = []
         for start in range(0, len(requests), _TOGETHER):
             some = requests[start : start + _TOGETHER]
@@ -61,7 +61,7 @@ class LateInteractionReranker:
         return reranked
 
     def absolute(self, query: str, hits: Sequence[Hit]) -> list[float]:
-        """Return MaxSim of each hit, in its order: unlike their sum of z-scores it compares between questions."""
+        """Return the MaxSim of each hit, in order. Unlike the sum of z-scores, it can be compared between questions."""
         sims = self._max_sims(list({(query, hit.chunk.text): None for hit in hits}))
         return [sims[query, hit.chunk.text] for hit in hits]
 
@@ -74,7 +74,7 @@ class LateInteractionReranker:
             [words[hit.chunk.chunk_id] for hit in hits],
             [hit.score for hit in hits],
         )
-        # Equal after rounding is equal: then the order of the first stage decides, and not the last bit.
+        # Scores that are equal after rounding are ties. The order of the first stage decides them, not the last bit.
         summed = sum((_z_scores(rounded(part)) for part in parts), np.zeros(len(hits)))
         scores = rounded(summed)
         best = np.argsort(-scores, kind="stable")
@@ -100,7 +100,7 @@ class LateInteractionReranker:
 
 
 def _z_scores(values: Floats) -> Floats:
-    # Not by the spread alone: rounding gives equal values a mean beside them, and each a z-score of 1.
+    # The spread alone is not enough: by rounding, the mean of equal values can differ from them, and z-scores become 1.
     if values.max() == values.min():
         return np.zeros_like(values)
     scores: Floats = (values - values.mean()) / values.std()

@@ -1,6 +1,6 @@
-"""Logits of pairs by a cross-encoder that is loaded; they are kept under the digest of this file.
+"""Logits of pairs by a loaded cross-encoder.
 
-So nothing stands here that decides no score.
+They are stored under the digest of this file, so this file has only code that decides scores.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any
 from rag_harness.models.token_batches import token_batches
 
 Pair = tuple[str, str]
-"""Query and text of a chunk."""
+"""A query and the text of a chunk."""
 
 
 def batches(model: Any, pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
-    """Yield the pairs in batches of like length, longest first."""
+    """Yield the pairs in batches of similar length, longest first."""
     for positions in token_batches(_counts(model, pairs)):
         yield [pairs[position] for position in positions]
 
@@ -23,14 +23,14 @@ def batches(model: Any, pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
 def logits(model: Any, batch: list[Pair]) -> Iterator[tuple[Pair, float]]:
     """Yield each pair with its logit.
 
-    No sigmoid, which ``predict`` has for many models: it orders alike, and makes ties of what is far from 0.
+    There is no sigmoid, as ``predict`` has for many models. It keeps the order, but makes ties far from 0.
     """
     scores = model.predict(batch, batch_size=len(batch), show_progress_bar=False, activation_fn=_as_it_is)
     return zip(batch, map(float, scores), strict=True)
 
 
 def _counts(model: Any, pairs: Sequence[Pair]) -> list[int]:
-    # Not verbose: the tokenizer would warn of pairs that the model cuts.
+    # Not verbose, because the tokenizer would warn about pairs that the model cuts.
     queries, texts = zip(*pairs, strict=True)
     return [len(ids) for ids in model.tokenizer(queries, texts, verbose=False)["input_ids"]]
 

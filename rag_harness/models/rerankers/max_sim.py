@@ -1,6 +1,6 @@
-"""MaxSim of token vectors: the part of late interaction that is kept, and under the digest of this file.
+"""MaxSim of token vectors: the score of late interaction that is stored.
 
-So nothing stands here that decides no score.
+It is stored under the digest of this file, so this file has only code that decides scores.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import numpy.typing as npt
 from rag_harness.types import TokenVectors
 
 DECIMALS = 6
-"""Places of every score that is compared, stored or returned. Sums in single precision differ from the seventh on with
-the number of threads and with what else is in a batch."""
+"""Decimal places of every score that is compared, stored or returned. Sums in single precision differ from the seventh
+place on, depending on the number of threads and on the batch."""
 Floats = npt.NDArray[np.float64]
 
 
 def max_sims(query: TokenVectors, documents: Sequence[TokenVectors]) -> Floats:
     """Return the mean over the query's tokens of the best cosine with a token of each document, shape (n,).
 
-    In double precision and rounded to ``DECIMALS``: the same for any number of threads.
+    Computed in double precision and rounded to ``DECIMALS``, so that the number of threads does not matter.
     """
     wanted = query.astype(np.float64)
     sims = [(wanted @ tokens.astype(np.float64).T).max(axis=1).mean() for tokens in documents]
@@ -29,6 +29,6 @@ def max_sims(query: TokenVectors, documents: Sequence[TokenVectors]) -> Floats:
 
 
 def rounded(values: npt.ArrayLike) -> Floats:
-    """Return values at ``DECIMALS`` places."""
+    """Return values rounded to ``DECIMALS`` places."""
     exact: Floats = np.asarray(values, np.float64)
-    return exact.round(DECIMALS) + 0.0  # there is no minus zero
+    return exact.round(DECIMALS) + 0.0  # adding 0.0 turns -0.0 into 0.0

@@ -1,4 +1,4 @@
-"""Orders candidates by the number of words they share with the query. For trying the plumbing."""
+"""A mock reranker, for trial runs: it orders candidates by the number of words shared with the query."""
 
 from __future__ import annotations
 
