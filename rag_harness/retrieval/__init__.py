@@ -1,6 +1,6 @@
-"""Chunks, vectors, index and words: from a query to ranked hits.
+"""Retrieval of chunks for a query: chunking, vector indexes, BM25, ranking.
 
-``retrieval.py`` makes a ``Retrieval`` of an ``IndexSpec``; ``chunking/`` has one chunker a file, ``indexes/`` one
-adapter a technology, ``bulk/`` ingests more documents than a process can hold. Pipelines, service and commands call
-this room. It never asks a chat model and knows no gold. Begin reading with ``retrieval.py``.
+``retrieval.py`` makes a ``Retrieval`` from an ``IndexSpec``. Each file of ``chunking/`` is a chunker, and each of
+``indexes/`` the adapter of a technology. ``bulk/`` ingests more documents than fit into one process. Pipelines, service
+and commands call this room. It never calls a chat model and knows no gold. Begin reading with ``retrieval.py``.
 """

@@ -1,4 +1,4 @@
-"""One process builds at a time; the others find vectors, cuts and indexes made when their turn comes."""
+"""The building lock of a run. One process builds at a time; the others then find its vectors, cuts and indexes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rag_harness.settings import Settings, access_of
 
 @contextmanager
 def alone(settings: Settings) -> Iterator[None]:
-    """Hold the run's building lock; where nothing may be kept there is nothing to wait for."""
+    """Hold the run's building lock. Without a folder to keep results in, there is no lock."""
     from filelock import FileLock
 
     folder = settings.path(settings.cache_dir)

@@ -1,4 +1,4 @@
-"""Do index and queries speak of the same vectors? One clear error instead of a suite full of misses."""
+"""Check that index and queries have vectors of the same model: one clear error instead of many failed tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LENGTH_TOLERANCE = 1e-3
 
 
 def check_compatible(retrieval: Retrieval, query: str) -> None:
-    """Check vectors of chunks and of ``query``, and that a sample of chunks finds itself first.
+    """Check the vectors of chunks and of ``query``, and that sampled chunks find themselves first.
 
     Raises:
         CriticalError: dimensions differ, vectors are not finite or not of unit length, or a chunk's own text finds

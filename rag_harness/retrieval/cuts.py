@@ -1,4 +1,4 @@
-"""Chunks that need the chunker and the tokenizer only for pages that no recording knows."""
+"""Stored cuts of pages. The chunker and the tokenizer are needed only for new pages."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from rag_harness.types import Chunk, Document
 
 
 class RecordedCuts:
-    """Cuts pages; what came of a page is kept under its text.
+    """Cuts pages, and stores the cuts of a page under its text.
 
     Args:
-        store: where cuts are kept; it belongs to one chunker, tokenizer and pair of lengths.
-        chunker: gives what cuts a page, for pages that are new.
+        store: the store of cuts, for one chunker, tokenizer and pair of lengths.
+        chunker: returns the chunker, for new pages.
         settings: longest chunk and overlap.
-        tokenizer: makes the model's tokenizer, for pages that are new.
+        tokenizer: makes the model's tokenizer, for new pages.
 
     Attributes:
-        refused: pages that pass a limit, by id, each with the reason; they have no chunks.
+        refused: the reason for each page that passes a limit, by id. These pages have no chunks.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class RecordedCuts:
         self.refused: dict[str, str] = {}
 
     def chunks(self, documents: Sequence[Document]) -> list[Chunk]:
-        """Return the chunks of all pages, in their order."""
+        """Return the chunks of all pages, in order."""
         keys = [key_of(document.doc_id, document.text) for document in documents]
         kept = self._store.get(keys)
         new = {key: document for key, document, cuts in zip(keys, documents, kept, strict=True) if cuts is None}
@@ -72,7 +72,7 @@ class RecordedCuts:
         return fresh
 
     def _tokenizer_or_guess(self) -> tuple[Tokenizer, bool]:
-        """Without the tokenizer a page can still be cut about right: enough to name the chunk that has no vector."""
+        """Return the tokenizer, or a rough one without it. A rough cut is enough to name the chunk without a vector."""
         try:
             return self._tokenizer(), True
         except PrerequisiteError:
@@ -85,12 +85,12 @@ class _Guess:
 
 
 def cuts_of(page: Document, chunks: Sequence[Chunk]) -> list[Any]:
-    """Return plain JSON that ``chunks_from`` makes the chunks of again, without the text that the page has."""
+    """Return the chunks as plain JSON for ``chunks_from``, without text that the page has."""
     return [_cut_of(page, chunk) for chunk in chunks]
 
 
 def _cut_of(page: Document, chunk: Chunk) -> list[Any]:
-    """Return id, place and section of a chunk; its text only where the page does not have it at that place."""
+    """Return id, place and section of a chunk, and its text if the page does not have it at that place."""
     name = chunk.chunk_id.removeprefix(f"{page.doc_id}#")
     there = chunk.repeated_header + page.text[chunk.start : chunk.end] == chunk.text
     own = {key: value for key, value in chunk.metadata.items() if page.metadata.get(key) != value}
@@ -103,7 +103,7 @@ def _bytes(cuts: list[Any]) -> np.ndarray:
 
 
 def chunks_from(document: Document, cuts: list[Any]) -> list[Chunk]:
-    """Return the chunks of a page, as ``cuts_of`` has them."""
+    """Return the chunks of a page from the JSON of ``cuts_of``."""
     return [
         Chunk(
             chunk_id=f"{document.doc_id}#{name}",
@@ -122,7 +122,7 @@ def chunks_from(document: Document, cuts: list[Any]) -> list[Chunk]:
 
 
 def _pages(document: Document, start: int, end: int) -> tuple[int, int] | None:
-    """Return the first and the last page that there is text of between two offsets; blanks are no text."""
+    """Return the first and the last page with text between two offsets. Blanks are no text."""
     if not document.pages:
         return None
     text = document.text[start:end]

@@ -1,6 +1,6 @@
-"""Where a page is cut: a short one here, a long one in a process with limits, which other long ones use after it.
+"""Cutting of pages: a short page in this process, a long one in a child process with limits.
 
-Cutting is linear, but a page of 32 MB that is nothing but headings takes minutes and gigabytes all the same.
+Cutting takes linear time, but a page of 32 MB with nothing but headings still takes minutes and gigabytes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from rag_harness.retrieval.chunking import Chunker, ChunkingSettings
 from rag_harness.types import Chunk, Document
 
 HERE = 32 << 10
-"""Characters of a page that is cut in this process: none of that length took more than 1.2 s and 50 MB."""
+"""Most characters of a page to cut in this process. No such page took more than 1.2 s and 50 MB."""
 CHUNKS = 10_000
 """Most chunks of one page: 15 MB of prose."""
 ANSWER_BYTES = 8 << 20
-"""Most bytes of what is known of a page's chunks beside its text: places, headings, headers that are repeated."""
+"""Most bytes of the data of a page's chunks besides the text: places, headings, repeated headers."""
 _OWN = "rag_harness."
 _TOGETHER = 1_024
 
@@ -33,15 +33,15 @@ CutsOf = Callable[[Document, Sequence[Chunk]], list[Any]]
 
 
 class Cutting:
-    """Cuts pages by one chunker; close it at the end.
+    """Cuts pages with one chunker. Close it at the end.
 
-    A chunker or a tokenizer from elsewhere works here, however long the page: it may need what only this process has.
+    A user's chunker or tokenizer runs in this process for pages of any length, because it may need this process.
 
     Args:
-        chunker: what cuts.
-        tokenizer: what counts.
+        chunker: cuts.
+        tokenizer: counts tokens.
         settings: longest chunk and overlap.
-        cuts_of: makes plain JSON of a page's chunks; a function of a module of this package.
+        cuts_of: makes plain JSON from a page's chunks; a function of a module of this package.
     """
 
     def __init__(self, chunker: Chunker, tokenizer: Tokenizer, settings: ChunkingSettings, cuts_of: CutsOf) -> None:
@@ -49,10 +49,10 @@ class Cutting:
         self._child = Child()
 
     def cuts(self, page: Document) -> list[Any]:
-        """Return what ``cuts_of`` says of the chunks of a page.
+        """Return ``cuts_of`` of the chunks of a page.
 
         Raises:
-            UnreadableError: it passes a limit; PassingError where it may not in another run.
+            UnreadableError: the page passes a limit. PassingError: another run may succeed.
             ChunkTooLongError: a single character is longer than a chunk may be.
         """
         if len(page.text) > HERE and (asked := self._asked(page)):
@@ -64,11 +64,11 @@ class Cutting:
         return found
 
     def close(self) -> None:
-        """End the process, where one was needed."""
+        """End the child process, if there is one."""
         self._child.close()
 
     def _asked(self, page: Document) -> bytes:
-        """Return what the other process is asked; nothing where it could not answer."""
+        """Return the question for the child process, or nothing if it could not answer."""
         parts = self._chunker, type(self._tokenizer), self._cuts_of
         if not all(part.__module__.startswith(_OWN) for part in parts):
             return b""
@@ -80,8 +80,8 @@ class Cutting:
 
 
 def cut_there(asked: bytes) -> bytes:
-    """Cut a page; called in the process with limits."""
-    names, tokenizer, settings, page = pickle.loads(asked)  # of the process that started this one
+    """Cut a page in the child process with limits."""
+    names, tokenizer, settings, page = pickle.loads(asked)  # sent by the parent process
     chunker, cuts_of = (getattr(import_module(module), name) for module, name in names)
     try:
         chunks = chunker(page, _tokenizer(tokenizer), settings)
@@ -99,7 +99,7 @@ def _tokenizer(pickled: bytes) -> Tokenizer:
 
 
 class _FewAtOnce:
-    """Counts a few texts at a time: while they are counted, tokens take a hundred bytes each."""
+    """Counts a few texts at a time, because each token takes a hundred bytes meanwhile."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer

@@ -1,4 +1,4 @@
-"""Chunks that say what a chunk of an earlier document says: found by the runs of words that they share."""
+"""Near-duplicates: chunks that repeat a chunk of an earlier document, found by shared shingles (runs of words)."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from rag_harness.types import Chunk
 from rag_harness.words.minhash import PERMUTATIONS, RUN, Hashing, candidates, resemblance, signature
 
 USUAL = 0.9
-"""Share of runs from which a report speaks of near-duplicates."""
+"""Share of common runs from which a report names near-duplicates."""
 SHORT = 12
-"""Words. Shorter chunks are phrases that documents may share."""
-# What makes another statement of the same words: another figure, date or version, and "not".
+"""Fewest words. Shorter chunks are phrases that documents may share."""
+# Tokens that change a statement in otherwise equal words: figures, dates, versions, and "not".
 _DECIDES = re.compile(
     r"(?<![^\W\d])\w*\d\w*(?:[.,:/-]\d+)*|\b(?:not|no|never|without|cannot)\b|n['’]t\b", re.IGNORECASE
 )
 
 
 def source() -> str:
-    """Say what a changed way of finding them changes."""
+    """Return the digest of the code that finds duplicates."""
     return code_digest(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """A chunk, the earlier one that it is like, and the Jaccard similarity of their runs of three words."""
+    """A chunk, the similar earlier chunk, and the Jaccard similarity of their runs of three words."""
 
     chunk: Chunk
     like: Chunk
@@ -42,10 +42,11 @@ class Duplicate:
 
 
 def duplicates(chunks: Sequence[Chunk], least: float, stores: Stores, digest: str = "") -> list[Duplicate]:
-    """Return the near-duplicates among ``chunks``, in their order; what was found is kept under the chunks' ``digest``.
+    """Return the near-duplicates among ``chunks``, in order. The result is stored under the chunks' ``digest``.
 
-    A chunk is one where it shares at least ``least`` of its runs with an earlier chunk of another document that is
-    none itself, and has the same figures and negations: of two versions neither is a duplicate.
+    A chunk is a near-duplicate of an earlier chunk of another document if it shares at least ``least`` of its runs and
+    has the same figures and negations. So two versions are no duplicates. The earlier chunk must be no duplicate
+    itself.
     """
     store = stores.open("duplicates", "minhash", source())
     key = key_of(f"{least:g}", digest or _digest(chunks))

@@ -1,12 +1,12 @@
-"""BM25 over all chunks: Robertson's formula and the English analysis as Lucene has them.
+"""BM25 over all chunks: Robertson's formula and English analysis, both as in Lucene.
 
-Words are cut as Unicode's UAX #29 says, lose a possessive 's, are lower-cased, dropped where they are one of Lucene's
-33 stop words, and stemmed by Porter's algorithm of 1980: the steps of Lucene's EnglishAnalyzer. Two things differ:
-lengths are exact where Lucene rounds them to a byte, and scripts without blanks between words are not cut.
-docs/validation.md sets it against Anserini.
+The steps are those of Lucene's EnglishAnalyzer: split words by Unicode's UAX #29, remove a possessive 's, convert to
+lower case, drop Lucene's 33 stop words, stem by Porter's algorithm of 1980. Two things differ from Lucene: lengths are
+exact and not rounded to a byte, and scripts without blanks between words are not split. docs/validation.md compares the
+results with Anserini.
 
-The scores are those of bm25s to the last bit, which the tests hold it to; bm25s itself takes 0.2 s to import, in every
-process that reranks.
+The scores equal those of bm25s to the last bit; tests check that. bm25s itself takes 0.2 s to import, in every process
+that reranks.
 
 Source: Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009; k1 = 0.9 and b = 0.4 are
 Anserini's.
@@ -29,7 +29,7 @@ K1, B = 0.9, 0.4
 
 Floats = npt.NDArray[np.float32]
 Postings = Mapping[str, tuple["Sequence[int] | npt.NDArray[np.int64]", "Sequence[int] | npt.NDArray[np.int64]"]]
-"""By word, the positions of the chunks that have it, and how often each has it."""
+"""For each word, the positions of the chunks that have it, and its count in each."""
 
 _WORD = re.compile(
     r"""\w+(?:(?:(?<=[^\W\d_])['‘’.:·](?=[^\W\d_])   # that's, e.g: between letters
@@ -45,15 +45,15 @@ _POSSESSIVE = re.compile(r"['’＇][sS]$")
 
 
 def words(text: str) -> list[str]:
-    """Return the words of an English text as BM25 compares them, in their order, repeated ones too."""
+    """Return the words of an English text as BM25 compares them, in order, with repetitions."""
     return cut(text, Stems())
 
 
 class Bm25Index:
-    """Scores and finds chunks by the words they share with a query.
+    """Scores and finds chunks by words that they share with a query.
 
     Args:
-        chunks: makes the chunks; asked when the first query comes.
+        chunks: returns the chunks; called at the first query.
     """
 
     def __init__(self, chunks: Callable[[], Sequence[Chunk]]) -> None:
@@ -66,17 +66,17 @@ class Bm25Index:
 
     @cached_property
     def _counted(self) -> tuple[Postings, npt.NDArray[np.float64]]:
-        """The chunks that have each word, and what a chunk's length does to its score."""
+        """The chunks of each word, and the effect of each chunk's length on its score."""
         stems = Stems()
         texts = [cut(chunk.text, stems) for chunk in self._chunks]
         return _postings(texts), length_parts(np.array([len(text) for text in texts], np.float64))
 
     def scores(self, query: str) -> dict[str, float]:
-        """Return the BM25 score of each chunk by chunk_id; 0 where no word is shared."""
+        """Return the BM25 score of each chunk by chunk_id; 0 without a shared word."""
         return dict(zip((chunk.chunk_id for chunk in self._chunks), self._scores(query).tolist(), strict=True))
 
     def search(self, query: str, k: int) -> list[Hit]:
-        """Return the ``k`` best chunks that share a word with the query, best first; ties in the chunks' order."""
+        """Return the ``k`` best chunks that share a word with the query, best first. Ties are in the chunks' order."""
         scores = self._scores(query)
         best = [i for i in np.argsort(-scores, kind="stable")[:k] if scores[i] > 0]
         return [Hit(self._chunks[i], float(scores[i]), n, "bm25") for n, i in enumerate(best, 1)]
@@ -91,7 +91,7 @@ class Bm25Index:
         return scores
 
     def _weighed(self, word: str) -> tuple[npt.NDArray[np.int64], Floats]:
-        """Return the positions of the chunks that have a word, and what it adds to the score of each."""
+        """Return the positions of the chunks that have a word, and its contribution to the score of each."""
         postings, length_parts = self._counted
         positions, counts = postings[word]
         without = len(self._chunks) - len(positions)
@@ -102,18 +102,18 @@ class Bm25Index:
 
 
 def length_parts(lengths: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return what the length of each chunk, in words, does to its score."""
+    """Return the effect of each chunk's length, in words, on its score."""
     mean = lengths.mean() if lengths.any() else 1.0
     return K1 * ((1 - B) + B * lengths / mean)
 
 
 class Stems(dict[str, "str | None"]):
-    """What a word is compared as, None for a stop word. Worked out once a word: a corpus repeats each ten times."""
+    """Caches the stem of each word, None for a stop word. A corpus repeats each word ten times."""
 
     def __init__(self) -> None:
         import Stemmer
 
-        # One each time: it costs 0.3 µs, and a stemmer belongs to one thread.
+        # A new stemmer each time: it costs 0.3 µs, and a stemmer is not thread-safe.
         self._stem = Stemmer.Stemmer("porter", 0).stemWord
 
     def __missing__(self, written: str) -> str | None:
@@ -124,12 +124,12 @@ class Stems(dict[str, "str | None"]):
 
 
 def cut(text: str, stems: Stems) -> list[str]:
-    """Return the words of a text as ``words`` does; ``stems`` are shared by texts that are cut together."""
+    """Return the words of a text as ``words`` does. Several texts share ``stems``."""
     return [stem for word in _WORD.findall(text) if (stem := stems[word]) is not None]
 
 
 def _postings(texts: Sequence[Sequence[str]]) -> dict[str, tuple[list[int], list[int]]]:
-    """Return, by word, the positions of the texts that have it and how often each has it."""
+    """Return for each word the positions of the texts that have it, and its count in each."""
     found: dict[str, tuple[list[int], list[int]]] = {}
     for position, text in enumerate(texts):
         for word, count in Counter(text).items():

@@ -1,6 +1,6 @@
-"""BM25 over chunks that come and go: words are counted once a chunk, and each state of the chunks has a view.
+"""BM25 over a changing set of chunks. Words of a chunk are counted once, and each state of the set has a view.
 
-The scores are those of ``Bm25Index`` over the same chunks, to the last bit; the tests hold it to that.
+The scores equal those of ``Bm25Index`` over the same chunks, to the last bit; tests check that.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from rag_harness.retrieval.lexical import Bm25Index, Postings, Stems, cut, lengt
 from rag_harness.types import Chunk
 
 _LEAST_DEAD = 1_000
-"""Chunks that nobody finds any more, before their words are thrown away: fewer cost nothing."""
+"""Number of removed chunks from which their words are deleted. Fewer cost nothing."""
 
 Places = npt.NDArray[np.int64]
 
 
 @dataclass
 class _Counted:
-    """Words of chunks by slot. Only ever added to: views of older states read it meanwhile, in another thread."""
+    """Words of chunks by slot. Entries are only added, because views of older states read them in other threads."""
 
     chunks: list[Chunk] = field(default_factory=list)
     slots: dict[int, int] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class _Counted:
             slot, words = len(self.chunks), cut(chunk.text, known)
             for word, count in Counter(words).items():
                 slots, counts = self.having.setdefault(word, (array("q"), array("q")))
-                # A reader takes the slots first: each must have its count by then.
+                # A reader takes the slots first, so each slot must already have its count.
                 counts.append(count)
                 slots.append(slot)
             self.lengths.append(len(words))
@@ -46,7 +46,7 @@ class _Counted:
             self.slots[id(chunk)] = slot
 
     def kept(self, chunks: Sequence[Chunk]) -> _Counted:
-        """Return a copy that has these chunks alone."""
+        """Return a copy with only these chunks."""
         own = [self.slots[id(chunk)] for chunk in chunks]
         places = np.full(len(self.chunks), -1, np.int64)
         places[own] = np.arange(len(own))
@@ -61,18 +61,18 @@ class _Counted:
 
 
 def _read(numbers: array[int]) -> Places:
-    # Copied while Python's lock is held: an array that NumPy looks at cannot grow.
+    # Copied while Python's lock is held, because an array cannot grow while NumPy has a view of it.
     return np.frombuffer(numbers.tobytes(), np.int64)
 
 
 class LiveWords:
-    """The words of all chunks of a collection. One thread at a time asks for views; views are read by others."""
+    """The words of all chunks of a collection. Only one thread at a time makes views; other threads read them."""
 
     def __init__(self) -> None:
         self._counted = _Counted()
 
     def view(self, chunks: Sequence[Chunk]) -> Bm25Index:
-        """Return BM25 over these chunks; those that are new are counted. A chunk is itself, not one that equals it."""
+        """Return BM25 over these chunks; new chunks are counted. Chunks are compared by identity, not by equality."""
         counted = self._counted
         counted.add([chunk for chunk in chunks if id(chunk) not in counted.slots])
         if len(counted.chunks) > max(2 * len(chunks), len(chunks) + _LEAST_DEAD):
@@ -96,7 +96,7 @@ class _View(Bm25Index):
 
 
 class _Postings(Mapping[str, tuple[Places, Places]]):
-    """The chunks of one state that have a word, by their places, and how often each has it."""
+    """The places of one state's chunks that have a word, and its count in each."""
 
     def __init__(self, counted: _Counted, places: Places) -> None:
         self._counted, self._places = counted, places

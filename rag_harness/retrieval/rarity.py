@@ -1,4 +1,4 @@
-"""How much a word tells: rare words of an index weigh more."""
+"""Weights of words: rare words of an index weigh more."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rag_harness.words.terms import terms
 
 
 class Rarity:
-    """How much a word of a question tells: its IDF over the chunks of an index.
+    """The weight of a word of a question: its IDF over the chunks of an index.
 
     ln(1 + (N - n + 0.5) / (n + 0.5)), where n of N chunks have the word (Robertson & Zaragoza 2009).
     """
@@ -21,6 +21,6 @@ class Rarity:
         self._count, self._having = len(held), Counter(word for words in held for word in words)
 
     def of(self, word: str) -> float:
-        """Return the weight of a word; the highest for one that no chunk has."""
+        """Return the weight of a word. A word that no chunk has gets the highest."""
         having = self._having[word]
         return math.log(1 + (self._count - having + 0.5) / (having + 0.5))

@@ -1,4 +1,4 @@
-"""Documents under one ``IndexSpec``: cut, embedded, indexed; and what finds chunks in them."""
+"""``Retrieval``: documents cut, embedded and indexed under one ``IndexSpec``, with retrievers and rerankers."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ if TYPE_CHECKING:
 
 
 def spec_of(settings: Settings) -> IndexSpec:
-    """Return the spec that the options describe."""
+    """Return the spec of the options."""
     chunker = "whole" if settings.dataset else settings.chunker
     return IndexSpec(chunker, settings.chunk_size, settings.chunk_overlap, settings.embed_model, settings.index)
 
 
 class Retrieval:
-    """What retrieves from one set of documents under one spec. Each part is made on first use.
+    """Retrieval from one set of documents under one spec. Each part is made on first use.
 
-    Adapters of indexes and rerankers are created with it: it has what ``protocols.RetrievalParts`` names.
+    Adapters of indexes and rerankers get this object: it implements ``protocols.RetrievalParts``.
 
     Args:
         spec: how the documents become an index.
-        documents: makes the pages; asked once.
-        settings: of the run.
-        stores: where cuts, vectors and scores are kept.
-        embedder: of ``spec.embedder``.
+        documents: returns the pages; called once.
+        settings: the settings of the run.
+        stores: the stores of cuts, vectors and scores.
+        embedder: the embedder ``spec.embedder``.
     """
 
     def __init__(
@@ -78,12 +78,12 @@ class Retrieval:
 
     @property
     def token_embedder(self) -> CachedEmbedder:
-        """The embedder, where it gives token vectors."""
+        """The embedder, if it gives token vectors."""
         return self.embedder
 
     @cached_property
     def chunks(self) -> list[Chunk]:
-        """The pages, cut into chunks; the embedder reads them whole, except where the spec has windows."""
+        """The chunks of the pages. The embedder can read each whole, unless the spec has windows."""
         least = self.settings.near_duplicates
         if not least:
             return self.cut
@@ -93,7 +93,7 @@ class Retrieval:
 
     @cached_property
     def cut(self) -> list[Chunk]:
-        """All chunks that the pages were cut into, near-duplicates among them."""
+        """All chunks of the pages, including near-duplicates."""
         documents, lengths = self._documents(), self._lengths
         named = [self.spec.chunker, lengths.max_tokens, lengths.overlap, *([lengths.least] if lengths.least else [])]
         kept = self.stores.open("chunks", self.embedder.model, "-".join([*map(str, named), self._source]))
@@ -113,17 +113,17 @@ class Retrieval:
 
     @property
     def refused_lines(self) -> list[str]:
-        """A line for each document that passes a limit when it is cut."""
+        """A line for each document that passes a limit of cutting."""
         return [f"{shown(doc_id)}: {shown(why)}." for doc_id, why in self.refused.items()]
 
     @cached_property
     def indexed(self) -> list[Chunk]:
-        """What the index holds: the chunks, or windows of those that the embedder does not read whole."""
+        """The content of the index: the chunks, or windows of chunks that the embedder cannot read whole."""
         return windows_of(self.chunks, self.embedder, self.stores) if self.spec.windows else self.chunks
 
     @cached_property
     def chunk_of_window(self) -> dict[str, Chunk]:
-        """The chunk that each text of the index was cut from, by its id."""
+        """The chunk of each text of the index, by the text's id."""
         return chunk_of_window(self.chunks, self.indexed)
 
     @property
@@ -133,7 +133,7 @@ class Retrieval:
 
     @cached_property
     def _source(self) -> str:
-        """What a changed chunker changes: cuts of other code are other cuts."""
+        """The digest of the chunker's code. Cuts of other code are stored separately."""
         return code_digest(RecordedCuts.__module__, module_of("chunkers", self.spec.chunker))
 
     def _chunker(self) -> Chunker:
@@ -142,7 +142,7 @@ class Retrieval:
 
     @cached_property
     def content_digest(self) -> str:
-        """Digest of what the index holds and of the embedding model: names an index with the same content."""
+        """Digest of the index's content and the embedding model. Indexes with the same digest have the same content."""
         digest = ContentDigest(self.embedder.model, self.embedder.revision)
         for chunk in self.indexed:
             digest.add(said_of([chunk]))
@@ -154,7 +154,7 @@ class Retrieval:
         index: Index = resolve("indexes", self.spec.index)(self)
         with self.building():
             is_there = isinstance(index, PersistentIndex) and index.open(self.indexed)
-            # A recording is whole by itself: whoever replays it has no index of an earlier run.
+            # A recording must be complete, because a replay may have no index of an earlier run.
             vectors = self._vectors() if access_of(self.settings).records or not is_there else None
             if vectors is not None and not is_there:
                 index.upsert(self.indexed, vectors)
@@ -174,7 +174,7 @@ class Retrieval:
 
     @property
     def dense(self) -> Retriever:
-        """Nearest chunks by cosine; requests that trials make at once are shared."""
+        """Nearest chunks by cosine. Simultaneous requests of trials are shared."""
         if is_noting():
             self._note_chunks()
             note("retriever", SharedRetriever.__module__, type(self._dense.inner).__module__)
@@ -199,11 +199,11 @@ class Retrieval:
         return SharedRetriever(LexicalRetriever(self))
 
     def reranker(self, model: str = "") -> Reranker:
-        """Return the reranker ``model``, that of the options where none is named; the same each time."""
+        """Return the reranker ``model``, by default that of the options. The same name gives the same object."""
         chosen = model or self.settings.rerank_model
         own = replace(self.settings, rerank_model=chosen)
         if chosen not in self._rerankers:
-            # What it is handed to work with is part of it, whenever it is handed out itself.
+            # The parts that it gets are noted with it, each time it is handed out.
             with noting() as made:
                 create = resolve("rerankers", reranker_name(own))
                 inner: Reranker = create(_Reranking(self, own))
@@ -216,7 +216,7 @@ class Retrieval:
         return reranker
 
     def _note_chunks(self) -> None:
-        """Note what decides which chunks there are."""
+        """Note everything that decides the chunks."""
         note(
             "chunker", __name__, RecordedCuts.__module__, module_of("chunkers", self.spec.chunker), cut_by=self._source
         )
@@ -234,7 +234,7 @@ class Retrieval:
         return {"searched_by": asdict(graph)} if graph else {}
 
     def identity(self) -> dict[str, Any]:
-        """Return what decides cuts and vectors, beside documents and options, as plain JSON: a service keeps both."""
+        """Return what decides cuts and vectors besides documents and options, as plain JSON, for services."""
         windows = {"windows_by": windows_source()} if self.spec.windows else {}
         alike = {"alike_by": duplicates_source()} if self.settings.near_duplicates > 0 else {}
         embedded = [self.embedder.model, self.embedder.revision]
@@ -248,7 +248,7 @@ class Retrieval:
         }
 
     def prepare(self, queries: Sequence[str]) -> None:
-        """Build the index and embed ``queries`` in one go, once for all workers: they then need no model."""
+        """Build the index and embed ``queries``, once for all workers, which then need no model."""
         _ = self.index
         with self.building():
             self._embed_ahead(list(dict.fromkeys(queries)))
@@ -257,14 +257,14 @@ class Retrieval:
         try:
             self.embedder.embed_queries(queries)
         except RagHarnessError:
-            # One of them cannot be embedded (too long, not recorded): its own trial will say so.
+            # A query cannot be embedded (too long, not recorded). Its own trial will report that.
             for query in queries if not self.embedder.refuses else ():
                 with suppress(ModelCallError):
                     self.embedder.embed_queries([query])
 
     @contextmanager
     def building(self) -> Iterator[None]:
-        """Compute in one process at a time, and write what came of it even where a later batch failed."""
+        """Hold the building lock during the block, and write all results, even if a later batch fails."""
         with alone(self.settings):
             try:
                 yield
@@ -288,7 +288,7 @@ def _other_kinds(chunk_ids: Sequence[str]) -> str:
 
 
 class _Reranking:
-    """A retrieval as a reranker sees it: with settings that name that reranker, whichever the options name."""
+    """A retrieval for a reranker. Its settings name that reranker, whatever the options name."""
 
     def __init__(self, retrieval: Retrieval, settings: Settings) -> None:
         self._retrieval, self.settings = retrieval, settings

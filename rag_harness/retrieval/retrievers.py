@@ -10,25 +10,25 @@ from rag_harness.protocols import Embedder, Index, LexicalIndex, Reranker, Retri
 from rag_harness.types import Hit, Vector
 
 RRF_K = 60
-"""Damping of reciprocal rank fusion; Cormack, Clarke & Büttcher 2009 found 60 good and little depending on it."""
+"""Damping of reciprocal rank fusion. Cormack, Clarke & Büttcher 2009 found 60 good, and other values similar."""
 
 
 class Searchable(Protocol):
-    """What the first stages search; its parts are made when they are first asked for."""
+    """The parts for the first stage of retrieval. Each is made on first use."""
 
     @property
     def embedder(self) -> Embedder:
-        """Of the index."""
+        """The embedder of the index."""
         ...
 
     @property
     def index(self) -> Index:
-        """Finds by vector."""
+        """The vector index."""
         ...
 
     @property
     def lexical(self) -> LexicalIndex:
-        """Finds by word."""
+        """The lexical index."""
         ...
 
 
@@ -42,18 +42,18 @@ class DenseRetriever:
         return self.over.index.search(self.over.embedder.embed_queries([query])[0], k)
 
     def retrieve_many(self, requests: Sequence[tuple[str, int]]) -> list[list[Hit]]:
-        """Return the hits of each query and k; an index behind a network is asked once for all."""
+        """Return the hits of each query and k. An index behind a network gets one request for all."""
         vectors = self.over.embedder.embed_queries([query for query, _ in requests])
         return searched_together(self.over.index, list(vectors), [k for _, k in requests])
 
 
 def searched_together(index: Index, vectors: Sequence[Vector], depths: Sequence[int]) -> list[list[Hit]]:
-    """Return the hits of each vector, as many as its depth; an index that has ``search_many`` is asked once a depth."""
+    """Return the hits of each vector, as many as its depth. An index's ``search_many`` is called once a depth."""
     search_many = getattr(index, "search_many", None)
     if search_many is None:
         return [index.search(vector, depth) for vector, depth in zip(vectors, depths, strict=True)]
     found: dict[int, list[Hit]] = {}
-    # By depth: what a graph finds depends on how many are asked for, and must not on who asks at the same time.
+    # By depth: the hits of a graph depend on the depth, and must not depend on simultaneous requests.
     for depth in set(depths):
         places = [n for n, wanted in enumerate(depths) if wanted == depth]
         found |= dict(zip(places, search_many([vectors[n] for n in places], depth), strict=True))
@@ -72,7 +72,7 @@ class LexicalRetriever:
 
 @dataclass(frozen=True)
 class HybridRetriever:
-    """Reciprocal rank fusion: a chunk scores the sum of 1 / (60 + its rank) over the retrievers that found it.
+    """Reciprocal rank fusion. The score of a chunk is the sum of 1 / (60 + rank) over the retrievers that found it.
 
     Source: Cormack, Clarke & Büttcher, "Reciprocal Rank Fusion outperforms Condorcet", SIGIR 2009.
     """
@@ -85,10 +85,9 @@ class HybridRetriever:
 
 
 def fused(rankings: Iterable[Sequence[Hit]], k: int, source: str) -> list[Hit]:
-    """Return the best ``k`` of several rankings, each scored by the sum of 1 / (60 + its rank) over them.
+    """Return the best ``k`` of several rankings, scored by the sum of 1 / (60 + rank).
 
-    A signal that a chunk has in several of them is the highest of those. Of equal chunks the one that was found first
-    goes first.
+    If a chunk has a signal in several rankings, the highest counts. Of equal chunks, the first one found is first.
     """
     scores: dict[str, float] = {}
     hits: dict[str, Hit] = {}
@@ -108,7 +107,7 @@ def fused(rankings: Iterable[Sequence[Hit]], k: int, source: str) -> list[Hit]:
 
 @dataclass(frozen=True)
 class RerankedRetriever:
-    """The first stage's ``candidates`` in the reranker's order; more than those are never returned."""
+    """Reranks the first stage's ``candidates``, and never returns more than these."""
 
     first: Retriever
     reranker: Reranker

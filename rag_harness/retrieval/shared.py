@@ -1,4 +1,4 @@
-"""Stages that experiments share: what two trials ask for is worked out once, for all queries in flight together."""
+"""Stages shared by experiments. Equal requests of trials are computed once, and queries in flight share a batch."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Q = TypeVar("Q")
 R = TypeVar("R")
 
 _TOGETHER = 16
-"""Requests in one batch: more, and the first model call would wait for the last query's reranking."""
+"""Most requests in a batch. With more, the first model call would wait for the last query's reranking."""
 _REMEMBERED = 4096
-"""Results kept for an experiment that asks for the same later; the scores themselves are in the stores."""
+"""Number of results kept for later equal requests. The scores themselves are in the stores."""
 
 
 class SharedWork(Generic[Q, R]):
@@ -27,7 +27,7 @@ class SharedWork(Generic[Q, R]):
 
     Args:
         work: requests -> their results, in the same order.
-        key: what makes two requests the same.
+        key: returns a key; requests with equal keys are the same.
     """
 
     def __init__(self, work: Callable[[Sequence[Q]], Sequence[R]], key: Callable[[Q], Hashable]) -> None:
@@ -37,12 +37,12 @@ class SharedWork(Generic[Q, R]):
         self._busy: asyncio.Task[None] | None = None
 
     async def ask(self, request: Q) -> tuple[R, float]:
-        """Return the result of ``request``, and what it took: its share of the batch, in milliseconds."""
+        """Return the result of ``request``, and its share of the batch's time in milliseconds."""
         key = self._key(request)
         future = self._asked.get(key)
         if future is None:
             future = self._asked[key] = asyncio.get_running_loop().create_future()
-            # Every trial that asked may have been cancelled by then.
+            # All trials that asked may be cancelled by then.
             future.add_done_callback(lambda done: done.cancelled() or done.exception())
             self._waiting.append((request, future))
             if len(self._asked) > _REMEMBERED:
@@ -70,7 +70,7 @@ class SharedWork(Generic[Q, R]):
 
     async def _fail(self, batch: list[tuple[Q, asyncio.Future[tuple[R, float]]]], error: Exception) -> None:
         if len(batch) > 1:
-            # One that cannot be answered must not take the others with it.
+            # A request that fails must not fail the others.
             for each in batch:
                 await self._do([each])
             return
@@ -87,7 +87,7 @@ class SharedWork(Generic[Q, R]):
 
 
 class SharedRetriever:
-    """A retriever whose requests trials share."""
+    """A retriever whose requests are shared by trials."""
 
     def __init__(self, inner: Retriever) -> None:
         self.inner = inner
@@ -104,11 +104,11 @@ class SharedRetriever:
 
 
 class SharedReranker:
-    """A reranker whose requests trials share.
+    """A reranker whose requests are shared by trials.
 
     Args:
-        inner: reranks; all requests of a batch at once where it has ``rerank_many``.
-        alone: held while it works: what one process has scored, the others find in the store.
+        inner: the reranker. With ``rerank_many``, it gets all requests of a batch at once.
+        alone: a lock held during its work, so that other processes find the scores in the store.
     """
 
     def __init__(self, inner: Reranker, alone: Callable[[], AbstractContextManager[Any]]) -> None:
@@ -135,6 +135,6 @@ class SharedReranker:
 
 
 def _pairs(request: tuple[str, tuple[Hit, ...]]) -> Hashable:
-    # Other signals of the same chunks are another request: what comes back has the signals of whoever asked first.
+    # Hits with other signals are another request, because the result has the signals of the first request.
     query, hits = request
     return query, tuple((hit.chunk.chunk_id, hit.score, *hit.scores.items()) for hit in hits)

@@ -1,4 +1,4 @@
-"""Chunks longer than the embedder reads: the index holds windows of them, and finds the chunks."""
+"""Windows of chunks that are longer than the embedder reads. The index has windows; retrieval returns chunks."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from rag_harness.retrieval.retrievers import searched_together
 from rag_harness.types import Chunk, Document, Hit
 
 QUARTER = 4
-"""A window repeats up to a quarter of the one before, so that what stands at a border is read in its surroundings once;
-and none is shorter than a quarter where that can be had."""
+"""A window repeats up to a quarter of the one before, so that text at a border has its context in one window. Where
+possible, no window is shorter than a quarter."""
 
 
 def source() -> str:
-    """Say what a changed way of cutting windows changes."""
+    """Return the digest of the code that cuts windows."""
     return code_digest(RecordedCuts.__module__, windows.__name__)
 
 
 def windows_of(chunks: Sequence[Chunk], embedder: Embedder, stores: Stores) -> list[Chunk]:
-    """Return what the embedder reads of each chunk, in their order: windows called ``<chunk_id>~<n>``, n from 0.
+    """Return the windows of all chunks, in order, with ids ``<chunk_id>~<n>``, n from 0.
 
-    A chunk that fits is its own only window, under its own id.
+    A chunk that fits is its only window, with its own id.
     """
     quarter = embedder.max_tokens // QUARTER
     lengths = ChunkingSettings(embedder.max_tokens, quarter, quarter)
@@ -41,7 +41,7 @@ def windows_of(chunks: Sequence[Chunk], embedder: Embedder, stores: Stores) -> l
 
 
 def chunk_of_window(chunks: Sequence[Chunk], windows: Sequence[Chunk]) -> dict[str, Chunk]:
-    """Return the chunk that each window was cut from, by the window's id."""
+    """Return the chunk of each window, by the window's id."""
     own = {chunk.chunk_id: chunk for chunk in chunks}
     return {name: own.get(name) or own[name.rpartition("~")[0]] for name in (each.chunk_id for each in windows)}
 
@@ -51,7 +51,7 @@ def _named(chunk: Chunk, windows: Sequence[Chunk]) -> Iterator[Chunk]:
         yield chunk
         return
     for number, window in enumerate(windows):
-        # A repeated header stands in front of what is the page's own text; offsets of the page count from behind it.
+        # A repeated header is before the page's own text. Offsets in the page count from after the header.
         start = chunk.start + window.start - len(chunk.repeated_header)
         end = start + len(window.text)
         yield replace(
@@ -65,16 +65,16 @@ def _named(chunk: Chunk, windows: Sequence[Chunk]) -> Iterator[Chunk]:
 
 
 class Windowed(Protocol):
-    """What is searched for chunks by their windows."""
+    """The parts for searching chunks by their windows."""
 
     @property
     def embedder(self) -> Embedder:
-        """Of the index."""
+        """The embedder of the index."""
         ...
 
     @property
     def index(self) -> Index:
-        """Finds windows by vector."""
+        """The vector index of the windows."""
         ...
 
     @property
@@ -85,7 +85,7 @@ class Windowed(Protocol):
 
 @dataclass(frozen=True)
 class WindowedRetriever:
-    """The chunks with the nearest windows by cosine, whole; each scores as its best window."""
+    """Finds whole chunks by their nearest windows, by cosine. A chunk has the score of its best window."""
 
     over: Windowed
 
@@ -93,7 +93,7 @@ class WindowedRetriever:
         return self.retrieve_many([(query, k)])[0]
 
     def retrieve_many(self, requests: Sequence[tuple[str, int]]) -> list[list[Hit]]:
-        """Return the hits of each query and k; an index behind a network is asked once for the first windows of all."""
+        """Return the hits of each query and k. An index behind a network gets one first request for all."""
         index = self.over.index
         vectors = list(self.over.embedder.embed_queries([query for query, _ in requests]))
         first = searched_together(index, vectors, [_first_depth(k) for _, k in requests])
@@ -110,9 +110,9 @@ def _first_depth(k: int) -> int:
 
 
 def folded(search: Callable[[int], Sequence[Hit]], chunk_of: Mapping[str, Chunk], k: int) -> list[Hit]:
-    """Return the ``k`` chunks whose best windows score highest, fewer only where there are no more.
+    """Return the ``k`` chunks whose best windows score highest; fewer only if there are fewer chunks.
 
-    ``search(depth)`` gives the best windows; it is asked deeper until ``k`` chunks are among them.
+    ``search(depth)`` gives the best windows. The depth grows until they contain ``k`` chunks.
     """
     depth = _first_depth(k)
     while True:

@@ -1,4 +1,4 @@
-"""Documents in bulk: a window of them at a time, read, cut and embedded by workers of which none holds them all.
+"""Bulk ingest: workers read, cut and embed windows of documents, so no process holds all documents.
 
-No file knows whether its workers are this process or the nodes of a cluster.
+No file of this folder knows whether its workers are this process or nodes of a cluster.
 """

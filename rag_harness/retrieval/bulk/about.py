@@ -1,4 +1,4 @@
-"""What is said of documents when they are in an index, made of some at a time."""
+"""The summary of ingested documents, which is added up window by window."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from rag_harness.shown.terminal import line as shown
 from rag_harness.types import Chunk, Document
 
 _NAMED = 5
-"""Documents without text that are named."""
+"""Most documents without text that are named."""
 
 
 @dataclass(frozen=True)
 class About:
-    """Documents and how they were cut.
+    """A summary of documents and their chunks.
 
     Attributes:
-        documents: how many.
-        empty: of these have no text; ``empties`` are the ids of the first.
-        hidden: characters of text that nobody would see, left out of ``hiding`` documents.
-        worst: most of them, and the id of the document.
-        damaged: a line for each with pages that cannot be read, or in a charset that was guessed.
-        characters: of all text; ``missed`` of them lie in no chunk and are not blank.
+        documents: number of documents.
+        empty: number of documents without text; ``empties`` are the ids of the first ones.
+        hidden: number of hidden characters that were left out of ``hiding`` documents.
+        worst: the most hidden characters of one document, and its id.
+        damaged: a line for each document with unreadable pages or a guessed charset.
+        characters: number of characters; ``missed`` of them are in no chunk and not blank.
     """
 
     documents: int = 0
@@ -38,7 +38,7 @@ class About:
     missed: int = 0
 
     def __add__(self, later: About) -> About:
-        """Return what is said of these and of later ones together."""
+        """Return the summary of these and of later documents."""
         return About(
             self.documents + later.documents,
             self.empty + later.empty,
@@ -53,11 +53,11 @@ class About:
 
     @property
     def coverage(self) -> float:
-        """The share of all characters that lie in a chunk or are blank; 1 where there are none."""
+        """The share of characters that are in a chunk or blank; 1 without characters."""
         return 1 - self.missed / self.characters if self.characters else 1.0
 
     def lines(self) -> Iterator[str]:
-        """Yield what a person should know of the documents."""
+        """Yield the lines for a person."""
         if self.empty:
             more = ", …" if self.empty > _NAMED else ""
             yield f"empty     {self.empty:,}: {', '.join(map(shown, self.empties))}{more}"
@@ -70,7 +70,7 @@ class About:
 
 
 def about(documents: Sequence[Document], chunks: Sequence[Chunk]) -> About:
-    """Return what is said of documents that were cut into ``chunks``."""
+    """Return the summary of documents that were cut into ``chunks``."""
     empty = [document.doc_id for document in documents if not document.text.strip()]
     hidden = [(n, each.doc_id) for each in documents if (n := int(each.metadata.get("hidden_characters") or 0))]
     return About(

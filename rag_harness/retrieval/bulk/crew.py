@@ -1,4 +1,4 @@
-"""Jobs -> workers, a few each at once; those of a worker that died -> another; what comes of them, in their order."""
+"""A crew of workers: it hands out jobs, replaces dead workers, and yields the results in the order of the jobs."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from rag_harness.errors import CriticalError, RagHarnessError
 from rag_harness.files.log import log
 
 MOST_DEATHS = 3
-"""Workers that may die while a job is under way before it is taken for the reason."""
+"""Workers that may die during the same job. After that, the job counts as the reason."""
 EACH = 2
-"""Jobs that a worker has: one that it does, and one that waits, so that it has something to do at once."""
+"""Jobs of a worker: one in work, and one that waits, so that the worker is never idle."""
 AHEAD = 2
-"""Jobs for each of these that may be done before an earlier one is: a slow one holds up no others at first."""
+"""Jobs per place that may be handed out before the oldest is done, so that a slow job does not stop the others."""
 
 
 class LostError(RagHarnessError):
-    """The process of a worker, or its node, is gone."""
+    """The process of a worker, or its node, has died."""
 
 
 class Hand(Protocol):
-    """A worker, wherever it is. A call raises ``LostError`` where it is gone, else what the worker raised."""
+    """A worker in any place. A call raises ``LostError`` if the worker has died, else the worker's own error."""
 
     name: str
 
     def call(self, method: str, *given: object) -> object:
-        """Return what a method of its ``BulkWorker`` returns."""
+        """Call a method of the worker's ``BulkWorker`` and return the result."""
         ...
 
 
 Replace = Callable[[Hand], "Hand | None"]
-"""Starts a worker in the place of one that died; None where there is nowhere to start it."""
+"""Starts a worker in place of a dead one; None where no worker can be started."""
 
 
 class Crew:
     """Workers, used from several threads.
 
     Args:
-        hands: workers that are open.
-        replace: starts another.
-        each: jobs that one has at once.
+        hands: open workers.
+        replace: starts a new worker.
+        each: jobs that one worker has at once.
     """
 
     def __init__(self, hands: Sequence[Hand], replace: Replace = lambda _: None, each: int = EACH) -> None:
@@ -57,17 +57,17 @@ class Crew:
 
     @property
     def lost(self) -> int:
-        """Workers that died."""
+        """Number of workers that have died."""
         return len(self._successors)
 
     def ordered(self, method: str, jobs: Iterable[Sequence[object]]) -> Iterator[Any]:
-        """Yield what ``method`` of some worker returns for the arguments of each job, in the order of ``jobs``.
+        """Call ``method`` of some worker with the arguments of each job; yield the results in the order of ``jobs``.
 
-        The next job is only asked for when there is room: memory holds so many, however many there are.
+        The next job is taken from ``jobs`` only when there is room, so memory holds only a few.
         """
         given_up = Event()
         if self._places == 1:
-            # This process alone: after Ctrl-C it would wait until a thread is done with its window.
+            # One worker needs no threads. After Ctrl-C, a thread would first finish its window.
             yield from (self._do(method, given, given_up) for given in jobs)
             return
         pool = ThreadPoolExecutor(max(1, self._places), thread_name_prefix="rag-bulk")
@@ -91,7 +91,7 @@ class Crew:
                 return hand.call(method, *given)
             except LostError as error:
                 if given_up.is_set():
-                    raise  # whoever asked has left, and workers were ended
+                    raise  # the caller has stopped, and the workers were ended
                 log.warning("Worker %s is gone: %s", hand.name, error)
                 hand = self._successor(hand)
             finally:
@@ -104,9 +104,9 @@ class Crew:
         while True:
             hand = self._free.get()
             if hand is None:
-                self._free.put(None)  # for whoever waits in another thread
+                self._free.put(None)  # for other waiting threads
                 raise CriticalError("No worker is left, and none can be started. What is done is kept: run it again.")
-            # Known to be dead since it was put there: not to be held against this job.
+            # The worker may have died since it was put there. That must not count against this job.
             alive = self._latest(hand)
             if alive is not None:
                 return alive
@@ -120,14 +120,14 @@ class Crew:
             return alive
 
     def _successor(self, hand: Hand) -> Hand | None:
-        """Return who works in the place of a dead worker; started once, however many threads ask."""
+        """Return the worker in place of a dead one. It is started once, also if several threads ask."""
         with self._lock:
             if hand not in self._successors:
                 self._successors[hand] = self._replace(hand)
         return self._latest(hand)
 
     def _give_back(self, hand: Hand | None) -> None:
-        """Let others have this place; without a worker it is none, and without any the work is over."""
+        """Free a place. Without a worker the place is gone; without any places the work ends."""
         with self._lock:
             self._live -= hand is None
             if hand is not None or not self._live:

@@ -1,4 +1,4 @@
-"""Files and folders -> windows of files to read, and the files by which a node is asked whether it sees them."""
+"""Windows of files to read, and probe files that show whether a node has the same files."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from rag_harness.errors import PrerequisiteError
 from rag_harness.retrieval.bulk.values import Window
 
 FILES, BYTES = 64, 4_000_000
-"""A window has at most so many files, and no more after so many bytes."""
+"""Limits of a window: files, and bytes after which it gets no more files."""
 PROBES = 16
-"""Files that each node is asked to open before the work begins, the first and the last among them."""
+"""Number of probe files that each node checks before the work, including the first and the last file."""
 
 
 def windows(sources: Sequence[Source], files: int = FILES) -> Iterator[Window]:
-    """Yield all files in their order, in windows."""
+    """Yield all files in order, in windows."""
     group: list[Source] = []
     number = size = 0
     for source in sources:
@@ -32,17 +32,17 @@ def windows(sources: Sequence[Source], files: int = FILES) -> Iterator[Window]:
 
 
 def probes(sources: Sequence[Source]) -> dict[str, int]:
-    """Return some of the files with their sizes, spread over all."""
+    """Return some of the files, evenly spread, with their sizes."""
     step = max(1, (len(sources) - 1) // (PROBES - 1))
     some = [*sources[::step][: PROBES - 1], *sources[-1:]]
     return {str(each.file.absolute()): each.file.stat().st_size for each in some if each.file.is_file()}
 
 
 def check_sees(probes: Mapping[str, int]) -> None:
-    """Check that this node has the files: by path, with their sizes in bytes.
+    """Check that this node has the files, by path and size in bytes.
 
     Raises:
-        PrerequisiteError: it has not, or others of the same names.
+        PrerequisiteError: files are missing, or differ in size.
     """
     for name, size in probes.items():
         try:

@@ -1,4 +1,4 @@
-"""This process as the only worker."""
+"""A crew whose only worker is this process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rag_harness.retrieval.bulk.worker import BulkWorker
 
 
 class HandHere:
-    """A worker in this process, asked for one thing at a time."""
+    """A worker in this process, which does one job at a time."""
 
     name = "here"
 
@@ -16,12 +16,12 @@ class HandHere:
         self._worker = BulkWorker()
 
     def call(self, method: str, *given: object) -> object:
-        """Return what a method of the worker returns."""
+        """Call a method of the worker and return the result."""
         return getattr(self._worker, method)(*given)
 
 
 def crew_here(opening: Opening) -> tuple[Crew, Ready]:
-    """Return a crew of this process alone, which does one thing after the other."""
+    """Return a crew of only this process, which does one job after the other."""
     hand = HandHere()
     ready = hand.call("open", opening)
     assert isinstance(ready, Ready)

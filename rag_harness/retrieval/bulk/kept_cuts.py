@@ -1,7 +1,7 @@
-"""Cuts that workers made -> where a run looks for them, when the work is over.
+"""Storage of the workers' cuts, which are moved to the run's cache when the work is over.
 
-A store holds in memory what each of its entries is called: workers that found cuts as they come would hold more with
-every window.
+A store has the keys of all its entries in memory. If workers saw new cuts at once, their memory would grow with every
+window.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from rag_harness.settings import Settings, access_of
 
 
 class KeptCuts:
-    """Segments that wait in a folder beside those of the cache.
+    """Segments in a waiting folder beside those of the cache.
 
     Args:
-        settings: say where a run keeps what it has computed.
+        settings: settings with the place of the cache.
         waiting: an empty folder on the same disk.
     """
 
@@ -31,10 +31,10 @@ class KeptCuts:
         self._settings, self._waiting, self._numbers = settings, waiting, count()
 
     def add(self, kept: Kept) -> None:
-        """Write what was kept of one window."""
+        """Write the cuts of one window."""
         if not kept:
             return
-        # A folder of its own: a store looks through all that lies beside what it writes.
+        # A folder of its own, because a store reads all segments in the folder that it writes to.
         there = self._waiting / str(next(self._numbers))
         room = StoreRoom(replace(self._settings, cache_dir=str(there / "cache"), cassettes=str(there / "cassettes")))
         for name, arrays in kept.items():
@@ -42,7 +42,7 @@ class KeptCuts:
         room.flush()
 
     def move(self) -> None:
-        """Put all segments where they belong; each has a name made from its entries."""
+        """Move all segments into the cache. Each has a name made from its entries."""
         folders = {name: self._settings.path(getattr(self._settings, name)) for name in ("cache_dir", "cassettes")}
         for name, folder in folders.items():
             above = name.removesuffix("_dir")
@@ -54,10 +54,10 @@ class KeptCuts:
 
 @contextmanager
 def keeping_cuts(settings: Settings) -> Iterator[Callable[[Kept], None]]:
-    """Give what keeps cuts for as long as the block lasts, and then put them in their place.
+    """Yield a storage for cuts during the block, then move the cuts into the cache.
 
     Raises:
-        RecordingWriteError: they cannot be written.
+        RecordingWriteError: the cuts cannot be written.
     """
     keeps = access_of(settings).keeps
     if keeps == "nothing":

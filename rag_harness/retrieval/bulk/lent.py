@@ -1,4 +1,4 @@
-"""Stores that keep what is put only until it is taken: what a run has stored is found, and nothing is added to it."""
+"""Lent stores: they read a run's stores, and hold new arrays in memory until these are taken."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class LentStore:
     """One store over another.
 
     Args:
-        under: what a run has stored; it is never written.
+        under: the store of the run; it is never written.
     """
 
     def __init__(self, under: Store) -> None:
@@ -21,18 +21,18 @@ class LentStore:
         self.new: dict[bytes, Array] = {}
 
     def get(self, keys: Sequence[bytes]) -> list[Array | None]:
-        """Return the array of each key, None where there is none."""
+        """Return the array of each key, or None where there is none."""
         missing = [key for key in keys if key not in self.new]
         below = dict(zip(missing, self._under.get(missing), strict=True)) if missing else {}
         return [self.new[key] if key in self.new else below[key] for key in keys]
 
     def put(self, items: Mapping[bytes, Array]) -> None:
-        """Hold arrays until they are taken."""
+        """Hold new arrays until they are taken."""
         self.new |= {key: array.reshape(1, -1) if array.ndim == 1 else array for key, array in items.items()}
 
 
 class LentStores:
-    """All stores of a run, lent."""
+    """Lent stores for all stores of a run."""
 
     def __init__(self, under: Stores) -> None:
         self._under = under
@@ -46,10 +46,10 @@ class LentStores:
         return self._opened[name]
 
     def flush(self) -> None:
-        """Write nothing: there is nobody but this process to find it."""
+        """Do nothing: new arrays stay in this process."""
 
     def taken(self) -> Kept:
-        """Return what was put since this was last asked, and forget it."""
+        """Return the arrays added since the last call, and forget them."""
         found: Kept = {name: store.new for name, store in self._opened.items() if store.new}
         for store in self._opened.values():
             store.new = {}

@@ -1,4 +1,4 @@
-"""Rows of Parquet files -> windows of documents. Columns: id, text; title and metadata where they are there."""
+"""Windows of documents from rows of Parquet files. Columns: id, text; optional: title, metadata."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from rag_harness.retrieval.bulk.values import Window
 from rag_harness.types import Document
 
 ROWS, CHARACTERS = 512, 2_000_000
-"""A window has at most so many rows, and no more after so many characters. It never spans two files."""
+"""Limits of a window: rows, and characters after which it gets no more rows. A window is of one file."""
 _COLUMNS = ("id", "text", "title", "metadata")
 _READ = 64
-"""Rows that are read at a time."""
+"""Rows to read at a time."""
 _BUFFER = 1 << 20
 
 
 @dataclass(frozen=True)
 class Table:
-    """A Parquet file of documents, looked at.
+    """A Parquet file of documents whose columns were checked.
 
     Attributes:
-        rows: how many it has.
-        columns: those of its columns that are read.
+        rows: number of rows.
+        columns: the columns to read.
     """
 
     place: Place
@@ -37,10 +37,10 @@ class Table:
 
 
 def looked_at(places: Sequence[Place]) -> list[Table]:
-    """Return the files, after a look at their columns and at all ids, before anything is done with them.
+    """Return the files after checking their columns and all ids.
 
     Raises:
-        DataError: one is no Parquet, lacks a column or has one of another type; or two rows have the same id.
+        DataError: a file is no Parquet, or a column is missing or has the wrong type; or two rows have the same id.
     """
     import numpy as np
 
@@ -57,7 +57,7 @@ def looked_at(places: Sequence[Place]) -> list[Table]:
 
 
 def windows(tables: Sequence[Table]) -> Iterator[Window]:
-    """Yield the rows of all files in their order, in windows; memory holds one of them."""
+    """Yield the rows of all files in order, in windows. Memory holds one window."""
     numbers = count()
     for table in tables:
         for rows in _grouped(_rows(table)):
@@ -103,7 +103,7 @@ def _opened(place: Place) -> Any:
     import pyarrow.parquet
 
     try:
-        # A buffer, so that no column of a row group has to be in memory whole.
+        # A buffer, so that memory never holds a whole column of a row group.
         return pyarrow.parquet.ParquetFile(place.open(), buffer_size=_BUFFER, pre_buffer=False)
     except (pyarrow.ArrowInvalid, OSError) as error:
         raise DataError(f"{place.said} cannot be read as Parquet: {error}. Was it cut short?") from error
@@ -146,7 +146,7 @@ def _rows(table: Table) -> Iterator[Document | str]:
 
 
 def _document(row: Mapping[str, Any], where: str) -> Document | str:
-    """Return the document of a row, or the line that says why it is none."""
+    """Return the document of a row, or why the row is none."""
     if row["id"] is None or row["text"] is None:
         return f"{where}: {'id' if row['id'] is None else 'text'} is null."
     try:
@@ -158,7 +158,7 @@ def _document(row: Mapping[str, Any], where: str) -> Document | str:
 
 
 def _metadata(value: Any) -> dict[str, Any]:
-    """Return what is known of a document as plain JSON: dates and the like become text, what is null is left out."""
+    """Return the metadata of a document as plain JSON. Dates and similar values become text; nulls are left out."""
     if isinstance(value, str):
         value = json.loads(value) if value.strip() else {}
         if not isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Chunks and their vectors -> a Parquet file, and what one says of itself."""
+"""Parquet files of chunks with vectors, and their metadata."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from rag_harness.types import Chunk, Matrix
 
 ABOUT = b"rag_harness"
-"""Key of the file's metadata under which ``about`` is kept, as JSON."""
+"""Key in the file's metadata of ``about``, as JSON."""
 
 
 def part_bytes(chunks: Sequence[Chunk], vectors: Matrix, about: Mapping[str, Any]) -> bytes:
-    """Return a Parquet file with a row a chunk; ``vectors`` has shape (n, d), and ``about`` says what made them.
+    """Return a Parquet file with one row for each chunk. ``vectors`` has shape (n, d); ``about`` says what made them.
 
     Columns: chunk_id, doc_id, text, start, end (offsets in the document's text), section (headings, outermost first),
     index, repeated_header, metadata (JSON), page, last_page, vector (d float32, unit length).
@@ -25,14 +25,14 @@ def part_bytes(chunks: Sequence[Chunk], vectors: Matrix, about: Mapping[str, Any
     said = json.dumps(dict(about), sort_keys=True, default=str)
     table = table.replace_schema_metadata({ABOUT: said})
     sink = pyarrow.BufferOutputStream()
-    # Two vectors are hardly ever the same: a dictionary of them would only cost memory.
+    # Vectors are hardly ever equal, so a dictionary of them would only cost memory.
     repeated = ["doc_id", "metadata", "repeated_header"]
     pyarrow.parquet.write_table(table, sink, compression="zstd", compression_level=1, use_dictionary=repeated)
     return bytes(sink.getvalue().to_pybytes())
 
 
 def about_part(stream: Any) -> tuple[int, dict[str, Any]] | None:
-    """Return the number of chunks of an open Parquet file and what it says of itself; None where it is no part."""
+    """Return the number of chunks of an open Parquet file and its ``about``; None where the file is no part."""
     import pyarrow
     import pyarrow.parquet
 
@@ -75,5 +75,5 @@ def _json(metadata: Mapping[str, Any]) -> str:
 
 
 def _text(text: str) -> str:
-    """Return text that UTF-8 can hold: half a character becomes a question mark."""
+    """Return text that UTF-8 can hold. A lone surrogate becomes a question mark."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()

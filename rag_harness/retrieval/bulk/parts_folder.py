@@ -1,4 +1,4 @@
-"""A folder of parts: each is written whole under a name made from its content, so whoever comes again goes on."""
+"""A folder of parts. Each is written atomically under a name made from its content, so a second run continues."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rag_harness.retrieval.bulk.places import place_of
 from rag_harness.retrieval.bulk.values import Part
 
 COMPLETE = "_complete.json"
-"""Written last. Readers of Parquet folders pass over names that begin with an underscore."""
+"""File that is written last. Readers of Parquet folders skip names that begin with an underscore."""
 _NAME = re.compile(r"part-(\d{6,})-([0-9a-f]{16})\.parquet")
 
 
@@ -25,7 +25,7 @@ class PartsFolder:
         said: path or URL.
 
     Raises:
-        DataError: it is a file, or holds Parquet files of others.
+        DataError: this is a file, or the folder has Parquet files of other origin.
     """
 
     def __init__(self, said: str) -> None:
@@ -35,11 +35,11 @@ class PartsFolder:
 
     @property
     def held(self) -> frozenset[str]:
-        """Digests of the parts that are there, whole."""
+        """Digests of the complete parts in the folder."""
         return frozenset(self._names)
 
     def take(self, part: Part) -> int:
-        """Keep a part under its number and return how many chunks it has."""
+        """Store a part under its number and return its number of chunks."""
         name = f"part-{part.number:06}-{part.digest}.parquet"
         if part.held:
             chunks = self._move(part.digest, name)
@@ -52,7 +52,7 @@ class PartsFolder:
         return chunks
 
     def finish(self, summary: dict[str, Any]) -> int:
-        """Remove parts of documents that are no more, say that all is there, and return how many were removed."""
+        """Remove parts of deleted documents, mark the folder as complete, and return the number of removed parts."""
         stale = [name for name in self._listed() if _NAME.fullmatch(name) and name not in self._wanted]
         for name in stale:
             self._place.system.delete_file(self._path(name))
@@ -60,7 +60,7 @@ class PartsFolder:
         return len(stale)
 
     def begin(self) -> None:
-        """Take back that all is there."""
+        """Mark the folder as incomplete."""
         if COMPLETE in self._listed():
             self._place.system.delete_file(self._path(COMPLETE))
 
@@ -81,7 +81,7 @@ class PartsFolder:
         return sorted(each.base_name for each in self._place.system.get_file_info(selector))
 
     def _move(self, digest: str, name: str) -> int:
-        """Give a part that is there the name of its place; it may have another where files came before it."""
+        """Give an existing part the name of its place. The name changes when files are added before it."""
         old = self._names[digest]
         if old != name:
             self._place.system.move(self._path(old), self._path(name))
@@ -97,7 +97,7 @@ class PartsFolder:
             if isinstance(self._place.system, _local()):
                 write_atomically(Path(self._path(name)), content)
             else:
-                # An object is there when its stream is closed, and not before.
+                # An object exists only after its stream is closed.
                 with self._place.system.open_output_stream(self._path(name)) as stream:
                     stream.write(content)
         except OSError as error:

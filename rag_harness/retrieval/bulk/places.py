@@ -1,4 +1,4 @@
-"""Local paths and URLs such as ``s3://bucket/docs/*.parquet`` -> files, by pyarrow's file systems."""
+"""Files of local paths and URLs such as ``s3://bucket/docs/*.parquet``, by pyarrow's file systems."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ _WILD = frozenset("*?[")
 
 @dataclass(frozen=True)
 class Place:
-    """A path in a file system of pyarrow's; ``said`` is how somebody wrote it, or would have."""
+    """A path in a file system of pyarrow. ``said`` is the path as a user would write it."""
 
     system: Any
     path: str
     said: str
 
     def open(self) -> Any:
-        """Open it for reading, anywhere in it."""
+        """Open the file for reading with random access."""
         return self.system.open_input_file(self.path)
 
 
 def is_parquet(said: str) -> bool:
-    """Return whether a path names Parquet files: by its suffix, or as a URL, which nothing else is read from."""
+    """Return whether a path names Parquet files: by its suffix, or as a URL. URLs always name Parquet files."""
     return "://" in said or said.rstrip("/").lower().endswith(".parquet")
 
 
 def place_of(said: str) -> Place:
-    """Return a local path or URL as a place, whether there is something or not.
+    """Return a local path or URL as a place, which need not exist.
 
     Raises:
         PrerequisiteError: pyarrow is not installed.
-        DataError: pyarrow knows no such URL.
+        DataError: pyarrow does not support the URL.
     """
     try:
         from pyarrow import fs
@@ -54,10 +54,10 @@ def place_of(said: str) -> Place:
 
 
 def found(saids: Sequence[str]) -> list[Place]:
-    """Return the files that paths, folders and patterns name, each once, those of one in the order of their names.
+    """Return the files of paths, folders and patterns, each once. Files of one folder or pattern are sorted by name.
 
     Raises:
-        DataError: one of them names nothing.
+        DataError: a path, folder or pattern has no file.
     """
     places: dict[str, Place] = {}
     for said in saids:
@@ -90,7 +90,7 @@ def _named(asked: Place) -> Iterator[Place]:
 
 
 def _parted(path: str) -> tuple[str, list[str]]:
-    """Return what stands before the first component with a wildcard, and that component with all behind it."""
+    """Split a path before its first component with a wildcard."""
     parts = path.split("/")
     first = next((number for number, part in enumerate(parts) if _WILD & set(part)), len(parts))
     return "/".join(parts[:first]) or "/", parts[first:]

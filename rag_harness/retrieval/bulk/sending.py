@@ -1,4 +1,4 @@
-"""A worker's way to the Qdrant server: which points of a window it lacks, and those sent to it."""
+"""A worker's client of the Qdrant server: it finds the missing points of a window and sends them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from rag_harness.types import Chunk, Matrix
 
 
 class Sender:
-    """Sends the points of one window after the other.
+    """Sends the points of windows, one window at a time.
 
     Args:
-        settings: name the server.
-        model: names model and revision of the vectors.
+        settings: settings with the server.
+        model: model and revision of the vectors.
 
     Raises:
         PrerequisiteError: this node cannot reach the server.
@@ -41,7 +41,7 @@ class Sender:
             ) from error
 
     def lacking(self, chunks: Sequence[Chunk], slot: Slot) -> list[int]:
-        """Return which chunks of a window, counted from 0, are not there as they should be."""
+        """Return the numbers, from 0, of a window's chunks that are missing or different on the server."""
         if not slot.resumes:
             return list(range(len(chunks)))
         upload, without = self._upload(slot), np.empty((len(chunks), 0), np.float32)
@@ -50,16 +50,16 @@ class Sender:
         return [int(payload["position"]) - slot.first for points in made for payload in points.payloads]
 
     def send(self, chunks: Sequence[Chunk], vectors: Matrix, slot: Slot, places: Sequence[int]) -> None:
-        """Send points; they are written when this returns.
+        """Send points. They are written when this returns.
 
         Args:
-            chunks: some of a window.
+            chunks: some chunks of a window.
             vectors: shape (n, d); row i belongs to chunk i.
-            slot: where the window belongs.
-            places: of each of the chunks in the window, counted from 0.
+            slot: the place of the window.
+            places: the place of each chunk in the window, from 0.
 
         Raises:
-            CriticalError: the server does not take them.
+            CriticalError: the server refuses them.
         """
         with self._speaking(), quiet():
             self._upload(slot).send(self._points(chunks, vectors, slot, places))

@@ -1,4 +1,4 @@
-"""What travels where workers send points to a server: what a window was cut into, where it belongs, what was sent."""
+"""Messages for workers that send points to a server: a surveyed window, its place, what was sent."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class Surveyed:
     """A window that was read and cut.
 
     Attributes:
-        asked: files or rows in it.
-        said: of its chunks, as ``content.said_of`` has it: what decides the name of the collection; and its digest.
-        chunks: how many there are; ``points`` of them have an id of their own.
+        asked: number of files or rows.
+        said: ``content.said_of`` of its chunks, which decides the name of the collection; and its digest.
+        chunks: number of chunks; ``points`` of them have different ids.
         first: text of the first chunk.
-        about: its documents.
-        parsed: documents that were parsed for it.
-        failed: a line for each that is none.
-        kept: cuts that no store had.
+        about: the summary of its documents.
+        parsed: number of documents that were parsed.
+        failed: a line for each file or row that is no document.
+        kept: new cuts.
     """
 
     asked: int
@@ -44,13 +44,13 @@ class Surveyed:
 
 @dataclass(frozen=True)
 class Slot:
-    """Where the points of a window belong.
+    """The place of a window's points.
 
     Attributes:
-        collection: its name.
+        collection: the name of the collection.
         first: position of the window's first chunk among all.
-        digest: of what is said of its chunks.
-        resumes: whether points of it may be there.
+        digest: digest of ``said_of`` of its chunks.
+        resumes: whether the server may already have points of it.
     """
 
     collection: str
@@ -61,9 +61,9 @@ class Slot:
 
 @dataclass(frozen=True)
 class Sent:
-    """What came of the chunks of a window: ``sent`` were not there, ``embedded`` of these had no vector stored.
+    """The result for a window: ``sent`` chunks were missing on the server; ``embedded`` of them had no stored vector.
 
-    ``last`` is the id and the vector of the last that was sent.
+    ``last`` is the id and the vector of the last chunk sent.
     """
 
     chunks: int
@@ -73,7 +73,7 @@ class Sent:
 
 
 def changed(chunks: Sequence[Chunk] = ()) -> DataError:
-    """Return the error of documents that are read a second time and are others."""
+    """Return the error for documents that have changed before they were read again."""
     among = f" among {chunks[0].doc_id} to {chunks[-1].doc_id}" if chunks else ""
     return DataError(
         f"Documents{among} were changed while they were ingested: they are read twice, first to see what all of them "

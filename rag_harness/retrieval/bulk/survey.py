@@ -1,4 +1,4 @@
-"""What all windows are cut into: no process holds all chunks, and at the end it is known what an index is called."""
+"""The survey: all windows are read and cut first, because the digest of all chunks names the index."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from rag_harness.retrieval.content import ContentDigest
 from rag_harness.work.reporting import report
 
 Windows = Callable[[], Iterable[Window]]
-"""All windows, each time from the first."""
+"""Returns all windows, each time from the first."""
 
 
 @dataclass
 class Survey:
-    """What all windows were cut into.
+    """The result of cutting all windows.
 
     Attributes:
-        digest: of all chunks, as an index of them has it.
-        places: of each window, the position of its first chunk and the digest of what is said of its chunks.
-        chunks: how many there are; ``points`` of them have an id of their own.
-        first: text of the first.
-        about: all documents.
-        parsed: documents that were parsed for it.
-        failed: a line for each that is none.
+        digest: digest of all chunks, as in their index.
+        places: for each window, the position of its first chunk and the digest of ``said_of`` of its chunks.
+        chunks: number of chunks; ``points`` of them have different ids.
+        first: text of the first chunk.
+        about: the summary of all documents.
+        parsed: number of documents that were parsed.
+        failed: a line for each file or row that is no document.
     """
 
     digest: ContentDigest
@@ -40,7 +40,7 @@ class Survey:
     failed: list[str] = field(default_factory=list)
 
     def add(self, window: Surveyed) -> None:
-        """Take the next window."""
+        """Add the next window."""
         self.digest.add(window.said)
         self.places.append((self.chunks, window.digest))
         self.chunks += window.chunks
@@ -59,15 +59,15 @@ def survey(
     made_by: tuple[str, str],
     keep: Callable[[Kept], None] = lambda _: None,
 ) -> Survey:
-    """Have all windows read and cut, to see what all chunks are.
+    """Let the crew read and cut all windows, and return the survey of all chunks.
 
     Args:
-        windows: of ``total`` files or rows, called ``unit``.
-        total: how many of these.
-        unit: what they are.
+        windows: windows of files or rows.
+        total: number of files or rows.
+        unit: what these are called.
         crew: does the work.
         made_by: embedding model and revision.
-        keep: is given cuts that no store had, window by window.
+        keep: takes the new cuts of each window.
     """
     found, asked = Survey(ContentDigest(*made_by)), 0
     report("reading", asked, total, unit)

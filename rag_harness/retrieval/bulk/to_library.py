@@ -1,4 +1,4 @@
-"""Windows of documents -> all documents in this process, with their cuts kept; and texts -> vectors, by a crew."""
+"""Reading of all documents into this process by a crew, with their cuts stored; and embedding of texts by a crew."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from rag_harness.work.reporting import report
 
 
 def read_by(crew: Crew, windows: Iterable[Window], total: int, unit: str, stores: Stores) -> Library:
-    """Have each window read and cut; return all documents in their order.
+    """Let the crew read and cut each window; return all documents in order.
 
     Args:
         crew: does the work.
-        windows: asked for one by one.
-        total: files or rows in all of them, called ``unit``.
-        stores: get the cuts, so that nobody has to cut again.
+        windows: the windows, taken one by one.
+        total: number of files or rows, called ``unit``.
+        stores: get the cuts, so that nothing is cut again.
     """
     documents: list[Document] = []
     unread: list[Unread] = []
@@ -41,7 +41,7 @@ def read_by(crew: Crew, windows: Iterable[Window], total: int, unit: str, stores
 
 
 def embedding_by(crew: Crew) -> Elsewhere:
-    """Return what has texts embedded by a crew."""
+    """Return a function that lets a crew embed texts."""
 
     def computed(parts: Sequence[Sequence[str]], role: str, with_tokens: bool) -> Iterator[Computed]:
         return crew.ordered("embed", ((part, role, with_tokens) for part in parts))

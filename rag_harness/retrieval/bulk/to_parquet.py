@@ -1,4 +1,4 @@
-"""Windows of documents -> a folder of Parquet files with chunks and vectors."""
+"""Writing of windows as a folder of Parquet files with chunks and vectors."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rag_harness.work.reporting import report
 
 @dataclass
 class Written:
-    """What came of it.
+    """The result of writing.
 
     Attributes:
-        asked: files or rows.
-        failed: a line for each that is no document.
-        parts: that were made now; ``kept`` were there.
-        embedded: chunks whose vectors were computed now.
-        removed: parts of documents that are no more.
+        asked: number of files or rows.
+        failed: a line for each file or row that is no document.
+        parts: number of new parts; ``kept`` existed before.
+        embedded: number of chunks whose vectors were computed now.
+        removed: number of removed parts, of deleted documents.
     """
 
     asked: int = 0
@@ -33,7 +33,7 @@ class Written:
     removed: int = 0
 
     def lines(self) -> list[str]:
-        """Return it as a person reads it."""
+        """Return the result as lines for a person."""
         return [
             f"documents {self.asked:,}",
             f"failed    {len(self.failed):,}",
@@ -52,14 +52,14 @@ def write_parts(
     folder: PartsFolder,
     about: Mapping[str, Any],
 ) -> Written:
-    """Have each window cut and embedded, and keep what comes of it, in their order.
+    """Let the crew cut and embed each window, and write the parts in order.
 
     Args:
-        windows: asked for one by one.
-        total: files or rows in all of them, called ``unit``.
+        windows: the windows, taken one by one.
+        total: number of files or rows, called ``unit``.
         crew: does the work.
         folder: gets the parts.
-        about: what made them; is written down with the last.
+        about: what made the parts; it is written at the end.
     """
     written = Written()
     folder.begin()

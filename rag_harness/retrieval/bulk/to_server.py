@@ -1,7 +1,7 @@
-"""Windows that were surveyed -> a collection on a Qdrant server, to which the workers send their points themselves.
+"""Filling of a collection on a Qdrant server from surveyed windows. The workers send the points themselves.
 
-The right to change the collection is this process's alone: it makes the collection, says how far the work is, and waits
-until all can be read. Of each window it holds where it begins, and what came of it.
+Only this process holds the lease of the collection. It makes the collection, reports progress, and waits until all
+points can be read. It holds only the start and the result of each window.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from rag_harness.work.reporting import report
 
 @dataclass
 class Filled:
-    """What came of it.
+    """The result of filling.
 
     Attributes:
-        collection: its name.
-        chunks: how many it holds; ``sent`` of them were not there before.
-        embedded: of these had no vector stored.
+        collection: the name of the collection.
+        chunks: number of its chunks; ``sent`` of them are new.
+        embedded: number of new chunks without a stored vector.
     """
 
     collection: str
@@ -43,17 +43,17 @@ class Filled:
     last: tuple[str, Vector] | None = field(default=None, repr=False)
 
     def add(self, window: Sent) -> None:
-        """Take the next window."""
+        """Add the next window."""
         self.sent += window.sent
         self.embedded += window.embedded
         self.last = window.last or self.last
 
 
 def check(settings: Settings) -> None:
-    """Check that the server that the settings name can take what comes, before anything is read.
+    """Check the server of the settings before anything is read.
 
     Raises:
-        SettingsError: the URL is none, the key would be sent in clear, or an option has no such value.
+        SettingsError: the URL is invalid, the key would be sent in clear, or an option has a wrong value.
         CriticalError: the server cannot be reached, is too old, or has too few nodes.
     """
     target = collection_for(settings, "")
@@ -65,18 +65,18 @@ def check(settings: Settings) -> None:
 def fill_by(
     crew: Crew, windows: Windows, surveyed: Survey, model: str, settings: Settings, clock: Clock | None = None
 ) -> Filled:
-    """Bring the collection of what was surveyed to what it should hold, and wait until all of it can be read.
+    """Fill the collection of the surveyed chunks, and wait until all points can be read.
 
     Args:
         crew: embeds and sends.
-        windows: those that were surveyed.
-        surveyed: what came of it; there is a chunk.
-        model: names model and revision.
-        settings: name the server.
-        clock: of waits.
+        windows: the surveyed windows.
+        surveyed: the survey; it has at least one chunk.
+        model: model and revision.
+        settings: settings with the server.
+        clock: the clock for waits.
 
     Raises:
-        CriticalError: another run is changing it, it is another thing, or the server does not take it.
+        CriticalError: another run is changing the collection, it has other content, or the server refuses points.
         DataError: documents were changed meanwhile.
     """
     content = Content(surveyed.digest.hexdigest(), model, surveyed.points)
@@ -111,7 +111,7 @@ def _filled(claim: Claim, lease: Lease, crew: Crew, windows: Windows, surveyed: 
 
 
 def _slots(windows: Windows, surveyed: Survey, collection: str, resumes: bool) -> Iterator[tuple[Window, Slot]]:
-    """Yield windows that have chunks, with the place of each; they are the windows of the survey, or it is said."""
+    """Yield the windows that have chunks, each with its place. Raise if they are not the windows of the survey."""
     ends = [first for first, _ in surveyed.places[1:]] + [surveyed.chunks]
     number = -1
     for number, window in enumerate(windows()):
@@ -125,7 +125,7 @@ def _slots(windows: Windows, surveyed: Survey, collection: str, resumes: bool) -
 
 
 def _counted(windows: Iterator[Any], total: int) -> Iterator[tuple[int, Sent]]:
-    """Yield what came of each window, with how many chunks are done, and tell whoever listens."""
+    """Yield the result of each window and the number of chunks done, and report the progress."""
     done = 0
     report("sending", done, total, "chunks")
     for window in windows:

@@ -1,4 +1,4 @@
-"""What travels between whoever hands out documents and the workers. All of it can be pickled."""
+"""Messages between the process that hands out documents and the workers. All can be pickled."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 Kept = Mapping[tuple[str, str, str], "Mapping[bytes, npt.NDArray[np.generic]]"]
-"""Arrays by key, of each store by its kind, model and revision."""
+"""Arrays by key, for each store, which has a kind, model and revision."""
 
 
 @dataclass(frozen=True)
 class Opening:
-    """What a worker is told first.
+    """The first message to a worker.
 
     Args:
-        settings: of whoever asks.
-        probes: files that it has to see, by path, with their sizes in bytes.
-        held: digests of parts that are there already.
+        settings: the settings of the run.
+        probes: files that it must see, by path, with their sizes in bytes.
+        held: digests of existing parts.
         sends: whether it will send points to the Qdrant server of ``settings``.
     """
 
@@ -44,15 +44,15 @@ class UnreadRow(Unread):
 
     @property
     def line(self) -> str:
-        """What a person reads of it, on one line."""
+        """The row and the reason as one line of text."""
         return self.said
 
 
 @dataclass(frozen=True)
 class Window:
-    """Some documents, in their order: files to read, or documents that somebody has read.
+    """Some documents, in order: files to read, or documents that were already read.
 
-    ``failed`` are lines about what was to be a document and is none.
+    ``failed`` has a line for each row that is no document.
     """
 
     number: int
@@ -66,10 +66,10 @@ class Window:
 
 @dataclass(frozen=True)
 class Part:
-    """What came of a window: a Parquet file of its chunks, as bytes.
+    """The part of a window: a Parquet file of its chunks, as bytes.
 
-    ``asked`` files or rows are in the window. ``content`` is empty where there is no chunk in it, and where ``digest``
-    was one of those that are held.
+    The window has ``asked`` files or rows. ``content`` is empty if the window has no chunk, or if a part with
+    ``digest`` already exists.
     """
 
     number: int
@@ -84,7 +84,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Read:
-    """The documents of a window and what was kept while they were cut; ``parsed`` of them were parsed for it."""
+    """The documents of a window, and the arrays stored while cutting them. ``parsed`` of them were parsed now."""
 
     documents: Sequence[Document]
     unread: Sequence[Unread]
@@ -94,16 +94,16 @@ class Read:
 
 @dataclass(frozen=True)
 class Ready:
-    """A worker that can begin. ``made_by`` says what decides its documents, cuts and vectors."""
+    """A worker is ready. ``made_by`` is everything that decides its documents, cuts and vectors."""
 
     where: str
     made_by: Mapping[str, Any]
 
     def check_same(self, other: Ready) -> None:
-        """Refuse a worker that would make something else.
+        """Refuse a worker that would give other results.
 
         Raises:
-            PrerequisiteError: names what differs.
+            PrerequisiteError: something differs; names it.
         """
         names = self.made_by.keys() | other.made_by.keys()
         differing = sorted(name for name in names if self.made_by.get(name) != other.made_by.get(name))

@@ -1,4 +1,4 @@
-"""One worker, which holds one window at a time: windows -> parts, or documents with their cuts; texts -> vectors."""
+"""A worker of bulk ingest. It holds one window at a time, and makes parts, documents with cuts, or vectors."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from rag_harness.settings import access_of
 
 
 class BulkWorker:
-    """Does what it is asked for, one thing at a time, in a process of its own or in that of whoever asks."""
+    """Does one job at a time, in its own process or in the caller's."""
 
     def open(self, opening: Opening) -> Ready:
-        """Make ready.
+        """Prepare the worker.
 
         Raises:
-            PrerequisiteError: this node does not see the files, or lacks the model.
+            PrerequisiteError: this node lacks the files or the model.
         """
         self.settings, self._held = opening.settings, opening.held
         check_sees(opening.probes)
@@ -76,7 +76,7 @@ class BulkWorker:
         return Read(library.documents, library.unread, library.parsed, self.stores.taken())
 
     def survey(self, window: Window) -> Surveyed:
-        """Read and cut a window, and say what came of it without the texts' vectors."""
+        """Read and cut a window, and return its survey, without vectors."""
         library = self._library(window)
         retrieval = self._retrieval(library.documents)
         chunks = retrieval.cut
@@ -88,24 +88,24 @@ class BulkWorker:
         return Surveyed(len(window), said, _digest_of(said), *counts, failed, self.stores.taken())
 
     def width(self, text: str) -> int:
-        """Return how many numbers the vector of a document's text has."""
+        """Return the dimension of the vectors, by embedding a document's text."""
         vector = self._embedder.embed_documents([text])
-        self.stores.taken()  # whoever sends that chunk counts it
+        self.stores.taken()  # dropped: the worker that sends this chunk counts it
         return int(vector.shape[1])
 
     def send(self, window: Window, slot: Slot) -> Sent:
-        """Read and cut a window again, and embed and send what of it the server lacks.
+        """Read and cut a window again, then embed and send the chunks that the server lacks.
 
         Raises:
-            DataError: it was cut otherwise before.
-            CriticalError: the server does not take it.
+            DataError: the chunks have changed since the survey.
+            CriticalError: the server refuses them.
         """
         chunks = self._retrieval(self._library(window).documents).cut
         if _digest_of(said_of(chunks)) != slot.digest:
             raise changed(chunks)
         places, before = self._sender.lacking(chunks, slot), self._embedder.computed
         if not places:
-            return Sent(len(chunks), 0, 0, None)  # without a model
+            return Sent(len(chunks), 0, 0, None)  # no model needed
         new = [chunks[place] for place in places]
         vectors = self._embedder.embed_documents([chunk.text for chunk in new])
         self.stores.taken()
@@ -114,15 +114,15 @@ class BulkWorker:
         return Sent(len(chunks), len(new), self._embedder.computed - before, last)
 
     def embed(self, texts: Sequence[str], role: str, with_tokens: bool) -> Computed:
-        """Return what the model makes of texts."""
+        """Return the vectors of texts."""
         return self._embedder.compute(texts, role, with_tokens)
 
     def close(self) -> None:
-        """Let go."""
+        """Close the worker."""
 
     @property
     def cassettes(self) -> Any:
-        """None: no embedder is recorded over HTTP."""
+        """Always None: no embedder is recorded over HTTP."""
         return None
 
     @cached_property
@@ -143,10 +143,10 @@ class BulkWorker:
     def _library(self, window: Window) -> Library:
         if not window.sources:
             return Library(tuple(window.documents), ())
-        # The process that asks may have another current folder: its paths begin at its own.
+        # The caller may have another current folder. Relative paths start from the caller's.
         said = {Path(self.settings.rootdir) / each.file: each.file for each in window.sources}
         sources = [replace(each, file=Path(self.settings.rootdir) / each.file) for each in window.sources]
-        # No two workers are asked for the same file, so none waits for another.
+        # No two workers read the same file, so none waits for another.
         library = read_library(sources, (), replace(keeping_of(self.settings), apart=True))
         return replace(library, unread=tuple(replace(each, file=said[each.file]) for each in library.unread))
 

@@ -1,7 +1,7 @@
-"""Document -> Chunks: one chunker a file, found under the entry point ``rag_harness.chunkers``.
+"""Chunkers: one in each file, found under the entry point ``rag_harness.chunkers``.
 
 A chunker is a function ``chunk_document(document, tokenizer, settings) -> list[Chunk]``, registered by its name:
-``slides = my_package.slides:chunk_document``. The index of a chunk counts within its document, and its id is unique.
+``slides = my_package.slides:chunk_document``. A chunk's index counts within its document; its id is unique.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A stretch of a page too long for a chunk -> pieces, none much shorter than the others where that can be had."""
+"""Balanced cutting of a section that is too long for a chunk: pieces of similar length, where possible."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TRIES = 4
 
 
 class Balancer:
-    """Cuts stretches of one page within ``least`` and ``max_tokens``."""
+    """Cuts sections of one page into pieces between ``least`` and ``max_tokens``."""
 
     def __init__(self, document: Document, tokenizer: Tokenizer, settings: ChunkingSettings) -> None:
         self._document, self._tokenizer, self._settings = document, tokenizer, settings
@@ -22,9 +22,8 @@ class Balancer:
     def pieces(self, section: Section) -> list[Piece]:
         """Return the pieces in the order of the page, each within ``max_tokens``.
 
-        Packed full, the last piece has what is left over. Where that is less than ``least``, lower limits are tried
-        down to equal pieces, never one that would cut a block which fits; the cut with the longest shortest piece is
-        taken.
+        With full pieces, the last one has only the rest. If the rest is less than ``least``, lower limits are tried,
+        down to equal pieces. A limit never cuts a block that fits. The cut whose shortest piece is longest is used.
         """
         full = self._cut(section, self._settings.max_tokens)
         if len(full) < 2 or self._shortest(full) >= self._settings.least:
@@ -48,7 +47,7 @@ class Balancer:
         return max((count for count in counts if count <= self._settings.max_tokens), default=0)
 
     def _wholes(self, section: Section) -> Iterator[str]:
-        """Yield what a lower limit must not cut: blocks, headings with what follows, rows with their header, lines."""
+        """Yield the parts that a lower limit must not cut: blocks, headings with text, rows with a header, lines."""
         text, before = self._document.text, section.titles
         for block in section.blocks:
             yield text[before.start if before and before.title else block.start : block.end]
@@ -64,7 +63,7 @@ class Balancer:
 
 
 def one_section(sections: Sequence[Section], path: tuple[str, ...] = ()) -> Section:
-    """Return all of ``sections`` as one: later headings become blocks that stay beside what is below them."""
+    """Return all ``sections`` as one. Later headings become blocks that stay with their text."""
     first, *more = sections
     blocks = list(first.blocks)
     for section in more:

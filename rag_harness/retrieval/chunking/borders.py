@@ -1,4 +1,4 @@
-"""Where a block too long for a chunk may be cut: sentences, lines, words, and where nothing else helps characters."""
+"""Borders for cutting a block that is too long for a chunk: sentences, lines, words, and at last characters."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _ROWS = (_LINE_END, _SENTENCE_END)
 
 
 def parts(text: str, start: int, end: int, width: int, *, by_line: bool) -> list[tuple[int, int]]:
-    """Cut ``text[start:end]`` at the best kind of border that it has; each part keeps the blank space behind it.
+    """Cut ``text[start:end]`` at its best kind of border. Each part keeps the white space after it.
 
-    Words are grouped, and characters cut, to about ``width`` characters. The parts are two or more where there are
-    two or more characters, and cover the whole.
+    Words are grouped, and characters are cut, to about ``width`` characters. The parts cover the whole. There are at
+    least two parts, unless there is only one character.
     """
     for pattern in _ROWS if by_line else _PROSE:
         borders = [match.end() for match in pattern.finditer(text, start, end) if match.end() < end]

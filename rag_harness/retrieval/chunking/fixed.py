@@ -1,4 +1,4 @@
-"""``fixed``: as many words as fit, again and again, with overlap; no regard to headings, paragraphs or sentences."""
+"""``fixed``: chunks of as many words as fit, with overlap. Headings, paragraphs and sentences do not count."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORD = re.compile(r"\S+\s*")
 
 
 def chunk_document(document: Document, tokenizer: Tokenizer, settings: ChunkingSettings) -> list[Chunk]:
-    """Cut one page every ``max_tokens`` tokens, between words; code and tables between lines that fit.
+    """Cut one page every ``max_tokens`` tokens, between words. Code and tables are cut between lines that fit.
 
     Each chunk repeats up to ``overlap`` tokens of the one before. A chunk's section is that of its first character.
 

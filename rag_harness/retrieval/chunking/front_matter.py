@@ -1,4 +1,4 @@
-"""What the front matter of a page says: plain ``key: value`` lines, as books and static sites write them."""
+"""Parser for the front matter of a page: plain ``key: value`` lines, as in books and static sites."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _WHOLE_NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
 def front_matter(text: str) -> dict[str, str | int]:
-    """Return the keys at the left border with a value behind them; lists and nested values are left out.
+    """Return the top-level keys with a plain value. Lists and nested values are left out.
 
-    Quotes around a value and comments behind it are taken off, whole numbers are numbers. Of a key that stands there
-    twice the last value counts. A page without front matter gives nothing.
+    Quotes around a value and comments after it are removed, and whole numbers become numbers. Of a repeated key, the
+    last value counts. A page without front matter gives nothing.
     """
     lines = text[: body_start(text)].replace("\r\n", "\n").replace("\r", "\n")
     return {match[1]: _value(match[2]) for match in _LINE.finditer(lines) if match[2][0] not in "[{|>#"}

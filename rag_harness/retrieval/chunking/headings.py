@@ -1,9 +1,9 @@
 """``headings``: a page by its H2 and H3, short sections joined, long ones split; for textbooks.
 
-- What stands before the first H2 or H3 is a chunk of its own, however short, called "Introduction".
-- A section below ``least`` is joined with its neighbours under the same H2, forward first, while the two fit.
-- Across H2s (and H1s) two are joined only where both are below ``least``. A short section between two long ones stays
-  short: what it would be joined with is about something else.
+- The text before the first H2 or H3 is a chunk of its own, however short, called "Introduction".
+- A section below ``least`` is joined with its neighbours under the same H2, forward first, while they fit.
+- Across H2s (and H1s), two sections are joined only where both are below ``least``. A short section between two long
+  ones stays short, because its neighbours are about something else.
 - A section over ``max_tokens`` is split between blocks, with overlap; see ``balance``.
 """
 
@@ -23,7 +23,7 @@ from rag_harness.types import Chunk, Document
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """What stands under one place, or under several that were joined. ``h2`` is the offset of the H2 around it."""
+    """The text under one place, or under several joined places. ``h2`` is the offset of the H2 around it."""
 
     places: tuple[Place, ...]
     h2: int
@@ -39,10 +39,10 @@ _May = Callable[[_Unit, _Unit], bool]
 
 
 def chunk_document(document: Document, tokenizer: Tokenizer, settings: ChunkingSettings) -> list[Chunk]:
-    """Cut one page into chunks, in the order of the page; a page without text gives none.
+    """Cut one page into chunks, in the order of the page. A page without text gives none.
 
-    Every non-blank character behind the front matter lies in at least one chunk. No line of code and no row of a table
-    that fits is cut.
+    Every non-blank character after the front matter is in at least one chunk. A line of code or a table row that fits
+    is never cut.
 
     Raises:
         ChunkTooLongError: a single character is longer than ``max_tokens``.
@@ -57,7 +57,7 @@ def chunk_document(document: Document, tokenizer: Tokenizer, settings: ChunkingS
 
 def _units(document: Document, places: Places) -> Iterator[_Unit]:
     def place_of(section: Section) -> Place:
-        # A heading without a body is joined to the section behind it, whose own heading is the last.
+        # A heading without a body is joined to the next section, so that section's own heading is the last.
         return places.at(section.titles.end - 1 if section.titles else section.start)
 
     h2 = 0
@@ -69,7 +69,7 @@ def _units(document: Document, places: Places) -> Iterator[_Unit]:
 
 
 def _opening(unit: _Unit, places: Places) -> Place:
-    """Return where a link to the unit leads: to its own heading, to the first of those that were joined."""
+    """Return the place for a link to the unit: its own heading, or the first of the joined ones."""
     if len(unit.places) == 1:
         return unit.places[0]
     held = places.within(unit.section.start, unit.section.end)

@@ -1,4 +1,4 @@
-"""How long chunks may be."""
+"""Lengths of chunks."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from rag_harness.errors import SettingsError
 
 @dataclass(frozen=True, slots=True)
 class ChunkingSettings:
-    """How documents are cut, in tokens of the embedder, special tokens included.
+    """Lengths for cutting documents, in tokens of the embedder, special tokens included.
 
     Args:
         max_tokens: longest chunk.
-        overlap: most tokens that a piece of a long section repeats from the piece before, a repeated table header
-            not included.
-        least: fewest tokens of a chunk; chunkers that can join shorter ones, others pay no regard to it.
+        overlap: most tokens that a piece of a long section repeats from the piece before, without a repeated table
+            header.
+        least: fewest tokens of a chunk, for chunkers that join shorter ones. Others ignore it.
 
     Raises:
         SettingsError: not ``0 <= overlap < max_tokens``, or not ``0 <= least <= max_tokens``.

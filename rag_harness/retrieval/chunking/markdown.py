@@ -1,4 +1,4 @@
-"""A Markdown page -> its heading sections, each with the blocks it may be cut at. Offsets count characters."""
+"""Parser for Markdown pages: heading sections, and the blocks at which they may be cut. Offsets count characters."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 NEWLINE = re.compile(r"\r\n?|\n")
-"""What markdown-it takes for a line's end; ``str.splitlines`` knows more and would shift every line behind them."""
+"""Line ends of markdown-it. ``str.splitlines`` has more, which would shift the numbers of all later lines."""
 
-# Only headings need their inline tokens; parsing all text for them takes most of the time.
+# Only headings need inline tokens. Parsing them for all text would take most of the time.
 _BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
 _INLINE = MarkdownIt("commonmark")
 
 _CODE = frozenset({"fence", "code_block", "html_block"})
 _LEAVES = _CODE | {"paragraph_open", "heading_open", "hr"}
 _INLINE_MARKS = frozenset("\\`*_[<&\r\n")
-"""What inline Markdown begins with. A title without any of it is the text that is written."""
+"""Characters that begin inline Markdown. A title without them is plain text."""
 _KEY = re.compile(r"[\w\"'][^:\r\n]*:(?:\s|$)")
 
 
@@ -36,10 +36,10 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The smallest part of a page that is kept whole where it fits, blank lines behind it included.
+    """The smallest part of a page that stays whole where it fits, with the blank lines after it.
 
-    ``code`` is a fence, an indented code block or HTML; ``header`` belongs to the table that this is a row of. The
-    first row comes with the header rows in one block. ``title`` marks headings in front of a body.
+    ``code`` is a fence, an indented code block or HTML. ``header`` is the header of the table of which this is a row.
+    The first row and the header rows are one block. ``title`` marks headings before a body.
     """
 
     start: int
@@ -51,7 +51,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading up to the next one. ``titles`` are the headings in front of ``blocks``: one, or those joined."""
+    """The text from a heading to the next one. ``titles`` are the headings before ``blocks``: one, or those joined."""
 
     path: tuple[str, ...]
     titles: Block | None
@@ -64,13 +64,13 @@ class Section:
 
     @property
     def end(self) -> int:
-        """Offset behind the last character."""
+        """Offset after the last character."""
         return self.blocks[-1].end if self.blocks else self.titles.end if self.titles else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading with the offset of its first character; ``path`` ends with it, and leaves out empty ones."""
+    """A heading with the offset of its first character. ``path`` ends with it; empty headings are left out."""
 
     start: int
     level: int
@@ -80,7 +80,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class _Heading:
-    """Lines of a heading: where it starts, and the first line behind it."""
+    """The lines of a heading: its first line, and the first line after it."""
 
     line: int
     body_line: int
@@ -96,9 +96,9 @@ class _Cut:
 
 
 def read_sections(text: str) -> list[Section]:
-    """Return the sections of a page with text in them; front matter and a byte order mark are left out.
+    """Return the sections of a page that have text, without front matter and byte order mark.
 
-    Headings inside lists and quotes are no borders of sections. A heading without a body goes to the section behind.
+    Headings inside lists and quotes begin no section. A heading without a body belongs to the next section.
     """
     start = body_start(text)
     references: dict[str, Any] = {}
@@ -108,7 +108,7 @@ def read_sections(text: str) -> list[Section]:
 
 
 def read_headings(text: str) -> list[Heading]:
-    """Return the headings of a page in their order, those without a body too; not those inside lists and quotes."""
+    """Return the headings of a page in order, also those without a body, but none inside lists and quotes."""
     start = body_start(text)
     references: dict[str, Any] = {}
     tokens = _BLOCKS.parse(text[start:], references)
@@ -122,10 +122,10 @@ def _line_starts(text: str, start: int) -> list[int]:
 
 
 def body_start(text: str) -> int:
-    """Return the offset behind byte order mark and front matter.
+    """Return the offset after byte order mark and front matter.
 
-    Front matter is a ``---`` line at the very top, then at once ``key:``, comments before it allowed, and a closing
-    ``---`` or ``...``. Any other ``---`` at the top is a thematic break, and the text behind it stays.
+    Front matter is a ``---`` line at the very top, then a line ``key:`` (comments may come before it), and a closing
+    ``---`` or ``...``. Any other ``---`` at the top is a thematic break, and the text after it stays.
     """
     start, has_key = int(text.startswith("\ufeff")), False
     lines = _lines(text, start)
@@ -159,7 +159,7 @@ def _headings(tokens: Sequence[Token], references: dict[str, Any]) -> Iterator[_
 
 
 def _plain_text(markup: str, references: dict[str, Any]) -> str:
-    if _INLINE_MARKS.isdisjoint(markup):  # 30 times as fast, and nearly every title is such
+    if _INLINE_MARKS.isdisjoint(markup):  # 30 times as fast, and true of nearly every title
         return " ".join(markup.split())
     children = _INLINE.parseInline(markup, references)[0].children or []
     return " ".join("".join(_visible(child) for child in children).split())
@@ -172,7 +172,7 @@ def _visible(token: Token) -> str:
 
 
 def _cuts(tokens: Sequence[Token]) -> dict[int, _Cut]:
-    # List items and quotes need no cuts of their own: they start where a leaf starts or the leaf before has ended.
+    # List items and quotes need no cuts: they start where a leaf starts or where the leaf before has ended.
     cuts: dict[int, _Cut] = {}
     table = 0
     for token in tokens:
@@ -207,7 +207,7 @@ class _Page:
     def blocks(self, first: int, end: int) -> tuple[Block, ...]:
         inner = self._cut_lines[bisect_right(self._cut_lines, first) : bisect_left(self._cut_lines, end)]
         pairs = zip([first, *inner], [*inner, end], strict=True)
-        # A blank part is no block: it goes to the block before, which then ends where the next one starts.
+        # A blank part is no block. It belongs to the block before, which then ends where the next one starts.
         starts = [line for line, behind in pairs if not self.is_blank(line, behind)]
         return tuple(self._block(line, behind) for line, behind in pairwise([*starts, end]))
 

@@ -1,4 +1,6 @@
-"""Sections -> pieces within the limit: whole where they fit, else blocks packed with overlap. Lengths are tokens."""
+"""Packing of sections into pieces within the limit: whole sections where they fit, else blocks with overlap.
+
+Lengths are in tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from rag_harness.retrieval.chunking.markdown import Block, Header, Section
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The text of one chunk: ``repeated_header`` and then characters ``start`` to ``end`` of the page."""
+    """The text of one chunk: ``repeated_header``, then characters ``start`` to ``end`` of the page."""
 
     section: tuple[str, ...]
     start: int
@@ -25,9 +27,9 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class _Atom:
-    """A block, or a part of one too long. ``room`` is the most tokens it may have.
+    """A block, or a part of a block that is too long. ``room`` is the most tokens it may have.
 
-    ``tokens`` leave out special tokens. ``header`` is what a piece that starts here repeats.
+    ``tokens`` does not count special tokens. A piece that starts here repeats ``header``.
     """
 
     section: int
@@ -42,8 +44,8 @@ class _Atom:
 class Packer:
     """Cuts the sections of one page.
 
-    Counts are batched. The sum of the blocks' counts only estimates a piece, because a tokenizer may merge across
-    borders or not; so each finished piece is counted too, and cut again where it is over.
+    Counts are batched. The sum of the blocks' counts is only an estimate, because a tokenizer may merge across
+    borders. So each finished piece is counted, too, and cut again if it is too long.
     """
 
     def __init__(self, doc_id: str, text: str, tokenizer: Tokenizer, max_tokens: int, overlap: int) -> None:
@@ -92,7 +94,7 @@ class Packer:
             key=lambda header: header.start,
         )
         tokens = self._tokens([(header.start, header.end) for header in headers])
-        # A header of more than half the limit would crowd out the rows it explains.
+        # A header of more than half the limit would leave too little room for rows.
         self._header_tokens = {
             header: count for header, count in zip(headers, tokens, strict=True) if count <= self._limit // 2
         }
@@ -119,7 +121,7 @@ class Packer:
         return [count - self._special for count in self._tokenizer.count([self._text[s:e] for s, e in spans])]
 
     def _beside_titles(self, atoms: Sequence[_Atom]) -> list[_Atom]:
-        # Less room for the block behind a heading, so that the two share a piece. Code rather stays whole.
+        # Less room for the block after a heading, so that both share a piece. Code has priority to stay whole.
         beside = list(atoms)
         for number, (title, atom) in enumerate(pairwise(atoms), start=1):
             if title.block.title and atom.section == title.section and title.tokens <= self._limit // 2:
@@ -135,7 +137,7 @@ class Packer:
         return sorted([*(atom for atom in atoms if atom.start not in cut), *fitted], key=lambda atom: atom.start)
 
     def _parts(self, atom: _Atom) -> Iterator[_Atom]:
-        # Small beside limit and overlap, so that pieces come out full and the overlap near what was asked.
+        # Small compared with limit and overlap, so that pieces become full and the overlap is near its setting.
         grain = max(1, min(self._limit, 4 * self._overlap or self._limit) // 16)
         width = max(1, (atom.end - atom.start) * grain // max(1, atom.tokens))
         by_line = atom.block.code or atom.block.header is not None
@@ -158,7 +160,7 @@ class Packer:
         if not self._overlap:
             return last
         begin = bisect_left(sums, sums[last] - self._overlap, first + 1, last)
-        # What is repeated must leave room for something new.
+        # The repeated text must leave room for new text.
         while begin < last and sums[last + 1] - sums[begin] + self._repeated(atoms[begin]) > limit:
             begin += 1
         return begin
@@ -202,7 +204,7 @@ class Packer:
 
 
 def _without_contained(pieces: Iterable[Piece]) -> list[Piece]:
-    # A piece cut again after counting may end up within the next one's overlap.
+    # A piece that was cut again after counting may lie inside the next one's overlap.
     kept: list[Piece] = []
     for piece in sorted(pieces, key=lambda piece: (piece.start, -piece.end)):
         if piece.start < piece.end and (not kept or piece.end > kept[-1].end):

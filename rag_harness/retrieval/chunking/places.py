@@ -1,4 +1,4 @@
-"""Where in a book a chunk stands: its module and chapter, the heading above it, and the address of that heading."""
+"""The place of a chunk in a book: its module and chapter, the heading above it, and the address of that heading."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from rag_harness.retrieval.chunking.packing import Piece
 from rag_harness.types import Chunk, Document
 
 INTRODUCTION = "Introduction"
-"""The heading of what stands before a page's first H2 or H3; no page needs to have it."""
+"""The heading of the text before a page's first H2 or H3. The page need not have such a heading."""
 DEEPEST = 3
 """Deeper headings belong to the H2 or H3 above them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The introduction of a page (level 0), or a heading down to H3, with what stands below it.
+    """The introduction of a page (level 0), or a heading down to H3, with the text below it.
 
-    ``start`` is an offset in the page, ``anchor`` is GitHub's, empty where there is no heading to link to.
+    ``start`` is an offset in the page. ``anchor`` is GitHub's anchor, empty without a heading.
     """
 
     start: int
@@ -34,7 +34,7 @@ class Place:
 
 
 class Places:
-    """The places of one page, in their order; the first is its introduction."""
+    """The places of one page, in order. The first is its introduction."""
 
     def __init__(self, document: Document) -> None:
         self._document, self._front = document, front_matter(document.text)
@@ -42,7 +42,7 @@ class Places:
         self._starts = [place.start for place in self._places]
 
     def at(self, offset: int) -> Place:
-        """Return the place that the character at ``offset`` belongs to."""
+        """Return the place of the character at ``offset``."""
         return self._places[max(0, bisect_right(self._starts, offset) - 1)]
 
     def within(self, start: int, end: int) -> Sequence[Place]:
@@ -51,11 +51,10 @@ class Places:
         return self._places[first : max(first + 1, bisect_right(self._starts, end - 1))]
 
     def chunk(self, index: int, piece: Piece, place: Place | None = None, path: Sequence[str] = ()) -> Chunk:
-        """Return the chunk of ``piece``, found under ``place``, else under that of its first character.
+        """Return the chunk of ``piece`` with the place ``place``, by default that of its first character.
 
-        Its metadata is that of the page with ``module``, ``module_title`` and ``chapter`` where the front matter names
-        a module, ``heading``, ``anchor``, ``section_ids`` (the anchors of all that it holds text of), and ``url`` where
-        the front matter has one.
+        Its metadata is that of the page and ``heading``, ``anchor``, ``section_ids`` (the anchors of all places in it);
+        ``module``, ``module_title`` and ``chapter`` if the front matter names a module; ``url`` if it has one.
         """
         found = place or self.at(piece.start)
         held = [each.anchor for each in self.within(piece.start, piece.end) if each.anchor]
@@ -72,7 +71,7 @@ class Places:
         )
 
     def _book(self) -> dict[str, Any]:
-        # A chapter without its module names nothing: every module has a chapter 1.
+        # A chapter without its module is ambiguous: every module has a chapter 1.
         named = ("module", "module_title", "chapter") if "module" in self._front else ()
         return {key: self._front[key] for key in named if key in self._front}
 

@@ -1,4 +1,4 @@
-"""``plain``: the cuts of ``sections`` with the marks of Markdown taken off, to see what the marks are worth."""
+"""``plain``: the chunks of ``sections`` without Markdown, for measuring the value of the markup."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from rag_harness.types import UNMARKED, Chunk, Document
 def chunk_document(document: Document, tokenizer: Tokenizer, settings: ChunkingSettings) -> list[Chunk]:
     """Cut one page where ``sections`` cuts it, and return the words of each chunk; errors as in ``sections``.
 
-    Ids and places are those of ``sections``: ``start`` and ``end`` say where the marked text stands in the page. A
-    chunk that is nothing but marks keeps them. ``markup`` of the metadata says that they were taken off: a quote of the
-    page is then looked for without its own.
+    Ids and places are those of ``sections``: ``start`` and ``end`` are the place of the text with markup. A chunk of
+    only markup keeps it. ``markup`` in the metadata says that markup was removed; a quote of the page is then searched
+    for without markup, too.
     """
     chunks = cut_by_sections(document, tokenizer, settings)
     code = [block for section in read_sections(document.text) for block in section.blocks if block.code]
@@ -39,9 +39,9 @@ def _plain(chunk: Chunk, opener: str, references: dict[str, Any]) -> Chunk:
 
 
 def _opener(text: str, before: Block | None, start: int) -> str:
-    """Return the line that opens the fence which a chunk begins inside of: without it code would be read as prose.
+    """Return the line that opens the fence around a chunk's beginning. Without it, code would be read as prose.
 
-    ``before`` is the last block of code that begins before ``start``, or the page's first.
+    ``before`` is the last code block that begins before ``start``, or the first of the page.
     """
     is_inside = before is not None and before.start < start < before.end
     first = NEWLINE.split(text[before.start : before.end].lstrip(), 1)[0] if before and is_inside else ""

@@ -1,4 +1,4 @@
-"""``sections``: a Markdown page by its headings, then by block; never longer than the embedder reads."""
+"""``sections``: a Markdown page is cut by headings, then by blocks. No chunk is longer than the embedder reads."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from rag_harness.types import Chunk, Document
 
 
 def chunk_document(document: Document, tokenizer: Tokenizer, settings: ChunkingSettings) -> list[Chunk]:
-    """Cut one Markdown page into chunks, in the order of the page; a page without text gives none.
+    """Cut one Markdown page into chunks, in the order of the page. A page without text gives none.
 
-    Every non-blank character behind the front matter lies in at least one chunk. ``start`` and ``end`` count
-    characters of ``document.text``.
+    Every non-blank character after the front matter is in at least one chunk. ``start`` and ``end`` count characters of
+    ``document.text``.
 
     Raises:
         ChunkTooLongError: a single character is longer than ``max_tokens``.

@@ -1,4 +1,4 @@
-"""``sliding``: a page's paragraphs in long chunks that overlap, without regard to its headings."""
+"""``sliding``: long, overlapping chunks of a page's paragraphs. Headings do not count."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rag_harness.types import Chunk, Document
 
 
 def chunk_document(document: Document, tokenizer: Tokenizer, settings: ChunkingSettings) -> list[Chunk]:
-    """Cut one page at the borders of its blocks, ``least`` to ``max_tokens`` long; a shorter page is one chunk.
+    """Cut one page at the borders of its blocks, into ``least`` to ``max_tokens``. A shorter page is one chunk.
 
     Each chunk repeats up to ``overlap`` tokens of the one before. A chunk's section is that of its first character.
 

@@ -1,6 +1,7 @@
-"""``summaries``: the sections that ``headings`` cuts, each as its headings and its first sentences.
+"""``summaries``: the sections of ``headings``, each as its headings and its first sentences.
 
-Extractive: no model writes them. A summary has the id of its section, so that who finds it can return the section.
+Summaries are extractive; no model writes them. A summary has the id of its section, so that a retriever can return the
+section.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from rag_harness.retrieval.chunking.lengths import ChunkingSettings
 from rag_harness.types import Chunk, Document
 
 SENTENCES = 3
-"""How many of the first sentences of prose make a summary."""
+"""Number of prose sentences in a summary."""
 
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _FORMULA = re.compile(r"\$\$.*?\$\$", re.DOTALL)
@@ -30,7 +31,7 @@ def chunk_document(document: Document, tokenizer: Tokenizer, settings: ChunkingS
 
 
 def summary_of(chunk: Chunk) -> str:
-    """Return the headings of a section and its first sentences of prose; a section without prose has its headings."""
+    """Return the headings of a section and its first sentences of prose. Without prose: only its headings."""
     first = " ".join(islice(_sentences(chunk.text), SENTENCES))
     above = " > ".join(chunk.section)
     return f"{above}: {first}" if above and first else above or first or chunk.text

@@ -1,4 +1,4 @@
-"""Markdown -> the words that a reader sees, by markdown-it's tokens; a fragment of a page is read as a whole one is."""
+"""Removal of Markdown from a page or a fragment: the visible words, by markdown-it's tokens."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from markdown_it.token import Token
 
 from rag_harness.retrieval.chunking.markdown import NEWLINE
 
-# Text that is nested deeper than the parser follows would be lost.
+# Text nested deeper than the parser's limit would be lost.
 _MARKDOWN = MarkdownIt("commonmark", {"maxNesting": 200}).enable("table")
 _CODE = frozenset({"fence", "code_block", "html_block"})
 _CELLS = frozenset({"th_open", "td_open"})
 
 
 def references_of(page: str) -> dict[str, Any]:
-    """Return what the links of a page refer to by name, wherever it says so; for ``unmarked`` of its parts."""
+    """Return the link references of a page, for ``unmarked`` of its parts."""
     found: dict[str, Any] = {}
     _MARKDOWN.parse(page, found)
     return found
 
 
 def unmarked(markdown: str, references: dict[str, Any] | None = None) -> str:
-    """Return ``markdown`` without its marks, a line for each of its lines that has words.
+    """Return ``markdown`` without markup, with a line for each line that has words.
 
-    Marks are those of headings, emphasis, lists, quotes, code and rules, and what a link leads to. Cells of a table are
-    parted by a blank; rows count as such without their header, too. HTML stays: it is no mark of Markdown.
+    Markup is the marks of headings, emphasis, lists, quotes, code and rules, and the targets of links. A blank
+    separates table cells; rows are recognized also without their header. HTML stays, because it is not Markdown.
     """
     lines = NEWLINE.split(markdown)
     columns = _columns(lines)
@@ -37,7 +37,7 @@ def unmarked(markdown: str, references: dict[str, Any] | None = None) -> str:
 
 
 def _columns(lines: Sequence[str]) -> int:
-    """Return how many columns rows without a header may have; 0 where the first line is none, or there is a header."""
+    """Return the number of columns of table rows without a header. 0 if the first line is no row, or is a header."""
     first, second = (lines[n].strip() if n < len(lines) else "" for n in (0, 1))
     headed = second.startswith("|") and not second.strip("|:- ")
     if headed or len(first) < 2 or not (first.startswith("|") and first.endswith("|")):
@@ -50,7 +50,7 @@ def _row(cell: str, columns: int) -> str:
 
 
 def _pieces(tokens: Sequence[Token]) -> Iterator[tuple[int, int, str]]:
-    """Yield first line, line behind, and words of each block and of each row of a table."""
+    """Yield the first line, the line after the end, and the words of each block and each table row."""
     at, row = (0, 0), list[str]()
     for before, token in zip([None, *tokens], tokens, strict=False):
         at = (token.map[0], token.map[1]) if token.map else at
@@ -61,7 +61,7 @@ def _pieces(tokens: Sequence[Token]) -> Iterator[tuple[int, int, str]]:
         elif token.type == "inline":
             yield *at, _visible(token)
         elif token.type == "tr_close":
-            # Behind the header there is the line of dashes, which is none of the table's words.
+            # The line of dashes after the header is no text of the table.
             header = before is not None and before.type == "th_close"
             yield at[0], at[1] + header, " ".join(filter(None, row))
             row = []
@@ -76,7 +76,7 @@ def _shown(token: Token) -> str:
 
 
 def _joined(pieces: Sequence[tuple[int, int, str]]) -> str:
-    """Put blocks below each other, an empty line between those that have one."""
+    """Join blocks line by line, with an empty line where the page has one."""
     text, end = "", 0
     for first, behind, words in pieces:
         if words:

@@ -1,4 +1,4 @@
-"""``whole``: each document is one chunk, however long; for collections that are measured unchunked."""
+"""``whole``: each document is one chunk of any length, for collections that are measured without chunking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows of a chunk that is longer than the embedder reads. No registered chunker: its documents are chunks."""
+"""Windows of a chunk that is longer than the embedder reads. It is not registered: its documents are chunks."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from rag_harness.types import Chunk, Document
 
 
 def chunk_document(document: Document, tokenizer: Tokenizer, settings: ChunkingSettings) -> list[Chunk]:
-    """Cut a text at ends of sentences, else of lines, into windows that overlap; one that fits is its own only window.
+    """Cut a text into overlapping windows, at ends of sentences, else of lines. A text that fits is its only window.
 
-    The last window is no shorter than ``least`` where that can be had: a lone sentence would score by itself. Offsets
-    count characters of ``document.text``.
+    The last window has at least ``least`` tokens where possible, because a single sentence would score differently.
+    Offsets count characters of ``document.text``.
 
     Raises:
         ChunkTooLongError: a single character is longer than ``max_tokens``.

@@ -1,1 +1,1 @@
-"""Adapters to vector indexes."""
+"""Adapters of vector indexes."""

@@ -1,9 +1,9 @@
-"""Shards of Qdrant Edge: build, keep, open and search one. ``live_edge`` and ``edge_trial`` import it, too, no others.
+"""Shards of Qdrant Edge: build, write, open and search. Only ``live_edge`` and ``edge_trial`` also import the engine.
 
-A shard holds vectors and nothing else: point i is chunk i, and text and metadata stay with the chunks, which the
-process has anyway. It is created without a write-ahead log, so any number of processes open it at once.
+A shard holds only vectors. Point i is chunk i; text and metadata stay with the chunks, which the process has anyway.
+A shard has no write-ahead log, so several processes can open it at once.
 
-The engine cannot open a shard without writing: it replaces small files of its own by the same content.
+The engine cannot open a shard without writing: it replaces some small files of its own with the same content.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from rag_harness.files.room import check_room, fills_when_read
 from rag_harness.types import Matrix, Vector
 
 EDGES, BUILD_DEPTH, SEARCH_DEPTH = 32, 128, 200
-"""Of the HNSW graph: m, ef_construct and ef. Measured by ``benchmarks/index.py``."""
+"""Parameters of the HNSW graph: m, ef_construct and ef. ``benchmarks/index.py`` measured them."""
 
 Shard = edge.EdgeShard
 _BATCH = 1_000
 _SAMPLE = "sample.txt"
 _SPARE = 8 << 20
-"""Bytes of a shard beside its vectors, which a graph has written twice."""
+"""Bytes of a shard besides its vectors. With a graph, the vectors are written twice."""
 _CHUNK = 32 << 20
-"""Bytes of a file of vectors, however few it has."""
+"""Least bytes of a file of vectors."""
 
 
 def build(folder: Path, vectors: Matrix, graph: bool) -> Shard:
-    """Build a shard in an empty folder, with an HNSW graph or without; ``vectors`` has shape (n, d).
+    """Build a shard in an empty folder, with or without an HNSW graph. ``vectors`` has shape (n, d).
 
     Raises:
-        NoRoomError: the disk is full. The engine writes by way of memory maps, and would end the process.
+        NoRoomError: the disk is full. The engine writes memory-mapped files, and would crash the process.
     """
     spare = _SPARE + (_CHUNK if fills_when_read(folder) else 0)
     check_room(folder, vectors.nbytes * (3 if graph else 1) + spare)
@@ -49,12 +49,12 @@ def build(folder: Path, vectors: Matrix, graph: bool) -> Shard:
 
 
 def write(folder: Path, vectors: Matrix, graph: bool) -> None:
-    """Build a shard that is kept: all of it is on disk when this returns."""
+    """Build a permanent shard. All of it is on disk when this returns."""
     shard = build(folder, vectors, graph)
     (folder / _SAMPLE).write_text(sample(shard, len(vectors)), encoding="ascii")
     shard.flush()
     shard.close()
-    # The engine completes its configuration when it first loads a shard.
+    # The engine completes its configuration at the first load of a shard.
     load(folder, len(vectors)).close()
 
 
@@ -62,7 +62,7 @@ def load(folder: Path, count: int) -> Shard:
     """Open a shard.
 
     Raises:
-        ValueError: it is not what was written: the engine refuses it, or points or vectors are not the same.
+        ValueError: the shard is damaged: the engine refuses it, or points or vectors differ.
     """
     _read_ahead(folder)
     try:
@@ -81,7 +81,7 @@ def load(folder: Path, count: int) -> Shard:
 
 
 def nearest(shard: Shard, vector: Vector, limit: int, exact: bool) -> list[tuple[float, int]]:
-    """Return cosine and position of the ``limit`` nearest points, best first; equal ones in any order."""
+    """Return cosine and position of the ``limit`` nearest points, best first. Ties are in any order."""
     rescored = edge.QuantizationSearchParams(rescore=True, oversampling=2.0)
     by_graph = edge.SearchParams(hnsw_ef=max(SEARCH_DEPTH, 2 * limit), quantization=rescored)
     params = edge.SearchParams(exact=True) if exact else by_graph
@@ -90,14 +90,14 @@ def nearest(shard: Shard, vector: Vector, limit: int, exact: bool) -> list[tuple
 
 
 def sample(shard: Shard, count: int) -> str:
-    """Return a digest of some vectors: the engine opens a file of zeros, as a power cut leaves it, in silence."""
+    """Return a digest of some vectors. A power cut may leave a file of zeros, which the engine opens silently."""
     positions: list[int | UUID | str] = list(range(0, count, count // 64 + 1))
     vectors = {point.id: point.vector for point in shard.retrieve(positions, False, True)}
     return blake2b(repr([vectors.get(position) for position in positions]).encode(), digest_size=16).hexdigest()
 
 
 def _read_ahead(folder: Path) -> None:
-    """Read what the engine reads page by page and then has the system forget: 38 MB in 0.05 s instead of 2 s."""
+    """Read the files before the engine does. It reads them page by page: 38 MB take 2 s, but 0.05 s after this."""
     for file in folder.glob("segments/*/vector_storage/quantized.data"):
         with file.open("rb", buffering=0) as read:
             while read.read(1 << 22):
@@ -105,12 +105,12 @@ def _read_ahead(folder: Path) -> None:
 
 
 def config(dimension: int, graph: bool, wal: bool) -> edge.EdgeConfig:
-    """Return how a shard is made: with a graph, or to be compared point by point; with a write-ahead log or without."""
-    # One thread: there is one segment to search.
+    """Return the configuration of a shard: with a graph or for exact search, with or without a write-ahead log."""
+    # One thread, because there is only one segment to search.
     vectors = edge.EdgeVectorParams(dimension, edge.Distance.Cosine)
     chosen: dict[str, Any] = {"vectors": vectors, "max_search_threads": 1}
     if graph:
-        # The graph is walked on bytes, a quarter of the memory to read; what it finds is scored on the vectors.
+        # The graph search uses int8 vectors, a quarter of the memory. Its results are scored with the full vectors.
         chosen |= {
             "hnsw_config": edge.HnswIndexConfig(EDGES, BUILD_DEPTH, full_scan_threshold=1),
             "quantization_config": edge.ScalarQuantizationConfig(edge.ScalarType.Int8, quantile=0.99),

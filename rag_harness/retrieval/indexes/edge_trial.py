@@ -1,6 +1,6 @@
-"""Opens a shard in a process of its own first: of a damaged one the engine may ask for 77 GB, and end its process.
+"""Trial opening of a shard in a child process. For a damaged shard the engine may request 77 GB and crash.
 
-The process is this file, run as a script: it imports nothing but the engine, so that a start waits for milliseconds.
+The child runs this file as a script. It imports only the engine, so that the start takes milliseconds.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Any
 
 SECONDS = 120.0
 _AROUND = 2 << 30
-"""Bytes of address space beside the files, which the engine maps more than once: its threads, and what it remembers."""
+"""Bytes of address space besides the files: for the engine's threads and caches. It maps files several times."""
 _OF_FILES = 4
 _SAMPLE = 64
 
 
 def fault_of(folder: Path, seconds: float = SECONDS) -> str:
-    """Say why the shard in ``folder`` cannot be opened, read and searched within limits; empty where it can."""
+    """Return why the shard in ``folder`` cannot be opened, read and searched within limits; empty where it can."""
     most = _AROUND + _OF_FILES * sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     places = [str(Path(place).absolute()) for place in sys.path if place]
-    # Isolated: no module that lies in the current folder is imported. Fewer heaps: each takes 128 MB of addresses.
+    # Isolated: no module of the current folder is imported. Few heaps: each takes 128 MB of address space.
     command = [sys.executable, "-I", "-B", __file__, str(most), str(folder), *places]
     try:
         ended = subprocess.run(
@@ -46,8 +46,8 @@ def fault_of(folder: Path, seconds: float = SECONDS) -> str:
 
 
 def _try(most: int, folder: str) -> None:
-    """Do what a server does at its start: open the shard, read all numbers and some vectors, and search."""
-    with suppress(ImportError, ValueError, OSError):  # Windows has no limits, macOS none of memory
+    """Open the shard as a server does at its start: read all numbers and some vectors, and search."""
+    with suppress(ImportError, ValueError, OSError):  # Windows has no limits, macOS none for memory
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -72,5 +72,5 @@ def _try(most: int, folder: str) -> None:
 if __name__ == "__main__":
     sys.path.extend(sys.argv[3:])
     _try(int(sys.argv[1]), sys.argv[2])
-    # Nothing is written: who opens it next does so.
+    # The trial writes nothing; the next opening does.
     os._exit(0)

@@ -1,4 +1,4 @@
-"""An index that changes while it is searched: vectors by number. What the numbers mean, others know."""
+"""Protocol of an index that changes while it is searched: vectors by number. Callers know the meaning of numbers."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from rag_harness.types import Matrix, Vector
 
 
 class LiveIndexError(CriticalError):
-    """What is kept of an index cannot be opened, or does not answer; whoever has the vectors makes it anew."""
+    """A stored index cannot be opened, or does not answer. A caller with the vectors can build it again."""
 
 
 class LivePoints(Protocol):
-    """Vectors by number. One owner; a search may run beside a change and sees it or not."""
+    """Vectors by number, with one owner. A search during a change may or may not see the change."""
 
     def add(self, ids: Sequence[int], vectors: Matrix) -> None:
-        """Add points, or write them again; row i of ``vectors``, shape (n, d), belongs to ``ids[i]``."""
+        """Add or overwrite points. Row i of ``vectors``, shape (n, d), belongs to ``ids[i]``."""
         ...
 
     def remove(self, ids: Sequence[int]) -> None:
-        """Remove points; those that are not there are none the less gone."""
+        """Remove points. Missing points are ignored."""
         ...
 
     def nearest(self, vector: Vector, limit: int) -> list[tuple[float, int]]:
-        """Return cosine and number of the ``limit`` nearest points, best first; equal ones in any order."""
+        """Return cosine and number of the ``limit`` nearest points, best first. Ties are in any order."""
         ...
 
     def ids(self) -> set[int]:
@@ -33,13 +33,13 @@ class LivePoints(Protocol):
         ...
 
     def vectors(self, ids: Sequence[int]) -> Mapping[int, Vector]:
-        """Return the vectors of points by number, of unit length; those that are not there are left out."""
+        """Return the unit-length vectors of points, by number. Missing points are left out."""
         ...
 
     def tidy(self) -> None:
-        """Make ready for many questions what is only worth it for many points; may take a minute."""
+        """Optimize the index for many queries, if it has enough points. It may take a minute."""
         ...
 
     def close(self) -> None:
-        """Write what is waiting, and let go."""
+        """Write pending changes and close the index."""
         ...

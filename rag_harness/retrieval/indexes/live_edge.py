@@ -1,10 +1,10 @@
-"""A shard of Qdrant Edge that changes while it is searched. With a write-ahead log, whose lock makes one owner.
+"""A shard of Qdrant Edge that changes while it is searched. The lock of its write-ahead log ensures one owner.
 
-The engine holds Python's lock while it works, so points are written in small batches; ``optimize``, which makes the
-graph of 20,000 points in 15 s, is for the start of a server alone. What comes later is compared point by point.
+The engine holds Python's lock while it works, so points are written in small batches. ``optimize`` makes the graph of
+20,000 points in 15 s, so it runs only at the start of a server. Later points are searched exactly.
 
-It writes by way of memory maps. So room is set aside before each batch, and a little is kept free for the files that it
-makes meanwhile: on a full disk it would end the process.
+The engine writes memory-mapped files, and crashes the process on a full disk. So room is reserved before each batch,
+and a little is kept free for new files.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ from rag_harness.retrieval.indexes.live import LiveIndexError
 from rag_harness.types import Matrix, Vector
 
 GRAPH_FROM = 20_000
-"""Points. Below, comparing with every vector takes under 3 ms."""
+"""Fewest points for a graph. With fewer, comparing all vectors takes under 3 ms."""
 _BATCH = 64
 _FLUSH_AFTER = 2_000
-"""Points written; the write-ahead log is cut there. What is lost is made again from the vectors."""
+"""Points after which the write-ahead log is truncated. Lost points are made again from the vectors."""
 _PAGE = 10_000
 _SPARE = 4 << 20
-"""Bytes that are free beside those that were set aside, before points are written."""
+"""Free bytes, besides the reserved ones, that writing points needs."""
 _LEAST = 1 << 20
-"""Bytes that are free before the shard is opened, or points are removed."""
+"""Free bytes that opening the shard, or removing points, needs."""
 _AROUND = 16 << 10
-"""Bytes of a batch beside its vectors, in any file."""
+"""Bytes of a batch besides its vectors, in any file."""
 
 
 class EdgePoints:
-    """The shard in ``folder``; made when the first points come, for only they say how long a vector is.
+    """The shard in ``folder``. It is made with the first points, because only they show the dimension.
 
     Args:
-        folder: of the shard.
-        exact: compare with every vector, however many there are.
+        folder: the folder of the shard.
+        exact: whether to compare all vectors, however many there are.
 
     Raises:
-        LiveIndexError: what is there cannot be opened.
+        LiveIndexError: the existing shard cannot be opened.
         NoRoomError: the disk is full.
     """
 
@@ -58,28 +58,28 @@ class EdgePoints:
         self._folder, self._exact = folder, exact
         self._written, self._graph = 0, False
         self._fills: bool | None = None
-        # What one thread has set aside, another must not use.
+        # Room that one thread has reserved must not be used by another.
         self._writing = Lock()
         self._shard: edge.EdgeShard | None = None
         if (folder / "edge_config.json").is_file():
-            # The engine reads all vectors when it opens them, and all that there is room for in their files.
+            # When it opens a shard, the engine reads all of the vector files, also their unused part.
             check_room(folder, _LEAST + (missing(self._mapped()) if self._fills_when_read() else 0))
             if fault := fault_of(folder):
                 raise LiveIndexError(f"The vector index cannot be opened: {fault}")
             with _speaking("cannot be opened"):
                 self._shard = edge.EdgeShard.load(str(folder))
         elif folder.exists():
-            shutil.rmtree(folder)  # a process was killed that made it
+            shutil.rmtree(folder)  # a process was killed while making it
 
     def add(self, ids: Sequence[int], vectors: Matrix) -> None:
-        """Add points in batches, between which other threads may go on."""
+        """Add points in batches. Other threads can work between the batches."""
         with _speaking("cannot be written"):
             for start in range(0, len(ids), _BATCH):
                 some = zip(ids[start : start + _BATCH], vectors[start : start + _BATCH].tolist(), strict=True)
                 points = [edge.Point(number, row) for number, row in some]
                 with self._writing:
                     shard = self._made(vectors.shape[1])
-                    # The write-ahead log takes five bytes a number, the vectors four.
+                    # Each number takes five bytes in the write-ahead log and four in the vectors.
                     self._make_room(len(points) * vectors.shape[1] * 8 + _AROUND, _SPARE)
                     shard.update(edge.UpdateOperation.upsert_points(points))
                 sleep(0)
@@ -96,14 +96,14 @@ class EdgePoints:
             self._flush_after(len(ids))
 
     def nearest(self, vector: Vector, limit: int) -> list[tuple[float, int]]:
-        """Return the nearest points; by the graph where ``tidy`` has made one."""
+        """Return the nearest points, by the graph if ``tidy`` has made one."""
         if self._shard is None:
             return []
         with _speaking("does not answer"):
             return nearest(self._shard, vector, limit, exact=not self._graph)
 
     def tidy(self) -> None:
-        """Make the graph, where there are enough points without one to be worth it, and let go of removed ones."""
+        """Make the graph if enough points are not in it yet, and delete removed points."""
         if self._shard is None or self._exact:
             return
         with _speaking("cannot be written"):
@@ -120,16 +120,16 @@ class EdgePoints:
             return set(_all_ids(self._shard))
 
     def vectors(self, ids: Sequence[int]) -> Mapping[int, Vector]:
-        """Return vectors as the shard has them."""
+        """Return the vectors of the shard."""
         if self._shard is None:
             return {}
         with _speaking("does not answer"):
             found = self._shard.retrieve(list(ids), False, True)
-        # Of a damaged shard the engine returns points without one.
+        # For a damaged shard, the engine returns points without a vector.
         return {int(point.id): np.array(each, np.float32) for point in found if isinstance(each := point.vector, list)}
 
     def close(self) -> None:
-        """Write what is waiting, and let go of the shard."""
+        """Write pending changes and close the shard."""
         if self._shard is not None:
             shard, self._shard = self._shard, None
             with _speaking("cannot be closed"):
@@ -139,7 +139,7 @@ class EdgePoints:
     def _make_graph(self, count: int) -> None:
         assert self._shard is not None
         try:
-            # All vectors are written once more, with their links.
+            # All vectors are written again, with their links.
             check_room(self._folder, 2 * used(self._folder) + _SPARE)
         except NoRoomError as error:
             log.warning("No graph of %d points is made, and searching takes longer: %s", count, error)
@@ -149,7 +149,7 @@ class EdgePoints:
 
     def _make_room(self, ahead: int, spare: int) -> None:
         if self._fills_when_read():
-            # What is set aside there cannot be told from what is written, and all of it is needed at the next start.
+            # Reserved bytes there look like written ones, and the next start reads all of them.
             check_room(self._folder, spare + missing(self._mapped()))
         else:
             reserve(self._folder, ahead)
@@ -189,7 +189,7 @@ def _all_ids(shard: edge.EdgeShard) -> Iterator[int]:
 
 @contextmanager
 def _speaking(what: str) -> Iterator[None]:
-    """Say which index failed, in words of ours."""
+    """Raise the engine's errors as a LiveIndexError that names the index."""
     try:
         yield
     except (KeyboardInterrupt, SystemExit, GeneratorExit, NoRoomError):

@@ -1,4 +1,4 @@
-"""Which technology keeps an index that changes: a server that is named, else a shard in this process."""
+"""Opening of an index that changes: on a named server, else as a shard in this process."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ def open_points(settings: Settings, folder: Path, name: str) -> LivePoints:
     """Return the index in ``folder``; with ``rag_qdrant_url`` that server's collection ``name``.
 
     Raises:
-        LiveIndexError: what is there is damaged.
-        SettingsError: the URL is none.
+        LiveIndexError: the existing index is damaged.
+        SettingsError: the URL is invalid.
     """
     if settings.qdrant_url:
         return ServerPoints.at(settings.qdrant_url, settings.qdrant_api_key, name)
     try:
         from rag_harness.retrieval.indexes.live_edge import EdgePoints
-    except ImportError:  # there is no wheel of Edge for this platform
+    except ImportError:  # Edge has no wheel for this platform
         return ServerPoints.at("", "", name)
-    # What is recorded must be found again on any machine, and two graphs over the same vectors differ.
+    # A recording must be found on any machine, but two graphs over the same vectors differ.
     return EdgePoints(folder, exact=settings.mode in ("record", "replay"))

@@ -1,6 +1,6 @@
-"""A collection of a Qdrant server that changes while it is searched; or the client's memory, where Edge has no wheel.
+"""A Qdrant server's collection that changes while it is searched; or the client's memory, where Edge has no wheel.
 
-Tested in memory mode and against a stub that refuses what does not validate, as ``qdrant_server`` is; never a server.
+Like ``qdrant_server`` it is tested in memory mode and with a stub that validates requests, but never with a server.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _PAGE = 1_000
 
 
 class ServerPoints:
-    """One collection of a server; it is created when the first points come.
+    """One collection of a server. It is created with the first points.
 
     Args:
-        client: of the server.
-        collection: its name.
-        params: of a search; the memory mode is exact, and warns when it is told to be.
+        client: the server's client.
+        collection: the name of the collection.
+        params: parameters of a search. The memory mode is always exact, and warns about parameters.
     """
 
     def __init__(self, client: Any, collection: str, params: Any = None) -> None:
@@ -36,11 +36,11 @@ class ServerPoints:
 
     @classmethod
     def at(cls, url: str, api_key: str, collection: str) -> ServerPoints:
-        """Return the collection of the server at ``url``; empty is in memory."""
+        """Return the collection of the server at ``url``; an empty ``url`` is the memory mode."""
         return cls(connect(url, api_key), collection, _exact() if url else None)
 
     def add(self, ids: Sequence[int], vectors: Matrix) -> None:
-        """Add points; they are there when this returns."""
+        """Add points. They are written when this returns."""
         from qdrant_client.models import PointStruct
 
         if not len(ids):
@@ -51,7 +51,7 @@ class ServerPoints:
             self._client.upload_points(self._collection, points, batch_size=_BATCH, max_retries=_RETRIES, wait=True)
 
     def remove(self, ids: Sequence[int]) -> None:
-        """Remove points; they are gone when this returns."""
+        """Remove points. They are removed when this returns."""
         from qdrant_client.models import PointIdsList
 
         if self._there and ids:
@@ -59,7 +59,7 @@ class ServerPoints:
                 self._client.delete(self._collection, PointIdsList(points=list(ids)), wait=True)
 
     def nearest(self, vector: Vector, limit: int) -> list[tuple[float, int]]:
-        """Return the nearest points, exact."""
+        """Return the nearest points, by exact search."""
         if not self._there:
             return []
         with _speaking(), quiet():
@@ -83,7 +83,7 @@ class ServerPoints:
         return found
 
     def vectors(self, ids: Sequence[int]) -> Mapping[int, Vector]:
-        """Return vectors as the server has them."""
+        """Return the vectors of the server."""
         if not self._there:
             return {}
         with _speaking():
@@ -91,7 +91,7 @@ class ServerPoints:
         return {int(point.id): np.array(point.vector, np.float32) for point in found}
 
     def tidy(self) -> None:
-        """Leave it to the server."""
+        """Do nothing: the server optimizes itself."""
 
     def close(self) -> None:
         """Close the connection."""
@@ -107,7 +107,7 @@ class ServerPoints:
 
 
 def _exact() -> Any:
-    # A server searches approximately unless it is told not to; the index in memory is exact, and warns when told.
+    # A server needs a parameter for exact search. The memory mode is always exact, and warns about the parameter.
     from qdrant_client.models import SearchParams
 
     return SearchParams(exact=True)

@@ -1,4 +1,4 @@
-"""The index that is registered as ``qdrant``: a server where the settings name one, else the engine in this process."""
+"""The index registered as ``qdrant``: a server if the settings name one, else the engine in this process."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from rag_harness.protocols import Index, RetrievalParts
 
 
 def create(parts: RetrievalParts) -> Index:
-    """Return the index that the settings ask for.
+    """Return the index of the settings.
 
-    Each kind is imported only where it serves: qdrant-client takes a second, Edge a hundredth of one.
+    Only the kind in use is imported: qdrant-client takes a second, Edge a hundredth of a second.
     """
     if not parts.settings.qdrant_url:
         try:
             from rag_harness.retrieval.indexes import qdrant_edge
         except ImportError as error:
-            # No wheel for this platform, Windows on ARM for one.
+            # No wheel for this platform, e.g. Windows on ARM.
             log.info("Qdrant Edge cannot be imported (%s): qdrant-client's memory mode serves", error)
         else:
             return qdrant_edge.create(parts)

@@ -17,21 +17,21 @@ from rag_harness.settings.access import access_of
 from rag_harness.types import Chunk, Hit, Matrix, Vector
 
 GRAPH_FROM = 20_000
-"""Chunks. Below, comparing with every vector takes under 2 ms, and a graph seconds to build."""
+"""Fewest chunks for a graph. With fewer, comparing all vectors takes under 2 ms, and building a graph seconds."""
 LAYOUT = 2
-"""Raised when a shard is made differently: older ones are then not opened."""
+"""Version of the shards' format. After a change, older shards are not opened."""
 
 _PROCESS = uuid4().hex
 
 
 class EdgeIndex:
-    """Vectors in a shard, cosine; exact below ``GRAPH_FROM`` chunks, by an HNSW graph from there on.
+    """Vectors in a shard, cosine. Search is exact below ``GRAPH_FROM`` chunks, else by an HNSW graph.
 
     Args:
-        folder: where the shard is kept.
-        keeps: whether it may be written; if not, one that is there is copied, and else a temporary one is built.
-        exact: compare with every vector, however many; a temporary shard does so too, its graph would cost more.
-        rebuild_in: a run in which a shard that another run built does not count.
+        folder: the folder of the shard.
+        keeps: whether it may be written. If not, an existing shard is copied, or a temporary one is built.
+        exact: whether to compare all vectors, however many. A temporary shard does so: a graph would cost more.
+        rebuild_in: a run that must not use shards of other runs.
     """
 
     def __init__(self, folder: ShardFolder, keeps: bool = True, exact: bool = False, rebuild_in: str = "") -> None:
@@ -41,7 +41,7 @@ class EdgeIndex:
         self._said = ""
 
     def open(self, chunks: Sequence[Chunk]) -> bool:
-        """Open the shard of these chunks; False where there is none that can be used, and the log says why."""
+        """Open the shard of these chunks. Return False if no shard can be used; the log says why."""
         if chunks:
             self._shard = self._kept(len(chunks))
             if self._shard is None:
@@ -51,7 +51,7 @@ class EdgeIndex:
         return True
 
     def upsert(self, chunks: Sequence[Chunk], vectors: Matrix) -> None:
-        """Build the shard, unless a complete one is there. ``vectors`` has shape (n, d); row i belongs to chunk i."""
+        """Build the shard, unless a complete one exists. ``vectors`` has shape (n, d); row i belongs to chunk i."""
         try:
             if not self.open(chunks):
                 kept = self._build_kept(vectors) if self._keeps else None
@@ -61,7 +61,7 @@ class EdgeIndex:
         self._chunks = list(chunks)
 
     def search(self, vector: Vector, k: int) -> list[Hit]:
-        """Return the ``k`` nearest chunks by cosine; equal scores in the order of the chunks."""
+        """Return the ``k`` nearest chunks by cosine. Ties are in the order of the chunks."""
         if self._shard is None:
             return []
         try:
@@ -75,20 +75,20 @@ class EdgeIndex:
 
     @property
     def compares_all(self) -> bool:
-        """Whether a search compares with every vector."""
+        """Whether a search compares all vectors."""
         return self._exact or len(self._chunks) < GRAPH_FROM
 
     def _nearest(self, shard: edge_shard.Shard, vector: Vector, k: int) -> list[tuple[float, int]]:
         wanted, total = k + 1, len(self._chunks)
         found = edge_shard.nearest(shard, vector, min(wanted, total), self.compares_all)
-        # The engine cuts a tie anywhere: ask for more until all points that tie with the k-th are there.
+        # The engine may cut a tie, so ask for more until all ties with the k-th point are included.
         while wanted < total and len(found) > k and found[-1][0] == found[k - 1][0]:
             wanted *= 4
             found = edge_shard.nearest(shard, vector, min(wanted, total), self.compares_all)
         return sorted(found, key=lambda point: (-point[0], point[1]))[:k]
 
     def _kept(self, count: int) -> edge_shard.Shard | None:
-        """Return the shard that is kept, None where it is not there, is damaged, or is to be built anew."""
+        """Return the stored shard. None where it is missing, damaged, or to be built again."""
         folder = self._folder
         if not folder.path.is_dir() or (self._rebuild_in and not folder.built_by(self._rebuild_in)):
             return None
@@ -111,11 +111,11 @@ class EdgeIndex:
         return copied
 
     def _build_kept(self, vectors: Matrix) -> edge_shard.Shard | None:
-        """Return the shard, built and kept; None where the folder cannot be written."""
+        """Build and store the shard, and return it. None where the folder cannot be written."""
         count, graph = len(vectors), len(vectors) >= GRAPH_FROM
         try:
             with self._folder.alone():
-                # Another process may have built it while this one waited.
+                # Another process may have built the shard while this one waited.
                 if (shard := self._kept(count)) is None:
                     log.info("Indexing %d chunks%s", count, ", with an HNSW graph" if graph else "")
                     with self._folder.building(count, self._rebuild_in or _run()) as made:
@@ -133,18 +133,18 @@ class EdgeIndex:
 
 
 def _run() -> str:
-    """Name the run that this process belongs to: xdist's, or its own."""
+    """Return the name of this process's run: that of xdist, or its own."""
     return os.environ.get("PYTEST_XDIST_TESTRUNUID", _PROCESS)
 
 
 def create(parts: RetrievalParts) -> EdgeIndex:
-    """Return the index below the cache folder, for the content of that digest."""
+    """Return the index in the cache folder for the content digest."""
     settings = parts.settings
     name = f"{parts.content_digest[:16]}-edge{version('qdrant-edge-py')}-{LAYOUT}"
     return EdgeIndex(
         ShardFolder(settings.path(settings.cache_dir) / "indexes" / name, parts.content_digest),
         keeps=access_of(settings).keeps != "nothing",
-        # What is recorded must be found again on any machine, and two graphs over the same vectors differ.
+        # A recording must be found on any machine, but two graphs over the same vectors differ.
         exact=settings.mode in ("record", "replay"),
         rebuild_in=_run() if settings.overwrite else "",
     )

@@ -1,7 +1,7 @@
-"""Qdrant by its client: a server or cluster by its URL, or the client's memory mode where Edge has no wheel.
+"""The index on a Qdrant server or cluster, by its client; or the client's memory mode, where Edge has no wheel.
 
-Not tested against a server: TLS, what a key may do, how a cluster spreads and repeats, what survives a server's crash.
-What is sent is tested: a stub of the REST API refuses whatever does not validate against the client's own models.
+It was not tested with a server: TLS, rights of a key, sharding and replicas of a cluster, a crash of the server.
+Requests are tested: a stub of the REST API validates them against the client's own models.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from rag_harness.retrieval.indexes.server.search import Found, nearest
 from rag_harness.types import Chunk, Hit, Matrix, Vector
 
 LOOKS_EACH = 30.0
-"""Seconds between two looks at whether another run is changing what is searched."""
+"""Seconds between two checks whether another run is changing the collection."""
 
 
 class QdrantIndex:
-    """One collection, cosine distance, one point a chunk with text and metadata as payload.
+    """One collection with cosine distance. Each point is a chunk, with text and metadata as payload.
 
     Args:
-        collection: on a server its name carries the content's digest, so one that is there already and is complete
-            holds the same chunks and vectors and is not built again.
-        content: what it holds; how many chunks is said by ``open`` and ``upsert``.
-        overwrite: write all points of a collection again that another run has written. In place: others may search it.
-        clock: of waits and looks.
+        collection: the collection. On a server its name has the digest of the content, so a complete one with this
+            name has the same chunks and vectors and is not built again.
+        content: its content; ``open`` and ``upsert`` set the number of chunks.
+        overwrite: whether to write all points again if another run has written them, in place, during searches.
+        clock: the clock for waits and checks.
     """
 
     def __init__(self, collection: Collection, content: Content, overwrite: bool = False, clock: Clock | None = None):
@@ -50,10 +50,10 @@ class QdrantIndex:
         self._positions: dict[str, int] = {}
 
     def open(self, chunks: Sequence[Chunk]) -> bool:
-        """Return whether the server has a complete collection of these chunks, and search it from now on.
+        """Return whether the server has a complete collection of these chunks; if so, searches use it.
 
-        Where it has none, the right to make it is this process's when this returns; another run that is making it is
-        waited for.
+        If there is none, this process holds the lease when this returns. It first waits for another run that is making
+        the collection.
         """
         with self._speaking("does not answer"):
             self._take(chunks)
@@ -61,12 +61,12 @@ class QdrantIndex:
             if self._lease is None:
                 self._pin()
             else:
-                # Whoever embeds may fail: others need not wait for the end of the process then.
+                # If embedding fails, the lease is released, so that others need not wait for this process to end.
                 weakref.finalize(self, self._lease.give_back)
         return self._lease is None
 
     def upsert(self, chunks: Sequence[Chunk], vectors: Matrix) -> None:
-        """Store the chunks, unless a complete collection of that name is there."""
+        """Store the chunks, unless a complete collection of that name exists."""
         with self._speaking("cannot be built"):
             self._take(chunks, vectors)
             self._lease = self._lease or self._acquired()
@@ -81,12 +81,13 @@ class QdrantIndex:
         log.info("Indexed %d chunks (collection %s)", len(chunks), self._collection.name)
 
     def search(self, vector: Vector, k: int) -> list[Hit]:
-        """Return the ``k`` nearest chunks by cosine, exact unless a graph is asked for; equal scores in the order of
-        the chunks."""
+        """Return the ``k`` nearest chunks by cosine, exact unless the settings ask for a graph.
+
+        Ties are in the order of the chunks."""
         return self.search_many([vector], k)[0]
 
     def search_many(self, vectors: Sequence[Vector], k: int) -> list[list[Hit]]:
-        """Return the ``k`` nearest chunks of each vector, asked together."""
+        """Return the ``k`` nearest chunks of each vector, in one request."""
         with self._speaking("does not answer"):
             self._look()
             found = nearest(self._collection, vectors, k, len(self._chunks))
@@ -96,7 +97,7 @@ class QdrantIndex:
         return len(self._chunks)
 
     def close(self) -> None:
-        """Let go of the collection, and close the connection."""
+        """Release the collection and close the connection."""
         if self._lease is not None:
             self._lease.give_back()
         self._collection.client.close()
@@ -108,7 +109,7 @@ class QdrantIndex:
         self._content = replace(self._content, chunks=len(self._positions), dimension=dimension)
 
     def _acquired(self) -> Lease | None:
-        """Return the right to write, before anybody has paid for vectors; None where nothing is left to write."""
+        """Return the lease, before vectors are paid for; None where nothing is left to write."""
         return Claim(self._collection, self._content, self._ledger, self._overwrite, self._clock).acquired()
 
     def _pin(self) -> None:
@@ -116,7 +117,7 @@ class QdrantIndex:
         self._pinned, self._looked = there.holder if there else "", self._clock.now()
 
     def _look(self) -> None:
-        """Now and then see whether the collection is still what was opened."""
+        """Check from time to time that the collection has not changed."""
         if not self._collection.url or self._clock.now() - self._looked < LOOKS_EACH:
             return
         self._looked = self._clock.now()
@@ -138,10 +139,10 @@ class QdrantIndex:
 
 
 def create(parts: RetrievalParts) -> QdrantIndex:
-    """Return the index that the settings name, for the content of that digest.
+    """Return the index of the settings for the content digest.
 
     Raises:
-        SettingsError: the URL is none, the key would be sent in clear, or an option has no such value.
+        SettingsError: the URL is invalid, the key would be sent in clear, or an option has a wrong value.
     """
     settings, embedder = parts.settings, parts.embedder
     content = Content(parts.content_digest, f"{embedder.model}@{embedder.revision}", 0)

@@ -1,4 +1,4 @@
-"""Folders of indexes that are kept: whole or not there, and looked at before they are opened."""
+"""Folders of stored indexes. They are made atomically, and checked before they are opened."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from pathlib import Path
 from typing import Any
 
 MARKER = "complete.json"
-"""Written last; names what the shard holds, each of its files with its size in bytes, and what its numbers come to."""
+"""File that is written last: the shard's content, the size in bytes of each file, and a digest of its numbers."""
 
 _NUMBERS = "segments/*/*id_tracker*"
-"""Files of a shard that say where each point is: of noise there the engine asks for more memory than there is."""
+"""Files of a shard with the places of points. If these are damaged, the engine requests too much memory."""
 
 _ZEROS = bytes(1 << 20)
 
 
 @dataclass(frozen=True)
 class ShardFolder:
-    """Where a shard of that content is kept.
+    """The folder of a shard with some content.
 
     Attributes:
-        path: its folder; beside it are the lock of whoever builds it and, meanwhile, what is being built.
+        path: its folder. Beside it are the lock of the building process and, meanwhile, the unfinished shard.
         digest: digest of chunks and embedding model.
     """
 
@@ -35,7 +35,7 @@ class ShardFolder:
     digest: str
 
     def fault(self, count: int) -> str:
-        """Say why the shard cannot be one of ``count`` points; empty where nothing speaks against opening it."""
+        """Return why this is no shard of ``count`` points; empty where it may be opened."""
         try:
             marker = json.loads((self.path / MARKER).read_text(encoding="utf-8"))
             if (marker["digest"], marker["count"]) != (self.digest, count):
@@ -49,7 +49,7 @@ class ShardFolder:
             return f"{MARKER} cannot be read: {type(error).__name__}: {error}"
 
     def built_by(self, run: str) -> bool:
-        """Return whether ``run`` wrote the shard that is there."""
+        """Return whether ``run`` wrote the existing shard."""
         try:
             return bool(json.loads((self.path / MARKER).read_text(encoding="utf-8"))["run"] == run)
         except (OSError, ValueError, LookupError, TypeError):
@@ -57,7 +57,7 @@ class ShardFolder:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Be the only process that builds this shard; what a killed one left of it is removed.
+        """Hold the lock for building this shard. Remains of a killed process are removed.
 
         Raises:
             OSError: the folder cannot be written.
@@ -72,21 +72,21 @@ class ShardFolder:
 
     @contextmanager
     def building(self, count: int, run: str) -> Iterator[Path]:
-        """Give a folder to build in, which becomes the shard whole when the block ends well. Only while ``alone``."""
+        """Yield a folder to build in. It becomes the shard if the block succeeds. Call it only inside ``alone``."""
         made = Path(tempfile.mkdtemp(dir=self.path.parent, prefix=f".{self.path.name}."))
         try:
             yield made
             marker = {"digest": self.digest, "count": count, "run": run, "files": _sizes(made)}
             marker["numbers"] = _numbers(made)
             (made / MARKER).write_text(json.dumps(marker), encoding="utf-8")
-            made.chmod(0o755)  # mkdtemp makes 0700, which another user could not read
+            made.chmod(0o755)  # mkdtemp makes 0700, which other users cannot read
             self._replace_by(made)
         finally:
             shutil.rmtree(made, ignore_errors=True)
 
     def _replace_by(self, made: Path) -> None:
         if self.path.exists():
-            # Moved away first: a folder is not renamed over another, and a process may have the old one open.
+            # The old folder is moved away first. A rename cannot replace a folder, and a process may have it open.
             old = Path(tempfile.mkdtemp(dir=self.path.parent, prefix=f".{self.path.name}."))
             self.path.rename(old / "old")
             made.rename(self.path)
@@ -96,14 +96,14 @@ class ShardFolder:
 
 
 def temporary_folder(owner: Any) -> Path:
-    """Make a folder that is removed with ``owner``, at the latest when the process ends."""
+    """Make a folder that is removed together with ``owner``, at the latest at the end of the process."""
     folder = Path(tempfile.mkdtemp(prefix="rag_harness_index_"))
     weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
 def copy_shard(source: Path, target: Path) -> None:
-    """Copy a shard into an empty folder; holes stay holes: the engine makes files of 32 MB for a few vectors."""
+    """Copy a shard into an empty folder. Holes stay holes, because the engine makes files of 32 MB for few vectors."""
     shutil.copytree(source, target, dirs_exist_ok=True, copy_function=_copy_with_holes)
 
 

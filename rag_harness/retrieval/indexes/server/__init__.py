@@ -1,5 +1,5 @@
-"""Collections on a Qdrant server or cluster: how they are made, who may change them, how they are filled and searched.
+"""Collections on a Qdrant server or cluster: making, leases, filling, searching.
 
-Nothing of this was tried against a server. What is sent is held against the client's own models by a stub, and what a
-conditional write does against Qdrant's own engine, in Edge.
+None of this was tested with a server. A stub validates requests against the client's own models. Conditional writes are
+tested with Qdrant's own engine, in Edge.
 """

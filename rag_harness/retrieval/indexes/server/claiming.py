@@ -1,4 +1,4 @@
-"""The right to fill a collection, unless it is whole; whatever would stop the work is asked for first."""
+"""Claim of an incomplete collection: all checks first, then the lease."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rag_harness.retrieval.indexes.server.taking import Wanted, acquire
 
 @dataclass(frozen=True)
 class Claim:
-    """A collection that is to hold something.
+    """A collection to fill.
 
     Attributes:
-        collection: of a server.
-        content: what it is to hold.
-        ledger: of that server.
-        overwrite: whether one that another run has made is written again.
-        clock: of the wait for another that is changing it.
+        collection: the collection on a server.
+        content: its intended content.
+        ledger: the ledger of that server.
+        overwrite: whether a collection made by another run is written again.
+        clock: the clock for waiting for another run.
     """
 
     collection: Collection
@@ -31,10 +31,10 @@ class Claim:
     clock: Clock
 
     def acquired(self) -> Lease | None:
-        """Return the right to write; None where nothing is left to write.
+        """Return the lease; None where nothing is left to write.
 
         Raises:
-            CriticalError: the server cannot do it, the collection is another thing, or another run is changing it.
+            CriticalError: the server is unfit, the collection has other content, or another run is changing it.
         """
         check_server(self.collection)
         wanted = Wanted(self.collection.name, self.content.chunks, self.collection.cluster.wait)
@@ -59,10 +59,10 @@ class Claim:
 
 
 def check_server(collection: Collection) -> None:
-    """Check that the server is there, new enough, and has a node for each copy; memory is.
+    """Check that the server answers, is new enough, and has a node for each replica. The memory mode always passes.
 
     Raises:
-        CriticalError: it is not so.
+        CriticalError: a check fails.
     """
     if collection.url:
         check_version(collection.client, collection.url)

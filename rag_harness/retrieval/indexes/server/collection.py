@@ -1,4 +1,4 @@
-"""A collection as it is made, and as it must be found: what it holds stands in its metadata from the first moment."""
+"""A collection: how it is made and checked. Its metadata describe its content from the beginning."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from rag_harness.settings import Settings
 
 PREFIX = "rag_harness_"
 OURS = "rag_harness"
-"""Key of the metadata that says what a collection holds."""
+"""Key in the metadata for the content of a collection."""
 
 
 @dataclass(frozen=True)
 class Content:
-    """What a collection holds.
+    """The content of a collection.
 
     Attributes:
-        digest: of chunks and embedding model.
-        model: names the model and its revision.
-        chunks: how many there are.
-        dimension: length of a vector; 0 where no vector has been seen yet.
+        digest: digest of chunks and embedding model.
+        model: the model and its revision.
+        chunks: number of chunks.
+        dimension: length of a vector; 0 before the first vector.
     """
 
     digest: str
@@ -34,20 +34,20 @@ class Content:
 
 
 def collection_name(digest: str, graph: GraphOptions | None = None) -> str:
-    """Return the name of a collection of this content; another graph over it is another collection."""
+    """Return the name of the collection with this content. Another graph gives another collection."""
     return f"{PREFIX}{digest[:16]}" + (f"_{graph.name}" if graph else "")
 
 
 @dataclass(frozen=True)
 class Collection:
-    """One collection of a server. Failures of the client go through.
+    """One collection of a server. Errors of the client are passed on.
 
     Attributes:
-        client: of the server.
-        name: of the collection.
-        url: of the server, for messages; empty is in memory.
-        cluster: how it is spread and written.
-        graph: how it is searched; None compares with every vector.
+        client: the server's client.
+        name: the name of the collection.
+        url: the server's URL, for messages; empty is the memory mode.
+        cluster: options of sharding and writing.
+        graph: options of graph search; None: exact search.
     """
 
     client: Any
@@ -57,7 +57,7 @@ class Collection:
     graph: GraphOptions | None = None
 
     def info(self) -> Any | None:
-        """Return what the server says of it, None where it is not there."""
+        """Return the server's information about it, or None where it does not exist."""
         return self.client.get_collection(self.name) if self.client.collection_exists(self.name) else None
 
     def count(self) -> int:
@@ -65,10 +65,10 @@ class Collection:
         return int(self.client.count(self.name, exact=True).count)
 
     def check(self, info: Any, content: Content) -> None:
-        """Check that what is there is for this content.
+        """Check that the existing collection has this content.
 
         Raises:
-            CriticalError: it has no digest of ours or another one, other dimensions, or another distance.
+            CriticalError: it has another digest or none, another dimension, or another distance.
         """
         told, vectors = told_of(info), info.config.params.vectors
         if told is None or told.digest != content.digest:
@@ -82,7 +82,7 @@ class Collection:
             raise self._strange(f"holds vectors of {size} numbers, not {wanted}")
 
     def make(self, content: Content) -> None:
-        """Make it, where it is not there; of several who try, one does."""
+        """Make the collection if it does not exist. If several processes try, only one succeeds."""
         try:
             with quiet():
                 self.client.create_collection(self.name, **self._config(content))
@@ -94,15 +94,15 @@ class Collection:
             self._index(f"metadata.{self.cluster.tenant}", tenant=True)
 
     def claim(self, content: Content) -> None:
-        """Say what it holds: that of a collection that is written over."""
+        """Write the content into the metadata, for a collection that is overwritten."""
         self.client.update_collection(self.name, metadata={OURS: asdict(content)})
 
     def drop(self) -> None:
-        """Remove it."""
+        """Remove the collection."""
         self.client.delete_collection(self.name)
 
     def search_params(self) -> Any:
-        """Return how it is searched; None in memory, which is exact and warns when it is told to be."""
+        """Return the search parameters. None in memory mode, which is always exact and warns about parameters."""
         from qdrant_client.models import QuantizationSearchParams, SearchParams
 
         if self.graph is None:
@@ -116,7 +116,7 @@ class Collection:
 
         cluster, graph = self.cluster, self.graph
         vectors = VectorParams(size=content.dimension, distance=Distance.COSINE, on_disk=cluster.on_disk or None)
-        # Without a search by graph none is made: building one takes longer than everything else.
+        # Exact search needs no graph, and building one takes longer than everything else.
         hnsw = HnswConfigDiff(m=graph.m, ef_construct=graph.ef_construct) if graph else HnswConfigDiff(m=0)
         return {
             "vectors_config": vectors,
@@ -143,10 +143,10 @@ class Collection:
 
 
 def collection_for(settings: Settings, digest: str) -> Collection:
-    """Return the collection of this content on the server that the settings name.
+    """Return the collection of this content on the server of the settings.
 
     Raises:
-        SettingsError: the URL is none, the key would be sent in clear, or an option has no such value.
+        SettingsError: the URL is invalid, the key would be sent in clear, or an option has a wrong value.
     """
     cluster, graph = cluster_options(settings), graph_options(settings)
     client = connect(settings.qdrant_url, settings.qdrant_api_key, cluster.timeout)
@@ -154,7 +154,7 @@ def collection_for(settings: Settings, digest: str) -> Collection:
 
 
 def told_of(info: Any) -> Content | None:
-    """Return what a collection says that it holds; None where it is none of ours."""
+    """Return the content in a collection's metadata; None for a collection of other origin."""
     told: Any = (info.config.metadata or {}).get(OURS)
     try:
         return Content(**told)

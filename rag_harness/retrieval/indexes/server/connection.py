@@ -1,4 +1,4 @@
-"""A client of the server that the settings name, and its failures in words: what was found, and what to do."""
+"""The client of the Qdrant server, and messages for its errors: what was found, and what to do."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from rag_harness.errors import CriticalError, RagHarnessError, SettingsError
 from rag_harness.models.recording.network_guard import LOOPBACK
 
 OLDEST = (1, 16)
-"""The first server that keeps what a collection is in its metadata, and writes a point only where a filter matches."""
+"""The first version of the server with metadata of collections and conditional writes."""
 _SAID = 300
 
 
 def connect(url: str, api_key: str, timeout: int = 30) -> Any:
-    """Return a client of the server at ``url``; empty is in memory.
+    """Return a client of the server at ``url``; an empty ``url`` is the memory mode.
 
     Raises:
-        SettingsError: the URL is none, or the key would be sent in clear.
+        SettingsError: the URL is invalid, or the key would be sent in clear.
     """
     if url and not url.startswith(("http://", "https://")):
         raise SettingsError(
@@ -40,18 +40,18 @@ def connect(url: str, api_key: str, timeout: int = 30) -> Any:
             url=url,
             api_key=api_key or None,
             timeout=timeout,
-            # The check runs in a thread and warns there; ``check_version`` says it, before anything is asked.
+            # The client's check runs in a thread and only warns. ``check_version`` does it before any request.
             check_compatibility=False,
-            # Without TLS there is nothing to verify, and reading the system's certificates takes 30 ms.
+            # Without TLS nothing needs verification, and reading the system's certificates takes 30 ms.
             verify=not url.startswith("http://"),
         )
 
 
 def check_version(client: Any, url: str) -> None:
-    """Check that the server knows what the index asks of it.
+    """Check that the server supports the requests of the index.
 
     Raises:
-        CriticalError: it does not answer, or is too old.
+        CriticalError: the server does not answer, or is too old.
     """
     with speaking("does not answer", url):
         found = str(client.info().version)
@@ -66,7 +66,7 @@ def check_version(client: Any, url: str) -> None:
 
 @contextmanager
 def speaking(what: str, url: str) -> Iterator[None]:
-    """Say in words of ours what failed: ``The Qdrant index does not answer: …``."""
+    """Raise the client's errors with a clear message: ``The Qdrant index does not answer: …``."""
     try:
         yield
     except RagHarnessError:
@@ -76,7 +76,7 @@ def speaking(what: str, url: str) -> Iterator[None]:
 
 
 def explained(error: Exception, url: str) -> str:
-    """Return what a failure of the client means, and what to do about it; never the key."""
+    """Return the meaning of a client's error, and what to do. It never contains the key."""
     source = getattr(error, "source", None) or error
     kind, status, where = type(source).__name__, status_of(error), url or "memory"
     if status is not None:
@@ -103,7 +103,7 @@ def _of_status(status: int, error: Exception) -> str:
 
 
 def status_of(error: Exception) -> int | None:
-    """Return the HTTP status that a failure came with, None where there was no answer."""
+    """Return the HTTP status of an error, or None without a response."""
     status = getattr(error, "status_code", None)
     return 429 if hasattr(error, "retry_after_s") else status
 
@@ -129,14 +129,14 @@ def _said(error: Exception) -> str:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep the client from warning of what is known."""
+    """Suppress known warnings of the client."""
     with warnings.catch_warnings():
-        # In memory it warns beyond 20,000 points: docs say when to use a server. Batches that are sent again are
-        # the client's to count.
+        # The memory mode warns above 20,000 points; the docs say when to use a server. The client also warns about
+        # batches that are sent again.
         warnings.filterwarnings("ignore", message="Local mode is not recommended|Batch upload failed")
-        # Of what memory does not know: payload indexes.
+        # The memory mode has no payload indexes.
         warnings.filterwarnings("ignore", message="Payload indexes have no effect")
-        # Of a key in clear; to this machine alone, see _refuse_open_key.
+        # A key in clear is sent only to this machine, see _refuse_open_key.
         warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
         yield
 

@@ -1,4 +1,4 @@
-"""A collection that is this process's to change, brought to what it should hold."""
+"""Filling of a collection for which this process holds the lease."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from rag_harness.types import Chunk, Matrix
 
 @dataclass(frozen=True)
 class Filling:
-    """What goes into a collection.
+    """The data for a collection.
 
     Attributes:
-        content: what the collection is to say of itself.
-        chunks: what it holds, in order.
+        content: its description, for the metadata.
+        chunks: its chunks, in order.
         vectors: shape (n, d); row i belongs to chunk i.
-        anew: whether points that are there are written again.
+        anew: whether existing points are written again.
     """
 
     content: Content
@@ -33,10 +33,10 @@ class Filling:
 
 
 def fill(collection: Collection, filling: Filling, lease: Lease, clock: Clock) -> None:
-    """Make the collection where it is not there, send what it lacks, and wait until all of it can be read.
+    """Make the collection if needed, send missing points, and wait until all points can be read.
 
     Raises:
-        CriticalError: what is there is another thing, another run has taken over, or it is not ready in time.
+        CriticalError: it has other content, another run has taken over, or it is not ready in time.
     """
     resumes = make_room(collection, filling.content, filling.anew)
     with quiet():
@@ -46,19 +46,19 @@ def fill(collection: Collection, filling: Filling, lease: Lease, clock: Clock) -
 
 
 def make_room(collection: Collection, content: Content, anew: bool) -> bool:
-    """Make the collection where it is not there, and return whether points of it that are there can stay.
+    """Make the collection if needed, and return whether its existing points can stay.
 
     Args:
-        collection: that is this process's to change.
-        content: what it is to hold.
-        anew: whether points that are there are written again.
+        collection: a collection for which this process holds the lease.
+        content: its intended content.
+        anew: whether existing points are written again.
 
     Raises:
-        CriticalError: what is there is another thing.
+        CriticalError: the collection has other content.
     """
     info: Any = collection.info()
     if info is not None and collection.count() > content.chunks:
-        collection.drop()  # it has points that are no chunks
+        collection.drop()  # it has points that belong to no chunk
         info = None
     if info is None:
         collection.make(content)
@@ -73,7 +73,7 @@ def make_room(collection: Collection, content: Content, anew: bool) -> bool:
 def _send(collection: Collection, filling: Filling, lease: Lease, resumes: bool) -> None:
     options = collection.cluster
     if not collection.url:
-        options = replace(options, parallel=1)  # the client's memory is not made for threads
+        options = replace(options, parallel=1)  # the client's memory mode is not thread-safe
 
     def heard(done: int) -> None:
         lease.check()

@@ -1,4 +1,4 @@
-"""Is the cluster fit for a run: nodes enough, a living copy of each shard, and what was written there to be read?"""
+"""Health checks of a cluster: enough nodes, a live replica of each shard, and written points can be read."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from rag_harness.work import reporting
 
 _POLL = 1.0
 READS = frozenset({"Active", "ActiveRead"})
-"""States of a copy that answers."""
+"""States of a replica that answers."""
 _SAME = 0.99
-"""Least cosine of a vector with itself, as a server tells it."""
+"""Least cosine of a vector with itself, as a server computes it."""
 
 
 def check_nodes(client: Any, url: str, replicas: int) -> None:
-    """Check that each copy of a shard can have a node of its own.
+    """Check that each replica of a shard can have its own node.
 
     Raises:
-        CriticalError: there are more copies than nodes.
+        CriticalError: there are more replicas than nodes.
     """
     if replicas == 1:
-        return  # a key for one collection may not ask for the nodes
+        return  # a key for one collection may not list the nodes
     nodes = node_count(client)
     if replicas > nodes:
         raise CriticalError(
@@ -36,12 +36,12 @@ def check_nodes(client: Any, url: str, replicas: int) -> None:
 
 
 def node_count(client: Any) -> int:
-    """Return how many nodes there are; 1 where there is no cluster."""
+    """Return the number of nodes; 1 without a cluster."""
     return max(1, len(getattr(client.cluster_status(), "peers", None) or ()))
 
 
 def shard_states(client: Any, name: str) -> dict[int, list[tuple[str, str]]]:
-    """Return of each shard of a collection its copies: their node and their state."""
+    """Return the replicas of each shard of a collection, with node and state."""
     about = client.collection_cluster_info(name)
     states: dict[int, list[tuple[str, str]]] = {}
     for shard in about.local_shards:
@@ -52,14 +52,14 @@ def shard_states(client: Any, name: str) -> dict[int, list[tuple[str, str]]]:
 
 
 def check_shards(collection: Collection, info: Any) -> None:
-    """Check that each shard has a copy that answers; copies that do not, beside one that does, are logged.
+    """Check that each shard has a live replica. Dead replicas beside a live one are logged.
 
     Args:
-        collection: that is to be searched or filled.
-        info: what the server says of it.
+        collection: the collection to search or fill.
+        info: the server's information about it.
 
     Raises:
-        CriticalError: a shard has none, or the server says that something failed (status red).
+        CriticalError: a shard has no live replica, or the server reports a failure (status red).
     """
     states = shard_states(collection.client, collection.name)
     down = {shard: copies for shard, copies in states.items() if not any(state in READS for _, state in copies)}
@@ -75,16 +75,16 @@ def check_shards(collection: Collection, info: Any) -> None:
 
 
 def wait_until_ready(collection: Collection, count: int, last: tuple[str, Vector] | None, clock: Clock) -> None:
-    """Wait until every point that was written is read, and found by its vector; where a graph is searched, until it is.
+    """Wait until all written points can be read, the last one is found by its vector, and any graph is built.
 
     Args:
-        collection: that was written.
-        count: points that must be there.
-        last: id and vector of the last of them.
-        clock: of the wait.
+        collection: the collection that was written.
+        count: number of points that it must have.
+        last: id and vector of the last point.
+        clock: the clock for waiting.
 
     Raises:
-        CriticalError: it is not so when ``wait`` is over; says how far it is. Or something failed.
+        CriticalError: this is not so after ``wait`` seconds; says how far it is. Or the server reports a failure.
     """
     began, looks = clock.now(), _looks(collection)
     while looks:
@@ -105,7 +105,7 @@ def wait_until_ready(collection: Collection, count: int, last: tuple[str, Vector
 
 
 def _looks(collection: Collection) -> int:
-    """Return how often in a row all must be well: the server says green for a moment before it makes a graph."""
+    """Return how many checks in a row must succeed. The server is green for a moment before it builds a graph."""
     return 1 if collection.graph is None else 3
 
 
@@ -136,7 +136,7 @@ def _check_status(collection: Collection, info: Any) -> None:
 
 
 def _probe(collection: Collection, name: str, vector: Vector) -> None:
-    """Compare a point with the vector that it was given, on the server; no other point is looked at."""
+    """Let the server compare a single point with the vector that was sent for it."""
     from qdrant_client.models import Filter, HasIdCondition
 
     if not float(vector @ vector):

@@ -1,4 +1,4 @@
-"""The right to change a collection, kept by a heartbeat until it is given back; ``taking`` has how one comes by it."""
+"""The lease: the right to change a collection. A heartbeat keeps it until it is returned; ``taking`` acquires it."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from rag_harness.files.log import log
 from rag_harness.retrieval.indexes.server.ledger import Entry, Ledger
 
 BEAT, SILENCE = 10.0, 60.0
-"""Seconds: between two signs of life; without one until a holder counts as dead."""
+"""Seconds between two heartbeats, and seconds without one after which a holder counts as dead."""
 
 _SEED = uuid4().hex
 
 
 @dataclass(frozen=True)
 class Clock:
-    """Time as whoever waits has it; tests have another."""
+    """The clock for waits; tests replace it."""
 
     now: Callable[[], float] = monotonic
     sleep: Callable[[float], None] = sleep
 
 
 def process_name() -> str:
-    """Name this process as no other is named, one that was forked from it neither."""
+    """Return a unique name of this process, different also from its forks."""
     return f"{_SEED}-{os.getpid()}"
 
 
 def run_name() -> str:
-    """Name the run that this process belongs to: xdist's, or its own."""
+    """Return the name of this process's run: that of xdist, or its own."""
     return os.environ.get("PYTEST_XDIST_TESTRUNUID", process_name())
 
 
 class Lease:
-    """A collection that this process may change; as long as it says so, every ``BEAT`` seconds.
+    """The right of this process to change a collection. It renews the lease every ``BEAT`` seconds.
 
     Args:
-        ledger: where it is said.
-        entry: as it was written when the lease was taken.
-        beats: whether a thread says so; tests do it themselves.
+        ledger: the ledger of leases.
+        entry: the entry that was written when the lease was taken.
+        beats: whether a thread renews the lease; tests do it themselves.
     """
 
     def __init__(self, ledger: Ledger, entry: Entry, beats: bool = True) -> None:
@@ -56,14 +56,14 @@ class Lease:
 
     @property
     def turn(self) -> int:
-        """The turn of what was last written."""
+        """The turn of the last written entry."""
         return self._entry.turn
 
     def check(self) -> None:
-        """Check that the collection is still this process's to change.
+        """Check that this process still holds the lease.
 
         Raises:
-            CriticalError: another run holds it; it was not heard of this one for too long.
+            CriticalError: another run holds it, because this one gave no heartbeat for too long.
         """
         if self._lost:
             raise CriticalError(
@@ -72,16 +72,16 @@ class Lease:
             )
 
     def progress(self, done: int) -> None:
-        """Note how many points are there; the next heartbeat says so."""
+        """Set the number of points done, for the next heartbeat."""
         with self._lock:
             self._entry = replace(self._entry, done=done)
 
     def beat(self) -> None:
-        """Say that the holder lives."""
+        """Write a heartbeat."""
         self._write(changing=True)
 
     def give_back(self) -> None:
-        """Let others change the collection, once; where it cannot be said, they find out by the silence."""
+        """Return the lease, once. If that cannot be written, others take it when the heartbeats stop."""
         if self._ended.is_set():
             return
         self._ended.set()
@@ -100,7 +100,7 @@ class Lease:
                 self._find_out(mine)
 
     def _find_out(self, mine: Entry) -> None:
-        """Learn whether it was lost: an answer that did not come may have been written all the same."""
+        """Check whether the lease is lost. A write without an answer may have succeeded."""
         there = self._ledger.read(mine.collection)
         self._lost = there is None or there.holder != mine.holder
         if there is not None and not self._lost:
@@ -115,5 +115,5 @@ class Lease:
 
 
 def now_said() -> str:
-    """Return the time for people."""
+    """Return the current time as text."""
     return datetime.now(timezone.utc).isoformat(timespec="seconds")

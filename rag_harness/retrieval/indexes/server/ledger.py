@@ -1,8 +1,9 @@
-"""Who is changing which collection: one point a collection, written only over the state that its writer has read.
+"""The ledger of leases: a collection with one point for each collection, which says who is changing it.
 
-The server compares and writes in one step (a conditional upsert), one copy leads (ordering ``strong``), and every write
-raises the turn; so of two who read the same turn one writes, and the other finds out. No clock of one machine is ever
-held against another's: who waits watches whether the turn goes on, by a clock of its own.
+A writer must name the state that it has read. The server compares and writes in one step (a conditional upsert), one
+replica leads (ordering ``strong``), and every write raises the turn. So if two processes read the same turn, one writes
+and the other notices. Clocks of different machines are never compared: a waiting process watches the turn by its own
+clock.
 """
 
 from __future__ import annotations
@@ -16,23 +17,23 @@ from rag_harness.retrieval.indexes.server.connection import quiet, status_of
 
 LEDGER = "rag_harness_runs"
 NEVER = -1
-"""The turn of a collection that nobody has written of."""
+"""The turn of a collection without an entry."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What is known of a collection's last change.
+    """The entry of a collection: its last change.
 
     Attributes:
-        collection: its name.
-        turn: raised by every write; what a writer must have read.
-        holder: the process that wrote it; a name that no other has.
-        run: the run that the process belongs to.
+        collection: the name of the collection.
+        turn: a number that every write raises. A writer must have read the current one.
+        holder: the unique name of the process that wrote it.
+        run: the run of that process.
         who: host and process, for people.
-        changing: whether the holder is at it, or was when it was last heard of.
-        done: points that were written or found there.
-        total: points that there will be.
-        heard: when that was, by the holder's clock, for people; nothing is decided by it.
+        changing: whether the holder is changing the collection, as of its last heartbeat.
+        done: number of points that were written or existed.
+        total: number of points at the end.
+        heard: time of the last heartbeat, by the holder's clock. It is only shown, and decides nothing.
     """
 
     collection: str
@@ -47,20 +48,20 @@ class Entry:
 
 
 class Ledger:
-    """The collection ``rag_harness_runs`` of a server. Failures of the client go through."""
+    """The collection ``rag_harness_runs`` of a server. Errors of the client are passed on."""
 
     def __init__(self, client: Any, replicas: int = 1) -> None:
         self._client, self._replicas, self._there = client, replicas, False
 
     def read(self, collection: str) -> Entry | None:
-        """Return what most copies know of a collection; None where nobody has written of it."""
+        """Return the entry of a collection that most replicas have, or None without one."""
         if not self._exists():
             return None
         points = self._client.retrieve(LEDGER, [_point(collection)], with_payload=True, consistency="majority")
         return Entry(**points[0].payload) if points else None
 
     def write(self, entry: Entry, seen: int) -> bool:
-        """Write ``entry`` where the turn is still ``seen``, and return whether it is there now."""
+        """Write ``entry`` if the turn is still ``seen``; return whether it was written."""
         from qdrant_client.models import FieldCondition, Filter, MatchValue, PointStruct, WriteOrdering
 
         self._make()
@@ -70,7 +71,7 @@ class Ledger:
         return self.read(entry.collection) == entry
 
     def forget(self, collection: str) -> None:
-        """Remove what is known of a collection that is gone."""
+        """Remove the entry of a deleted collection."""
         from qdrant_client.models import PointIdsList
 
         if self._exists():
@@ -89,14 +90,14 @@ class Ledger:
                 vectors_config={},
                 shard_number=1,
                 replication_factor=self._replicas,
-                # What most copies have is what most copies say; one of three may be down.
+                # A majority of replicas must have each write and agree on each read. One of three may be down.
                 write_consistency_factor=self._replicas // 2 + 1,
             )
         except Exception as error:
-            if status_of(error) not in (400, 409):  # another run made it meanwhile
+            if status_of(error) not in (400, 409):  # another run has made it meanwhile
                 raise
         with quiet():
-            # Where the server is strict, only what is indexed may be a condition.
+            # In strict mode, the server allows only indexed fields in conditions.
             self._client.create_payload_index(LEDGER, "turn", "integer", wait=True)
 
 

@@ -1,4 +1,4 @@
-"""What ``rag_qdrant_cluster`` and ``rag_qdrant_graph`` say, as NAME=VALUE; read without Qdrant's client."""
+"""Parser for ``rag_qdrant_cluster`` and ``rag_qdrant_graph``, as NAME=VALUE. It does not import Qdrant's client."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ T = TypeVar("T")
 
 
 def _one(default: T, allowed: str, says: str) -> T:
-    """Declare an option: its default, the pattern of its values and those in words."""
+    """Declare an option: its default, and its values as a pattern and in words."""
     made: T = field(default=default, metadata={"allowed": allowed, "says": says})
     return made
 
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """How a collection is spread and written; the answers of an exact search do not depend on it.
+    """Options of sharding and writing. The results of an exact search do not depend on them.
 
     Attributes:
-        shards: pieces that the points are spread over; 0 leaves it to the server.
-        replicas: copies of each shard, on as many nodes.
-        write_consistency: copies that must have a write before it counts.
-        read_consistency: copies that must agree on an answer; empty asks one.
-        tenant: key of the chunks' metadata that parts tenants, which the server then stores side by side.
-        on_disk: whether vectors stay on disk, and memory holds what was read last.
-        batch: points a request.
+        shards: number of shards; 0 leaves it to the server.
+        replicas: replicas of each shard, each on another node.
+        write_consistency: replicas that must have a write before it counts.
+        read_consistency: replicas that must agree on an answer; empty asks one.
+        tenant: key in the chunks' metadata that names the tenant. The server stores each tenant's points together.
+        on_disk: whether vectors stay on disk, with only the latest in memory.
+        batch: points in a request.
         parallel: requests in flight.
-        timeout: seconds a request may take.
+        timeout: seconds that a request may take.
         wait: seconds to wait for another run that is changing the collection, and for the server to be ready.
     """
 
@@ -51,15 +51,15 @@ class ClusterOptions:
 
 @dataclass(frozen=True)
 class GraphOptions:
-    """How a collection is searched by its graph, instead of by comparing with every vector.
+    """Options of a search by graph, in place of an exact search.
 
     Attributes:
-        m: edges a point has in the graph.
-        ef_construct: candidates that are looked at for each point when the graph is made.
-        ef: candidates that a search looks at.
-        quantize: what the graph is walked on: ``none``, ``int8`` (a quarter of the memory) or ``binary`` (a 32nd).
-        rescore: whether what was found by smaller vectors is scored by the whole ones.
-        oversampling: how many times as many are found by smaller vectors, to be scored by the whole ones.
+        m: edges of a point in the graph.
+        ef_construct: candidates for each point when the graph is built.
+        ef: candidates of a search.
+        quantize: vectors of the graph search: ``none``, ``int8`` (a quarter of the memory) or ``binary`` (a 32nd).
+        rescore: whether candidates found by quantized vectors are scored with the full ones.
+        oversampling: how many times as many candidates are found by quantized vectors before rescoring.
     """
 
     m: int = _one(16, r"[1-9]\d{0,2}", "a whole number from 1")
@@ -71,15 +71,15 @@ class GraphOptions:
 
     @property
     def name(self) -> str:
-        """Name what decides the graph: collections whose graphs differ are different collections."""
+        """A name of the options that decide the graph. Other options give another collection."""
         return blake2b(f"{self.m} {self.ef_construct} {self.quantize}".encode(), digest_size=4).hexdigest()
 
 
 def cluster_options(settings: Settings) -> ClusterOptions:
-    """Return what ``rag_qdrant_cluster`` says.
+    """Return the options of ``rag_qdrant_cluster``.
 
     Raises:
-        SettingsError: a name or a value is none, or more copies must have a write than there are.
+        SettingsError: a name or a value is invalid, or a write needs more replicas than there are.
     """
     made = ClusterOptions(**_read("rag_qdrant_cluster", settings.qdrant_cluster, fields(ClusterOptions)))
     if made.write_consistency > made.replicas:
@@ -91,13 +91,13 @@ def cluster_options(settings: Settings) -> ClusterOptions:
 
 
 def graph_options(settings: Settings) -> GraphOptions | None:
-    """Return what ``rag_qdrant_graph`` says; None where every vector is compared.
+    """Return the options of ``rag_qdrant_graph``, or None for an exact search.
 
-    What is recorded must be found again on any machine, and two graphs over the same vectors differ: a recording run
-    and its replay compare with every vector, whatever the option says.
+    A recording must be found on any machine, but two graphs over the same vectors differ. So recording and replay
+    always search exactly, whatever the option says.
 
     Raises:
-        SettingsError: a name or a value is none.
+        SettingsError: a name or a value is invalid.
     """
     read = _read("rag_qdrant_graph", settings.qdrant_graph, fields(GraphOptions))
     exact = not (settings.qdrant_url and settings.qdrant_graph) or settings.mode in ("record", "replay")

@@ -1,4 +1,4 @@
-"""Chunks as a server keeps them: what a point is called, holds, and is known by when it is there already."""
+"""Points of a server, made from chunks: id, vector, payload, and the digest that identifies an existing point."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from uuid import UUID
 from rag_harness.types import Chunk, Matrix
 
 DIGEST = "digest"
-"""Key of the payload that says what a point was made of."""
+"""Key in the payload of the digest of a point's content."""
 
 
 @dataclass(frozen=True)
 class Points:
-    """Points of one request.
+    """The points of one request.
 
     Attributes:
-        ids: their names, UUIDs.
+        ids: UUIDs.
         vectors: shape (n, d); row i belongs to point i.
-        payloads: what else is kept of each; ``digest`` says what it was made of.
+        payloads: the payload of each point; its ``digest`` is that of the content.
     """
 
     ids: Sequence[str]
@@ -32,7 +32,7 @@ class Points:
         return len(self.ids)
 
     def but(self, there: Mapping[str, str]) -> Points:
-        """Return those that are not there with the same digest; ``there`` has digests by id."""
+        """Return the points that the server lacks with the same digest; ``there`` has its digests by id."""
         kept = [n for n, name in enumerate(self.ids) if there.get(name) != self.payloads[n][DIGEST]]
         if len(kept) == len(self.ids):
             return self
@@ -40,21 +40,21 @@ class Points:
 
 
 def point_id(chunk: Chunk) -> str:
-    """Return the name of a chunk's point."""
+    """Return the id of a chunk's point."""
     return str(UUID(bytes=blake2b(chunk.chunk_id.encode("utf-8", "surrogatepass"), digest_size=16).digest()))
 
 
 def batches(
     chunks: Sequence[Chunk], vectors: Matrix, model: str, size: int, positions: Sequence[int] | None = None
 ) -> Iterator[Points]:
-    """Yield the points of chunks, made when they are asked for: no more than those in flight are in memory.
+    """Yield the points of chunks in batches. Each batch is made on demand, so memory holds only those in flight.
 
     Args:
-        chunks: what is indexed, in order.
+        chunks: the chunks, in order.
         vectors: shape (n, d), row i belongs to chunk i.
-        model: names model and revision that made the vectors.
-        size: points a batch.
-        positions: of each chunk among all that are indexed; the default is that these are all.
+        model: model and revision of the vectors.
+        size: points in a batch.
+        positions: the position of each chunk among all chunks; by default these are all.
     """
     places = range(len(chunks)) if positions is None else positions
     for start in range(0, len(chunks), size):
@@ -64,7 +64,7 @@ def batches(
 
 
 def payload(chunk: Chunk, position: int, model: str) -> dict[str, Any]:
-    """Return what is kept of a chunk beside its vector."""
+    """Return the payload of a chunk's point."""
     made_of = f"{model}\0{chunk.chunk_id}\0{chunk.text}".encode("utf-8", "surrogatepass")
     return {
         "position": position,

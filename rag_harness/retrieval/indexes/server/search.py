@@ -1,4 +1,4 @@
-"""Queries to a collection: many in one request, and all that ties with the last of what was asked for."""
+"""Searches of a collection: many queries in one request, and all ties with the last hit."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from rag_harness.types import Vector
 _TOGETHER = 64
 """Queries in one request."""
 Found = list[tuple[float, str]]
-"""Cosine and name of each point, best first."""
+"""Cosine and id of each point, best first."""
 
 
 def nearest(collection: Collection, vectors: Sequence[Vector], k: int, total: int) -> list[Found]:
-    """Return the nearest points of each vector; more than ``k`` where some tie with the k-th.
+    """Return the nearest points of each vector; more than ``k`` if some tie with the k-th.
 
     Args:
-        collection: that is asked; ``total`` is how many points it has.
-        vectors: the queries'.
-        k: how many are wanted.
-        total: how many there are.
+        collection: the collection to search.
+        vectors: the vectors of the queries.
+        k: number of points to find.
+        total: number of points in the collection.
     """
-    # The server cuts a tie anywhere: ask for more until all points that tie with the k-th are there.
+    # The server may cut a tie, so ask for more until all ties with the k-th point are included.
     wanted = k + 1
     found = _asked(collection, vectors, min(wanted, total))
     while cut := [n for n, each in enumerate(found) if k < len(each) < total and each[k - 1][0] == each[-1][0]]:

@@ -1,4 +1,4 @@
-"""What a server has of this package's collections, and in which state."""
+"""The state of this package's collections on a server."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from rag_harness.retrieval.indexes.server.ledger import LEDGER, Entry, Ledger
 from rag_harness.retrieval.indexes.server.taking import Wanted, acquire
 
 _BYTES = {"none": 4.0, "int8": 5.0, "binary": 4.125}
-"""Bytes a number of a vector takes: the whole one, and the smaller one beside it."""
+"""Bytes of each number of a vector: of the full vector, and of the quantized one besides it."""
 
 
 @dataclass(frozen=True)
 class State:
-    """One collection.
+    """The state of one collection.
 
     Attributes:
-        name: of the collection.
-        told: what it says that it holds; None where it is none of ours, or older.
-        points: how many there are.
-        shards: its shards, each with the state of its copies.
-        replicas: copies of each shard that there should be.
-        status: the server's word: green, yellow, grey or red.
+        name: the name of the collection.
+        told: the content in its metadata; None for a collection of other origin, or an old one.
+        points: number of points.
+        shards: its shards, each with the states of its replicas.
+        replicas: intended number of replicas of each shard.
+        status: the server's status: green, yellow, grey or red.
         quantize: none, int8 or binary.
-        entry: who changed it last; None where nobody knows.
+        entry: its entry in the ledger; None without one.
     """
 
     name: str
@@ -43,13 +43,13 @@ class State:
 
     @property
     def vector_bytes(self) -> int:
-        """Bytes of all copies' vectors, worked out: the server does not tell; graph and text come on top."""
+        """Computed bytes of the vectors of all replicas, without graph and text. The server does not state them."""
         dimension = self.told.dimension if self.told else 0
         return int(self.points * dimension * _BYTES[self.quantize] * self.replicas)
 
     @property
     def faults(self) -> list[str]:
-        """What keeps a run from using it."""
+        """The reasons why a run cannot use it."""
         down = [shard for shard, copies in self.shards.items() if not any(state in READS for _, state in copies)]
         missing = self.told.chunks - self.points if self.told else 0
         said = {
@@ -64,10 +64,10 @@ class State:
 
 
 def states(client: Any, names: Sequence[str] = ()) -> Iterator[State]:
-    """Yield the state of this package's collections by name, or of those that are named.
+    """Yield the state of this package's collections, sorted by name, or of the named ones.
 
     Raises:
-        SettingsError: there is none of that name.
+        SettingsError: there is no collection of that name.
     """
     there = sorted(each.name for each in client.get_collections().collections)
     ours = [name for name in there if name.startswith(PREFIX) and name != LEDGER]
@@ -83,13 +83,13 @@ def drop(client: Any, name: str, wait: float, clock: Clock | None = None) -> Non
     """Remove a collection, unless a run is changing it.
 
     Raises:
-        SettingsError: there is none of that name, or it is none of this package's.
+        SettingsError: there is no collection of that name, or it does not belong to this package.
         CriticalError: a run is changing it, and still is after ``wait`` seconds.
     """
     list(states(client, [name]))
     ledger = Ledger(client)
     lease = acquire(ledger, Wanted(name, 0, wait), lambda: False, clock)
-    assert lease is not None  # there is something to do
+    assert lease is not None  # the collection exists, so there is something to do
     client.delete_collection(name)
     lease.give_back()
     ledger.forget(name)

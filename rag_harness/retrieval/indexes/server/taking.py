@@ -1,4 +1,4 @@
-"""How a process comes by the right to change a collection: at once, after who has it, or after who died with it."""
+"""Acquiring of a lease: at once, after its holder returns it, or after its holder died."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from rag_harness.retrieval.indexes.server.ledger import NEVER, Entry, Ledger
 from rag_harness.work import reporting
 
 _POLL, _AGAIN = 2.0, 0.05
-"""Seconds: between two looks at a holder; after another was quicker."""
+"""Seconds between two checks of a holder, and seconds after another process was faster."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What somebody wants to change.
+    """A request for a lease.
 
     Attributes:
-        collection: its name.
-        total: points that it will have.
-        wait: seconds to wait for another that is at it.
-        holder: the process that wants to; the default is this one.
+        collection: the name of the collection.
+        total: number of points that it will have.
+        wait: seconds to wait for another holder.
+        holder: the process that wants the lease, by default this one.
     """
 
     collection: str
@@ -37,10 +37,10 @@ class Wanted:
 def acquire(
     ledger: Ledger, wanted: Wanted, whole: Callable[[], bool], clock: Clock | None = None, beats: bool = True
 ) -> Lease | None:
-    """Return the right to change a collection; None where ``whole`` says that there is nothing left to do.
+    """Return the lease of a collection; None where ``whole`` says that nothing is left to do.
 
     Raises:
-        CriticalError: another run is still changing it when the time is over; names it.
+        CriticalError: another run still holds the lease when the time is over; names it.
     """
     clock = clock or Clock()
     watch = _Watch(wanted, clock)
@@ -60,7 +60,7 @@ def acquire(
 
 
 class _Watch:
-    """Looks at whoever has the right, by a clock of its own: one that gives no sign of life is dead."""
+    """Watches the holder of a lease, by its own clock. A holder without heartbeats counts as dead."""
 
     def __init__(self, wanted: Wanted, clock: Clock) -> None:
         self._wanted, self._clock = wanted, clock
@@ -68,14 +68,14 @@ class _Watch:
         self._turn, self._said = NEVER, False
 
     def is_free(self, there: Entry) -> bool:
-        """Return whether nobody alive has it but who wants it."""
+        """Return whether no other live process holds the lease."""
         if there.turn != self._turn:
             self._turn, self._since = there.turn, self._clock.now()
         silent = self._clock.now() - self._since
         return not there.changing or there.holder == self._wanted.holder or silent >= SILENCE
 
     def wait(self, there: Entry) -> None:
-        """Wait a little, and say for whom."""
+        """Wait a little, and report for whom."""
         limit = self._wanted.wait
         if self._clock.now() - self._began >= limit:
             raise CriticalError(
@@ -88,16 +88,16 @@ class _Watch:
         self._clock.sleep(min(_POLL, limit))
 
     def end(self) -> None:
-        """Say that nobody waits any more."""
+        """Report the end of waiting."""
         if self._said:
             reporting.report("waiting", 1, 1)
         self._said = False
 
 
 def _close(ledger: Ledger, there: Entry | None) -> None:
-    """Say that a holder is done which died between its last point and its last word, or everybody would wait for it."""
+    """Close the entry of a holder that died after its last point. Otherwise all others would wait for it."""
     if there is not None and there.changing:
-        with suppress(Exception):  # who may only read need not say it
+        with suppress(Exception):  # a client that may only read cannot write the entry
             ledger.write(replace(there, turn=there.turn + 1, changing=False), there.turn)
 
 

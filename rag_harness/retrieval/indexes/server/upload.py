@@ -1,4 +1,4 @@
-"""Points to a collection: several requests in flight, sent again where that helps, and none for what is there."""
+"""Upload of points to a collection: several requests in flight, with retries, and without existing points."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from rag_harness.retrieval.indexes.server.points import DIGEST, Points
 from rag_harness.work import reporting
 
 TRIES, PAUSE, LONGEST = 5, 0.5, 30.0
-"""How often a request is made at most; seconds before the second time, doubled each time; the longest pause."""
+"""Most tries of a request; seconds before the second try, doubled each time; the longest pause."""
 WAITS_EACH = 8
-"""Of so many requests one waits until its points are written, so that no queue grows there; so does the last."""
+"""One request in so many, and the last one, waits until its points are written. This keeps the server's queue short."""
 _MAY_PASS = frozenset({408, 429, 500, 502, 503, 504})
 """Statuses after which the same request may succeed."""
 
 
 @dataclass(frozen=True)
 class Uploaded:
-    """What came of an upload.
+    """The result of an upload.
 
     Attributes:
-        sent: points that were sent.
-        kept: points that were there.
-        seconds: what it took.
+        sent: number of points that were sent.
+        kept: number of points that existed.
+        seconds: its duration.
     """
 
     sent: int
@@ -39,7 +39,7 @@ class Uploaded:
     seconds: float
 
     def line(self) -> str:
-        """Return it in words, with the rate."""
+        """Return the result as a line of text, with the rate."""
         rate = f", {self.sent / self.seconds:,.0f} a second" if self.sent and self.seconds else ""
         return f"{self.sent:,} points sent in {self.seconds:.1f} s{rate}; {self.kept:,} were there"
 
@@ -48,11 +48,11 @@ class Upload:
     """Fills one collection.
 
     Args:
-        client: of the server; used by ``options.parallel`` threads at once, in memory by the caller alone.
-        collection: its name.
+        client: the server's client; ``options.parallel`` threads use it at once. In memory mode only the caller does.
+        collection: the name of the collection.
         options: batch size, requests in flight.
-        resumes: whether to ask for each batch what of it is there with the same digest.
-        pause: waits so many seconds; default: unless the upload is given up meanwhile.
+        resumes: whether to ask for each batch which points exist with the same digest.
+        pause: waits some seconds; by default the wait ends when the upload is given up.
     """
 
     def __init__(
@@ -68,9 +68,9 @@ class Upload:
         self._pause = pause or self._given_up.wait
 
     def run(self, batches: Iterable[Points], total: int, heard: Callable[[int], None] = lambda _: None) -> Uploaded:
-        """Send all batches and return what came of it; ``heard`` is told how many points are there, and may raise.
+        """Send all batches and return the result. ``heard`` gets the number of points done, and may raise.
 
-        The next batch is made when a request has come back: what waits in memory is what is in flight.
+        The next batch is made when a request is done, so memory holds only the batches in flight.
         """
 
         def told(done: int) -> None:
@@ -83,7 +83,7 @@ class Upload:
         return made
 
     def send(self, batches: Iterable[Points], heard: Callable[[int], None] = lambda _: None) -> Uploaded:
-        """Do the same and tell nobody else: for whoever sends a part of what there is."""
+        """Send batches without reporting progress, for a worker that sends a part of all points."""
         began, sent, done = monotonic(), 0, 0
         for size, new in self._sent(batches):
             sent, done = sent + new, done + size
@@ -91,7 +91,7 @@ class Upload:
         return Uploaded(sent, done - sent, monotonic() - began)
 
     def lacking(self, points: Points) -> Points:
-        """Return those of ``points`` that are not there with the same digest."""
+        """Return the ``points`` that the server lacks with the same digest."""
         return points.but(self._again(lambda: self._there(points)))
 
     def _sent(self, batches: Iterable[Points]) -> Iterator[tuple[int, int]]:
@@ -133,7 +133,7 @@ class Upload:
         self._client.upsert(self._collection, batch, wait=waits)
 
     def _again(self, call: Callable[[], Any]) -> Any:
-        """Make a call, and again after what may pass; the server may say how long to wait."""
+        """Make a call, and retry it after temporary errors. The server may say how long to wait."""
         for tried in range(1, TRIES + 1):
             try:
                 return call()
@@ -147,13 +147,13 @@ class Upload:
 
 
 def _may_pass(error: Exception) -> bool:
-    """Return whether the same request may succeed later: not where there is no room, nor after a mistake."""
+    """Return whether a retry may succeed. It cannot if the server is full, or the request is wrong."""
     unanswered = status_of(error) is None and hasattr(error, "source")
     return unanswered or (status_of(error) in _MAY_PASS and not is_full(error))
 
 
 def _with_last(batches: Iterable[Points]) -> Iterator[tuple[int, Points, bool]]:
-    """Yield batches with their number and whether it is the last."""
+    """Yield batches, each with its number and whether it is the last."""
     before: Points | None = None
     number = -1
     for number, batch in enumerate(batches):
