@@ -1,10 +1,10 @@
-"""Questions for anybody's documents, with ground truth and evidence: from facts found in the text, without a model.
+"""Questions for any documents, with ground truth and evidence, made without a model from facts in the text.
 
-Collection(documents, planned)   what is asked of, and what is near a question in it; facts that a plan tells of it
-planned_facts(folder)            those of ``structure.json``
-ask(collection, wanted, seed)    drafts that pass the filters, and what was dropped
-rejected_beside(file)            what a person rejected of them, for ``ask`` to leave out
-rejected_ids(file)               ids that its rows are not to have again
+Collection(documents, planned)   documents, searchable by words, with the facts that a plan states about them
+planned_facts(folder)            the facts of ``structure.json``
+ask(collection, wanted, seed)    drafts that pass the filters, and counts of the dropped ones
+rejected_beside(file)            questions that a person rejected, for ``ask`` to leave out
+rejected_ids(file)               ids that new rows must not use again
 rows(drafts, collection)         rows of ``queries.jsonl``; ``lines`` writes them
 """
 

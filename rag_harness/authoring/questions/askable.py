@@ -1,4 +1,4 @@
-"""May a part of a sentence stand in a question?"""
+"""Tells whether a part of a sentence can be used in a question."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from rag_harness.words.terms import terms
 Found = tuple[str, str, dict[str, str]] | None
 """Kind, answer and parts of a fact: see ``facts.Fact``."""
 LONGEST = 18
-"""Words of a part."""
+"""The most words of a part."""
 _SPOKEN = re.compile(
     r"\b(?:we(?:'re|’re| are|'ll|'ve| have| run| want| need| see| look| start| use| can| now)|let's|say)\b", re.I
 )
 
 
 def asks(part: str) -> bool:
-    """Whether a part can stand in a question: it points nowhere, is no fragment, and is no author's "we"."""
+    """Whether a part fits into a question: it refers to nothing outside, and is no fragment or author's "we"."""
     dashes = part.startswith("whether") or "—" in part or "–" in part
     whole = not dashes and part.count("(") == part.count(")") and part.count('"') % 2 == 0
     return whole and not POINTING.search(part) and not _SPOKEN.search(part) and 2 <= len(part.split()) <= LONGEST
 
 
 def does(part: str) -> bool:
-    """Whether a part begins with a verb, names what it is done to, and can stand in a question."""
+    """Whether a part begins with a verb, names its object, and can be used in a question."""
     verb, thing, *_ = [*part.split(), "", ""]
     return verb in BASES | TOLD_TO_DO and thing != "that" and asks(part)
 
@@ -37,6 +37,6 @@ def tells_to_do(text: str) -> bool:
 
 
 def tells_apart(subject: str) -> bool:
-    """Whether a subject is a thing of its own: a name, a code, or two words; "the limit" may be any."""
+    """Whether a subject is specific: a name, a code, or two words. "The limit" is not: it may be any limit."""
     coded = re.search(r"[A-Z0-9_.]", subject) is not None
     return coded or len(terms(subject)) > 1

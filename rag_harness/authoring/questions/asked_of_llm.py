@@ -1,7 +1,7 @@
-"""Questions written by a chat model of role ``writer``, held to the same filters, and asked again with their faults.
+"""Questions written by a chat model of role ``writer``. They must pass the same filters, or the model is asked again.
 
-Recorded as every call is: a run that was killed finds what it paid for, in mode ``record``. Two more calls a question
-make sure that it is answered with its evidence and not without.
+Calls are recorded like all others: in mode ``record``, a run after a killed one finds its paid answers. Two more calls
+for each question check that the model can answer it with its evidence, and cannot without.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rag_harness.models.until_right import Fault, ask_until_right
 from rag_harness.protocols import ChatModel
 
 PATIENCE = 4
-"""Tasks for each question that is wanted, and as many on top, after which a model is asked no more."""
+"""The limit of tasks is so many for each wanted question, and so many more."""
 _FAILED = (ModelCallError, ModelOutputError, DeadlineError)
 _REPEAT = (
     "That cannot be used: {fault}. Write it again, or another question that has no such fault. Only the JSON object."
@@ -34,13 +34,13 @@ _REPEAT = (
 
 
 class Writer:
-    """Has questions written.
+    """Asks a model for questions.
 
     Args:
         chat: the model.
-        prompts: what it is told.
-        collection: what is asked of.
-        at_once: questions that are in the works at one time.
+        prompts: the model's instructions.
+        collection: the documents.
+        at_once: how many questions are worked on at one time.
     """
 
     def __init__(self, chat: ChatModel, prompts: Prompts, collection: Collection, at_once: int) -> None:
@@ -50,9 +50,9 @@ class Writer:
     async def ask(
         self, wanted: Mapping[str, int], seed: int, most_shared: float = 1.0, rejected: Sequence[Draft] = ()
     ) -> Found:
-        """Return the questions; fewer than wanted where the pages, or the budget, bear no more.
+        """Return the questions; fewer than wanted if the pages or the budget allow no more.
 
-        ``rejected`` are questions that a person has rejected: others take their place.
+        ``rejected`` are questions that a person has rejected; other questions replace them.
         """
         found, asked = Found(), Asked(most_shared, self._collection, rejected)
         for kind in KINDS:
@@ -64,7 +64,7 @@ class Writer:
         return found
 
     async def _take(self, todo: Iterator[Task], wanted: int, found: Found, asked: Asked) -> None:
-        # In waves: the order of what came back decides nothing, so that the same replies give the same questions.
+        # In waves, so that the order of the replies does not matter: the same replies give the same questions.
         failing = 0
         while wanted and not found.stopped:
             wave = list(islice(todo, min(wanted, self._at_once)))
@@ -94,7 +94,7 @@ class Writer:
         return 0
 
     async def _written(self, task: Task) -> Draft | Fault:
-        """Return a question that passes, or the fault of the last that did not."""
+        """Return a question that passes; else the fault of the last attempt."""
         return await ask_until_right(
             self._chat, task.messages(self._prompts), lambda said: self._read(task, said), _REPEAT
         )

@@ -1,4 +1,4 @@
-"""A collection -> questions that pass the filters, as many of each kind as are asked for, and what was dropped."""
+"""Makes as many questions of each kind as are wanted, all of which pass the filters; counts the dropped drafts."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ KINDS = ("direct", "multi_hop", "negative")
 
 @dataclass
 class Found:
-    """The questions, and how many drafts were dropped, by reason.
+    """The questions, and the numbers of dropped drafts, by reason.
 
-    ``short`` is what lacks of each kind; ``stopped`` says why no more were asked for.
+    ``short`` is the number of missing questions of each kind; ``stopped`` says why no more were asked for.
     """
 
     drafts: list[Draft] = field(default_factory=list)
@@ -37,10 +37,10 @@ def ask(
     most_shared: float = 1.0,
     rejected: Sequence[Draft] = (),
 ) -> Found:
-    """Return the questions; fewer than wanted where the text bears no more. The same for the same seed.
+    """Return the questions; fewer than wanted if the text allows no more. The same seed gives the same questions.
 
     ``most_shared`` is the share of its words that a question may have in common with the pages that answer it.
-    ``rejected`` are questions that a person has rejected: others take their place.
+    ``rejected`` are questions that a person has rejected; other questions replace them.
     """
     found, asked = Found(), Asked(most_shared, collection, rejected)
     for kind in KINDS:

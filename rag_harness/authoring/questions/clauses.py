@@ -1,4 +1,4 @@
-"""A sentence -> its subject, its auxiliary and the rest, in the order of a question."""
+"""Splits a sentence into subject, auxiliary and rest, in the order of a question."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ _ADVERBS = listed("always never often rarely sometimes usually")
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """``subject`` ``auxiliary`` ``rest``, as a question wants them; where there was none the auxiliary is a form of do.
+    """``subject`` ``auxiliary`` ``rest``, for a question; if there was no auxiliary, it is a form of do.
 
-    ``negated`` says whether a "not" was taken out.
+    ``negated``: whether a "not" was removed.
     """
 
     subject: str
@@ -55,12 +55,12 @@ class Clause:
 
     @property
     def asked(self) -> str:
-        """The clause in a question's order: "can gift cards be returned"."""
+        """The clause in the order of a question: "can gift cards be returned"."""
         return f"{self.auxiliary} {self.subject} {self.rest}"
 
 
 def clause(sentence: str) -> Clause | None:
-    """Return the parts of a plain main clause, up to what is added to it; None where its subject may be none."""
+    """Return the parts of a plain main clause without its additions; None if its subject is not certain."""
     words = _CUT.sub("", _ASIDE.sub("", sentence).strip().rstrip(".!")).split()
     for place in range(1, min(9, len(words) - 1)):
         word = words[place].lower()

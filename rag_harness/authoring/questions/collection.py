@@ -1,4 +1,4 @@
-"""The documents that questions are asked of, and what is nearest to a question in them, by words."""
+"""The documents that questions are about, and a search in them by words."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from rag_harness.types import Chunk, Document, Hit
 from rag_harness.words.terms import terms
 
 CHUNK = 1_000
-"""Characters from which a chunk is closed: some paragraphs of one section."""
+"""From so many characters on, a chunk is closed: some paragraphs of one section."""
 NEAREST = 10
 MOST_FACTS = 2_000
-"""Of a page: one of 10 MB would else be read for minutes."""
+"""The most facts of a page: otherwise a page of 10 MB would be read for minutes."""
 _LOOKED_AT = 5_000
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\]\([^)]{0,500}\)|\]\[[^\]]{0,300}\]|https?://\S+", re.S)
 _SMALL = re.compile(r"(?<![\w'’.:/-])[a-z][a-z'’]*(?![\w.:/=(-])")
@@ -34,8 +34,8 @@ class Collection:
     """Documents and an index of their chunks by words.
 
     Args:
-        documents: as they were read, in the order of their ids.
-        planned: pages of the plan that say which facts they must state, by their ids; none where nobody planned.
+        documents: the documents, in the order of their ids.
+        planned: pages of the plan with facts that they must state, by id; empty without a plan.
     """
 
     def __init__(self, documents: Sequence[Document], planned: Mapping[str, PlanPage] | None = None) -> None:
@@ -52,12 +52,12 @@ class Collection:
 
     @cached_property
     def superseded(self) -> Mapping[str, str]:
-        """The pages that another has replaced, with the page that did; "" where it is not known."""
+        """The superseded pages, with the page that replaced each; "" if that page is not known."""
         return superseded_pages(self.documents)
 
     @cached_property
     def current(self) -> Sequence[Document]:
-        """The documents that no other has replaced."""
+        """The documents that are not superseded."""
         return [document for document in self.documents if document.doc_id not in self.superseded]
 
     @cached_property
@@ -66,7 +66,7 @@ class Collection:
         return [chunk for document in self.documents for chunk in _chunks(document)]
 
     def facts(self, doc_id: str) -> Sequence[Fact]:
-        """Return the facts of a document in their order: the first ``MOST_FACTS``, after those that are planned."""
+        """Return the facts of a document: first the planned ones, then the first ``MOST_FACTS`` of the text."""
         return self._facts(doc_id)
 
     def _read_facts(self, doc_id: str) -> Sequence[Fact]:
@@ -82,12 +82,12 @@ class Collection:
         return Bm25Index(lambda: self.chunks)
 
     def nearest(self, question: str, k: int = NEAREST) -> list[Hit]:
-        """Return the ``k`` chunks that BM25 finds for a question, best first; superseded pages are among them."""
+        """Return the ``k`` chunks that BM25 finds for a question, best first, superseded pages included."""
         return self._index.search(question, k)
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The words that are written with a capital inside of sentences more often than without."""
+        """The words that have a capital within sentences more often than not."""
         small: Counter[str] = Counter()
         great: Counter[str] = Counter()
         for chunk in self.chunks:
@@ -97,7 +97,7 @@ class Collection:
         return frozenset(word for word, count in great.items() if 2 * count > small[word.lower()])
 
     def share(self, pattern: re.Pattern[str]) -> float:
-        """Return the share of the chunks in which a pattern is found: of the first 5,000."""
+        """Return the share of the chunks with a match of a pattern, among the first 5,000."""
         if pattern not in self._shares:
             looked = self.chunks[:_LOOKED_AT]
             self._shares[pattern] = sum(bool(pattern.search(chunk.text)) for chunk in looked) / max(1, len(looked))
@@ -112,11 +112,11 @@ class Collection:
         return found
 
     def rarity(self, term: str) -> float:
-        """Return how much a term tells chunks apart, in nats: 0 where each has it."""
+        """Return how rare a term is among chunks, in nats: 0 if every chunk has it."""
         return math.log((len(self.chunks) + 1) / (self._holders.get(term, 0) + 1))
 
     def covered(self, wanted: frozenset[str], text: str) -> float:
-        """Return the share of ``wanted``, weighed by rarity, that stands in a text: 0 to 1."""
+        """Return the share of ``wanted`` that a text has, weighted by rarity: 0 to 1."""
         whole = sum(self.rarity(term) + 0.1 for term in wanted)
         there = _terms_of(text)
         return sum(self.rarity(term) + 0.1 for term in wanted if term in there) / whole if whole else 0.0

@@ -1,4 +1,4 @@
-"""Cells of two pages with one attribute and one unit -> which has more."""
+"""Questions that compare cells of two pages with the same attribute and unit: which has more?"""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rag_harness.authoring.questions.wording import sentence
 from rag_harness.types import Evidence
 
 IN_COMMON = 2
-"""Attributes that two things share from which they are alike: a price, all have."""
+"""How many attributes two things must share to be similar: all things have a price."""
 NEAR = 3.0
-"""Times that the greater of two compared values may be the lesser."""
+"""The greater of two compared values may be at most so many times the lesser."""
 _FIGURE = re.compile(r"[^\d]{0,3}(\d+(?:[.,]\d+)*)\s?\S*")
 _MORE = {
     "weight": "is heavier", "price": "costs more", "cost": "costs more", "fee": "costs more", "charge": "costs more",
@@ -23,7 +23,7 @@ _MORE = {
 
 
 def comparison(mine: Sequence[Fact], theirs: Sequence[Fact], chance: Random) -> Draft | None:
-    """Return a question which of two like things has more of an attribute; None where no two cells can be compared."""
+    """Return a question about which of two similar things has more of an attribute; None if no cells are comparable."""
     for first in mine:
         for second in theirs:
             one, other = _comparable(first), _comparable(second)
@@ -35,12 +35,12 @@ def comparison(mine: Sequence[Fact], theirs: Sequence[Fact], chance: Random) -> 
 
 
 def _told_of(fact: Fact, facts: Sequence[Fact]) -> set[str]:
-    """Return the attributes that tables of its page tell of a fact's thing."""
+    """Return the attributes of a fact's thing in the tables of its page."""
     return {each.parts["attribute"] for each in facts if each.parts.get("thing") == fact.parts["thing"]}
 
 
 def _near(one: float, other: float) -> bool:
-    """Whether two numbers differ, and not so much that nobody would ask."""
+    """Whether two numbers differ, but not so much that the question would be silly."""
     return one != other and max(one, other) <= NEAR * min(one, other)
 
 
@@ -49,7 +49,7 @@ def _differ(first: Fact, second: Fact) -> bool:
 
 
 def _comparable(fact: Fact) -> tuple[str, str, float] | None:
-    """Return attribute, unit and number of a cell with one number."""
+    """Return attribute, unit and number of a cell with exactly one number."""
     match = _FIGURE.fullmatch(fact.answer.strip())
     if "attribute" not in fact.parts or not match or fact.parts["attribute"] in ("code", "number", "address"):
         return None

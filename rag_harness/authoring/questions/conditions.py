@@ -1,4 +1,4 @@
-"""Sentences that say what happens when something is so, and how something is done."""
+"""Sentences that say what happens under a condition, and how something is done."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NO_OUTCOME = re.compile(
     r"\b(?:only|not|never)\b|n['’]t\b|\b(?:wonder|check|ask|asks|know|see|tell|tells|decide|decides|determines?|sure"
     r"|find out|say|controls?|unclear|matter|choose|chooses|let us know)$"
 )
-"""Of "… if …" that asks whether, or says when alone something is so."""
+"""Expressions in "… if …" with which it means "whether" or "only if"."""
 _ASKED_BY = (
     (re.compile(r"you (?:can|may|could|'re allowed)\b(?!['’]t| not)", re.I), "what can I do"),
     (re.compile(r"you (?:must|have to|need to|should|'ll need to)\b(?! not)", re.I), "what do I have to do"),
@@ -86,7 +86,7 @@ def by(text: str) -> Found:
 
 
 def _asked_of(main: str) -> str:
-    """Return what is asked for by a main clause: what to do, what one can do, what one gets, what happens."""
+    """Return the question for a main clause: what to do, what one can do, what one gets, or what happens."""
     for pattern, asked in _ASKED_BY:
         if pattern.match(main):
             return asked.format(main.split()[1])

@@ -1,4 +1,4 @@
-"""Facts of current pages -> direct questions, one page after the other, so that no page dominates."""
+"""Direct questions from facts of current pages, one page after the other, so that no page dominates."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ KIND = "direct"
 
 
 def direct_drafts(collection: Collection, seed: int) -> Iterator[tuple[Draft, ...]]:
-    """Yield drafts, a page's turn after the other's; facts of a page are read when its first turn comes.
+    """Yield drafts, page after page in turn. The facts of a page are read at its first turn.
 
-    Of a tuple, the first that passes is meant: the question as it is, and with its topic.
+    A tuple has alternatives, and the first one that passes is used: the question as it is, and with its topic.
     """
     chance = Random(f"{seed} direct")
     for fact in in_turn(collection.current, lambda page: collection.facts(page.doc_id), chance):
@@ -30,22 +30,22 @@ def direct_drafts(collection: Collection, seed: int) -> Iterator[tuple[Draft, ..
 
 
 COMMON = 2.0
-"""Nats: a thing all of whose words are in 1 chunk of 8 is what the whole collection is about."""
+"""In nats. If all words of a thing are in 1 chunk of 8, the whole collection is about it."""
 
 
 def _is_vague(subject: str) -> bool:
-    """Whether a subject is one small word, of which there may be others elsewhere: "the agent", "codes"."""
+    """Whether a subject is one common word, which may mean something else elsewhere: "the agent", "codes"."""
     return len(terms(subject)) == 1 and subject.islower() and subject.isascii() and "_" not in subject
 
 
 def is_everywhere(subject: str, collection: Collection) -> bool:
-    """Whether a subject is what all pages speak of: what it does, many of them say."""
+    """Whether all pages are about a subject: then many of them say what it does."""
     found = terms(subject)
     return bool(found) and all(collection.rarity(term) < min(COMMON, 0.3 * len(collection.chunks)) for term in found)
 
 
 def drafts_of(fact: Fact, collection: Collection, chance: Random) -> Iterator[Draft]:
-    """Yield the question that asks for a fact, unless it needs a topic, and the same with its topic."""
+    """Yield the question for a fact, unless it needs a topic, and the same question with its topic."""
     if is_everywhere(fact.parts.get("subject", ""), collection):
         return
     asked = question_of(fact, chance)

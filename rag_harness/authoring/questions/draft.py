@@ -1,4 +1,4 @@
-"""A question that is not yet a row: what is asked, what is right, and what shows it."""
+"""A question before it is a row: the text, the answer and the evidence."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from rag_harness.types import Evidence
 
 BY_LLM = "llm"
-"""What a question is made of that a model wrote."""
+"""The origin of a question that a model wrote."""
 MADE_OF = " + "
-"""Stands between the kinds of facts that a row says its question was made of."""
+"""Separates the kinds of facts in a row's ``made_of``."""
 LEFT_OPEN = "left open"
-"""What a question is made of that asks for what a statement does not say."""
+"""The origin of a question about something that a statement leaves open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,9 @@ class Draft:
 
     Attributes:
         kind: the query type: ``direct``, ``multi_hop`` or ``negative``.
-        plain: the question in the page's own words, by which a search should find the page.
+        plain: the question in the page's own words; a search for it should find the page.
         text: the question as it is asked.
-        answer: the words of the ground truth that the question asks for; empty where nothing answers it.
+        answer: the words of the ground truth that the question asks for; empty if nothing answers it.
         made_of: the kinds of facts that it was made from.
     """
 
@@ -39,5 +39,5 @@ class Draft:
 
     @property
     def pages(self) -> tuple[str, ...]:
-        """The documents that the evidence is of, each once."""
+        """The documents of the evidence, each once."""
         return tuple(dict.fromkeys(each.filename for each in self.evidence))

@@ -1,4 +1,4 @@
-"""Which pages another page has replaced: by metadata where there are some, else by what pages and their names say."""
+"""Finds superseded pages: by metadata if there are any, else by what pages and their names say."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rag_harness.types import Document
 
 
 def superseded_pages(documents: Sequence[Document]) -> dict[str, str]:
-    """Return the id of each replaced page with that of the page in its place; "" where nothing names it."""
+    """Return the id of each superseded page with that of its replacement; "" if the replacement is not named."""
     told = _told(documents)
     return told if told or any("status" in each.metadata for each in documents) else _read(documents)
 

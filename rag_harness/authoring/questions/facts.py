@@ -1,4 +1,4 @@
-"""What a document states, found in its text without a model: each fact with the sentence or table row that says it."""
+"""Finds the facts of a document in its text without a model, each with its sentence or table row."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ PLANNED_KINDS = ("amount", "date", "limit", "rule")
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something that ``document.text[start:end]``, the quote, says.
+    """A fact, which the quote ``document.text[start:end]`` states.
 
     Attributes:
-        kind: condition, purpose, definition, property, quantity, permission or cell; or one of PLANNED_KINDS where a
-            plan says that the page must state it.
-        said: the statement as a reader sees it, which is the ground truth of a question about it.
-        answer: the part of it that is asked for.
-        parts: what else the question is made of, by name.
+        kind: condition, purpose, definition, property, quantity, permission or cell; one of PLANNED_KINDS if a plan
+            says that the page must state it.
+        said: the statement as a reader sees it: the ground truth of a question about it.
+        answer: the part of the statement that is asked for.
+        parts: the other parts of the question, by name.
     """
 
     doc_id: str
@@ -39,7 +39,7 @@ class Fact:
 def read_facts(document: Document, names: Collection[str] = frozenset()) -> Iterator[Fact]:
     """Yield the facts of a document in their order; a passage may state several.
 
-    ``names`` are words that keep their capital letter inside of a sentence.
+    ``names`` are words that keep their capital within a sentence.
     """
     for passage in passages(document):
         for kind, answer, parts, said in read_row(passage, names) if passage.names else read_sentence(passage, names):

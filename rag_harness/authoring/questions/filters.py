@@ -1,4 +1,4 @@
-"""Why a draft is no question to ask: pure functions of a draft, the collection and what was taken already."""
+"""Filters that reject drafts: each is a pure function of a draft and the collection, and returns the reason or None."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ Filter = Callable[[Draft, Collection], str | None]
 
 LEAST_TERMS = 2
 FOUND_WITHIN = 3
-"""Pages, for each page that is needed, among which a search for the plain question must find its own."""
+"""A search for the plain question must find its pages among this many pages for each page that is needed."""
 HELD = 0.4
-"""Share of the words of a model's answer, which is in its own words, that evidence must have."""
+"""The share of the words of a model's answer that its evidence must have. The model uses its own words."""
 _ON_PAGE = re.compile(
     r"\b(?:this|the) (?:page|section|text|passage|document|source|excerpt|article)s?\b|\baccording to\b"
     r"|\b(?:above|below)\b",
     re.I,
 )
 ALONE = 0.9
-"""Share of the words of evidence that another page must have to stand in for it."""
+"""From this share of the words of evidence on, another page can replace it."""
 ANSWERED = 0.999
-"""Share of a question, by rarity, from which a chunk may answer it: all of it, but for rounding."""
+"""From this share of a question's words on, weighted by rarity, a chunk may answer it: all, except for rounding."""
 SAME = 0.85
-"""Share of the question, by rarity, that another page must hold to be a rival."""
+"""From this share of the question's words on, weighted by rarity, another page is a rival."""
 
 
 def exact(draft: Draft, collection: Collection) -> str | None:
-    """Evidence that is not in its page, word for word."""
+    """Reject evidence that is not in its page, word for word."""
     for each in draft.evidence:
         document = collection.by_id.get(each.filename)
         if document is None or each.quote not in document.text:
@@ -43,7 +43,7 @@ def exact(draft: Draft, collection: Collection) -> str | None:
 
 
 def contained(draft: Draft, _: Collection) -> str | None:
-    """An answer that is not in the evidence."""
+    """Reject an answer that is not in the evidence."""
     said = terms(" ".join(seen(each.quote) for each in draft.evidence))
     wanted = terms(draft.answer)
     least = 1.0 if draft.made_of != (BY_LLM,) else HELD
@@ -52,7 +52,7 @@ def contained(draft: Draft, _: Collection) -> str | None:
 
 
 def readable(draft: Draft, _: Collection) -> str | None:
-    """A question that points at what its asker cannot see, or is a sentence no more."""
+    """Reject a question that refers to something its reader cannot see, or that is no proper sentence."""
     words = draft.text.split()
     if not 3 <= len(words) <= 40 or "?" not in draft.text:
         return "too short or too long"
@@ -62,20 +62,20 @@ def readable(draft: Draft, _: Collection) -> str | None:
 
 
 def open_question(draft: Draft, _: Collection) -> str | None:
-    """A question that holds its answer."""
+    """Reject a question that contains its answer."""
     answer = terms(draft.answer)
     if not answer or draft.made_of == ("permission",):
         return None
     told = answer - terms(draft.plain)
     if any(word[0].isdigit() for word in told):
-        return None  # "45 days" is told by its figure alone
+        return None  # a figure like "45 days" is enough for an answer
     return "the question holds the answer" if len(told) / len(answer) <= 0.5 else None
 
 
 def specific(draft: Draft, collection: Collection) -> str | None:
-    """A question whose own words do not lead to its pages."""
+    """Reject a question whose own words do not lead to its pages."""
     if draft.made_of == (BY_LLM,):
-        return None  # few shared words are what a model was asked for; whether its evidence answers, it is asked, too
+        return None  # a model was asked to share few words; another check asks it whether the evidence answers
     most = FOUND_WITHIN * len(draft.pages)
     pages = list(dict.fromkeys(hit.chunk.doc_id for hit in collection.nearest(draft.plain, 10 * len(draft.pages))))[
         :most
@@ -84,7 +84,7 @@ def specific(draft: Draft, collection: Collection) -> str | None:
 
 
 def unambiguous(draft: Draft, collection: Collection) -> str | None:
-    """A question that a current page answers which is none of its own: one that has its words, or its evidence's."""
+    """Reject a question that another current page may answer, too: a page with its words, or its evidence's words."""
     probe = " ".join(seen(each.quote) for each in draft.evidence) if draft.made_of == (BY_LLM,) else draft.plain
     wanted = terms(probe)
     found = [hit.chunk for hit in collection.nearest(probe) if hit.chunk.doc_id not in collection.superseded]
@@ -95,7 +95,7 @@ def unambiguous(draft: Draft, collection: Collection) -> str | None:
 
 
 def needs_all(draft: Draft, collection: Collection) -> str | None:
-    """A question of several pages that one of them answers alone."""
+    """Reject a question about several pages that one of them answers alone."""
     for each in draft.evidence:
         wanted = terms(seen(each.quote))
         others = (name for name in draft.pages if name != each.filename)
@@ -105,17 +105,17 @@ def needs_all(draft: Draft, collection: Collection) -> str | None:
 
 
 def unanswered(draft: Draft, collection: Collection) -> str | None:
-    """A question that nothing should answer, of which a chunk has nearly every word."""
+    """Reject a question that nothing should answer if a chunk has nearly every word of it."""
     wanted = terms(draft.plain)
     if draft.made_of == (LEFT_OPEN,):
-        return None  # it repeats a statement; what is asked of it was looked for where it was made
+        return None  # it repeats a statement; the part that it asks for was searched for when it was made
     if any(collection.covered(wanted, hit.chunk.text) >= ANSWERED for hit in collection.nearest(draft.plain)):
         return "a passage may answer it"
     return None
 
 
 def fault_of_half(fact: Fact, question: str, collection: Collection) -> str | None:
-    """Return the reason against asking for a fact as a part of a question, None where there is none."""
+    """Return the reason against using a fact as a part of a question; None if there is none."""
     draft = Draft(
         "direct", question, question, fact.said, fact.answer, (Evidence(fact.doc_id, fact.quote),), (fact.kind,)
     )
@@ -131,5 +131,5 @@ FILTERS: Mapping[str, tuple[Filter, ...]] = {
 
 
 def fault_of(draft: Draft, collection: Collection) -> str | None:
-    """Return the first reason against a draft, None where there is none."""
+    """Return the first reason against a draft; None if there is none."""
     return next((fault for check in FILTERS[draft.kind] if (fault := check(draft, collection))), None)

@@ -1,4 +1,4 @@
-"""The list of words of near meaning, with every form of each: ``synonyms.tsv`` beside this file."""
+"""Reads ``synonyms.tsv``, the list of words with similar meaning, and makes every form of each word."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _PAST = {
     "deal": "dealt", "find": "found", "buy": "bought", "set": "set", "tell": "told", "cap": "capped", "stop": "stopped",
 }  # fmt: skip
 _NO_PAST = listed("take begin go break spell choose give die rid stand turn lose buy be get")
-"""Verbs of which the participle is another form than the past, or is not said: their "-ed" form is left as it is."""
+"""Verbs whose participle differs from the past, or is not used. Their "-ed" form is not replaced."""
 
 
 class Forms(NamedTuple):
-    """``phrases`` as they stand; ``words`` by their written form: what kind of form it is, and what is said for it."""
+    """``phrases`` as they are; ``words`` by their written form: the kind of form, and its replacements."""
 
     phrases: dict[str, str]
     words: dict[str, list[tuple[str, str]]]
@@ -70,7 +70,7 @@ def ing(verb: str) -> str:
 
 
 def past(verb: str) -> str:
-    """Return the past, and participle, of a verb whose two are one."""
+    """Return the past of a verb whose past and participle are the same."""
     if verb in _PAST:
         return _PAST[verb]
     if verb.endswith("y") and verb[-2] not in "aeiou":

@@ -1,4 +1,4 @@
-"""Two kinds of drafts as one stream: some of the rarer kind between many of the other."""
+"""Combines two kinds of drafts in one stream, with the rarer kind spread among the other."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from rag_harness.authoring.questions.multi_hop import multi_hop_drafts
 from rag_harness.authoring.questions.versions import old_and_new_drafts, version_drafts
 
 EVERY = 6
-"""Drafts between which one is about what another version of a page told otherwise."""
+"""One draft in so many is about something that another version of a page states differently."""
 
 
 def direct_and_versions(collection: Collection, seed: int) -> Iterator[tuple[Draft, ...]]:
-    """Yield direct drafts, with some that a stale answer fails between them."""
+    """Yield direct drafts, with some among them that a stale answer fails."""
     chance = Random(f"{seed} versions")
     return _between(direct_drafts(collection, seed), version_drafts(collection, chance))
 
 
 def hops_and_versions(collection: Collection, seed: int) -> Iterator[tuple[Draft, ...]]:
-    """Yield multi-hop drafts, with some that ask for old and new between them."""
+    """Yield multi-hop drafts, with some among them that ask for old and new."""
     chance = Random(f"{seed} old and new")
     return _between(multi_hop_drafts(collection, seed), old_and_new_drafts(collection, chance))
 

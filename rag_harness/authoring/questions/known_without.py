@@ -1,7 +1,7 @@
-"""Does a model answer a question with its evidence, and does it not without? Only a model that can be asked says so.
+"""Checks with a model that a question is answered with its evidence, and not without it.
 
-A question that is answered without its documents tests what a model remembers; one that is not answered with its
-evidence tests nothing.
+A question that is answered without its documents only tests the model's memory. A question that is not answered with
+its evidence tests nothing.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from rag_harness.types import Message
 from rag_harness.words.terms import figures, terms
 
 UNKNOWN = "UNKNOWN"
-"""What the model says where it does not know."""
+"""The model's reply if it does not know the answer."""
 HELD = 0.6
-"""Share of what an answer adds to its question that a reply must have to give it."""
+"""An answer adds words to its question. A reply must have this share of them to count as the answer."""
 _WITH = "Answer from the sources alone, in one or two sentences. Say only UNKNOWN where they do not answer."
 _WITHOUT = "Answer in one or two sentences. Say only UNKNOWN unless you are sure."
 _QUESTION = "{sources}\n\n{question}"
 
 
 async def fault_of_answers(draft: Draft, chat: ChatModel, collection: Collection) -> str | None:
-    """Return the reason against a draft that the model's own answers give, with evidence and without; None if none."""
+    """Return the reason against a draft, from the model's own answers with and without evidence; None if none."""
     if draft.kind == "negative":
         return await _fault_of_negative(draft, chat, collection)
     quotes = "\n\n".join(f"[{each.filename}] {seen(each.quote)}" for each in draft.evidence)

@@ -1,4 +1,4 @@
-"""Is a question asked already? By runs of words (MinHash finds them, their Jaccard decides) and by cosine of words."""
+"""Finds repeated questions: by runs of words (MinHash, then Jaccard) and by the cosine of word counts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rag_harness.words.minhash import PERMUTATIONS, Hashing, Runs, resemblance, 
 from rag_harness.words.terms import term, tokens
 
 ALIKE = 0.6
-"""Jaccard similarity of the runs of three words from which two questions are one."""
+"""From this Jaccard similarity of three-word runs on, two questions are the same."""
 SAME_WORDS = 0.9
-"""Cosine of the counts of content words from which two questions are one: the same words in another order."""
+"""From this cosine of content word counts on, two questions are the same: same words in another order."""
 _BAND = 2
 
 
@@ -25,12 +25,12 @@ _Facts = tuple[tuple[Evidence, ...], str, tuple[str, ...]]
 
 
 class Asked:
-    """The questions that were taken, and those that nobody wants.
+    """The questions that were taken, and those that were rejected.
 
     Args:
         most_shared: the share of its words that a question may have in common with the pages that answer it.
-        collection: those pages are of; none is needed where all may be shared.
-        rejected: questions that a person has rejected. Of their answers the ground truth alone is known.
+        collection: has those pages; not needed if all words may be shared.
+        rejected: questions that a person has rejected; only the ground truth of their answers is known.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Asked:
         self._rejected = len(self._runs)
 
     def fault_of(self, draft: Draft) -> str | None:
-        """Return the reason against a draft that asks what was asked already, or copies its page."""
+        """Return the reason against a draft that repeats an earlier question or copies its page; else None."""
         if draft.evidence and self._collection and overlap(draft, self._collection) > self._most_shared:
             return "shares too many words with its page"
         if draft.evidence and _facts(draft) in self._unwanted:
@@ -61,7 +61,7 @@ class Asked:
         return None if like is None else REJECTED if like < self._rejected else ASKED
 
     def _like(self, text: str) -> int | None:
-        """Return the number of the first question that is this one, if any."""
+        """Return the number of the first question that is the same, if any."""
         runs, words = self._hashing.runs(text), _words(text)
         near = {number for band in _bands(runs) for number in self._bands.get(band, ())}
         sharing = {number for word in words for number in self._holding.get(word, ())}

@@ -1,4 +1,4 @@
-"""Which documents a document leads to: by its links, else by what a search for its words finds."""
+"""The documents that a document leads to: by its links, else by a search for its words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rag_harness.types import Document
 
 _TARGET = re.compile(r"\]\(<?([^)<>#?\s]{1,300})(?:[#?][^)\s]{0,100})?>?(?:\s[^)]{0,200})?\)")
 _FOUND = 3
-"""Pages that a search adds."""
+"""How many pages a search adds."""
 
 
 def neighbours(document: Document, collection: Collection) -> list[str]:

@@ -1,4 +1,4 @@
-"""Facts of two pages -> questions that neither answers alone: things compared, and two things asked about one."""
+"""Questions from facts of two pages that neither answers alone: comparisons, and two facts about one thing."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from rag_harness.words.terms import terms
 
 KIND = "multi_hop"
 SHARED = 4.2
-"""Rarity, in nats, of a word from which two questions that have it ask about one thing; in a small collection less."""
+"""Two questions with a common word of this rarity, in nats, are about one thing; less in a small collection."""
 LED = 20.0
-"""What it counts for that a fact's own sentence links to the other page."""
+"""The weight of a link from a fact's own sentence to the other page."""
 TWO = 0.7
-"""What the two rarest words that are shared count together, against one that is as rare as both."""
+"""The weight of the two rarest common words together, against one word that is as rare as both."""
 _TRIED = 40
-"""Facts of a page that are set against those of another."""
+"""How many facts of a page are compared with those of another."""
 _NEIGHBOURS = 8
 _ROUNDS = 3
 _OF_PAGE = 3
-"""Questions that a page takes part in, at most: an overview would else be in each."""
+"""The most questions for one page: otherwise an overview page would be in every question."""
 
 
 def multi_hop_drafts(collection: Collection, seed: int) -> Iterator[tuple[Draft, ...]]:
-    """Yield drafts, a pair of pages after the other, each pair once."""
+    """Yield drafts, one pair of pages after the other, each pair once."""
     chance = Random(f"{seed} multi-hop")
     read: dict[str, list[Fact]] = {}
     paired: set[frozenset[str]] = set()
@@ -78,7 +78,7 @@ def _facts(page: Document, collection: Collection, read: dict[str, list[Fact]], 
 
 
 def _joined(mine: Sequence[Fact], theirs: Sequence[Fact], collection: Collection, chance: Random) -> Draft | None:
-    """Ask for two facts about one thing, each on a page of its own."""
+    """Ask for two facts about one thing that are on different pages."""
     pairs = [(_related(one, other, collection), one, other) for one in mine[:_TRIED] for other in theirs[:_TRIED]]
     for weight, one, other in sorted(pairs, key=lambda pair: -pair[0])[:_TRIED]:
         if weight < _least(collection):
@@ -95,7 +95,7 @@ def _least(collection: Collection) -> float:
 
 
 def _related(one: Fact, other: Fact, collection: Collection) -> float:
-    """Return how surely two facts speak of one thing: by the rarest word of both, and a link from one to the other."""
+    """Return how certain it is that two facts are about one thing: by their rarest common word, and by a link."""
     led = leads_to(one.quote, one.doc_id, other.doc_id) or leads_to(other.quote, other.doc_id, one.doc_id)
     return _shared(one.said, other.said, collection) + LED * led
 

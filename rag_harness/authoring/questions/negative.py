@@ -1,8 +1,8 @@
-"""Questions near the topic that nothing in the collection answers: what is told of one thing is asked of its sibling.
+"""Questions close to the topic that nothing in the collection answers: a fact of one thing is asked about another.
 
-A question about a row of a table, a class or a page of a folder is asked about another of the same kind. It is kept
-where every passage that names the other thing lacks the rarest words of what is asked, and words of near meaning; where
-too many name it to be sure, it is not asked. The nearest passages go into the row, for who reviews it.
+A question about a row of a table, a class or a page of a folder is asked about another one of the same kind. It is kept
+if no passage that names the other thing has the rarest words of the question, or words with similar meaning. It is
+dropped if too many passages name the thing. The nearest passages go into the row, for the reviewer.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from rag_harness.words.terms import terms
 
 KIND = "negative"
 SHOWN = 3
-"""Nearest passages in a row's metadata."""
+"""How many nearest passages are in a row's metadata."""
 MOST_PAGES = 2_000
-"""Pages that are tried, drawn: a collection that bears few such questions would else be searched for minutes."""
+"""How many pages are tried, at random. A collection with few such questions would otherwise take minutes."""
 _FACTS = 20
-"""Facts of a page that are tried, drawn: a page of many would else take the time of many pages."""
+"""How many facts of a page are tried, at random. A page with many facts would otherwise take too long."""
 _OF_EACH = 3
 _TRIED = 12
 _KINDS = frozenset(("cell", "quantity", "property", "permission", "condition", "purpose", *PLANNED_KINDS))
 
 
 def negative_drafts(collection: Collection, seed: int) -> Iterator[tuple[Draft, ...]]:
-    """Yield drafts, a page after the other: of each one about a sibling, and one after what is left open."""
+    """Yield drafts, page after page: for each, a question about a sibling, and one about something left open."""
     chance = Random(f"{seed} negative")
     usual = Usual(collection)
     used: Counter[str] = Counter()
@@ -56,7 +56,7 @@ def negative_drafts(collection: Collection, seed: int) -> Iterator[tuple[Draft, 
 
 
 def _untold(page: Document, collection: Collection, chance: Random) -> Iterator[Draft]:
-    """Yield what plans tell of like pages' things, asked of this page's thing."""
+    """Yield questions about this page's thing that plans answer for the things of similar pages."""
     for question, kind in untold(page.doc_id, collection):
         yield _draft(question, page.doc_id, kind, collection, chance)
 
@@ -75,7 +75,7 @@ def _open(facts: Sequence[Fact], collection: Collection, used: Counter[str], cha
 
 
 _MOST_READ = 1_000
-"""Pages whose tables and names are read for siblings."""
+"""How many pages are searched for siblings in their tables and names."""
 
 
 def _near(collection: Collection, chance: Random) -> list[Document]:
@@ -97,7 +97,7 @@ def _of_fact(
 
 
 def nearest_to(question: str, collection: Collection) -> list[dict[str, str]]:
-    """Return the nearest passages to a question, for who reviews that none answers it."""
+    """Return the passages nearest to a question. A reviewer checks that none of them answers it."""
     hits = collection.nearest(question, SHOWN)
     return [{"filename": hit.chunk.doc_id, "text": seen(hit.chunk.text)[:240]} for hit in hits]
 

@@ -1,4 +1,4 @@
-"""How many words a question shares with the page that answers it: shared words flatter a search by words."""
+"""How many words a question shares with the page that answers it. Shared words help a search by words."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from rag_harness.authoring.questions.draft import Draft
 from rag_harness.words.terms import terms
 
 HIGH, LOW = 0.85, 0.5
-"""Shares of words from which a question is called easy, and below which it is called hard."""
+"""Above the first share of common words a question is easy; below the second it is hard."""
 
 
 def overlap(draft: Draft, collection: Collection) -> float:
-    """Return the share of the question's content words, stemmed, that stand in its evidence's pages: 0 to 1.
+    """Return the share of the question's stemmed content words that are in its evidence's pages: 0 to 1.
 
-    Of a question that nothing answers, the share that stands in the nearest chunk.
+    For a question that nothing answers, return the share in the nearest chunk.
     """
     asked = terms(draft.text)
     pages = [collection.page_terms(name) for name in draft.pages]
@@ -22,7 +22,7 @@ def overlap(draft: Draft, collection: Collection) -> float:
 
 
 def difficulty(draft: Draft, collection: Collection, shared: float) -> str:
-    """Return easy, medium or hard: by shared words, whether words find its page first, and how many pages it needs."""
+    """Return easy, medium or hard, by shared words, by how a search ranks its page, and by the number of pages."""
     if draft.kind != "direct":
         return "hard" if draft.kind == "negative" else "medium"
     first = [hit.chunk.doc_id for hit in collection.nearest(draft.text, 1)]

@@ -1,6 +1,6 @@
-"""A question in other words, so that it shares fewer with its page: set turns, and a list of words of near meaning.
+"""Rewords a question so that it shares fewer words with its page: by fixed turns, and by a list of synonyms.
 
-Names, codes, numbers and quoted words stay. What a list can do is little: docs/generate.md says how many words stay.
+Names, codes, numbers and quoted words stay. The list replaces few words; docs/generate.md says how many stay.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rag_harness.authoring.questions.wordlists import listed
 from rag_harness.words.terms import STOPWORDS
 
 TURNED = 0.7
-"""Of the questions that could be turned, how many are: people ask in the plain way, too."""
+"""The share of the questions that are turned, of those that can be. People also ask in the plain way."""
 
 _TURNS = tuple(
     (re.compile(asked, re.I), said)
@@ -44,7 +44,7 @@ _NOMINAL = listed("the a an my your our its their this each every any some no of
 
 
 def in_other_words(question: str, chance: Random) -> str:
-    """Return the question with other words where the list has some; the same question where it has none."""
+    """Return the question with words replaced from the list; the same question if the list has none of them."""
     turned = _turned(question) if chance.random() < TURNED else question
     quoted = [
         found.span() for found in re.finditer(r"\"[^\"]{0,400}\"|“[^”]{0,400}”|(?<!\w)'[^']{0,400}'(?!\w)", turned)
@@ -90,7 +90,7 @@ def _fits(kind: str, last: str, following: str, behind_name: bool) -> bool:
     if kind in ("ing", "past"):
         return last in (_BEFORE_ING if kind == "ing" else _BEFORE_PAST)
     if kind == "noun" and following and following.strip(".,;:?!)").lower() not in STOPWORDS:
-        return False  # a noun in front of another: "price match"
+        return False  # the noun stands before another noun: "price match"
     if kind == "third":
         return last not in _NOMINAL and not behind_name
     return kind != "noun" or not behind_name

@@ -1,4 +1,4 @@
-"""A document -> its sentences and table rows, each with its place, so that a quote of it is verbatim."""
+"""Splits a document into sentences and table rows, each with its place, so that a quote is verbatim."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rag_harness.retrieval.chunking.markdown import Block, Section, read_section
 from rag_harness.types import Document
 
 LONGEST = 500
-"""Characters of a passage that a fact is looked for in: a longer one is no sentence."""
+"""The most characters of a passage that is searched for facts. A longer one is no sentence."""
 
 _REFERENCE = re.compile(r"!?\[([^\[\]]{0,300})\](?:\([^()\s]{0,500}(?:\s\"[^\"]{0,200}\")?\)|\[[^\[\]]{0,300}\])")
 _MARKS = re.compile(r"<(?!https?:)[^<>]{1,200}>|\{[^{}]{0,200}\}|\[\^[\w-]{1,40}\]|\(\d{1,2}\)!?$")
@@ -28,7 +28,7 @@ _SYNTAX = re.compile(r"!!!|\?\?\?|:::|===|---|^\s*#")
 class Passage:
     """A sentence, a list item's sentence or a table row: ``document.text[start:end]`` is the quote.
 
-    ``text`` is what a reader sees of it. Of a row, ``names`` and ``cells`` are the header and the row, equally long.
+    ``text`` is what a reader sees. For a row, ``names`` and ``cells`` are the header and the row, equally long.
     ``section`` are the headings above it, outermost first; ``item`` says whether it begins an item of a list.
     """
 
@@ -49,7 +49,7 @@ def seen(markup: str) -> str:
 
 
 def passages(document: Document, sections: Sequence[Section] | None = None) -> Iterator[Passage]:
-    """Yield the passages of a document in their order; code and HTML are left out."""
+    """Yield the passages of a document in their order. Code and HTML are left out."""
     for section in read_sections(document.text) if sections is None else sections:
         path = tuple(map(seen, section.path))
         after_code = False
@@ -57,7 +57,7 @@ def passages(document: Document, sections: Sequence[Section] | None = None) -> I
             explains = after_code and _NUMBERED.match(document.text, block.start) is not None
             after_code = block.code or explains
             if explains:
-                continue  # numbered notes on the lines of a listing say nothing without it
+                continue  # notes with numbers of code lines mean nothing without the code
             if block.header is not None:
                 yield from _row(document.text, block, path)
             elif not block.code:

@@ -1,4 +1,4 @@
-"""Who speaks: what a page says to its reader, as the reader would say it."""
+"""Changes the grammatical person: what a page says to its reader, in the reader's own words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OBJECT_AFTER = listed(
     than like beside near remind reminds invite invites
     """
 )
-"""Words behind which "you" is "me"."""
+"""Words after which "you" becomes "me"."""
 _OPENING = listed("A An The If When Once Unless To You We Your Our Each Every All No Any Some Use Set Call")
 _PERSONS = {
     "your": "my", "yours": "mine", "yourself": "myself", "you're": "I'm", "you’re": "I'm", "you've": "I've",
@@ -30,7 +30,7 @@ _ANY = re.compile(r"\b(?:you|we|us|our|let's)", re.I)
 
 
 def asked_by_reader(text: str) -> str:
-    """Return what the page says to its reader as the reader says it: "you" is I or me, "we" is you."""
+    """Return a page's words as its reader would say them: "you" becomes I or me, "we" becomes you."""
     if not _ANY.search(text):
         return text
     words = text.split(" ")

@@ -1,4 +1,4 @@
-"""Words that point at what stands elsewhere: a question that has one cannot be asked alone."""
+"""Words that refer to something elsewhere. A question with such a word cannot be asked alone."""
 
 from __future__ import annotations
 
@@ -21,4 +21,4 @@ _PLACES = (
     r"|reason|difference|point|idea|result|problem|issue|rule|step|case|exception)(?! of\b)"
 )
 POINTING = re.compile(rf"\b(?:{_WORDS}|{_THAT}|{_PLACES})\b", re.I)
-"""Words that say nothing without what stands before them."""
+"""Words that mean nothing without the text before them."""

@@ -11,18 +11,18 @@ from rag_harness.authoring.questions.verbs import ASKED_OF
 from rag_harness.words.terms import terms
 
 LEAST_SAID = 3
-"""Content words of a question that is answered by yes or no: "do I have to do anything" asks for nothing."""
+"""How many content words a yes-or-no question needs: "do I have to do anything" asks for nothing."""
 _DEFINING = re.compile(r"(?:an? |one of |the (?:process|way|time|part|place|number|amount|name|share|sum|set) )")
 _AFTER = {"default": "to", "depend": "on", "refer": "to", "lead": "to", "stand": "for"}
 _SAYING = frozenset(("mean", "say", "tell", "show", "indicate", "suggest", "ensure", "require"))
 _PLACE = re.compile(r"(?:to|in|on|at|for|with|from|by|as|of|how|into|over|out|up|per|when|only)\b")
 _PERCEIVED = re.compile(r"(?:hear|see|notice|be|have|get|need|want|know|find)\b")
-"""What "may not" is said of where something is possible, not forbidden."""
+"""Verbs after which "may not" means that something is possible, not that it is forbidden."""
 _HALF = re.compile(r"^(?:just|only|necessarily|yet|even|always)\b|\b(?:and|because)\b")
 
 
 def definition(text: str) -> Found:
-    """Return what a term is said to be."""
+    """Return the definition of a term."""
     found = clause(text)
     if found is None or found.auxiliary not in ("is", "are") or found.negated or not _DEFINING.match(found.rest):
         return None
@@ -54,7 +54,7 @@ def stated_property(text: str) -> Found:
 
 
 def _is_thing(thing: str, verb: str) -> bool:
-    """Whether what stands behind a verb is its object, and says something by itself."""
+    """Whether the words after a verb are its object, and mean something alone."""
     elsewhere = POINTING.search(thing) or _PLACE.match(thing) or (thing.startswith("that ") and verb not in _SAYING)
     return not elsewhere and len(thing.split()) > 1
 

@@ -1,4 +1,4 @@
-"""A clause with a number in it -> what would be asked for: how long, how much, how many, until when."""
+"""Finds the question for a number in a clause: how long, how much, how many, until when."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _OPEN = re.compile(
 
 
 def quantity(found: Clause) -> tuple[str, str, dict[str, str]] | None:
-    """Return kind, answer and parts of the question that asks for the number in a clause, if one can be asked."""
+    """Return kind, answer and parts of the question for the number in a clause; None if there is no question."""
     if POINTING.search(found.rest) or "," in found.rest or len(found.rest.split()) > 20:
         return None
     lone = _LONE.match(found.rest)

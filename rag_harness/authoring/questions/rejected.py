@@ -1,4 +1,4 @@
-"""Questions that a person has rejected, so that nobody is asked to read them again."""
+"""Questions that a person has rejected, so that they are not shown for review again."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ USUAL = "queries.jsonl"
 
 
 def rejected_beside(file: Path) -> list[Draft]:
-    """Return what was rejected of ``file``, and of ``queries.jsonl`` beside it: more questions may go to another file.
+    """Return the rejected questions of ``file``, and of ``queries.jsonl`` beside it: ``file`` may only add to those.
 
     Raises:
-        DataError: what was rejected cannot be read.
+        DataError: the rejected questions cannot be read.
     """
     place = file.resolve()
     files = dict.fromkeys((place, place.with_name(USUAL)))
@@ -25,10 +25,10 @@ def rejected_beside(file: Path) -> list[Draft]:
 
 
 def rejected_ids(file: Path) -> set[str]:
-    """Return the ids of what was rejected of ``file``: a review may bring these questions back into it.
+    """Return the ids of the rejected questions of ``file``: a review may bring these questions back into it.
 
     Raises:
-        DataError: what was rejected cannot be read.
+        DataError: the rejected questions cannot be read.
     """
     return {row["query_id"] for row in rejected_rows(file.resolve())}
 

@@ -1,4 +1,4 @@
-"""A model's reply -> a draft, or the faults that it is told of when it is asked again."""
+"""Reads a draft from a model's reply, or returns the faults for asking again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rag_harness.authoring.questions.told_to_ask import Task
 from rag_harness.types import Evidence
 
 LONGEST = 20_000
-"""Characters of a reply that are looked at."""
+"""How many characters of a reply are read."""
 _SHAPE = 'Reply with one JSON object with "question", "answer" and "quotes", and nothing else.'
 
 
@@ -28,7 +28,7 @@ class _Reply(BaseModel):
 
 
 def draft_of(task: Task, reply: str) -> Draft | str:
-    """Return the draft that a reply holds, or what is wrong with the reply."""
+    """Return the draft in a reply, or what is wrong with the reply."""
     try:
         read = _Reply.model_validate(_object(reply[:LONGEST]))
     except (ValueError, ValidationError):

@@ -1,4 +1,4 @@
-"""Which documents the last runs retrieved for each query."""
+"""The documents that the last runs retrieved for each query."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from rag_harness.retrieval.documents import document_of
 
 
 def retrieved_before(output: Path, k: int, is_of: Callable[[str], bool]) -> Mapping[str, frozenset[str]]:
-    """Return by query id the documents of the prompt and of the first ``k`` candidates, of all experiments together.
+    """Return for each query id the documents of the prompt and of the first ``k`` candidates, from all experiments.
 
-    The newest row of each experiment and query counts, one that was set aside too. ``is_of`` says of an experiment
-    whether it is looked at.
+    The newest row of each experiment and query counts, even if it was set aside. ``is_of`` says whether an experiment
+    is looked at.
     """
     newest: dict[tuple[str, str], tuple[str, frozenset[str]]] = {}
     for file in [*sorted((output / PREVIOUS).glob("*.jsonl")), *sorted(output.glob("*.jsonl"))]:
@@ -34,7 +34,7 @@ def retrieved_before(output: Path, k: int, is_of: Callable[[str], bool]) -> Mapp
 
 
 def _row(line: bytes) -> dict[str, Any] | None:
-    """Return a row as it is: what a reader of tables checks need not be checked to see which documents it names."""
+    """Return a row without validation. Only the names of its documents are needed."""
     try:
         row = read_json(line)
     except ValueError:

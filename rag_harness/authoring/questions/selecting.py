@@ -1,4 +1,4 @@
-"""Whose turn it is: pages one after the other, of each the fact of the kind that was seen least."""
+"""Chooses the next fact: pages take turns, and each gives a fact of the kind that was used least."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ WEIGHTS = {
     "condition": 1.0, "purpose": 1.0, "quantity": 1.5, "definition": 0.7, "property": 0.6, "permission": 0.7,
     "cell": 0.8, "amount": 1.0, "date": 0.7, "limit": 1.0, "rule": 0.8,
 }  # fmt: skip
-"""How often a kind comes against the others, where pages have facts of all."""
+"""How often each kind is used relative to the others, if pages have facts of all kinds."""
 
 
 Thing = TypeVar("Thing")
 
 
 def shuffled(things: Sequence[Thing], chance: Random) -> list[Thing]:
-    """Return things in a drawn order."""
+    """Return things in a random order."""
     order = list(things)
     chance.shuffle(order)
     return order
 
 
 def in_turn(pages: Sequence[Document], facts: Callable[[Document], Sequence[Fact]], chance: Random) -> Iterator[Fact]:
-    """Yield the facts of all pages: each page gives one, in a drawn order, then each another, until none is left."""
+    """Yield the facts of all pages: one from each page in a random order, then a second one from each, and so on."""
     order = shuffled(pages, chance)
     left: dict[str, dict[str, list[Fact]]] = {}
     seen: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""What a sentence states: a condition, a purpose, a definition, a property, a quantity, a permission."""
+"""Finds what a sentence states: a condition, a purpose, a definition, a property, a quantity, a permission."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rag_harness.authoring.questions.persons import asked_by_reader, lower_first
 from rag_harness.authoring.questions.quantities import quantity
 
 Stated = tuple[str, str, dict[str, str], str]
-"""Kind, answer, parts and what is said: see ``facts.Fact``."""
+"""Kind, answer, parts and statement: see ``facts.Fact``."""
 SHORTEST, LONGEST = 5, 45
-"""Words of a sentence that is read."""
+"""The fewest and the most words of a sentence that is read."""
 _CONTEXT = re.compile(r"\b(?:now|below|above|following|here|earlier|previous|next|again)\b", re.I)
-"""Words of a statement that stands on what is around it."""
+"""Words of a statement that depends on its context."""
 _POINTER = re.compile(
     r"^(?:please )?(?:see|refer to|check out|read|visit|have a look|look at|follow|check)\b|\b(?:see|refer to) "
     r"(?:also )?(?:the |our )?[A-Z\[]|\bfor (?:more|details|further|full|an? (?:complete|full))\b|\bdocs?\b"
@@ -28,7 +28,7 @@ _ASIDE = re.compile(r"\s\([^()]{1,200}\)")
 
 
 def read_sentence(passage: Passage, names: Collection[str]) -> Iterator[Stated]:
-    """Yield what a sentence states, as kind, answer, parts and what is said."""
+    """Yield what a sentence states, as kind, answer, parts and statement."""
     text = lower_first(_ASIDE.sub("", passage.text), names)
     found = next(filter(None, (reads(text) for reads in _READERS)), None) if _stands_alone(text) else None
     if found:

@@ -1,4 +1,4 @@
-"""Things of one kind: the rows of a table, the names that end alike, the pages of a folder."""
+"""Groups of similar things: the rows of a table, names with the same ending, the pages of a folder."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _NAME = re.compile(r"[^\W\d_][\w .&+-]{1,40}")
 _CODE = re.compile(r"\b[A-Z][a-z]+(?:[A-Z][a-z]+)+\b")
 _LABEL = re.compile(r"^[^\S\n]*[-*+] +(\*\*[^*\n]{2,40}\*\*|`[^`\n]{2,40}`)(?=:| [–—-] )", re.M)
 _APART = 4
-"""Lines between items from which they are of two lists."""
+"""From so many lines apart on, items belong to two lists."""
 _FEWEST, _MOST = 2, 40
-"""Members of a group: of more, nobody would take one for another."""
+"""The size of a group. In a larger group, things would not be mistaken for each other."""
 _ALIKE = 2
-"""Words that titles begin with alike, at least."""
+"""How many words titles must share at the beginning."""
 _LONGEST = 4
-"""Words of a thing's name."""
+"""The most words of a thing's name."""
 
 
 def siblings(documents: Sequence[Document], names: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return by the name of each thing the names of those of its kind, itself left out, in the order of the text.
+    """Return for each thing's name the names of its siblings, in the order of the text.
 
-    ``names`` are words that are written with a capital inside of sentences.
+    ``names`` are words that keep their capital within a sentence.
     """
     groups = [*_folders(documents, names), *_suffixes(documents), *_titles(documents)]
     for document in documents:
@@ -40,7 +40,7 @@ def siblings(documents: Sequence[Document], names: Collection[str]) -> dict[str,
 
 
 def swapped(question: str, of_kind: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, str, str]]:
-    """Yield the question about another thing of the kind, with that thing and the one it stands for."""
+    """Yield the question about a sibling, with that sibling and the thing that it replaces."""
     for name in _named_in(question, of_kind):
         for other in of_kind[name]:
             alone = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-]| [A-Z])", question)
@@ -49,7 +49,7 @@ def swapped(question: str, of_kind: Mapping[str, Iterable[str]]) -> Iterator[tup
 
 
 def _behind_name(before: str) -> bool:
-    """Whether the last word is a name, of which what follows would be a part."""
+    """Whether the last word is a name; the words that follow would be a part of that name."""
     words = before.split()
     return len(words) > 1 and words[-1][:1].isupper() and words[-1] != "I"
 
@@ -82,7 +82,7 @@ def _tables(found: Iterable[Passage]) -> list[list[str]]:
 
 
 def _labels(document: Document) -> list[list[str]]:
-    """Return what begins the items of each list: in bold or as code, then a colon or a dash."""
+    """Return the labels of the items of each list: bold or code, followed by a colon or a dash."""
     groups: dict[int, list[str]] = {}
     last = begins = 0
     for match in _LABEL.finditer(document.text):
@@ -122,7 +122,7 @@ def _folders(documents: Sequence[Document], names: Collection[str]) -> list[list
 
 
 def _titles(documents: Sequence[Document]) -> list[list[str]]:
-    """Return what titles differ by that are otherwise the same: "Returning the Alder kettle", "… the Brisk toaster"."""
+    """Return where otherwise equal titles differ: "Returning the Alder kettle", "… the Brisk toaster"."""
     groups: dict[str, dict[str, None]] = defaultdict(dict)
     for document in documents:
         words = seen(document.title).rstrip(".:").split()
@@ -134,7 +134,7 @@ def _titles(documents: Sequence[Document]) -> list[list[str]]:
 
 
 def _is_name(text: str) -> bool:
-    """Whether a text is a short name with a capital; "up to €50" is none."""
+    """Whether a text is a short name with a capital; "up to €50" is not."""
     return (bool(_NAME.fullmatch(text)) and len(text.split()) <= _LONGEST and text[0].isupper()) or _is_code(text)
 
 

@@ -1,4 +1,4 @@
-"""Does any passage that names a thing say what is asked of it? By words: what means the same counts as the same."""
+"""Checks by words that no passage about a thing says what is asked; words with similar meaning count as the same."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from rag_harness.authoring.questions.collection import Collection
 from rag_harness.words.terms import term, terms
 
 MANY = 40
-"""Chunks: a thing that more of them name is too common to be sure that nothing is said of it."""
+"""If more chunks name a thing, it is too common to be sure that nothing is said about it."""
 RAREST = 2
-"""Words of what is asked that no passage on the thing may have."""
+"""How many of the rarest words of the question must be missing in passages about the thing."""
 _ALIKE = tuple(
     frozenset(map(term, words.split()))
     for words in (
@@ -26,10 +26,10 @@ _ALIKE = tuple(
 
 
 def nothing_says(thing: str, asked: frozenset[str], collection: Collection, is_planned: bool = False) -> bool:
-    """Whether the passages that name a thing all lack the rarest words asked, and words of near meaning.
+    """Whether no passage that names a thing has one of the rarest words asked, or a word of similar meaning.
 
-    Where all that pages state is planned, and not this, it is enough that each passage lacks one of them: they often
-    share a word with what is asked.
+    If all statements of the pages are planned, and none states this, it is enough that each passage lacks one of these
+    words: planned statements often share a word with the question.
     """
     rarest = sorted(asked, key=lambda each: (-collection.rarity(each), each))[:RAREST]
     near = [{word, *(other for alike in _ALIKE if word in alike for other in alike)} for word in rarest]

@@ -1,4 +1,4 @@
-"""Which questions a change of documents and questions affects, and why."""
+"""Finds the questions that a change of documents and questions affects, and the reasons."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ WHYS: Mapping[Why, str] = {
     "retrieved": "by what was retrieved for them",
     "near": "by a changed page that has their words",
 }
-"""Reasons in the order in which they are looked for, as a sentence has them."""
+"""The reasons in the order in which they are checked, worded for a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What decides whether a question is affected: ``pages`` are those that its gold names."""
+    """What decides whether a question is affected; ``pages`` are those of its gold."""
 
     name: str
     text: str
@@ -30,7 +30,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What differs from a revision: ``pages`` that are new, changed or gone, and questions whose own row is."""
+    """The changes since a revision: ``pages`` that are new, changed or gone, and questions with a changed row."""
 
     pages: frozenset[str]
     questions: frozenset[str]
@@ -47,10 +47,10 @@ def affected(
 
     Args:
         questions: all of them.
-        change: of documents and questions.
+        change: the change of documents and questions.
         retrieved: by query id, the documents that earlier runs retrieved.
-        collection: the documents as they are now; None where none has changed.
-        k: hits of a search by words among which a changed page affects a question.
+        collection: the current documents; None if none has changed.
+        k: a changed page affects a question if it is among the first ``k`` hits of a search by words.
     """
     found = ((each.name, _why(each, change, retrieved, collection, k)) for each in questions)
     return {name: why for name, why in found if why is not None}

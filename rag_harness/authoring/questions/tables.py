@@ -1,4 +1,4 @@
-"""What a row of a table states: which of its names are attributes, and what is asked of a cell."""
+"""Finds what a row of a table states: which of its names are attributes, and how to ask for a cell."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ATTRIBUTES = listed(
     value version voltage volume warranty weight width window year zone surface dependency extra lifetime
     """
 )
-"""What is said of things: heads of names that stand after "the … of"."""
+"""Attributes of things: heads of names that can follow "the … of"."""
 _OF = listed(
     "address age capacity depth diameter height length weight width size role type unit voltage strength surface"
 )
@@ -42,14 +42,14 @@ _NO_THING = re.compile(r"(?:off|up to|from|over|under|after|before|until|within|
 _NO_COLUMN = listed("support supported notes note value values details comment comments remarks result yes no")
 _HANGS = re.compile(r"\b(?:from|until|to|of|for|with|in|on|at|by|as|per|…)$", re.I)
 _LONGEST = 6
-"""Words of a row's name or of a column's: a longer one is a sentence."""
+"""The most words of a row's or a column's name. A longer one is a sentence."""
 
 Asked = tuple[str, str]
-"""Form of the question, and the words that go into it."""
+"""The form of the question, and the words in it."""
 
 
 def read_row(passage: Passage, names_kept: Collection[str]) -> Iterator[tuple[str, str, dict[str, str], str]]:
-    """Yield what the cells of a row state, as kind, answer, parts and what is said."""
+    """Yield what the cells of a row state, as kind, answer, parts and statement."""
     row, *cells = passage.cells
     first, *names = passage.names
     if len(set(names)) < len(names) or POINTING.search(row):
@@ -64,7 +64,7 @@ def read_row(passage: Passage, names_kept: Collection[str]) -> Iterator[tuple[st
 
 
 def _called(row: str, first: str, names_kept: Collection[str]) -> str:
-    """Return a row's name as it stands in a question: "the parameter stop" where it is one word of code."""
+    """Return a row's name for a question: "the parameter stop" if it is one word of code."""
     kind = first.casefold().removesuffix("s")
     small = lower_first(row, names_kept) if " " in row else row
     return f"the {kind} {row}" if kind in _CALLED and re.fullmatch(r"[a-z]+", row) else small
@@ -82,7 +82,7 @@ _CALLED = listed("parameter option field attribute setting argument event code m
 
 
 def _asked(row: str, name: str, cell: str, first: str, names: Sequence[str]) -> dict[str, str]:
-    """Return the parts of a question for a cell; none where what its names are to each other is not sure."""
+    """Return the parts of a question for a cell; empty if it is not clear how row and column belong together."""
     if _CONDITIONS.match(first) and _OUTCOMES.match(name):
         if len(cell.split()) < 2:
             return {}
@@ -97,7 +97,7 @@ def _asked(row: str, name: str, cell: str, first: str, names: Sequence[str]) -> 
 
 
 def _told(row: str, name: str) -> str:
-    """Return the question that a column's name is half of: what it does, its meaning, its purpose."""
+    """Return the question that a column's name implies: what it does, what it means, what it is for."""
     does = _WHAT_IT.match(name)
     if does:
         return f"what does {row} {does[1]}{does[3]}"
@@ -129,25 +129,25 @@ def question_of(attribute: str, thing: str) -> str:
 
 
 def _of_entities(row: str, name: str, cell: str, names: Sequence[str]) -> dict[str, str]:
-    """Ask for what stands where two things meet: Standard in Zone 1."""
+    """Ask for the cell of two things that meet in it: Standard in Zone 1."""
     fits = _alike(names) and _MONEY.match(cell)
     return {"asked": f"how much is {_the(row)} for {name}"} if fits else {}
 
 
 def is_attribute(name: str) -> bool:
-    """Whether a name says something of things, by its head: "opening hours", "price per day"."""
+    """Whether a name is an attribute of things, judged by its head: "opening hours", "price per day"."""
     head = re.split(r" (?:of|per|in|for|from|to|with|by|at)\b|\s?\(", name.casefold(), maxsplit=1)[0].split()
     return bool(head) and (head[-1] in _ATTRIBUTES or head[-1].removesuffix("s") in _ATTRIBUTES)
 
 
 def _alike(names: Sequence[str]) -> bool:
-    """Whether names are things of one kind, by a word that two of them share: Zone 1, Zone 2; Grove, Grove Plus."""
+    """Whether names are of similar things, by a word that two of them share: Zone 1, Zone 2; Grove, Grove Plus."""
     words = [set(re.findall(r"[^\W\d_]{3,}", name.casefold())) for name in names]
     return any(one & other for number, one in enumerate(words) for other in words[:number])
 
 
 def _the(name: str) -> str:
-    """Return a name with an article, unless it has one, is many, or is a name or a code."""
+    """Return a name with an article, unless it has one, is a plural, or is a name or a code."""
     word = name.split(maxsplit=1)[0]
     bare = (
         not word.islower()

@@ -1,4 +1,4 @@
-"""What a model is told to write: the task of each kind of question, over the passages that it is to be about."""
+"""The tasks for a model that writes questions: one for each kind, with the passages that it should be about."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ _TASKS = {
     ),
 }
 ROUNDS = 5
-"""Questions of a page at most, each of another part of it where it has so many."""
+"""The most questions for one page, each about another part of it if it has so many."""
 LEAST = 200
-"""Characters of a chunk from which it is asked about."""
+"""The fewest characters of a chunk that a question can be about."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A question to be written: its kind, and the chunks that it is to be about."""
+    """A task for one question: its kind, and the chunks that it should be about."""
 
     kind: str
     chunks: tuple[Chunk, ...]
 
     def messages(self, prompts: Prompts) -> list[Message]:
-        """Return the conversation that asks for it."""
+        """Return the messages for the model."""
         hits = [Hit(chunk, 0.0, number) for number, chunk in enumerate(self.chunks, 1)]
         return prompts.messages(_TASKS[self.kind], hits)
 
 
 def tasks(kind: str, collection: Collection, seed: int) -> Iterator[Task]:
-    """Yield tasks of a kind, a page after the other in a drawn order, then each page again with another part."""
+    """Yield tasks of a kind, one page after the other in a random order, then each page again with another part."""
     chance = Random(f"{seed} {kind} llm")
     parts = _parts(collection)
     pages = shuffled([page for page in collection.current if parts.get(page.doc_id)], chance)

@@ -1,4 +1,4 @@
-"""What a question is about, said where its own words leave that open."""
+"""Adds the topic to a question whose own words leave it open."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from rag_harness.types import Document
 from rag_harness.words.terms import terms
 
 ENOUGH = 4
-"""Content words with which a question may stand without a topic."""
+"""From so many content words on, a question needs no topic."""
 RARE, VERY_RARE = 4.0, 5.5
-"""Nats: words of fewer than 1 chunk in 55, of which a question must have two, or one of fewer than 1 in 245. In a small
-collection, in which no word is so rare, 0.6 and 0.8 of what the rarest have."""
+"""In nats. A question needs two words that fewer than 1 chunk in 55 has, or one word that fewer than 1 in 245 has. In a
+small collection no word is so rare; the limits are then 0.6 and 0.8 of the rarest word's value. collection, in which no
+word is so rare, 0.6 and 0.8 of what the rarest have."""
 _CODED = re.compile(r"\w[_.]\w|[a-z][A-Z]|[A-Z][A-Z0-9]{0,40}-?\d")
 _GENERIC = listed("overview introduction index home readme welcome about guide basics summary misc general faq notes")
 _FRAMES = ("{about}: {asked}", "About {about}: {asked}", "Regarding {about}: {asked}", "{Asked} (Topic: {about})")
@@ -28,11 +29,11 @@ _OF_THINGS = (
     "I'm reading up on {about}. {Asked}",
     "{Asked} (I mean {about}.)",
 )
-"""For titles that name a thing, not what is done with it."""
+"""For titles that name a thing, not an action."""
 
 
 def needs_topic(question: str, collection: Collection) -> bool:
-    """Whether a question says so little that one asks back: of what?"""
+    """Whether a question is so vague that one would ask back: about what?"""
     found = terms(question)
     if any(_CODED.search(word) for word in question.split()):
         return False
@@ -44,7 +45,7 @@ def needs_topic(question: str, collection: Collection) -> bool:
 
 
 def topic_of(document: Document, section: tuple[str, ...], question: str) -> str:
-    """Return a title of the page, or of the section, that adds something to the question; empty where none does."""
+    """Return a title of the page or section that adds something to the question; empty if there is none."""
     for title in (seen(document.title), *reversed(section)):
         words = terms(title)
         if words - terms(question) and not words <= _GENERIC and len(title.split()) <= 6 and not title.endswith("?"):
@@ -53,7 +54,7 @@ def topic_of(document: Document, section: tuple[str, ...], question: str) -> str
 
 
 def draw_frame(topic: str, chance: Random) -> str:
-    """Draw how a topic is named: some ways suit only what is a thing."""
+    """Draw how a topic is named. Some ways only suit things."""
     does = topic.split(maxsplit=1)[0].lower() in BASES | TOLD_TO_DO | {
         "how",
         "when",
@@ -67,6 +68,6 @@ def draw_frame(topic: str, chance: Random) -> str:
 
 
 def with_topic(question: str, topic: str, frame: str) -> str:
-    """Return the question with its topic in front or behind, as people write."""
+    """Return the question with its topic before or after it, as people write."""
     said = frame.format(about=topic, asked=question[:1].lower() + question[1:], Asked=question)
     return said if re.match(r"\S*[_.]", said) else said[:1].upper() + said[1:]

@@ -1,6 +1,6 @@
-"""What a statement leaves open: how long, at what charge, how often, whether one is told.
+"""Questions about what a statement leaves open: how long, at what charge, how often, whether one is told.
 
-Asked only where the collection speaks of such things, and no passage that is near the statement does.
+Such a question is only asked if the collection speaks of such things, and no passage near the statement does.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from rag_harness.authoring.questions.wordlists import listed
 from rag_harness.words.terms import terms
 
 SPOKEN_OF = 0.03
-"""Share of the chunks that must speak of a thing, for a question after it to be near the topic."""
+"""How large a share of the chunks must speak of something for a question about it to fit the collection."""
 MOST = 8
-"""Times that one question may be asked: a hundred that begin alike teach a reader to decline by their beginning."""
+"""How often one question may be asked. If many questions begin alike, a reader learns to decline them."""
 NEAR = 0.4
-"""Share of the statement, by rarity, from which a chunk is near it."""
+"""From this share of the statement's words on, weighted by rarity, a chunk is near it."""
 
 
 class Open(NamedTuple):
-    """What may be left open: the question, of what part of a fact, what a collection must speak of, what tells it."""
+    """Something that may be left open: the question, the part that it needs, and patterns: mention, answer."""
 
     asked: str
     part: str
@@ -75,7 +75,7 @@ _OPENING = re.compile(r"(?:you|there)\b")
 
 
 def unsaid(fact: Fact, collection: Collection, used: Counter[str]) -> str | None:
-    """Return the question after what a statement leaves open that was ``used`` least; None where there is none."""
+    """Return the least ``used`` question about something that a statement leaves open; None if there is none."""
     parts = {"condition": _condition(fact), "outcome": _outcome(fact, collection)}
     fitting = [each for each in _OPEN if parts[each.part] and used[each.asked] < MOST and _fits(each, parts[each.part])]
     fitting = [each for each in fitting if _is_spoken_of(each, collection)]
@@ -88,12 +88,12 @@ def unsaid(fact: Fact, collection: Collection, used: Counter[str]) -> str | None
 
 
 def _fits(each: Open, part: str) -> bool:
-    """Whether it can be asked of a part: nobody is told by email of what they do themselves."""
+    """Whether a question fits a part: people are not told by email about what they do themselves."""
     return not (each.asked.startswith("can I get") and part.startswith("I "))
 
 
 def _condition(fact: Fact) -> str:
-    """Return what may be so, or what somebody may want to do; empty where the fact has neither."""
+    """Return a condition, or something that a person may want to do; empty if the fact has neither."""
     if fact.kind == "purpose":
         return f"I {fact.parts['purpose']}"
     told = fact.parts.get("condition", "")
@@ -101,7 +101,7 @@ def _condition(fact: Fact) -> str:
 
 
 def _outcome(fact: Fact, collection: Collection) -> str:
-    """Return the statement as it stands behind "until"; empty where it is none of something that happens."""
+    """Return the statement in the form for after "until"; empty if it is not about an event."""
     if fact.kind != "condition":
         return ""
     whole = lower_first(fact.answer, collection.names)
@@ -119,7 +119,7 @@ _HAPPENS = listed(
     sent start starts stop stops swap transfer transferred update updated write
     """
 )
-"""Verbs of what happens at a time, for which one can wait."""
+"""Verbs of events, for which one can wait."""
 
 
 def _near(fact: Fact, collection: Collection) -> list[str]:

@@ -1,4 +1,4 @@
-"""What tables tell of many things, asked of a thing like them of which nothing tells it."""
+"""Questions about a thing for attributes that tables state only about similar things."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from rag_harness.authoring.questions.wording import sentence
 from rag_harness.words.terms import terms
 
 IN_COMMON = 2
-"""Attributes that two things share, for what is told of the one to be asked of the other."""
+"""How many attributes two things must share. Only then is an attribute of one asked about the other."""
 PAGES = 3
-"""Pages whose tables tell an attribute, from which people may ask it of anything like."""
+"""How many pages must have an attribute in a table before it is asked about similar things."""
 _THINGS, _TRIED = 4, 6
-"""Things of a page, and attributes of a thing, that are tried."""
+"""How many things of a page, and attributes of a thing, are tried."""
 
 
 class Usual:
-    """Remembers what the tables of the pages so far tell of what.
+    """Remembers which things and attributes the tables of earlier pages have.
 
     Args:
-        collection: the pages are of.
+        collection: the documents of the pages.
     """
 
     def __init__(self, collection: Collection) -> None:
@@ -35,7 +35,7 @@ class Usual:
         self._pages: dict[str, set[str]] = defaultdict(set)
 
     def asked(self, facts: Sequence[Fact], chance: Random) -> list[tuple[str, Fact]]:
-        """Return questions for things of a page, each with a fact about it; then the page's own tables are known."""
+        """Return questions about things of a page, each with a fact about it. Then remember the page's own tables."""
         things: dict[str, Fact] = {}
         own: dict[str, set[str]] = defaultdict(set)
         for fact in facts:

@@ -1,4 +1,4 @@
-"""Verbs: their base forms and third persons, what pages tell their readers to do, whose object is worth asking for."""
+"""Verbs: base forms, third persons, verbs of instructions to readers, verbs with an object worth asking for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BASES = listed(
     """
 )
 THIRD = {third(base): base for base in sorted(BASES)}
-"""Third person -> base form."""
+"""From the third person to the base form."""
 TOLD_TO_DO = listed(
     """
     access air ask attach authenticate avoid be bring brush build buy cancel cap charge choose clean click collect

@@ -1,4 +1,4 @@
-"""Facts that a superseded page tells otherwise -> direct questions that a stale answer fails, and old against new."""
+"""Questions about facts that a superseded page states differently: a stale answer fails, or old and new are asked."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from rag_harness.types import Document, Evidence
 from rag_harness.words.contradictions import Quote, contradictions
 
 OF_PAIR = 2
-"""Questions of a pair of pages, at most."""
+"""The most questions for a pair of pages."""
 
 
 def version_drafts(collection: Collection, chance: Random) -> Iterator[tuple[Draft, ...]]:
-    """Yield direct questions about facts of current pages that the page before told otherwise."""
+    """Yield direct questions about facts of current pages that the previous page states differently."""
     for old, new in _pairs(collection):
         for fact, stale in _changed(old, new, collection)[:OF_PAIR]:
             superseded = {"outdated_statement": stale.said, "current_statement": fact.said}
@@ -30,7 +30,7 @@ def version_drafts(collection: Collection, chance: Random) -> Iterator[tuple[Dra
 
 
 def old_and_new_drafts(collection: Collection, chance: Random) -> Iterator[tuple[Draft, ...]]:
-    """Yield questions what is so now and what was before, which need both pages."""
+    """Yield questions about what is true now and what was true before; they need both pages."""
     for old, new in _pairs(collection):
         for fact, stale in _changed(old, new, collection)[:1]:
             plain = sentence(f"{question_of(fact, chance).rstrip('?')}, today and under {seen(old.title)}")
@@ -47,7 +47,7 @@ def _pairs(collection: Collection) -> list[tuple[Document, Document]]:
 
 
 def _changed(old: Document, new: Document, collection: Collection) -> list[tuple[Fact, Fact]]:
-    """Return the facts of a page that the page before contradicts, each once, with what that page says."""
+    """Return the facts of a page that contradict the previous page, each once, with the previous page's statement."""
     before, now = ([fact for fact in collection.facts(page.doc_id) if fact.kind in _KINDS] for page in (old, new))
     changed: dict[int, tuple[Fact, Fact]] = {}
     for each in contradictions([old.text, new.text]):
@@ -65,6 +65,6 @@ def _stands_in(fact: Fact, quote: Quote) -> bool:
 
 
 def _same(stale: Fact, fact: Fact) -> bool:
-    """Whether two facts say something else of one thing: of a table the same cell, of prose the same form."""
+    """Whether two facts state different things about one subject: the same cell, or the same form of prose."""
     same = stale.parts.get("asked") == fact.parts.get("asked") if fact.kind == "cell" else stale.kind == fact.kind
     return same and stale.answer != fact.answer

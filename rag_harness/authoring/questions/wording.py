@@ -1,4 +1,4 @@
-"""A fact -> the question that asks for it, as somebody would ask who has not read the page."""
+"""Words a fact as a question, as someone would ask who has not read the page."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Lists of words as they are best read: a paragraph, not a word a line."""
+"""Reads lists of words that are written as paragraphs, which are easier to read than one word a line."""
 
 from __future__ import annotations
 
 
 def listed(words: str) -> frozenset[str]:
-    """Return the words of a text, which blanks separate."""
+    """Return the words of a text that are separated by blanks."""
     return frozenset(words.split())

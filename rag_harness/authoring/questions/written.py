@@ -1,4 +1,4 @@
-"""Drafts -> rows of ``queries.jsonl``."""
+"""Writes drafts as rows of ``queries.jsonl``."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from rag_harness.authoring.questions.overlap import difficulty, overlap
 from rag_harness.words.terms import terms
 
 TEMPTS = 0.6
-"""Share of the words, by rarity, that the own passage has of a question, with which another tempts."""
+"""A page tempts if it has at least this share of the weighted words that the question's own page has."""
 EMBEDDED = "embedded/templates"
-"""What rows say of who wrote them, where no model did."""
+"""The author in rows that no model wrote."""
 
 
 def rows(
     drafts: Iterable[Draft], collection: Collection, by: str = EMBEDDED, taken: Container[str] = ()
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row a draft, numbered by kind, as ``dataset.queries`` reads them; none gets an id that is ``taken``."""
+    """Yield a row for each draft, numbered by kind, as ``dataset.queries`` reads them. No id is in ``taken``."""
     numbers: Counter[str] = Counter()
     for draft in drafts:
         name = _name(draft.kind, numbers, taken)
@@ -54,7 +54,7 @@ def _name(kind: str, numbers: Counter[str], taken: Container[str]) -> str:
 
 
 def _distractors(draft: Draft, collection: Collection) -> dict[str, int]:
-    """Return how many other pages tempt: by a passage near the question with most of what its own page has of it."""
+    """Return how many other pages tempt: they have a passage near the question with most of the matching words."""
     wanted = terms(draft.text)
     near = [hit.chunk for hit in collection.nearest(draft.text)]
     held = [(chunk.doc_id, collection.covered(wanted, chunk.text)) for chunk in near]
@@ -64,5 +64,5 @@ def _distractors(draft: Draft, collection: Collection) -> dict[str, int]:
 
 
 def lines(found: Iterable[dict[str, Any]]) -> str:
-    """Return the rows as JSON lines, the same bytes for the same rows."""
+    """Return the rows as JSON lines. The same rows give the same bytes."""
     return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in found)

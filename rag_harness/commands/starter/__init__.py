@@ -1,8 +1,8 @@
 """``rag-harness init``: the smallest working suite, written into the user's own repository.
 
-start(folder, kb)            for the documents that are there: drafted questions, which let no gate pass
-start_example(folder, kb)    for an empty folder: a small knowledge base with reviewed questions write_workflow(folder,
-done) runs the suite on each pull request
+start(folder, kb)            for existing documents: drafted questions, with which no gate passes
+start_example(folder, kb)    for an empty folder: a small knowledge base with reviewed questions
+write_workflow(folder, done) runs the suite on each pull request
 """
 
 from __future__ import annotations

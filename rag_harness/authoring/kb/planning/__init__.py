@@ -1,7 +1,8 @@
 """Plans of knowledge bases, made from a shipped domain without a model, or written by a model.
 
-planned(wanted)   a plan, the same for a seed plan_text(plan)   ``structure.json`` check_plan(plan)  raises the
-contradictions in a plan, before anything is written
+planned(wanted)   a plan; the same seed gives the same plan
+plan_text(plan)   ``structure.json``
+check_plan(plan)  raises the contradictions in a plan, before anything is written
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Fills the gaps of sentences: a text in braces is drawn, or is a name.
 
-``{thing}``            a name that the topic gives ``{a|b|c}``            one of these; an empty one is nothing; they
-may have gaps ``{14..60:7}``         a number from 14 in steps of 7; as many decimals as start or step
+``{thing}``            a name that the topic gives
+``{a|b|c}``            one of these, which may be empty or have gaps of its own
+``{14..60:7}``         a number from 14 in steps of 7; as many decimals as start or step
 ``{date:2025..2026}``  a day of these years
 """
 

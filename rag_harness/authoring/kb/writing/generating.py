@@ -19,7 +19,7 @@ from rag_harness.files.sources import json_digest
 from rag_harness.models.until_right import Fault
 
 PATIENCE = 4
-"""After so many failed calls in a row, before any page was written, no more calls are made.  Later the limit is the
+"""After so many failed calls in a row, before any page was written, no more calls are made. Later the limit is the
 number of pages that are written at one time: one short outage fails all of them."""
 _FAILED = (ModelCallError, ModelOutputError, DeadlineError)
 

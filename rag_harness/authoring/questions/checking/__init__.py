@@ -1,8 +1,8 @@
-"""Questions held against documents that have changed since: which are affected, how, and what could take their place.
+"""Checks questions against documents that have changed: which are affected, how, and what can replace their evidence.
 
-read_asked(file)            what a file of questions, or a golden set, says of its gold
-check(asked, collection)    findings, question by question
-mended(file, report)        the file with what is safe to mend, and the rest marked
+read_asked(file)            the gold of a file of questions, or of a golden set
+check(asked, collection)    the findings for each question
+mended(file, report)        the file with safe corrections made, and the rest marked
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A file of questions, or a golden set -> what each says of its gold."""
+"""Reads the gold of each question in a file of questions or a golden set."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from rag_harness.types import Case, Evidence
 class Asked:
     """A question with its gold.
 
-    ``pages`` are the relevant documents, ``quotes`` its evidence; a quote without a file name is of one of ``pages``.
-    ``looked_at`` are pages that do not answer it, although they have its words.
+    ``pages`` are the relevant documents, and ``quotes`` its evidence; a quote without a file name is from one of
+    ``pages``. ``looked_at`` are pages that have its words but do not answer it.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Asked:
 
 
 def is_golden(file: Path) -> bool:
-    """Whether a file is a golden set, by its name: questions have a JSON object a line."""
+    """Whether a file is a golden set, by its name: files of questions have one JSON object a line."""
     return file.suffix.lower() in (".json", ".csv")
 
 
@@ -39,7 +39,7 @@ def read_asked(file: Path) -> Sequence[Asked]:
     """Read questions (``.jsonl``) or a golden set (``.json``, ``.csv``), in their order.
 
     Raises:
-        DataError: the file is missing, empty or malformed; every problem is named.
+        DataError: the file is missing, empty or malformed; the message names every problem.
     """
     return list(map(_of_entry, read_golden(file))) if is_golden(file) else list(map(_of_case, read_queries(file)))
 

@@ -1,4 +1,4 @@
-"""Every question against the documents as they are now."""
+"""Checks every question against the current documents."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from rag_harness.words.terms import terms
 
 
 def check(asked: Sequence[Asked], collection: Collection, unread: Some[str] = ()) -> Report:
-    """Hold questions against documents.
+    """Check questions against documents.
 
     Args:
         asked: the questions.
         collection: the documents as they are now.
-        unread: names of files that are there and could not be read.
+        unread: names of files that exist and could not be read.
     """
     pages = Pages(collection, asked, unread)
     found = {each.name: list(_findings(each, pages)) for each in asked}
@@ -45,7 +45,7 @@ def _findings(asked: Asked, pages: Pages) -> Iterator[Finding]:
 
 
 def _pages(asked: Asked, pages: Pages, moved: set[str]) -> Iterator[Finding]:
-    """Yield the pages that a question names and that are not there."""
+    """Yield findings about pages that a question names and that do not exist."""
     for gold in dict.fromkeys([*asked.pages, *(quote.filename for quote in asked.quotes if quote.filename)]):
         name = pages.name_of(gold)
         if name in pages.texts:
@@ -66,7 +66,7 @@ def _gone(asked: Asked, name: str, pages: Pages) -> Finding:
 
 
 def _answered(asked: Asked, pages: Pages) -> Iterator[Finding]:
-    """Yield a passage that has every word of a question which nothing should answer."""
+    """Yield a finding if a passage has every word of a question that nothing should answer."""
     words = terms(asked.text)
     for hit in pages.collection.nearest(asked.text):
         chunk = hit.chunk
@@ -79,7 +79,7 @@ def _answered(asked: Asked, pages: Pages) -> Iterator[Finding]:
 
 
 def _one_page(asked: Asked, pages: Pages) -> Iterator[Finding]:
-    """Yield a page that has all the quotes of a question which should need several."""
+    """Yield a finding if one page has all quotes of a question that should need several pages."""
     first, *others = asked.quotes
     for name in pages.holding(first.quote):
         if all(holds(pages.texts[name], quote.quote) or name in pages.holding(quote.quote) for quote in others):

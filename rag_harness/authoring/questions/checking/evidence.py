@@ -1,4 +1,4 @@
-"""Each quote of a question against the documents: is it there, is it elsewhere, what became of it?"""
+"""Checks each quote of a question in the documents: unchanged, moved, changed or gone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rag_harness.words.terms import figures
 
 
 def quote_findings(asked: Asked, pages: Pages) -> Iterator[Finding]:
-    """Yield what became of the quotes of a question that do not stand in their page as they are."""
+    """Yield findings about quotes that are not in their page word for word."""
     for quote in asked.quotes:
         names = [quote.filename] if quote.filename else [name for each in asked.pages if (name := pages.name_of(each))]
         if pages.unread.intersection(names):
@@ -66,7 +66,7 @@ def _marked_otherwise(quote: Evidence, filename: str, new: str) -> Finding:
 
 
 def _lost(asked: Asked, quote: Evidence, filename: str, now: str, pages: Pages) -> Iterator[Finding]:
-    """Yield what a person must look at: other figures, other words, or nothing at all in the page."""
+    """Yield findings that need a person: other figures, other words, or nothing like the quote in the page."""
     text = pages.texts.get(now, "")
     figured = with_other_figures(text, quote.quote)
     found = figured or reworded(text, quote.quote)
@@ -82,7 +82,7 @@ def _lost(asked: Asked, quote: Evidence, filename: str, now: str, pages: Pages) 
 
 
 def _answer(asked: Asked, quote: Evidence, found: Found) -> Iterator[Finding]:
-    """Yield that the ground truth tells a figure which the page tells no longer."""
+    """Yield a finding if the ground truth has a figure that the page no longer has."""
     outdated = (figures(quote.quote) - figures(found.text)) & figures(asked.ground_truth)
     if outdated:
         said = ", ".join(sorted(outdated))

@@ -1,4 +1,4 @@
-"""What came of holding questions against documents."""
+"""The findings of checking questions against documents."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ What = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A passage that may take the place of evidence.
+    """A passage that may replace evidence.
 
-    ``quote`` is verbatim; ``score`` is BM25's of its chunk; ``share`` is the part of the words looked for, by rarity,
-    that stands in the chunk: 0 to 1.
+    ``quote`` is verbatim. ``score`` is the BM25 score of its chunk. ``share`` is the share of the searched words that
+    the chunk has, weighted by rarity: 0 to 1.
     """
 
     filename: str
@@ -39,17 +39,17 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is so no more.
+    """One thing in the gold that is no longer true.
 
     Attributes:
         what: its kind.
-        filename: the page that the question names; empty where it names none.
-        why: what a person has to know beside old and new.
-        old: the quote as the question has it.
-        new: what stands in its place, verbatim; empty where nothing does.
-        new_file: the page that has ``new``, or that a renamed page is.
-        affects: whether the question needs a person, or mending.
-        mends: whether ``new`` and ``new_file`` may take the place of the old ones without a person.
+        filename: the page that the question names; empty if it names none.
+        why: what a person must know beside the old and the new text.
+        old: the quote in the question.
+        new: the passage that replaced it, verbatim; empty if there is none.
+        new_file: the page that has ``new``, or the new name of a renamed page.
+        affects: whether the question needs a correction or a person.
+        mends: whether ``new`` and ``new_file`` may replace the old ones without a person.
         proposals: where to look for other evidence, best first.
     """
 
@@ -66,23 +66,23 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The findings of each question that has some, in the order of the file, and how much was looked at."""
+    """The findings of each question that has some, in the order of the file, and counts of what was checked."""
 
     found: Mapping[str, Sequence[Finding]]
     questions: int
     quotes: int
     pages: int
     unproven: int
-    """Answerable questions without a quote: of these only the pages are looked up."""
+    """The number of answerable questions without a quote; only their pages are checked."""
 
     @property
     def affected(self) -> list[str]:
-        """The questions that need mending or a person."""
+        """The questions that need a correction or a person."""
         return [name for name, findings in self.found.items() if any(each.affects for each in findings)]
 
     @property
     def open(self) -> list[str]:
-        """Those of them that only a person can mend."""
+        """The affected questions that only a person can correct."""
         return [
             name for name, findings in self.found.items() if any(each.affects and not each.mends for each in findings)
         ]

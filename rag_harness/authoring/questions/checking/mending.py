@@ -1,4 +1,4 @@
-"""The file of questions with what is safe to mend, and a word in the rows that a person must look at."""
+"""Corrects a file of questions where that is safe, and marks the rows that a person must look at."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ from rag_harness.files.json_text import read_json
 
 
 def mended(file: Path, report: Report) -> str:
-    """Return the lines of a file of questions; what nothing was found for stays as it is, byte for byte.
+    """Return the lines of a file of questions. Rows without findings stay byte for byte.
 
-    Quotes and names of pages that are safe to mend are replaced. A question that takes more is marked: ``reviewed`` is
-    "no", nobody is named as ``reviewed_by``, and ``affected`` says why. That mark is taken away where nothing is wrong
-    any more.
+    Quotes and page names are replaced if that is safe. Other affected questions are marked: ``reviewed`` becomes "no",
+    ``reviewed_by`` is removed, and ``affected`` says why. The mark is removed when nothing is wrong any more.
 
     Raises:
-        DataError: it is a golden set.
+        DataError: the file is a golden set.
     """
     if is_golden(file):
         raise DataError(f"-o mends files of questions (.jsonl), and {file} is a golden set. Leave -o out, and edit it.")
-    # split("\n") and not splitlines(): a U+2028 inside a JSON string is no end of line.
+    # split("\n") and not splitlines(): a U+2028 inside a JSON string does not end a line.
     found = (line for line in file.read_text(encoding="utf-8-sig").split("\n") if line.strip())
     return "".join(f"{_line(line, report)}\n" for line in found)
 
@@ -45,7 +44,7 @@ def _row(row: dict[str, Any], findings: Sequence[Finding]) -> dict[str, Any]:
     left = [each for each in findings if each.affects and not each.mends]
     evidence = [_quote(quote, safe) for quote in row.get("evidence") or ()]
     changed = {**row, **({"evidence": evidence} if evidence else {}), **_names(row, evidence, safe)}
-    # Whoever reviewed it has read other documents.
+    # The reviewer has read other documents than these.
     gone = {AFFECTED, *(("reviewed_by",) if left else ())}
     kept = {key: value for key, value in (row.get("metadata") or {}).items() if key not in gone}
     marks = {"reviewed": "no", AFFECTED: "; ".join(map(reason, left))} if left else {}
@@ -53,7 +52,7 @@ def _row(row: dict[str, Any], findings: Sequence[Finding]) -> dict[str, Any]:
 
 
 def _quote(quote: dict[str, Any], safe: Sequence[Finding]) -> dict[str, Any]:
-    """Return a quote as it stands now, and where; the page of one that is not safe may have another name alone."""
+    """Return a quote with its current text and page. If it is not safe to mend, at most its page's new name is set."""
     filename, text = quote["filename"].strip(), quote["quote"].strip()
     for each in safe:
         if each.old and (each.filename, each.old) == (filename, text):
@@ -63,7 +62,7 @@ def _quote(quote: dict[str, Any], safe: Sequence[Finding]) -> dict[str, Any]:
 
 
 def _names(row: dict[str, Any], evidence: Sequence[dict[str, Any]], safe: Sequence[Finding]) -> dict[str, Any]:
-    """Return the pages of a row with their new names; a page that all quotes have left gives way to where they are."""
+    """Return the pages of a row under their new names. If a page has lost its quotes, their new pages replace it."""
     moves = {each.filename: each.new_file for each in safe if each.new_file != each.filename}
     if not moves:
         return {}

@@ -1,4 +1,4 @@
-"""The documents as questions name them: which are there, which have another name now, what is near a text."""
+"""Looks up documents for the gold of questions: which exist, which were renamed, which are near a text."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _LOOKED_AT = 10
 
 
 class Pages:
-    """A collection, looked at with the gold of questions in hand.
+    """A collection, searched for the gold of questions.
 
     Args:
         collection: the documents as they are now.
         asked: the questions.
-        unread: names of files that are there and could not be read.
+        unread: names of files that exist and could not be read.
     """
 
     def __init__(self, collection: Collection, asked: Sequence[Asked], unread: Some[str] = ()) -> None:
@@ -34,21 +34,21 @@ class Pages:
         self.holding = cache(self._holding)
 
     def name_of(self, gold: str) -> str:
-        """Return the page that gold names: a page, a heading or a chunk of it."""
+        """Return the page of a gold id, which names a page, a heading or a chunk."""
         page = gold.rpartition("#")[0]
         return gold if gold in self.texts or not page else page
 
     def has_heading(self, gold: str) -> bool:
-        """Whether the heading that gold names is in its page; gold of a page, or of a chunk by its number, has none."""
+        """Whether the page has the heading that gold names. Gold that names a page or a chunk has no heading."""
         page, _, anchor = gold.rpartition("#")
         if gold in self.texts or page not in self.texts or anchor.rpartition("_")[2].isdigit() or anchor.isdigit():
             return True
         return anchor in numbered(heading.title for heading in read_headings(self.texts[page]))
 
     def _holding(self, quote: str) -> Mapping[str, str]:
-        """Return the pages that have a quote, be it with other marks, each with the passage as it stands there.
+        """Return the pages with a quote, even if marked up differently, and the passage as it is there.
 
-        Looked for in the pages that a search for it by words finds first.
+        Only the first pages of a search by words are looked at.
         """
         found: dict[str, str] = {}
         for name in dict.fromkeys(hit.chunk.doc_id for hit in self.collection.nearest(quote, _LOOKED_AT)):
@@ -61,7 +61,7 @@ class Pages:
 
     @cached_property
     def renamed(self) -> Mapping[str, str]:
-        """The pages that are gone with those that have all of their quotes, of any question."""
+        """Maps pages that are gone to the pages that have all of their quotes, from all questions."""
         quotes: dict[str, set[str]] = {}
         for asked in self._asked:
             for quote in asked.quotes:
@@ -72,20 +72,20 @@ class Pages:
         for name, all_quotes in quotes.items():
             holders = Counter(page for quote in sorted(all_quotes) for page in self.holding(quote))
             new = [page for page, count in holders.items() if count == len(all_quotes)]
-            # A page that questions know already is not the new name of another.
+            # A page that questions already name is not the new name of another page.
             unknown = [page for page in new if page not in named]
             if len(unknown or new) == 1 and any(map(tells_page, all_quotes)):
                 found[name] = (unknown or new)[0]
         return found
 
     def of_like_name(self, name: str) -> str:
-        """Return the one page that has the file name of a page that is gone, in another folder; "" where none has."""
+        """Return the only page in another folder with the file name of a page that is gone; "" if there is none."""
         last = name.rpartition("/")[2]
         found = [page for page in self.texts if page.rpartition("/")[2] == last]
         return found[0] if len(found) == 1 else ""
 
     def nearest(self, wanted: str, most: int = PROPOSED) -> tuple[Proposal, ...]:
-        """Return the passages that are nearest to a text by words, one a chunk, current pages first."""
+        """Return the passages nearest to a text by words, one from each chunk, current pages first."""
         hits = self.collection.nearest(wanted, _LOOKED_AT)
         ranked = sorted(hits, key=lambda hit: hit.chunk.doc_id in self.collection.superseded)
         words = terms(wanted)
@@ -100,5 +100,5 @@ class Pages:
         )
 
     def best_piece(self, words: frozenset[str], text: str) -> str:
-        """Return the sentence, list item or row of a text that has most of some words, by rarity."""
+        """Return the sentence, list item or row of a text with most of the given words, weighted by rarity."""
         return max(pieces(text), key=lambda piece: self.collection.covered(words, piece), default=text)

@@ -1,4 +1,4 @@
-"""Where a quote stands in a page, and how: word for word, with other marks, with other figures, in other words."""
+"""Finds a quote in a page: word for word, with other marks, with other figures, or in other words."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 LIKE = 0.6
-"""Share of words in common, in their order, from which a passage is taken for the quote in other words."""
+"""From this share of common words, in the same order, a passage counts as the quote in other words."""
 FEWEST_WORDS = 3
-"""Words beside its figures that a quote must have to be known again by them."""
+"""How many words beside its figures a quote needs to be recognised when its figures have changed."""
 TELLING = 5
-"""Words that a quote must have for its page to be known by it: "30 days" may stand in any."""
+"""How many words a quote needs to identify its page: "30 days" may be in any page."""
 _LOOKED_AT = 5
-"""Passages with most of a quote's words, of which the likest is taken."""
+"""How many passages with most of a quote's words are compared; the most similar is taken."""
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+|[^\w\s]")
 _FIGURE = r"(\d+(?:[.,:]\d+)*)"
 _EMPHASIS = "*_`"
@@ -27,14 +27,14 @@ _PIECE = re.compile(r"\S(?:.*?[.!?](?=\s)|.*)")
 
 
 class Found(NamedTuple):
-    """A passage that is a quote, or was: ``text[start:end]`` is the page's. ``figures`` are old and new ones."""
+    """The passage ``text[start:end]`` of a page that is or was a quote. ``figures``: pairs of old and new ones."""
 
     text: str
     figures: tuple[tuple[str, str], ...] = ()
 
 
 def holds(text: str, quote: str) -> bool:
-    """Whether a text has a quote word for word, and no figure of it goes on: ``€10`` is not in ``€100``."""
+    """Whether a text has a quote word for word, without cutting a figure: ``€10`` is not in ``€100``."""
     start = text.find(quote)
     while start >= 0 and _cuts_figure(text, start, start + len(quote)):
         start = text.find(quote, start + 1)
@@ -48,7 +48,7 @@ def _cuts_figure(text: str, start: int, end: int) -> bool:
 
 
 def otherwise_marked(text: str, quote: str) -> Found | None:
-    """Return the passage that differs from a quote in white space, emphasis, link targets and typography alone."""
+    """Return the passage that differs from a quote only in white space, emphasis, link targets and typography."""
     if not _words(quote):
         return None
     match = re.search(_pattern(quote), text)
@@ -56,7 +56,7 @@ def otherwise_marked(text: str, quote: str) -> Found | None:
 
 
 def with_other_figures(text: str, quote: str) -> Found | None:
-    """Return the passage that differs in figures beside that: of several the one with fewest changed."""
+    """Return the passage that also differs in figures; of several, the one with the fewest changed figures."""
     old = [token for token in _tokens(quote) if token[0].isdigit()]
     if not old or len(_words(quote)) < FEWEST_WORDS:
         return None
@@ -71,7 +71,7 @@ def with_other_figures(text: str, quote: str) -> Found | None:
 
 
 def reworded(text: str, quote: str) -> Found | None:
-    """Return the passage, of as many sentences or lines, that has most of a quote's words in their order."""
+    """Return the passage with most of a quote's words in their order. It has as many sentences or lines."""
     wanted = _words(quote)
     size = max(1, len(list(_pieces(quote))))
     ranked = sorted(_windows(text, size), key=lambda each: -len(set(each[1]) & set(wanted)))[:_LOOKED_AT]
@@ -81,7 +81,7 @@ def reworded(text: str, quote: str) -> Found | None:
 
 
 def tells_page(quote: str) -> bool:
-    """Whether a quote has so many words that another page which has them is where it went."""
+    """Whether a quote has enough words to identify its page: another page with these words is its new place."""
     return len(_words(quote)) >= TELLING
 
 
@@ -112,7 +112,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _pattern(quote: str, figure: str = "") -> str:
-    """Return what matches a quote with any marks between its words; ``figure`` stands in for each of its figures."""
+    """Return a pattern for a quote with any marks between its words; ``figure`` replaces each of its figures."""
     tokens = _tokens(quote)
     parts = [r"(?<![^\W_])(?<!\d[.,:])"] if tokens[0][0].isalnum() else []
     for number, token in enumerate(tokens):
@@ -128,7 +128,7 @@ def _signs(token: str) -> str:
 
 
 def _with_marks(text: str, start: int, end: int) -> str:
-    """Return a passage with the link that it begins or ends in, and with emphasis that stands right beside it."""
+    """Extend a passage by a link that it begins or ends in, and by emphasis next to it."""
     if text[start:end].count("](") > text[start:end].count("[") and text[start - 1 : start] == "[":
         start -= 1
     if text[start:end].count("[") > text[start:end].count("]") and (target := _TARGET.match(text, end)):

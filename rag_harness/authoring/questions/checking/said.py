@@ -33,7 +33,7 @@ _LONGEST = 160
 
 
 def reason(finding: Finding) -> str:
-    """Return a finding in a line: what, where, and why."""
+    """Return a finding as one line: what, where, and why."""
     where = f" ({finding.filename}{f' -> {finding.new_file}' if _is_elsewhere(finding) else ''})"
     why = f": {finding.why}" if finding.why else ""
     return f"{_SAID[finding.what]}{where if finding.filename else ''}{why}"
@@ -44,7 +44,7 @@ def _is_elsewhere(finding: Finding) -> bool:
 
 
 def lines(report: Report, every: bool = False) -> list[str]:
-    """Return what a person reads; with ``every``, what harms no question too."""
+    """Return the lines for a person; with ``every``, also findings that harm no question."""
     shown = [name for name in report.found if every or name in set(report.affected)]
     return [*(line for name in shown for line in _question(name, report)), *_summary(report)]
 

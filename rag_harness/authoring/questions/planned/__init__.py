@@ -1,7 +1,7 @@
-"""Questions about facts that a plan says its pages must state: asked by their statement, their value and their kind.
+"""Questions about facts that a plan says its pages must state, made from a fact's statement, value and kind.
 
-planned_facts(folder)      the pages of ``structure.json`` that have facts, none where there is no plan
-PlannedPages(pages)        those facts where they stand in documents, and what like pages are told
+planned_facts(folder)      the pages of ``structure.json`` that have facts; empty without a plan
+PlannedPages(pages)        those facts at their places in documents, and the facts of similar pages
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What stands in a statement's gap is a condition, a way, a person or a thing -> the words that ask for it."""
+"""Question words for a value that is a condition, a way, a person or a thing."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ _THINGS = re.compile(r"(?:need|require|include|cover|leave out|exclude|get|recei
 _DONE = re.compile(r"(?:(?!open\b)\w{1,40}(?:ed|en)|kept|reset|lost|sent|made|put|sold|held|left|paid)\b")
 _DETERMINED = re.compile(r"(?:an?|the|your|our|my|all|each|every|no|two|three|any|one)\b")
 _STATE = re.compile(r"(?:on|off|in|up|under way) (?:for|until|when|if|by)\b")
-"""What begins a state: "on for installers" is no place."""
+"""The start of a state: "on for installers" is no place."""
 _NEVER = re.compile(r"(?:never|always|half|not)\b")
 _CONDITION = "in which cases"
 
 
 def asked_for_condition(value: str, said: Statement) -> Asked | None:
-    """Return the words that ask for a value that is no figure; None where none would be sure to."""
+    """Return the words that ask for a value that is no figure; None if none would be right for certain."""
     if not said.auxiliary:
         return _doing(value, said)
     before, after = _ONLY.sub("", said.before).strip(), said.after.removeprefix("only").strip()
@@ -69,7 +69,7 @@ def asked_for_condition(value: str, said: Statement) -> Asked | None:
 
 
 def _doing(value: str, said: Statement) -> Asked | None:
-    """Return what asks for a value that is the verb and what follows: "stops at once", "are lost at once"."""
+    """Return the question for a value that is the verb and what follows: "stops at once", "are lost at once"."""
     first = value.split(maxsplit=1)[0]
     if first in ("is", "are"):
         return Asked("what happens to", "", said.after, whole=True)
@@ -78,7 +78,7 @@ def _doing(value: str, said: Statement) -> Asked | None:
 
 
 def _asked(place: str, thing: str, rest: str, after: str, said: Statement, alone: bool) -> Asked | None:
-    """Return what asks for "``place`` ``thing``", behind ``rest``; ``alone`` says whether "only" stood there."""
+    """Return the question for "``place`` ``thing``" after ``rest``; ``alone``: whether "only" was there."""
     if place in ("when", "while", "after", "before", "until", "during", "because"):
         return Asked({"until": "until when", "because": "why"}.get(place, "when"), rest, after)
     if place == "without" and _last(rest) in _STAYS:

@@ -1,4 +1,4 @@
-"""A gap in a statement that stood for a number with a unit, an amount of money or a date -> the words that ask."""
+"""Question words for a value that is a number with a unit, an amount of money or a date."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ _COPULAS = ("is", "are", "was", "were")
 
 
 class Asked(NamedTuple):
-    """What asks for a value: the words in front, and what is left of the statement before and behind it.
+    """The question for a value: its first words, and the rest of the statement before and after the value.
 
-    ``whole`` says that the words hold the verb, so that the statement's auxiliary is not needed.
+    ``whole``: the words contain the verb, so the statement's auxiliary is not needed.
     """
 
     words: str
@@ -57,12 +57,12 @@ class Asked(NamedTuple):
 
 
 def is_figure(value: str) -> bool:
-    """Whether a value is a number, an amount or a date; "two buttons" and "once a year" are none."""
+    """Whether a value is a number, an amount or a date; "two buttons" and "once a year" are not."""
     return value[:1].isdigit() or bool(_MONEY.match(value)) or bool(re.match(r"-\d", value) or _DATE.fullmatch(value))
 
 
 def asked_for(value: str, said: Statement) -> Asked | None:
-    """Return the words that ask for a value that is a figure; None where it stands where none is asked."""
+    """Return the words that ask for a figure; None if it stands where none can be asked for."""
     if _UNSAID.search(said.before):
         return None
     if _DATE.fullmatch(value) or _CLOCK.fullmatch(value):
@@ -76,7 +76,7 @@ def asked_for(value: str, said: Statement) -> Asked | None:
 
 
 def unit_of(value: str) -> str:
-    """Return the unit of a figure: "€", "days"; empty where it is no figure."""
+    """Return the unit of a figure: "€", "days"; empty if the value is no figure."""
     if _MONEY.fullmatch(value):
         return re.sub(r"[\d., ]", "", value)
     counted = _COUNT.fullmatch(value)
@@ -129,7 +129,7 @@ def _count(unit: str, said: Statement, is_range: bool) -> Asked | None:
 
 
 def _behind(after: str) -> tuple[str, str]:
-    """Return what belongs to a figure of the words behind it, and what stays: "of leave", "a week" belong to it."""
+    """Split the words after a figure: those that belong to it ("of leave", "a week"), and the rest."""
     if after == "before":
         return "ahead", ""
     return (after, "") if _BEHIND.match(after) or _FROM_THEN.match(after) else ("", after)
@@ -150,7 +150,7 @@ def _measured(said: Statement) -> Asked | None:
 
 
 def _named(said: Statement) -> Asked | None:
-    """Return what asks for a bare number by the noun in front of it: "the number 4951", "from day 3"."""
+    """Return the question for a bare number by the noun before it: "the number 4951", "from day 3"."""
     found = _NAMED.search(said.before)
     if not found:
         return None

@@ -1,4 +1,4 @@
-"""The planned facts of a folder, where they stand in its pages."""
+"""The planned facts of a folder, at their places in its pages."""
 
 from __future__ import annotations
 
@@ -19,33 +19,34 @@ from rag_harness.authoring.questions.wordlists import listed
 from rag_harness.types import Document
 
 KINDS = {"amount": "amount", "date": "date", "limit": "limit", "condition": "rule"}
-"""What kinds of planned facts are called as kinds of facts; a condition that is read in a text is another."""
+"""From kinds of planned facts to kinds of facts. A planned condition is a rule: "condition" is a kind found in
+texts."""
 ALIKE = 2
-"""Facts that two pages tell of their things from which the pages are alike: a weight, all things have."""
+"""How many facts of two pages must be the same for the pages to be similar: all things have a weight."""
 _NO_NAME = listed("small medium large max min plus standard basic light normal big other early late day first third")
-"""Rows of a table about a thing that say nothing without its header: "the price of the large"."""
+"""Names of table rows that mean nothing without the table's header: "the price of the large"."""
 
 
 def planned_facts(folder: Path) -> dict[str, PlanPage]:
-    """Return the pages of a folder's plan that have facts, by filename; none where no plan can be read."""
+    """Return the pages of a folder's plan that have facts, by filename; empty if no plan can be read."""
     plan, _ = read_plan(folder / PLAN_FILE)
     return {page.filename: page for page in plan.pages if page.facts} if plan else {}
 
 
 class PlannedPages:
-    """What a plan says of pages.
+    """The planned facts of pages.
 
     Args:
-        pages: those with facts, by filename.
+        pages: the pages with facts, by filename.
     """
 
     def __init__(self, pages: Mapping[str, PlanPage]) -> None:
         self._pages = pages
 
     def facts(self, document: Document, found: Sequence[Fact], names: Collection[str]) -> Sequence[Fact]:
-        """Return the planned facts of a document, then those ``found`` in its text that are in no planned statement.
+        """Return the planned facts of a document, then those ``found`` in its text outside planned statements.
 
-        A page that nobody planned has what was found.
+        For an unplanned page, return only what was found.
         """
         page = self._pages.get(document.doc_id)
         if page is None:
@@ -58,15 +59,15 @@ class PlannedPages:
         return [*planned, *filter(None, others)]
 
     def names_of(self, doc_id: str) -> frozenset[str]:
-        """Return the words that keep their capital in a question: those of the page's thing that have one."""
+        """Return the words of the page's thing that have a capital; a question keeps it."""
         return frozenset(word for word in self.things.get(doc_id, "").split() if word[:1].isupper())
 
     def called(self, doc_id: str) -> str:
-        """Return what a page is about as its statements call it."""
+        """Return the name of a page's thing, as the page's statements use it."""
         return called(self._pages[doc_id], self.things[doc_id])
 
     def _of_thing(self, fact: Fact, thing: str) -> Fact | None:
-        """Return a cell's fact with the thing behind its question where the row has it in brackets behind its name."""
+        """Return a cell's fact. If the row's name has the thing in brackets, the thing goes to the question's end."""
         mark = re.compile(re.escape(f" ({thing})"), re.I)
         if not mark.search(fact.parts.get("asked", "")):
             return fact
@@ -81,13 +82,13 @@ class PlannedPages:
 
     @cached_property
     def things(self) -> Mapping[str, str]:
-        """What each page is about, by filename; pages that are about none are left out."""
+        """The thing that each page is about, by filename; pages about no single thing are left out."""
         found = ((name, thing_of(page)) for name, page in self._pages.items())
         return {name: thing for name, thing in found if thing}
 
     @cached_property
     def told(self) -> Mapping[str, Mapping[str, Told]]:
-        """What each page tells of its thing, by filename and frame."""
+        """What each page states about its thing, by filename and frame."""
         return {name: told_of(self._pages[name], thing) for name, thing in self.things.items()}
 
     @cached_property
@@ -106,9 +107,9 @@ class PlannedPages:
         return found
 
     def untold(self, doc_id: str) -> list[PlannedFact]:
-        """Return facts that like pages tell of their things and no page of this page's thing, worded for that thing.
+        """Return facts of similar pages that no page about this page's thing states, reworded for this thing.
 
-        Those that most like pages tell come first.
+        Facts that most similar pages state come first.
         """
         thing, own = self.things.get(doc_id, ""), self.told.get(doc_id, {})
         shared = Counter(name for frame in own for name in self._saying[frame] if name != doc_id)
@@ -119,7 +120,7 @@ class PlannedPages:
 
 
 def _stated(document: Document, facts: Sequence[PlannedFact]) -> Iterator[tuple[Passage, PlannedFact]]:
-    """Yield the sentences that hold planned statements, bold and white space folded."""
+    """Yield the sentences that contain planned statements; bold and white space do not matter."""
     wanted = [(fold(fact.statement), fact) for fact in facts]
     for passage in passages(document):
         text = fold(passage.text)
@@ -129,7 +130,7 @@ def _stated(document: Document, facts: Sequence[PlannedFact]) -> Iterator[tuple[
 def _asked(
     document: Document, passage: Passage, planned: PlannedFact, thing: str, names: Collection[str]
 ) -> Fact | None:
-    """Return a planned fact with its question; None where its statement gives none."""
+    """Return a planned fact with its question; None if its statement gives none."""
     asked = asked_of(planned, names)
     if not asked:
         return None

@@ -1,4 +1,4 @@
-"""One fact of two like things on two pages -> a question that asks for both, and how they compare."""
+"""Questions that ask for the same fact of two similar things on two pages, and how they compare."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ KIND = "multi_hop"
 
 
 def are_planned(one: str, other: str, collection: Collection) -> bool:
-    """Whether two pages are planned to be about two things."""
+    """Whether the plan says that two pages are about different things."""
     things = collection.planned.things
     return one in things and other in things and things[one] != things[other]
 
 
 def like_draft(mine: Sequence[Fact], theirs: Sequence[Fact], collection: Collection, chance: Random) -> Draft | None:
-    """Return a question for what both of two pages tell of their things; None where they tell nothing alike."""
+    """Return a question about a fact that both pages state about their things; None if there is no such fact."""
     if not mine or not theirs:
         return None
     one, other = (_by_frame(facts, collection) for facts in (mine, theirs))
@@ -40,7 +40,7 @@ def like_draft(mine: Sequence[Fact], theirs: Sequence[Fact], collection: Collect
 
 
 def _are_one(pair: tuple[Fact, Fact], asked: Sequence[str], collection: Collection) -> bool:
-    """Whether two facts are asked for in the same words: "by whom" is not answered by "with a cloth"."""
+    """Whether two facts answer the same question words: "by whom" is not answered by "with a cloth"."""
     things = [collection.planned.things[fact.doc_id] for fact in pair]
     one, other = (re.sub(re.escape(thing), "", said, flags=re.I) for thing, said in zip(things, asked, strict=True))
     return one.casefold() == other.casefold()
@@ -70,7 +70,7 @@ _ALSO = ("and what about {0}", "and what applies to {0}")
 
 
 def _greater(pair: tuple[Fact, Fact]) -> int | None:
-    """Return which of two answers is the greater figure; None where they are no figures of one unit, or are equal."""
+    """Return which of two answers is the greater figure; None for equal ones, other units, and non-figures."""
     units = [unit_of(fact.answer) for fact in pair]
     figures = [re.findall(r"\d+(?:\.\d+)?", fact.answer.replace(",", "")) for fact in pair]
     if not units[0] or units[0] != units[1] or any(len(found) != 1 for found in figures):

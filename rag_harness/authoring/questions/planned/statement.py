@@ -1,4 +1,4 @@
-"""A planned statement -> its parts in a question's order, with a gap where the value stood."""
+"""Splits a planned statement into parts in a question's order, with a gap in place of the value."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _OPENING = listed("After At Before During For From In On To Under With")
 _RELATIVE = listed("that which who whoever whatever whose where when if because")
 _NO_THIRD = listed("always besides towards afterwards this its us plus versus less")
 _FORWARD = 8
-"""Words behind its subject in which a statement's verb is looked for."""
+"""Within so many words after its subject, a statement's verb is searched for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
     """``front``, ``subject`` ``auxiliary`` ``before`` GAP ``after``; the gap may stand in ``subject`` instead.
 
-    ``auxiliary`` is a form of do where the statement has a plain verb, which then begins ``before`` in its base form;
-    it is empty where the value itself is the verb.
+    ``auxiliary`` is a form of do if the statement has a plain verb; ``before`` then begins with the verb's base form.
+    ``auxiliary`` is empty if the value itself is the verb.
     """
 
     front: str
@@ -43,7 +43,7 @@ class Statement:
 
 
 def read_statement(fact: PlannedFact, names: Collection[str]) -> Statement | None:
-    """Return the parts of a fact's statement; None where they are not sure, or the value stands there twice."""
+    """Return the parts of a fact's statement; None if they are not certain, or the value occurs twice."""
     text = _lowered(" ".join(fact.statement.split()).rstrip(".!"), names)
     places = list(re.finditer(rf"(?<!\w){re.escape(fact.value)}(?!\w)", text))
     if len(places) != 1:
@@ -58,7 +58,7 @@ def read_statement(fact: PlannedFact, names: Collection[str]) -> Statement | Non
 
 
 def _lowered(text: str, names: Collection[str]) -> str:
-    """Return a text with a small first letter, unless its first word is a name; "Pre-ordered" is none."""
+    """Return a text with a small first letter, unless its first word is a name. "Pre-ordered" is not a name."""
     said = lower_first(text, names)
     first = said.split(" ", 1)[0]
     compound = re.fullmatch(r"[A-Z][a-z]+(?:-[a-z]+|['’]s)", first) and first not in names
@@ -66,14 +66,14 @@ def _lowered(text: str, names: Collection[str]) -> str:
 
 
 def _subject_in(main: str, fact: PlannedFact) -> range:
-    """Return the places of the words of a clause that the plan calls its subject; the first where it has none."""
+    """Return the places of the words that the plan calls the clause's subject; the first word if it has none."""
     subject = fact.subject.replace(fact.value, GAP)
     place = main.casefold().find(subject.casefold())
     return range(len(main[:place].split()), len(main[: place + len(subject)].split())) if place >= 0 else range(1)
 
 
 def _divided(front: str, words: list[str], subject: range) -> Statement | None:
-    """Return the parts, by the verb behind the plan's subject, else the first one before it."""
+    """Return the parts, split at the verb after the plan's subject, else at the first verb before it."""
     end = subject.stop
     for at in (*range(end, _gap_behind(words, end)), *range(1, min(end, len(words)))):
         is_verb = at not in subject or words[at] in AUXILIARIES
@@ -85,13 +85,13 @@ def _divided(front: str, words: list[str], subject: range) -> Statement | None:
 
 
 def _gap_behind(words: list[str], end: int) -> int:
-    """Return the place of the gap behind a subject, or how far a verb is looked for."""
+    """Return the place of the gap after a subject; without a gap, the end of the search for a verb."""
     last = min(end + _FORWARD, len(words))
     return words.index(GAP, end, last) if GAP in words[end:last] else last
 
 
 def _known_verb_at(words: list[str], at: int) -> tuple[str, str] | None:
-    """Return the auxiliary and the base of the verb that a word is, if it is listed; None where it is none."""
+    """Return the auxiliary and the base of a listed verb; None if the word is not one."""
     word, following, before = words[at], words[at + 1] if at + 1 < len(words) else "", words[at - 1].lower()
     if before in _RELATIVE or not following:
         return None
@@ -112,7 +112,7 @@ def _in_relative(before: list[str]) -> bool:
 
 
 def _verb_at(words: list[str], at: int) -> tuple[str, str] | None:
-    """Return the same of the word behind a subject, where any verb may stand."""
+    """Return auxiliary and base of the word directly after a subject, where any verb may stand."""
     known = _known_verb_at(words, at)
     if known or at + 1 == len(words):
         return known
@@ -128,7 +128,7 @@ _PREPOSITION = re.compile(r"(?:of|in|for|with|at|to|on|by|from|because|under|aft
 
 
 def is_many(subject: list[str]) -> bool:
-    """Whether words name many: by their head, which stands before the first preposition."""
+    """Whether words are plural, judged by their head, which stands before the first preposition."""
     head = next((subject[at - 1] for at in range(1, len(subject)) if _PREPOSITION.match(subject[at])), subject[-1])
     return (
         head == GAP

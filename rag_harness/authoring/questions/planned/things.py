@@ -1,4 +1,4 @@
-"""What planned pages are about, and what they tell of it: a statement without the thing and the value is a frame."""
+"""The things of planned pages, and frames: statements without the thing and the value."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from rag_harness.authoring.kb.plan import PlannedFact, PlanPage
 from rag_harness.authoring.questions.wordlists import listed
 
 MOST_SAY = 0.6
-"""Share of a page's statements that must name a thing for the page to be about it."""
+"""The share of a page's statements that must name a thing for the page to be about it."""
 _NO_EDGE = listed("a an the of in for with at to on by from and or your our after")
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A fact with what it is told of: ``frame`` is its statement without the thing and the value."""
+    """A fact and the thing that it is about; ``frame`` is its statement without the thing and the value."""
 
     fact: PlannedFact
     thing: str
     frame: str
 
     def of(self, other: str) -> PlannedFact:
-        """Return the fact as it would be told of another thing; its value is none of that thing."""
+        """Return the fact as it would be stated about another thing. Its value is not true of that thing."""
         named = re.compile(re.escape(self.thing), re.I)
         told = {name: named.sub(lambda _: other, getattr(self.fact, name)) for name in ("statement", "subject")}
         return self.fact.model_copy(update=told)
 
 
 def thing_of(page: PlanPage) -> str:
-    """Return what a page is about: the longest words of its title that most of its statements have; "" if none."""
+    """Return the thing of a page: the longest words of its title that most statements have; "" if there is none."""
     words = [word.strip(".,:;") for word in (page.title or "").split()]
     said = [fact.statement for fact in page.facts or ()]
     for run in _runs(words):
@@ -50,7 +50,7 @@ def _runs(words: list[str]) -> Iterator[str]:
 
 
 def _written(run: str, text: str) -> str:
-    """Return words as a text writes them; empty where they do not stand in it."""
+    """Return words as a text writes them; empty if the text does not have them."""
     if run.casefold() not in text.casefold():
         return ""
     found = re.search(rf"(?<!\w){re.escape(run)}(?!\w)", text, re.I)
@@ -58,7 +58,7 @@ def _written(run: str, text: str) -> str:
 
 
 def told_of(page: PlanPage, thing: str) -> dict[str, Told]:
-    """Return what a page tells of a thing, by frame."""
+    """Return what a page states about a thing, by frame."""
     found = {}
     for fact in page.facts or ():
         bare, named = re.subn(re.escape(thing), "{}", fact.statement, flags=re.I)
@@ -69,6 +69,6 @@ def told_of(page: PlanPage, thing: str) -> dict[str, Told]:
 
 
 def called(page: PlanPage, thing: str) -> str:
-    """Return a thing as the statements of its page call it: with an article, where they give it one."""
+    """Return a thing's name as the statements of its page write it, with their article if they use one."""
     named = re.compile(rf"\bthe {re.escape(thing)}", re.I)
     return f"the {thing}" if any(named.search(fact.statement) for fact in page.facts or ()) else thing

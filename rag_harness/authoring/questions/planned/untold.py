@@ -1,4 +1,4 @@
-"""What plans tell of like things, asked of a thing of which nothing tells it."""
+"""Questions about a thing for facts that the plan states only about similar things."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rag_harness.words.terms import terms
 
 
 def untold(doc_id: str, collection: Collection) -> Iterator[tuple[str, str]]:
-    """Yield questions for a page's thing that pages like it answer for theirs, with the kind of what is asked for."""
+    """Yield questions about a page's thing that similar pages answer for theirs, with the kind of the answer."""
     thing = collection.planned.things.get(doc_id, "")
     for fact in collection.planned.untold(doc_id):
         asked = asked_of(fact, collection.planned.names_of(doc_id))

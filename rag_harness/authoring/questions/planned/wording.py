@@ -1,4 +1,4 @@
-"""A planned fact -> the question that asks for its value, in the words of its statement."""
+"""Words a planned fact as a question for its value, in the words of its statement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rag_harness.authoring.questions.planned.statement import GAP, Statement, re
 
 
 def asked_of(fact: PlannedFact, names: Collection[str] = frozenset()) -> str:
-    """Return the question that asks for a planned fact, without a capital and mark; empty where there is none."""
+    """Return the question for a planned fact, without a capital and a question mark; empty if there is none."""
     said = read_statement(fact, names)
     if said is None:
         return ""
@@ -33,7 +33,7 @@ def _joined(found: Asked, said: Statement) -> str:
 
 
 def _of_subject(value: str, said: Statement) -> str:
-    """Return the question after a value in the subject: "up to how many hours of overtime may stand on …"."""
+    """Return the question for a value in the subject: "up to how many hours of overtime may stand on …"."""
     before, _, after = said.subject.partition(GAP)
     bare = Statement("", "", said.auxiliary, before.strip(), after.strip())
     found = asked_for(value, bare) if is_figure(value) else None

@@ -1,9 +1,10 @@
-"""A person reads drafted questions with their evidence: accepts, edits, rejects.
+"""The review of drafted questions: a person reads them with their evidence, and accepts, edits or rejects them.
 
-rows          what is decided of a row, and by whom; ``faults`` why it may not be accepted
-file          the file of the questions, kept at every decision; rejected rows lie beside it; ``alone`` locks it
-chosen        which of its questions are shown
-showing       a question's evidence in its pages, and what is near it
-session       a key pressed -> what becomes of the question; ``terminal`` and ``view`` are how one sees and presses
-page, taking  the same as one HTML file, and what was decided on it taken back
+rows          decisions about a row, and who made them; ``faults``: why a row may not be accepted
+file          the file of the questions, written at every decision; rejected rows are in a file beside it; ``alone``
+              locks it
+chosen        which questions are shown
+showing       the evidence of a question in its pages, and nearby passages
+session       what each key does to the question; ``terminal`` reads keys, and ``view`` prints
+page, taking  the same as one HTML file, and reading its decisions back
 """

@@ -1,4 +1,4 @@
-"""One review of a file at a time."""
+"""Makes sure that a file has only one review at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def alone_with(file: Path) -> Iterator[None]:
     """Keep other reviews of the file out.
 
     Raises:
-        SettingsError: there is one.
+        SettingsError: another review is running.
         DataError: the folder cannot be written.
     """
     with ExitStack() as stack:

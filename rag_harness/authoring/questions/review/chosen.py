@@ -1,4 +1,4 @@
-"""Which questions of a file are shown, in their order."""
+"""Chooses which questions of a file are shown, in their order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from rag_harness.files.sources import text_digest
 def chosen(rows: Sequence[Row], kind: str = "", only: str = "", sample: int | None = None, seed: int = 0) -> list[int]:
     """Return the numbers of the rows of a kind, of a state, or of a sample.
 
-    A sample is drawn before states are looked at, by ids and seed alone: who goes on tomorrow goes on with the same.
+    A sample is drawn before states are looked at, and depends only on ids and seed. So a reviewer who continues
+    tomorrow gets the same sample.
 
     Raises:
         DataError: no row is of that kind.

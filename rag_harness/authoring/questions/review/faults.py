@@ -11,13 +11,13 @@ from rag_harness.dataset.queries import QueryLine
 from rag_harness.types import NEGATIVE
 
 UNLABELLED = "unlabelled"
-"""The kind of a question that users asked, before anybody has looked at it."""
+"""The kind of a user's question that nobody has labelled yet."""
 
 _ANSWERED = "It is negative, and names evidence or pages that answer it. Remove them, or mend the kind."
 
 
 def malformed(row: Row) -> list[str]:
-    """Return what keeps a row from being read as a question: no file may hold such a row."""
+    """Return what prevents a row from being read as a question. No file may contain such a row."""
     try:
         QueryLine.model_validate(row)
     except ValidationError as error:
@@ -26,7 +26,7 @@ def malformed(row: Row) -> list[str]:
 
 
 def against_its_kind(line: QueryLine) -> list[str]:
-    """Return what of a question does not go with its kind."""
+    """Return the parts of a question that do not fit its kind."""
     if is_placeholder(line.query):
         return ["It is a placeholder. Write a question in its place."]
     if line.query_type == UNLABELLED:
@@ -44,7 +44,7 @@ def against_its_kind(line: QueryLine) -> list[str]:
 
 
 def not_there(filename: str, quote: str, text: str) -> str:
-    """Say how a quote that is not in a text misses it."""
+    """Return how a quote that is not in a text differs from it."""
     if squeeze(quote) in squeeze(text):
         return f"A quote stands in {filename} with other white space. Edit it: copy the words as they stand there."
     return f"A quote is not in {filename} word for word. Edit it: copy the words of the page; or reject the question."

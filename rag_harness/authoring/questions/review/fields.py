@@ -20,14 +20,14 @@ FIELDS = {
     "pages": "context_reference",
     "evidence": "evidence",
 }
-"""What can be edited: its name in the text, and in a row."""
+"""The fields that can be edited: from the name in the text to the name in a row."""
 
 
 def text_of(row: Row) -> str:
-    """Return the text that is edited."""
+    """Return the text to edit."""
     parts = _parts(row)
     mark = "==="
-    # A quote may hold such a line itself: an underlined heading does.
+    # A quote may contain such a line itself, for example an underlined heading.
     while any(f"\n{mark} " in f"\n{text}" for _, text in parts):
         mark += "="
     fields = "".join(f"\n{mark} {name}\n{text}\n" for name, text in parts)
@@ -35,10 +35,10 @@ def text_of(row: Row) -> str:
 
 
 def changes_of(text: str) -> dict[str, Any]:
-    """Return the fields of an edited text; empty for one in which nothing stands.
+    """Return the fields of an edited text; empty if the text is empty.
 
     Raises:
-        DataError: a part is missing, is no part that a question has, or is empty and must not be.
+        DataError: a part is missing or unknown, or is empty and must not be.
     """
     if not text.strip():
         return {}
@@ -50,7 +50,7 @@ def changes_of(text: str) -> dict[str, Any]:
     _check([name for name, _ in parts])
     told: Mapping[str, str] = dict(parts)
     for name in ("kind", "question"):
-        if not told[name]:  # a file with such a row could be read by nobody any more
+        if not told[name]:  # a file with such a row could no longer be read
             raise DataError(f"The {name} is empty. Write one; a question that is not to be asked is rejected.")
     quotes = [(name.partition(" ")[2].strip(), body) for name, body in parts if name.startswith("evidence ")]
     return {

@@ -1,7 +1,7 @@
-"""The file of the questions under review: whole at every moment, and nobody else's changes are written over.
+"""The file of the questions under review. It is complete at every moment, and changes by others are not overwritten.
 
-Rejected questions are moved to ``<name>.rejected.jsonl`` beside it: whatever reads the questions asks none of them, and
-none is lost. A kill between the two files leaves a question in both; it then counts as not rejected.
+Rejected questions are moved to ``<name>.rejected.jsonl`` beside it. So readers of the questions do not ask them, and
+none is lost. If the process is killed between the two writes, a question is in both files and counts as not rejected.
 """
 
 from __future__ import annotations
@@ -16,40 +16,40 @@ from rag_harness.files.atomic import write_atomically
 from rag_harness.files.json_text import read_json
 
 MOST_PROBLEMS = 5
-"""Malformed lines that are named one by one."""
+"""How many malformed lines are named one by one."""
 
 
 class ChangedError(DataError):
-    """The file is not what was read: somebody else has written it."""
+    """The file has changed since it was read: someone else has written it."""
 
 
 def rejected_file(file: Path) -> Path:
-    """Return where the rejected questions of ``file`` lie."""
+    """Return the file of the rejected questions of ``file``."""
     return file.with_name(f"{file.stem}.rejected{file.suffix}")
 
 
 def rejected_rows(file: Path) -> list[Row]:
-    """Return the rejected questions of ``file``; none where there are none.
+    """Return the rejected questions of ``file``; empty if there are none.
 
     Raises:
-        DataError: they cannot be read.
+        DataError: the rejected questions cannot be read.
     """
     apart = rejected_file(file)
     return [_row(line, apart) for line in _lines(_text(apart, _content(apart)))]
 
 
 class ReviewFile:
-    """The questions of a file, then those that were rejected.
+    """The questions of a file, followed by the rejected ones.
 
     Attributes:
-        rows: all of them; a row's number does not change until they are read again.
+        rows: all questions; a row's number does not change until the files are read again.
 
     Raises:
-        DataError: it is no file of questions.
+        DataError: the file is no file of questions.
     """
 
     def __init__(self, file: Path) -> None:
-        # A rename would put a file in the place of the link.
+        # Resolved, because a rename would replace a link by a file.
         self.file = file.resolve()
         self.read()
 
@@ -69,16 +69,16 @@ class ReviewFile:
                 self._lines.append(line)
                 self.rows.append(row)
             elif known[row["query_id"]] != row["query"]:
-                # Questions were written anew since it was rejected, and one of them was given its id.
+                # The questions were written anew after the rejection, and a new question got its id.
                 self._others.append(line)
         self._held = held
 
     def put(self, changed: Mapping[int, Row]) -> None:
-        """Keep other rows at these numbers.
+        """Write changed rows at these numbers.
 
         Raises:
-            ChangedError: somebody else has written a file since it was read; nothing is kept.
-            DataError: it cannot be written.
+            ChangedError: someone else has written a file since it was read; nothing is written.
+            DataError: a file cannot be written.
         """
         if self._found() != self._held:
             raise ChangedError(f"{self.file} was changed by somebody else meanwhile.")
@@ -90,8 +90,8 @@ class ReviewFile:
 
     def _write(self, rows: Sequence[Row], lines: Sequence[str]) -> None:
         is_out, was_out = _are_rejected(rows), _are_rejected(self.rows)
-        # What comes back is written first, and what leaves is still there: a kill leaves a question in both files, and
-        # never in neither.
+        # Rows that come back are written first, while rows that leave are still in their old file. A killed process
+        # thus leaves a question in both files, never in neither.
         leaves = [now and not before for now, before in zip(is_out, was_out, strict=True)]
         still = [old if each else new for each, old, new in zip(leaves, self._lines, lines, strict=True)]
         is_apart = [now and before for now, before in zip(is_out, was_out, strict=True)]
@@ -143,7 +143,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _check(file: Path, is_empty: bool) -> None:
-    """Make sure that it is a file of questions; one without any is one where all were rejected."""
+    """Check that it is a file of questions. An empty file is valid: all of its questions were rejected."""
     if not file.is_file():
         raise DataError(f"No file {file}. Name a file of questions; rag-harness kb queries DIR writes one.")
     try:

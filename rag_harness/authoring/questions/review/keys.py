@@ -1,4 +1,4 @@
-"""Keys, and what each is for."""
+"""The keys of a review, and what each does."""
 
 from __future__ import annotations
 
@@ -16,4 +16,4 @@ KEYS = {
     "q": "quit",
 }
 ALSO = {"j": "n", "k": "b", "right": "n", "left": "b", "down": "n", "up": "b", " ": "space", "pagedown": "space"}
-"""Other keys for the same."""
+"""Other keys with the same effect."""

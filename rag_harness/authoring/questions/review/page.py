@@ -1,4 +1,4 @@
-"""Questions and their evidence -> one HTML file that asks nobody for anything: no network, no font, no library."""
+"""Makes one HTML file from questions and their evidence. It needs no network, no font and no library."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from rag_harness.authoring.questions.review.shown import Shown
 from rag_harness.files.sources import json_digest
 
 MOST_OF_A_PAGE = 50_000
-"""Characters of a document that is carried whole; of longer ones what stands around the quotes."""
+"""Up to so many characters a document is included whole. Of longer ones, only the text around quotes is."""
 MOST_OF_ALL = 20_000_000
-"""Characters of documents that are carried whole, all together."""
+"""How many characters of whole documents are included in all."""
 _LEVEL = 6
 
 
 def html_of(name: str, rows: Sequence[Row], showing: Showing) -> str:
-    """Return the page of these rows; ``name`` is that of their file. The same rows and documents give the same text."""
+    """Return the page of these rows; ``name`` is their file's. The same rows and documents give the same text."""
     style, script = _asset("review.css"), _asset("review.js")
     environment = Environment(
         loader=PackageLoader("rag_harness.authoring.questions.review", "assets"),
@@ -43,7 +43,7 @@ def html_of(name: str, rows: Sequence[Row], showing: Showing) -> str:
 
 
 def _data(name: str, rows: Sequence[Row], showing: Showing) -> dict[str, Any]:
-    """Return what the script reads."""
+    """Return the data for the script."""
     shown = [showing.of(row) for row in rows]
     return {
         "file": name,
@@ -72,7 +72,7 @@ def _note(row: Row, shown: Shown) -> dict[str, Any]:
 
 
 def _pages(shown: Iterable[Shown], showing: Showing) -> Mapping[str, Any]:
-    """Return the texts that hold the quotes: pages, or where those are long what stands around the quotes."""
+    """Return the texts with the quotes: whole pages, or for long pages the text around the quotes."""
     found: dict[str, Any] = {}
     room = MOST_OF_ALL
     for place in (place for each in shown for place in each.places):
@@ -91,13 +91,13 @@ def _pages(shown: Iterable[Shown], showing: Showing) -> Mapping[str, Any]:
 
 def _packed(value: Any) -> Markup:
     packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
-    # ASCII: half a letter stays the escape that it is. zlib writes neither name nor time in front.
+    # ASCII, so that half a letter stays an escape. zlib writes neither a name nor a time at the start.
     text = json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii")
     return Markup(base64.b64encode(packer.compress(text) + packer.flush()).decode("ascii"))
 
 
 def _policy(style: str, script: str) -> str:
-    """Return a Content-Security-Policy that lets nothing in from outside, nor anything that is not ours."""
+    """Return a Content-Security-Policy that allows nothing from outside and nothing that is not ours."""
     return (
         f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; "
         "base-uri 'none'; form-action 'none'"

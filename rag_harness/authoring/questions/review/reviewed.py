@@ -12,7 +12,7 @@ from rag_harness.authoring.questions.review.view import show
 
 
 def review(file: ReviewFile, numbers: Sequence[int], showing: Showing, by: str) -> Session:
-    """Show questions and take keys until somebody quits; the screen is then as it was before."""
+    """Show questions and read keys until the reviewer quits. Then restore the screen."""
     from rich.console import Console
 
     console = Console(highlight=False)

@@ -1,4 +1,4 @@
-"""What is decided of a row of ``queries.jsonl``, and by whom. A row is a dictionary, and is never changed in place."""
+"""Decisions about a row of ``queries.jsonl``, and who made them. A row is a dictionary, never changed in place."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ REASONS = (
     "nobody would ask this",
     "not understandable by itself",
 )
-"""Usual reasons to reject a question; one's own words are as good."""
+"""Common reasons to reject a question. Any other words are allowed, too."""
 
 
 def state_of(row: Row) -> str:
-    """Return unreviewed, accepted or rejected; what somebody wrote and nobody marked is unreviewed too."""
+    """Return unreviewed, accepted or rejected. A row written by a person without a mark counts as unreviewed, too."""
     said = _metadata(row).get(REVIEWED)
     return UNREVIEWED if said is None else _MEANT[review_said(said)]
 
 
 def accepted(row: Row, by: str, not_answered_by: Sequence[str] = ()) -> Row:
-    """Return the row as one that a person found good.
+    """Return the row as one that a person has accepted.
 
-    ``not_answered_by`` are pages that have its words, and that they saw not to answer it: ``queries check`` takes that
-    for settled.
+    ``not_answered_by`` are pages that have its words, and that the person found not to answer it. ``queries check``
+    then does not report them again.
     """
     kept = {name: value for name, value in _metadata(row).items() if name != AFFECTED}
     known = kept.get(LOOKED_AT, ())
@@ -46,23 +46,23 @@ def accepted(row: Row, by: str, not_answered_by: Sequence[str] = ()) -> Row:
 
 
 def rejected(row: Row, by: str, reason: str) -> Row:
-    """Return the row as one that is not to be asked."""
+    """Return the row as one that must not be asked."""
     return _marked(row, {"reviewed": "rejected", "reviewed_by": by, "rejected_because": reason})
 
 
 def reopened(row: Row) -> Row:
-    """Return the row as one that nobody has decided on."""
+    """Return the row as one without a decision."""
     return _marked(row, {"reviewed": "no"})
 
 
 def edited(row: Row, changes: Mapping[str, Any], by: str) -> Row:
-    """Return the row with other fields; what was decided of the old ones does not hold for these."""
+    """Return the row with changed fields. A decision about the old fields is removed."""
     changed = reopened({**row, **changes})
     return {**changed, "metadata": {**changed["metadata"], "edited_by": by}}
 
 
 def said_of(row: Row) -> str:
-    """Say what was decided, by whom and why, on one line."""
+    """Return the decision, who made it and why, on one line."""
     about = _metadata(row)
     by = f" by {about['reviewed_by']}" if about.get("reviewed_by") else ""
     why = f": {about['rejected_because']}" if about.get("rejected_because") else ""
@@ -70,13 +70,13 @@ def said_of(row: Row) -> str:
 
 
 def line_of(row: Row) -> str:
-    """Return the row as a line of JSON; half a character, which UTF-8 cannot hold, is written as an escape."""
+    """Return the row as a line of JSON. Half a character is written as an escape, since UTF-8 cannot hold it."""
     text = json.dumps(row, ensure_ascii=False)
     return text if text.isprintable() or not _has_half(text) else json.dumps(row)
 
 
 def digest_of(row: Row) -> str:
-    """Return the digest of a row: who looks at it later can tell whether it is the same."""
+    """Return the digest of a row. A later reader can tell by it whether the row has changed."""
     return text_digest(line_of(row))
 
 

@@ -1,4 +1,4 @@
-"""A key pressed -> what becomes of the question that is shown. What is decided is on disk before the next is shown."""
+"""What each key does to the shown question. A decision is on disk before the next question is shown."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from rag_harness.authoring.questions.review.walk import Walk
 from rag_harness.errors import DataError
 
 Ask = Callable[[str], str]
-"""Asks for a line; the empty one where somebody thinks better of it."""
+"""Asks for a line; the line is empty if the person cancels."""
 Edit = Callable[[Row], Mapping[str, object] | None]
-"""Lets somebody change the fields of a row; None where nothing is to change."""
+"""Lets a person change the fields of a row; None if nothing is to change."""
 
 
 class Session:
     """A review under way.
 
     Args:
-        file: of the questions.
-        numbers: of the rows that are shown, in their order.
+        file: the questions' file.
+        numbers: the numbers of the rows that are shown, in their order.
         showing: their documents.
-        by: who reviews.
+        by: the reviewer's name.
         ask, edit: how a line and a change are asked for.
 
     Attributes:
         walk: which of ``numbers`` is shown.
-        message: what came of the last key; empty where there is nothing to say.
-        part: which part of a question that is longer than the screen.
-        is_wide: whether evidence is shown with much of its page.
+        message: the result of the last key; empty if there is nothing to say.
+        part: which part of a long question is on the screen.
+        is_wide: whether evidence is shown with a large part of its page.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Session:
         return Counter(state_of(self.file.rows[number]) for number in self.walk.numbers)
 
     def press(self, key: str) -> bool:
-        """Do what a key is for; return whether the review goes on."""
+        """Do what a key stands for; return whether the review goes on."""
         name = KEYS.get(ALSO.get(key, key), "")
         self.message = ""
         if name == "more of it":
@@ -136,7 +136,7 @@ class Session:
 
 
 def told(counts: Mapping[str, int]) -> str:
-    """Say how far a review is."""
+    """Return the progress of a review as text."""
     return (
         f"{counts.get('accepted', 0)} accepted, {counts.get(REJECTED, 0)} rejected, {counts.get(UNREVIEWED, 0)} to go"
     )

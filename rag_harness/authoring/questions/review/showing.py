@@ -1,4 +1,4 @@
-"""What a reviewer sees of a question: its evidence where it stands in its pages, and what is near."""
+"""What a reviewer sees of a question: its evidence within its pages, and nearby passages."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from rag_harness.types import NEGATIVE, Chunk
 from rag_harness.words.terms import terms
 
 AROUND = 600
-"""Characters of a page before and behind a quote."""
+"""Characters of a page before and after a quote."""
 NEAREST = 3
 _TRIED = 200
-"""Passages of all pages among which those of one are looked for."""
+"""How many passages of all pages are searched for those of one page."""
 LONGEST = 1_200
-"""Characters that are shown of a passage that is near."""
+"""How many characters of a nearby passage are shown."""
 
 
 class Showing:
@@ -33,18 +33,18 @@ class Showing:
         self._collection = collection
 
     def prepare(self) -> None:
-        """Work out what is the same for all questions, which takes long for many documents; else the first one does."""
+        """Prepare what all questions share. Many documents take long; otherwise the first question waits for it."""
         len(self._chunks_of), len(self._collection.superseded)
         self._collection.nearest("")
         self._collection.rarity("")
 
     @property
     def names(self) -> Iterable[str]:
-        """The pages that there are."""
+        """The names of the pages."""
         return self._collection.by_id
 
     def text_of(self, name: str) -> str | None:
-        """Return the text of a page; None where there is no such page."""
+        """Return the text of a page; None if it does not exist."""
         document = self._collection.by_id.get(name)
         return document.text if document else None
 
@@ -54,7 +54,7 @@ class Showing:
         return Shown(places, tuple(self._near(row)), tuple(self.faults(row)))
 
     def faults(self, row: Row) -> list[str]:
-        """Return why a row may not be accepted, with what to do; empty where nothing speaks against it."""
+        """Return why a row may not be accepted, with what to do; empty if it may."""
         if unread := malformed(row):
             return unread
         line = QueryLine.model_validate(row)
@@ -64,7 +64,7 @@ class Showing:
         return [*(place.fault for place in places if place.fault), *gone, *against_its_kind(line)]
 
     def not_answered_by(self, row: Row) -> list[str]:
-        """Return the pages that are shown beside a negative question and have all its words; of others none."""
+        """Return the shown pages with all words of a negative question; empty for other questions."""
         near = self._near(row) if row.get("query_type") == NEGATIVE else []
         return list(dict.fromkeys(each.filename for each in near if each.share >= ANSWERED))
 
@@ -89,7 +89,7 @@ class Showing:
 
     def _nearest(self, filename: str, quote: str) -> str:
         found = (hit.chunk for hit in self._collection.nearest(quote, _TRIED) if hit.chunk.doc_id == filename)
-        # Of a page in a language whose words are not read, its beginning.
+        # In a language whose words cannot be read, show the beginning of the page.
         text = next((chunk.text for chunk in found), self._collection.by_id[filename].text)
         return _cut(text.strip())
 
@@ -111,7 +111,7 @@ class Showing:
         return found
 
     def _near(self, row: Row) -> list[Near]:
-        """Return the nearest passages of a negative question; of others those of other pages with most of its words."""
+        """Return the passages nearest to a negative question; else those of other pages with most of its words."""
         collection, question = self._collection, row["query"]
         wanted = terms(question)
         hits = [hit.chunk for hit in collection.nearest(question)]
@@ -134,7 +134,7 @@ def own_pages(row: Row) -> set[str]:
 
 
 def _behind_a_border(text: str, is_all: bool) -> str:
-    """Return the text from the first of its lines that is whole."""
+    """Return the text from its first complete line on."""
     first = text.find("\n")
     return text if is_all or first < 0 else text[first + 1 :]
 

@@ -1,4 +1,4 @@
-"""What is shown of a question: the nouns."""
+"""The data that are shown for a question."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A quote where it stands: ``before + quote + after`` is text of the page.
+    """The place of a quote: ``before + quote + after`` is text of the page.
 
-    ``fault`` says why it stands nowhere, then ``before`` and ``after`` are empty, and ``nearest`` is the passage of the
-    page that has most of its words, else its beginning. ``section`` are the headings above
-    it, outermost first; ``replaced_by`` is the page that superseded this one, "?" where it is not known which.
+    If the quote has no place, ``fault`` says why, ``before`` and ``after`` are empty, and ``nearest`` is the page's
+    passage with most of its words, else the page's beginning. ``section`` are the headings above it, outermost first.
+    ``replaced_by`` is the page that superseded this one, "?" if it is not known.
     """
 
     filename: str
@@ -26,7 +26,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """A passage that is near a question: ``share`` of its words, weighed by rarity, stand in it, 0 to 1."""
+    """A passage near a question: it has ``share`` of the question's words, weighted by rarity, 0 to 1."""
 
     filename: str
     text: str
@@ -36,7 +36,7 @@ class Near:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """``near`` are nearest passages of a question that nothing answers, else passages of other pages that may."""
+    """``near``: the passages nearest to a negative question; else passages of other pages that may answer it."""
 
     places: tuple[Place, ...]
     near: tuple[Near, ...]

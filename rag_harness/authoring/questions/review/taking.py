@@ -1,4 +1,4 @@
-"""What was decided on a page, taken back into the file of its questions."""
+"""Takes decisions from a downloaded page back into the file of the questions."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from rag_harness.errors import DataError
 from rag_harness.files.json_text import read_json
 
 REVIEW_OF = "review_of"
-"""In the metadata of a downloaded row that somebody decided on: the digest of the row that they saw."""
+"""Metadata key in a downloaded row with a decision: the digest of the row that the reviewer saw."""
 
 
 @dataclass
 class Taken:
-    """What is to be kept, by the number of the row; ``before`` were taken already; ``problems`` are lines."""
+    """The rows to keep, by number; ``before`` were taken earlier; ``problems`` are lines."""
 
     changed: dict[int, Row] = field(default_factory=dict)
     before: int = 0
@@ -39,19 +39,19 @@ class Taken:
 
 
 def taken(download: Path, rows: Sequence[Row], showing: Showing, by: str) -> Taken:
-    """Return what a download changes of the rows.
+    """Return the changes that a download makes to the rows.
 
-    Only what was decided is read of it, and put on the rows of the file; one that differs from what the reviewer saw
-    stays as it is, and is named.
+    Only decisions are read from it, and are put on the rows of the file. A row that differs from the one that the
+    reviewer saw stays as it is, and is named.
 
     Args:
         download: the file that the page has downloaded.
-        rows: of the file under review.
+        rows: the rows of the file under review.
         showing: their documents.
-        by: who reviewed, where the page was not told.
+        by: the reviewer's name, if the page does not have it.
 
     Raises:
-        DataError: it is no such file, or nothing was decided in it.
+        DataError: it is no such file, or it has no decisions.
     """
     decided = list(_decided(download))
     if not decided:

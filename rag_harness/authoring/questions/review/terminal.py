@@ -1,4 +1,4 @@
-"""A terminal: keys as they are pressed, lines where words are asked for, an editor."""
+"""The terminal of a review: reads keys and lines, and starts an editor."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ENDED = ("", "\x03", "\x04")
 
 
 def check_terminal() -> None:
-    """Make sure that somebody sits there.
+    """Check that a person uses the terminal.
 
     Raises:
         SettingsError: input or output is no terminal.
@@ -37,7 +37,7 @@ def check_terminal() -> None:
 
 
 class Keyboard:
-    """Keys one at a time inside of its ``with``; where a system has no termios, the first letter of a line."""
+    """Reads single keys inside its ``with``. On a system without termios it reads the first letter of a line."""
 
     def __init__(self) -> None:
         self._usual: list[Any] | None = None
@@ -65,13 +65,13 @@ class Keyboard:
     def read(self) -> str:
         """Return the next key, its letter or its name; "q" where input has ended.
 
-        Of keys that come together, as those of a slip of the mouse that pastes, the first alone counts.
+        If several keys come at once, as when text is pasted by mistake, only the first counts.
         """
         if self._usual is None:
             return _key_of_line()
         try:
             pressed = os.read(sys.stdin.fileno(), _MOST_BYTES).decode("utf-8", "replace")
-        except (KeyboardInterrupt, OSError):  # a terminal that was closed
+        except (KeyboardInterrupt, OSError):  # the terminal was closed
             return "q"
         if pressed in _ENDED:
             return "q"
@@ -80,7 +80,7 @@ class Keyboard:
 
     @contextmanager
     def lines(self) -> Iterator[None]:
-        """Have whole lines, with the means to correct them, inside of this ``with``."""
+        """Read whole lines, which can be corrected, inside this ``with``."""
         self._set()
         try:
             yield
@@ -88,7 +88,7 @@ class Keyboard:
             self.__enter__()
 
     def ask(self, question: str) -> str:
-        """Return a line that somebody writes; empty where they interrupt it."""
+        """Return a line from the person; empty if they interrupt it."""
         with self.lines():
             try:
                 return ask(question)
@@ -96,7 +96,7 @@ class Keyboard:
                 return ""
 
     def edit(self, row: Row) -> Mapping[str, Any] | None:
-        """Let somebody change a question in ``$VISUAL`` or ``$EDITOR``, or field by field where there is none.
+        """Let the person change a question in ``$VISUAL`` or ``$EDITOR``; without an editor, field by field.
 
         Raises:
             DataError: the editor cannot be run, or what it left cannot be read.
@@ -110,7 +110,7 @@ class Keyboard:
         try:
             return changes_of(text) or None
         except DataError as error:
-            # What somebody wrote is shown to them again: a slip in a line that parts it loses nothing.
+            # The person gets their text again. So a mistake in a separating line loses nothing.
             self._not_read[name] = text
             raise DataError(f"{error} e goes on with what you wrote.") from error
 

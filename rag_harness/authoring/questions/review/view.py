@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 BAR = "a accept  e edit  r reject  n next  b back  s skip  u undo  c context  ? keys  q quit"
 LEAST = 3
-"""Lines of a question that are shown, however small the screen."""
+"""The fewest lines of a question that are shown, however small the screen."""
 FEW_BEFORE, FEW_BEHIND = 6, 4
-"""Lines of a page around a quote, where more of them are not asked for."""
+"""How many lines of a page are shown around a quote, if no more are asked for."""
 _COLOURS = {ACCEPTED: "green", REJECTED: "red"}
 _TAB = 4
 _LABELS = ("difficulty", "made_of", "kind", "hops", "linked", "overlap", "version_pair")
 
 
 def show(session: Session, console: Console) -> None:
-    """Print the question that is shown, as much of it as the screen holds, and what the keys do."""
+    """Print the shown question, as much of it as fits the screen, and what the keys do."""
     from rich.control import Control
     from rich.rule import Rule
 
@@ -133,7 +133,7 @@ def _text(text: str, style: str = "") -> Text:
 
 
 def safe(text: str) -> str:
-    """Return a text that prints itself and does nothing else; its lines are kept."""
+    """Return a text that prints as it is and controls nothing; its lines are kept."""
     return block(text.expandtabs(_TAB))
 
 

@@ -1,4 +1,4 @@
-"""Which of the questions under review is shown, and the way from one to the next."""
+"""Moves between the questions under review."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from rag_harness.authoring.questions.review.rows import UNREVIEWED, state_of
 
 
 class Walk:
-    """A place among some rows of a file, at first the first unreviewed one. A move returns what is to be said of it.
+    """A place among some rows of a file, at first the first unreviewed one. A move returns its message.
 
     Attributes:
-        numbers: of the rows, in their order.
-        at: which of them is shown.
+        numbers: the numbers of the rows, in their order.
+        at: which of these is shown.
     """
 
     def __init__(self, file: ReviewFile, numbers: Sequence[int]) -> None:
@@ -23,11 +23,11 @@ class Walk:
 
     @property
     def number(self) -> int:
-        """Which row of the file is shown."""
+        """The number in the file of the row that is shown."""
         return self.numbers[self.at]
 
     def place(self) -> None:
-        """Find the rows by their ids after the file was read again; the shown one stays, unless it is gone."""
+        """Find the rows by their ids after the file was read again. The shown row stays, unless it is gone."""
         numbers, shown = {row["query_id"]: number for number, row in enumerate(self._file.rows)}, self._ids[self.at]
         self._ids = [name for name in self._ids if name in numbers]
         self.numbers = [numbers[name] for name in self._ids]
@@ -42,7 +42,7 @@ class Walk:
         return self._go(self.at - 1, "This is the first one.")
 
     def go_on(self) -> str:
-        """Show the next one that is unreviewed; after the last come those before."""
+        """Show the next unreviewed row. After the last row, go on from the first."""
         following = self._unreviewed(self.at + 1)
         if following is None:
             following = self._unreviewed(0)
