@@ -1,4 +1,4 @@
-"""A pipeline that says how sure it is, and declines where it is not: ``r1``, and what each of its steps is worth.
+"""Experiment ``r1``, which says how sure it is and declines if it is not sure; ``r2`` to ``r6`` each change one thing.
 
 Question
     Which answers of ``e3`` can be trusted? ``r1`` answers the same questions, rates what it found, checks what it

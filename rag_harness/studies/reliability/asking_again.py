@@ -1,4 +1,4 @@
-"""The same question once more: would the answer be given again?"""
+"""Asks the same question a second time, to see whether the answer stays the same."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rag_harness.studies.reliability.verification import agreement, varied
 from rag_harness.types import Answer, Query
 
 TEMPERATURE = 0.7
-"""Of the second answer, where the reader has one."""
+"""The temperature of the second answer, if the reader has one."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,8 @@ class Again:
     Args:
         chat: the model, at a temperature of its own.
         prompts: the experiment's templates.
-        varies_sources: the reader says the same of the same sources, so their order is changed and one left out.
+        varies_sources: whether to change the order of the sources and leave one out, for a reader whose answers never
+            vary.
     """
 
     chat: ChatModel
@@ -39,7 +40,7 @@ class Again:
         try:
             said = await trace.complete(self.chat, messages, response_format(False), stage="again")
         except ModelCallError as error:
-            # The trial goes on: what fails after this is no fault of this stage.
+            # A failure here does not fail the trial, so later failures must not be blamed on this stage.
             trace.failed_stage = ""
             return None, f"there is no second answer: {error}"
         try:

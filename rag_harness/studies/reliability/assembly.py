@@ -1,4 +1,4 @@
-"""How an experiment of the reliability engine is put together: what each sets, and the experiment that it makes."""
+"""Puts the experiments of the reliability engine together: their settings, and the experiment made from them."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from rag_harness.types import Query
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """What an experiment sets, and another may set otherwise.
+    """The settings of an experiment. Other experiments may differ in them.
 
     Attributes:
-        steps: which steps it has.
-        hybrid: search by words, too, and not by meaning alone.
-        mode: row of the table of thresholds.
-        original: rate retrieval as the first design did.
+        steps: the steps of the engine.
+        hybrid: whether to search by words, too, and not only by meaning.
+        mode: the row in the table of thresholds.
+        original: whether to rate retrieval as the first design did.
     """
 
     steps: Steps = Steps()
@@ -48,7 +48,7 @@ class Design:
 
 
 def reliable(name: str, parts: RunParts, design: Design) -> Experiment:
-    """Return the experiment ``name``: the engine under ``design``, on the data that it is asked about."""
+    """Return the experiment ``name``: the engine with the settings of ``design``, on the experiment's data."""
     data = data_of(name, parts.settings)
     retrieval, prompts = parts.retrieval(data=data), parts.prompts("r1")
     reranker, rewriter = retrieval.reranker(), parts.rewriter()
@@ -86,7 +86,7 @@ def reliable(name: str, parts: RunParts, design: Design) -> Experiment:
 
 
 def _again(parts: RunParts, prompts: Prompts) -> Again:
-    """Return what asks a second time: at another temperature, or with other sources where the reader has none."""
+    """Return what asks a second time: at another temperature; without one, with other sources."""
     varies = parts.settings.chat_base_url == EMBEDDED_URL
     return Again(parts.chat() if varies else parts.chat(temperature=TEMPERATURE), prompts, varies)
 
@@ -100,7 +100,7 @@ def _prepared(retrieval: Retrieval, design: Design) -> Callable[[Sequence[Query]
 
 
 def _made_of(name: str, parts: RunParts, retrieval: Retrieval, reranker: Reranker, judge: Judge) -> Mapping[str, Any]:
-    """Return what signals hang on: with any of them changed, a calibration says nothing."""
+    """Return everything that the signals depend on. If any of it changes, a calibration is no longer valid."""
     return {
         "experiment": name,
         "embedder": f"{retrieval.embedder.model} {retrieval.embedder.revision}",
@@ -110,6 +110,6 @@ def _made_of(name: str, parts: RunParts, retrieval: Retrieval, reranker: Reranke
         "judge": f"{judge.name} {judge.model} {judge.revision}",
         "top_k": parts.settings.top_k,
         "candidates": parts.settings.candidates,
-        # With the scales, which it imports.
+        # This digest includes the scales, which the module imports.
         "code of the signals": code_digest("rag_harness.studies.reliability.quality"),
     }

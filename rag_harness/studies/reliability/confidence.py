@@ -1,4 +1,4 @@
-"""How sure to be of an answer: by the formula of the first design, or by what was fitted to gold, where it fits."""
+"""How confident to be in an answer: by a calibration on gold if it fits this pipeline, else by a fixed formula."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from rag_harness.studies.reliability.verification import Checked
 from rag_harness.types import Decision
 
 ALPHA, BETA, GAMMA = 0.5, 0.5, 0.5
-"""Of retrieval quality, groundedness and contradiction. Set and not fitted: a calibration has its own."""
+"""Weights of retrieval quality, groundedness and contradiction. They are set, not fitted; a calibration has its own."""
 AGAIN = "rag-harness reliability calibrate OUTPUT"
 
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A confidence in [0, 1], and the decisions that say how it came about."""
+    """A confidence in [0, 1], and the decisions that explain it."""
 
     value: float
     decisions: tuple[Decision, ...]
@@ -26,18 +26,18 @@ class Stated:
 
 @dataclass(frozen=True)
 class Confidence:
-    """States how sure to be.
+    """Computes the confidence.
 
     Args:
-        saved: what was fitted, or None.
-        made_of: says what the signals are made of, for the row and to compare it with what was fitted.
+        saved: the saved calibration, or None.
+        made_of: gives what the signals are made of, for the row and for comparison with the calibration.
     """
 
     saved: SavedConfidence | None
     made_of: Callable[[], Mapping[str, Any]]
 
     def stated(self, quality: float, found: Signals, checked: Checked, declined: bool) -> Stated:
-        """Return how sure to be that an answer is right; of declining, that there was nothing to answer."""
+        """Return how likely an answer is right. If it declines: how likely there was nothing to answer."""
         why = self.refusal(declined)
         model = None if self.saved is None else self.saved.model(declined)
         if self.saved is None or model is None or why:
@@ -48,7 +48,7 @@ class Confidence:
         return Stated(value, (Decision("confidence", "calibrated", value), _promise(self.saved, value, declined)))
 
     def refusal(self, declined: bool) -> str:
-        """Return why no calibration is used, of an answer or of declining; empty where one is."""
+        """Return why no calibration is used for an answer, or for declining; empty if one is used."""
         if self.saved is None:
             return f"nobody has calibrated it: {AGAIN}"
         ours, theirs = self.made_of(), {**self.saved.made_of, "experiment": self.saved.experiment}
@@ -60,9 +60,9 @@ class Confidence:
 
 
 def formula(quality: float, checked: Checked, declined: bool) -> float:
-    """Return α · RQ + β · groundedness - γ · contradiction, in [0, 1]; of declining 1 - RQ.
+    """Return α · RQ + β · groundedness - γ · contradiction, in [0, 1]; if it declines, 1 - RQ.
 
-    What was not measured has no weight.
+    Signals that were not measured have no weight.
     """
     if declined:
         return 1 - quality
@@ -74,7 +74,7 @@ def formula(quality: float, checked: Checked, declined: bool) -> float:
 
 
 def _promise(saved: SavedConfidence, value: float, declined: bool) -> Decision:
-    """Say whether an answer is among those of which at most a known share is wrong."""
+    """Return the decision: whether the answer is among answers of which at most a known share is wrong."""
     threshold = saved.promise.threshold
     if threshold is None:
         return Decision("promise", "none", reason=saved.promise.reason)

@@ -1,4 +1,4 @@
-"""Pass, warn or abstain; and why, as codes that a program can read with what a person wants to know behind them."""
+"""Decides whether to pass, warn or abstain; the reasons are codes for programs, each with a text for people."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _SERIOUS = (
     "NO_CITATION",
     "UNKNOWN_SOURCE",
 )
-"""Codes that an answer does not pass with, however confident; a code begins so."""
+"""Codes with which an answer never passes, however confident it is. A reason begins with its code."""
 
 
 def outcome(confidence: float, answer: Answer, codes: list[str], thresholds: Thresholds) -> Outcome:
-    """Return what becomes of an answer; one that says that it does not know abstains already."""
+    """Return the outcome for an answer. An answer that says it does not know counts as abstaining."""
     if answer.abstained or confidence < thresholds.warned:
         return "abstain"
     is_serious = any(code.startswith(_SERIOUS) for code in codes)
@@ -38,7 +38,7 @@ def codes_of(answer: Answer, signals: Signals, checked: Checked, thresholds: Thr
 
 
 def of_retrieval(signals: Signals, thresholds: Thresholds) -> list[str]:
-    """Return the reason codes of what was found."""
+    """Return the reason codes about the retrieved sources."""
     low = [
         ("LOW_RELEVANCE", signals.relevance, thresholds.relevance),
         ("LOW_COVERAGE", signals.coverage, thresholds.coverage),

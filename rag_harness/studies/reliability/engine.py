@@ -1,4 +1,4 @@
-"""A pipeline that knows when it does not know: every step in its order, and everything that it decided in the row."""
+"""The pipeline of the reliability engine: all steps in their order, with every decision noted in the row."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DECLINED = tuple((name, "nothing was answered") for name in FROM_ANSWER)
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Which steps there are; an ablation is without one of them."""
+    """Which steps the engine has; an ablation lacks one of them."""
 
     decompose: bool = True
     gate: bool = True
@@ -39,19 +39,19 @@ class Steps:
 
 @dataclass(frozen=True)
 class Reliable:
-    """Understand, decompose, search, rate, gate, generate, verify, be sure, decide.
+    """Runs the steps: understand, decompose, search, rate, gate, generate, verify, state confidence, decide.
 
     Args:
         searcher: finds sources and rates them.
         fallback: searches again with other words.
-        generator: answers from them.
-        again: answers a second time.
-        judge: of groundedness.
-        rewriter: decomposes questions; None where rules do.
-        confidence: says how sure to be.
-        thresholds: what is set against what.
-        candidates: hits of a search.
-        steps: which there are.
+        generator: answers from the sources.
+        again: gives the second answer.
+        judge: judges groundedness.
+        rewriter: decomposes questions; None if rules do it.
+        confidence: computes the confidence.
+        thresholds: the limits of all decisions.
+        candidates: number of hits of a search.
+        steps: the steps that it has.
     """
 
     searcher: Searcher
@@ -98,12 +98,12 @@ class Reliable:
     def _stops(self, found: Found, trace: Trace) -> bool:
         stops = self.steps.gate and found.quality < self.thresholds.fallback
         if stops:
-            # No prompt was made: what was found stays among the candidates.
+            # There was no prompt, so there is no context. The sources that were found stay among the candidates.
             trace.context = []
         return stops
 
     async def _checked(self, query: Query, answer: Answer, trace: Trace) -> Checked:
-        """Make the three checks at once."""
+        """Run the three checks at the same time."""
         if answer.abstained or not self.steps.verify:
             return Checked(reasons=DECLINED if answer.abstained else UNVERIFIED)
         checks = (
@@ -134,7 +134,7 @@ class Reliable:
         return trace.output(kept, stated.value)
 
     def _limit(self, answer: Answer, outcome: deciding.Outcome) -> float | None:
-        """Return what the confidence was set against; how sure to be of declining is set against nothing."""
+        """Return the threshold for the confidence of this outcome; None if the model itself has declined."""
         if answer.abstained:
             return None
         return self.thresholds.warned if outcome == "abstain" else self.thresholds.passed
@@ -145,14 +145,14 @@ class Reliable:
         return deciding.codes_of(answer, found, checked, self.thresholds)
 
     def _withheld(self, answer: Answer, trace: Trace) -> Answer:
-        """Return what is said in place of an answer that is not sure enough; the row keeps the answer."""
+        """Return the reply in place of an answer with too little confidence. The row keeps the answer."""
         with trace.stage("decide"):
             trace.note("decide", withheld=answer.text, withheld_citations=list(answer.citations))
         return replies.not_sure(answer)
 
 
 async def _ended(checks: Iterable[asyncio.Future[Any]]) -> None:
-    """Cancel the checks and wait for their end: no call is left that nobody waits for."""
+    """Cancel the checks and wait until they have ended, so that no call goes on unnoticed."""
     for check in checks:
         check.cancel()
     await asyncio.gather(*checks, return_exceptions=True)

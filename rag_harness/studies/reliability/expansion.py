@@ -1,4 +1,4 @@
-"""Other words for a question that found little: from the best hits where no model rewrites it."""
+"""Adds words to a question that found too little: the words come from the best hits, without a model."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from rag_harness.types import Hit
 from rag_harness.words.terms import term, tokens
 
 FEEDBACK = 3
-"""Hits that are taken to be relevant."""
+"""How many of the best hits are assumed to be relevant."""
 WORDS = 5
-"""Words that are added."""
+"""How many words are added."""
 
 
 def expanded(question: str, hits: Sequence[Hit], rarity: Rarity) -> str:
-    """Return the question with the words that tell most in its best hits: pseudo-relevance feedback (Rocchio 1971).
+    """Return the question with the most telling words of its best hits: pseudo-relevance feedback (Rocchio 1971).
 
-    A word counts in how many of the hits it is, times its IDF; words of the question and figures are not added.
+    A word's weight is the number of hits that have it, times its IDF. Words of the question and figures are not added.
     """
     known = {term(token) for token in tokens(question)}
     written: dict[str, str] = {}

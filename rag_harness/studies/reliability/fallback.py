@@ -1,4 +1,4 @@
-"""Search again, wider and with other words, and keep what is better."""
+"""Searches again, wider and with other words, and keeps the better result."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Fallback:
     """Searches again.
 
     Args:
-        searcher: finds and rates.
-        rewriter: finds other words; None where the best hits give them.
+        searcher: finds sources and rates them.
+        rewriter: finds other words; None if they come from the best hits.
         rarity: makes the weights of words, on first use.
     """
 
@@ -34,7 +34,7 @@ class Fallback:
     rarity: Callable[[], Rarity]
 
     async def better(self, question: str, best: Found, k: int, tried: int, trace: Trace) -> Found:
-        """Return the better of ``best`` and a search of other words for twice as many hits, for the nth time."""
+        """Return the better of ``best`` and fallback ``tried``: other words, and each time twice as many hits."""
         words, how = await self._other_words(question, best, tried, trace)
         found = await self.searcher.search(question, [question, *words], k * 2**tried, trace)
         is_better = found.quality > best.quality

@@ -1,4 +1,4 @@
-"""How good is what was found? Four signals in [0, 1], and one number of them; as it should be, and as it once was."""
+"""The quality of retrieval: four signals in [0, 1] and one number made from them; also as the first design had it."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from rag_harness.types import Chunk, Decision, Hit
 from rag_harness.words.terms import terms
 
 WEIGHTS: Mapping[str, float] = {"relevance": 0.4, "margin": 0.2, "coverage": 0.2, "dispersion": 0.2}
-"""Of the signals in the quality of retrieval. Set and not fitted: what fits labels is the calibrated confidence."""
+"""Weights of the signals in the retrieval quality. They are set, not fitted; the calibrated confidence is fitted."""
 SAME = 0.7
-"""Share of the words of two chunks together that both have, from which on one is a near-duplicate of the other."""
+"""Two chunks are near-duplicates if this share of all their words is in both."""
 _TOP = 5
 _NO_WORDS = "the question has no content words"
 
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What retrieval tells about itself, each in [0, 1]; None where it could not be measured.
+    """The signals of retrieval, each in [0, 1]; None if one could not be measured.
 
-    ``reasons`` say by name why, or what else there is to know of one.
+    ``reasons`` say by name why a signal is missing, or what else to know about it.
     """
 
     relevance: float | None = None
@@ -35,19 +35,20 @@ class Signals:
     reasons: tuple[tuple[str, str], ...] = ()
 
     def items(self) -> dict[str, float | None]:
-        """Return them by name."""
+        """Return the signals by name."""
         return {name: getattr(self, name) for name in WEIGHTS}
 
     def decisions(self) -> tuple[Decision, ...]:
-        """Return them for the row."""
+        """Return the signals for the row."""
         return decisions_of(self.items(), self.reasons)
 
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """Absolute scores of a search as they are: the best, its gap to the next that says something else, the spread.
+    """The raw absolute scores of a search: the best, its gap to the next different text, and the spread.
 
-    ``spread`` is the standard deviation of the five best, None of one; ``gap`` is None where all of them say the same.
+    ``spread`` is the standard deviation of the five best; None for a single hit. ``gap`` is None if all hits have the
+    same text.
     """
 
     best: float
@@ -56,7 +57,7 @@ class Raw:
 
 
 def raw(hits: Sequence[Hit], signal: str) -> Raw | None:
-    """Return what the scores ``signal`` of the hits say; None where no hit has one."""
+    """Return the raw values of the hits' scores named ``signal``; None if no hit has such a score."""
     scored = sorted((hit for hit in hits if signal in hit.scores), key=lambda hit: -hit.scores[signal])
     if not scored:
         return None
@@ -67,7 +68,7 @@ def raw(hits: Sequence[Hit], signal: str) -> Raw | None:
 
 
 def signals(question: str, hits: Sequence[Hit], context: Sequence[Hit], rarity: Rarity, scale: Scale) -> Signals:
-    """Return the signals of ``hits``, whose score ``scale.signal`` is absolute, and of the ``context`` made of them."""
+    """Return the signals of ``hits``, by their absolute score ``scale.signal``, and of the ``context``."""
     found, covered = raw(hits, scale.signal), coverage(question, context, rarity)
     if found is None:
         return Signals(coverage=covered, reasons=_unscored(covered, scale))
@@ -101,7 +102,7 @@ def _unscored(covered: float | None, scale: Scale) -> tuple[tuple[str, str], ...
 
 
 def coverage(question: str, context: Sequence[Hit], rarity: Rarity) -> float | None:
-    """Return the share, by IDF, of the question's content words that the context has; None where there are none."""
+    """Return the share, by IDF, of the question's content words that the context has; None if there are none."""
     wanted = sorted(terms(question))
     held = frozenset[str]().union(*(terms(hit.chunk.text) for hit in context))
     total = sum(map(rarity.of, wanted))
@@ -109,17 +110,17 @@ def coverage(question: str, context: Sequence[Hit], rarity: Rarity) -> float | N
 
 
 def quality(found: Signals) -> float:
-    """Return the weighted mean of the signals that were measured, in [0, 1]; 0 where none was."""
+    """Return the weighted mean of the measured signals, in [0, 1]; 0 if none was measured."""
     known = {name: value for name, value in found.items().items() if value is not None}
     weight = sum(WEIGHTS[name] for name in known)
     return sum(WEIGHTS[name] * value for name, value in known.items()) / weight if weight else 0.0
 
 
 def original(hits: Sequence[Hit]) -> Signals:
-    """Return the four signals as the first design had them, of reranked hits in their order.
+    """Return the four signals of the first design, for reranked hits in their order.
 
-    Sigmoid of the top rerank score, its margin to the second, distinct documents among the top five, 1 - their spread.
-    What stands for coverage counts documents, and dispersion is "consistency" here.
+    They are: sigmoid of the top rerank score; its margin to the second; distinct documents among the top five; 1 minus
+    the spread of these five. So coverage counts documents here, and dispersion is called "consistency" in that design.
     """
     scores = [hit.rerank_score for hit in hits if hit.rerank_score is not None][:_TOP]
     if not scores:

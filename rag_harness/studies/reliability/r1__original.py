@@ -1,4 +1,4 @@
-"""R1 that rates retrieval as the first design did; docs/reliability.md has what that stops."""
+"""R1 with the retrieval rating of the first design; docs/reliability.md says which questions that stops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""R1: every step, retrieval rated by absolute scores."""
+"""R1: every step, with retrieval rated by absolute scores."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from rag_harness.protocols import Experiment
 from rag_harness.studies.reliability.assembly import Design, reliable
 
 STRICT = "r6"
-"""What answers in mode strict where this is served."""
+"""The experiment that answers in mode strict when this one is served."""
 
 
 def build(parts: RunParts) -> Experiment:

@@ -1,4 +1,4 @@
-"""R4: R1 that searches the question as it is."""
+"""R4: R1 that searches for the whole question, without decomposition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""R5: R1 that searches by meaning alone."""
+"""R5: R1 that searches only by meaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pipeline says of its own: that it found too little, or is not sure enough."""
+"""The pipeline's own replies: it found too little, or is not sure enough."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def talk() -> Answer:
 
 
 def too_little() -> Answer:
-    """Return the reply where no model is asked."""
+    """Return the reply when no model is asked."""
     return Answer(TOO_LITTLE, abstained=True, raw=TOO_LITTLE)
 
 
 def not_sure(answer: Answer) -> Answer:
-    """Return the reply in place of ``answer``, with what the model has said."""
+    """Return the reply in place of ``answer``, together with the model's text."""
     return replace(answer, text=NOT_SURE, abstained=True, citations=(), invalid_citations=())

@@ -1,7 +1,7 @@
-"""What a score of a reranker is worth: its middle, its spread, and what is a large gap. Set by a benchmark.
+"""How the scores of each reranker are read: middle, spread, and what is a large gap. A benchmark sets the values.
 
-``benchmarks/reliability.py OUTPUT --scales`` prints them: quantiles of scores alone, no label, of the questions of one
-half of the source pages of the retail study.
+``benchmarks/reliability.py OUTPUT --scales`` prints them. They are quantiles of scores, without labels, for the
+questions about one half of the source pages of the retail study.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ class Scale:
     """How an absolute score is read.
 
     Attributes:
-        signal: name of the score among those of a hit.
-        middle: where relevance is one half: the median of the best hit's score.
-        spread: what one unit of the logistic curve is; half of the questions lie within 1.1 of it.
-        margin: 90th percentile of the gap to the best hit that says something else.
+        signal: the score's name in a hit.
+        middle: the score at which relevance is one half: the median of the best hit's score.
+        spread: one unit of the logistic curve; half of the questions are within 1.1 units of the middle.
+        margin: 90th percentile of the gap to the best hit with a different text.
         dispersion: 90th percentile of the standard deviation of the five best.
-        fitted: whether these are quantiles of this reranker's scores, or only the form that its score has.
+        fitted: whether these are quantiles of this reranker's scores; if not, they only follow from the kind of score.
     """
 
     signal: str
@@ -32,16 +32,16 @@ class Scale:
 
 
 COSINE = Scale("dense", 0.525, 0.065, 0.101, 0.068)
-"""For a reranker that has no score of its own that compares between questions: the cosine of all-MiniLM-L6-v2."""
+"""For a reranker whose own score cannot be compared between questions: the cosine of all-MiniLM-L6-v2."""
 LOGIT = Scale("logit", 0.0, 1.0, 4.0, 3.0, fitted=False)
-"""For a cross-encoder: its training makes 0 the border of relevance. Nothing of it was fitted here."""
+"""For a cross-encoder. Its training makes 0 the border of relevance. Nothing was fitted here."""
 SCALES: Mapping[str, Scale] = {
     "embedded/late-interaction": Scale("max_sim", 0.501, 0.045, 0.098, 0.059),
 }
 
 
 def scale_of(reranker: str, has_absolute: bool) -> Scale:
-    """Return the scale of a reranker by its model's name; ``has_absolute`` says whether it gives absolute scores."""
+    """Return the scale of a reranker by its model's name; ``has_absolute``: whether it gives absolute scores."""
     if not has_absolute:
         return COSINE
     return SCALES.get(reranker, LOGIT)

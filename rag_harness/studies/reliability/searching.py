@@ -1,4 +1,4 @@
-"""Find sources: the question and its parts, each by meaning and by words, fused; then reranked for the question."""
+"""Finds sources: searches the question and its parts by meaning and by words, fuses the hits, and reranks them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from rag_harness.studies.reliability.scales import COSINE, Scale, scale_of
 from rag_harness.types import Hit
 
 SOURCE = "hybrid"
-"""Who found a chunk that several rankings were fused for."""
+"""The source of a chunk that comes from several fused rankings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search came to: all hits, the context, the signals, the quality that they make, and the raw scores.
+    """The result of a search: all hits, the context, the signals, the quality made from them, and the raw scores.
 
-    ``raw`` is by the name of the score, as it was before it was set against a scale.
+    ``raw`` has the values by the score's name, before they are read by a scale.
     """
 
     retrieved: tuple[Hit, ...]
@@ -38,11 +38,11 @@ class Searcher:
     """Searches with every retriever for every sub-question.
 
     Args:
-        retrievers: by meaning, by words.
-        reranker: puts the fused hits into the order of the question.
+        retrievers: one by meaning, one by words.
+        reranker: orders the fused hits for the question.
         rarity: makes the weights of words, on first use.
-        top_k: hits of the context.
-        original: measure quality as the first design did.
+        top_k: number of hits in the context.
+        original: whether to measure quality as the first design did.
     """
 
     retrievers: Sequence[Retriever]
@@ -52,7 +52,7 @@ class Searcher:
     original: bool = False
 
     async def search(self, question: str, searches: Sequence[str], k: int, trace: Trace) -> Found:
-        """Return the best ``k`` of all ``searches``, reranked for ``question``; ``trace`` has them, too."""
+        """Return the best ``k`` hits of all ``searches``, reranked for ``question``, and note them in ``trace``."""
         rankings = list[list[Hit]]()
         for search in searches:
             for retriever in self.retrievers:
@@ -63,7 +63,7 @@ class Searcher:
         return await trace.off_loop("quality", self._rated, question, trace)
 
     def _rated(self, question: str, trace: Trace) -> Found:
-        """Give the hits their absolute scores, and measure them."""
+        """Add absolute scores to the hits, and measure their quality."""
         scale = self.scale
         scores = absolute_scores(self.reranker, question, trace.retrieved)
         trace.retrieved = _scored(trace.retrieved, scale.signal, scores)
@@ -78,33 +78,33 @@ class Searcher:
 
     @property
     def scale(self) -> Scale:
-        """How the reranker's absolute score is read."""
+        """The scale of the reranker's absolute score."""
         return scale_of(self.reranker.model, _absolute(self.reranker) is not None)
 
 
 def by_meaning(hits: Sequence[Hit]) -> list[Hit]:
-    """Return fused hits that go by their cosine, and by the lowest one where only their words were found.
+    """Return fused hits with their cosine as score. Hits found only by words get the lowest cosine.
 
-    A reranker may weigh the score that it is given beside words of its own: the fused one would count them twice.
+    Some rerankers combine the given score with a word score of their own. The fused score would count words twice.
     """
     known = [hit.scores["dense"] for hit in hits if "dense" in hit.scores]
     return [replace(hit, score=hit.scores.get("dense", min(known))) for hit in hits] if known else list(hits)
 
 
 def absolute_scores(reranker: Reranker, question: str, hits: Sequence[Hit]) -> Sequence[float]:
-    """Return a score of each hit that compares between questions; none where the reranker has no such score."""
+    """Return a score for each hit that can be compared between questions; empty if the reranker has none."""
     scores = _absolute(reranker)
     return list(scores(question, hits)) if scores and hits else []
 
 
 def _absolute(reranker: Reranker) -> Callable[[str, Sequence[Hit]], Sequence[float]] | None:
-    # What trials share wraps what reranks.
+    # The reranker may be wrapped in the cache that trials share.
     found: Any = getattr(getattr(reranker, "inner", reranker), "absolute", None)
     return found if callable(found) else None
 
 
 def _raw(hits: Sequence[Hit], scale: Scale) -> dict[str, Raw]:
-    """Return what the absolute scores are, by the name of the score."""
+    """Return the raw values of the absolute scores, by the score's name."""
     found = {name: quality.raw(hits, name) for name in (scale.signal, COSINE.signal)}
     return {name: raw for name, raw in found.items() if raw is not None}
 

@@ -1,4 +1,4 @@
-"""Every number that a decision of the pipeline hangs on, in one table."""
+"""All numbers on which decisions of the pipeline depend, in one table."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """What is set against what.
+    """The limits of the decisions.
 
     Attributes:
         go_on: retrieval quality above which the model is asked.
-        fallback: retrieval quality below which it is not; between the two, it is searched again first.
-        relevance: below it the best source is called of low relevance.
-        coverage: below it the sources are said to lack words of the question.
-        grounded: below it the answer is called ungrounded as a whole.
-        claim: below it one claim is.
-        agreement: below it two answers to one question are said to differ.
+        fallback: retrieval quality below which the model is not asked. Between the two, there is another search first.
+        relevance: relevance below which the best source counts as hardly relevant.
+        coverage: coverage below which the sources count as lacking words of the question.
+        grounded: groundedness below which the whole answer counts as ungrounded.
+        claim: probability below which a single claim counts as ungrounded.
+        agreement: agreement below which two answers to one question count as different.
         passed: confidence from which an answer passes without a warning.
         warned: confidence below which there is no answer.
     """

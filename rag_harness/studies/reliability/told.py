@@ -1,4 +1,4 @@
-"""Signals as the row has them, for people and for who calibrates."""
+"""Signals in the form of a row's decisions, for people and for calibration."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rag_harness.types import Decision
 
 
 def decisions_of(signals: Mapping[str, float | None], reasons: Iterable[tuple[str, str]]) -> tuple[Decision, ...]:
-    """Return a decision a signal; ``reasons`` say why one was not measured, or what to know of its value."""
+    """Return one decision for each signal; ``reasons`` say why it was not measured, or what to know about its value."""
     why = dict(reasons)
     return tuple(
         Decision(f"{SIGNAL}{name}", "" if value is not None else "not measured", value, reason=why.get(name, ""))

@@ -1,4 +1,4 @@
-"""What was asked: in which language, and is it a question at all? By words alone, for no model is worth a call here."""
+"""Finds out the language of a question and whether it is a question, by words only: a model would cost too much."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TALK = re.compile(
 )
 _ALL_TALK = re.compile(rf"\W*{_TALK.pattern}(?:\W+{_TALK.pattern}){{0,5}}\W*", re.IGNORECASE)
 _LONGEST_TALK = 200
-"""Characters: what is longer than that may ask something behind its greeting."""
+"""Number of characters. A longer text may have a question after its greeting."""
 _ORDERS = re.compile(
     r"\W*(?:please |can you |could you )*(?:cancel|change|send|book|order|write|translate|show|list|give|tell|explain|"
     r"summari[sz]e|compare|calculate|find|check|update|delete|remove|open|refund)\b",
@@ -35,25 +35,25 @@ _ORDERS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Understood:
-    """``language`` is a code of two letters or ``unknown``, ``intent`` question, command or chit-chat."""
+    """``language`` is a code of two letters or ``unknown``; ``intent`` is question, command or chit-chat."""
 
     language: str
     intent: str
 
     @property
     def is_talk(self) -> bool:
-        """Whether nothing is asked that documents could answer."""
+        """Whether the text asks nothing that documents could answer."""
         return self.intent == "chit-chat"
 
     def decisions(self) -> tuple[Decision, ...]:
-        """What was understood, for the row."""
+        """The language and the intent, as decisions for the row."""
         return Decision("language", self.language), Decision("intent", self.intent)
 
 
 def understood(text: str) -> Understood:
-    """Return the language by its small words, and the intent by its first ones.
+    """Return the language, by its small words, and the intent, by the text's first words.
 
-    What is neither talk nor an order is a question: to look something up in vain costs less than to turn somebody away.
+    A text that is neither chit-chat nor a command counts as a question: a search in vain costs less than a refusal.
     """
     if len(text) <= _LONGEST_TALK and _ALL_TALK.fullmatch(text):
         intent = "chit-chat"

@@ -1,4 +1,4 @@
-"""Three checks of an answer: do the sources say it, do they contradict each other or it, would it be given again?"""
+"""Three checks of an answer: do the sources support it, are there contradictions, would it be given again?"""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from rag_harness.words.terms import figures, terms
 _ASKED = Support("answer", "contexts")
 _COMPARED = 200
 _Claim = tuple[frozenset[str], frozenset[str]]
-"""Words and figures."""
+"""The words and the figures of a claim."""
 _CITATION = re.compile(rf"(?<!\s)\s*{CITATION.pattern}", re.IGNORECASE)
 _CLAIM = re.compile(r"[^.!?\n]*(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?]?")
 _REPLACED = ("outdated", "superseded", "archived")
-"""What the metadata of a page call it where another has replaced it."""
+"""Metadata values of a page that another page has replaced."""
 ALIKE = 0.6
-"""Share of a claim's words that a claim of the other answer must have, to be the same claim."""
+"""The share of a claim's words that a claim of the other answer must have to count as the same claim."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What the checks of an answer found; a value is None where there was nothing to check, and ``reasons`` say why.
+    """The results of the checks. A value is None if there was nothing to check, and ``reasons`` say why.
 
-    ``unsupported`` are claims with the probability that they are supported, ``conflicting`` pairs of file names,
-    ``against`` file names that the answer contradicts, ``outdated`` those that another page has replaced.
-    ``differences`` are the contradictions as the row's stage has them.
+    ``unsupported`` are claims with the probability that they are supported. ``conflicting`` are pairs of files that
+    contradict each other. ``against`` are files that the answer contradicts. ``outdated`` are files that another page
+    has replaced. ``differences`` are the contradictions for the row's stage.
     """
 
     groundedness: float | None = None
@@ -52,7 +52,7 @@ class Checked:
     reasons: tuple[tuple[str, str], ...] = ()
 
     def decisions(self) -> tuple[Decision, ...]:
-        """Return them for the row."""
+        """Return the signals for the row."""
         return decisions_of(self.items(), self.reasons)
 
     def items(self) -> dict[str, float | None]:
@@ -62,7 +62,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Grounded:
-    """What the judge said of an answer: the supported share, why there is none, and each claim with its value."""
+    """The judge's opinion of an answer: the supported share, why there is none, and each claim with its value."""
 
     share: float | None
     reason: str = ""
@@ -70,7 +70,7 @@ class Grounded:
 
 
 async def grounded(judge: Judge, question: str, answer: Answer, context: Sequence[Hit], trace: Trace) -> Grounded:
-    """Ask the judge of the evaluation which claims the context supports; its calls are noted in ``trace``."""
+    """Ask the judge which claims of the answer the context supports. Its calls are noted in ``trace``."""
     material = Material(question, answer.text, tuple(hit.chunk.text for hit in context))
     with trace.stage("verify"), spending() as spent:
         try:
@@ -86,9 +86,9 @@ async def grounded(judge: Judge, question: str, answer: Answer, context: Sequenc
 
 
 def conflicts(answer: Answer, context: Sequence[Hit]) -> Checked:
-    """Return what contradicts what: sources each other, where the answer cites one of the two, and it its sources.
+    """Return the contradictions between sources, if the answer cites one of them, and between answer and sources.
 
-    The rate is the share of such pairs that conflict; an answer that cites nothing is held against all of them.
+    The rate is the share of these pairs that conflict. An answer without citations is compared with all sources.
     """
     texts, names = [hit.chunk.text for hit in context], [hit.chunk.doc_id for hit in context]
     used = sorted({n - 1 for n in answer.citations} or range(len(context)))
@@ -107,12 +107,12 @@ def conflicts(answer: Answer, context: Sequence[Hit]) -> Checked:
 
 
 def _pairs(n: int, used: Collection[int]) -> int:
-    """Return how many pairs of ``n`` sources have one that is used."""
+    """Return how many pairs of ``n`` sources contain a used one."""
     return sum(i in used or j in used for i, j in combinations(range(n), 2))
 
 
 def outdated(answer: Answer, context: Sequence[Hit]) -> tuple[str, ...]:
-    """Return the files that the answer cites and whose metadata, or those of another source, call replaced."""
+    """Return the cited files that are marked as replaced, by their own or another source's metadata."""
     replaced = {name for hit in context for name in _listed(hit.chunk.metadata.get("supersedes"))}
     cited = [context[n - 1].chunk for n in answer.citations]
     old = [
@@ -124,9 +124,9 @@ def outdated(answer: Answer, context: Sequence[Hit]) -> tuple[str, ...]:
 
 
 def varied(context: Sequence[Hit], answer: Answer) -> list[Hit]:
-    """Return the context in the opposite order, without the last hit that the answer does not cite.
+    """Return the context in reverse order, without the last hit that the answer does not cite.
 
-    For a reader that says the same of the same sources: an answer that hangs on their order is none to rely on.
+    This is for a reader whose answers never vary: an answer that depends on the order of the sources is not reliable.
     """
     spare = [place for place in range(len(context)) if place + 1 not in answer.citations]
     left_out = spare[-1] if spare and len(context) > 1 else None
@@ -134,10 +134,10 @@ def varied(context: Sequence[Hit], answer: Answer) -> list[Hit]:
 
 
 def agreement(one: str, other: str) -> float:
-    """Return the share of the claims of both answers that the other makes, too, in [0, 1].
+    """Return the share of the claims of both answers that the other answer also makes, in [0, 1].
 
-    A claim is a sentence or a line. The same claim has most of its words and all of its figures. Of each answer the
-    first 200 are compared: each is held against all of the other.
+    A claim is a sentence or a line. Two claims are the same if most words and all figures are the same. At most 200
+    claims of each answer are compared, each with all claims of the other.
     """
     first, second = (
         [(terms(claim), figures(claim)) for claim in islice(_claims(answer), _COMPARED)] for answer in (one, other)
@@ -149,7 +149,7 @@ def agreement(one: str, other: str) -> float:
 
 
 def _claims(answer: str) -> Iterator[str]:
-    """Yield the sentences and lines of an answer that say something, without citations."""
+    """Yield the sentences and lines of an answer that state something, without citations."""
     said = (found[0].strip() for found in _CLAIM.finditer(_CITATION.sub("", answer)))
     return (claim for claim in said if terms(claim))
 

@@ -1,4 +1,4 @@
-"""The retail study: what do retrieval, reranking and reasoning each add to a shop's help desk?
+"""The retail study: what retrieval, reranking and reasoning each add to a shop's help desk.
 
 Question
     A customer asks; 100 help pages have the answer, or do not. Four architectures answer the same 200 questions, and
@@ -13,7 +13,7 @@ Experiments
     ``e4-plan``   as ``e4``, with several searches of a question that asks several things
 
 Pipelines
-    One file each. ``e3_filtered_rag.filtered`` is the shape that ``e4`` and the variants share. ``planning`` makes
+    One file each. ``e3_filtered_rag.filtered`` makes ``e3``, ``e4`` and their variants. ``planning`` makes
     searches of a question, by a model of role ``rewrite`` or by the rules of ``subquestions``; the reliability engine
     uses both.
 

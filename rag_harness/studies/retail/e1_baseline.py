@@ -1,4 +1,4 @@
-"""E1: no retrieval. What the model knows by itself."""
+"""E1: no retrieval; the model answers from its own knowledge."""
 
 from __future__ import annotations
 

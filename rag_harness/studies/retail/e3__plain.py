@@ -1,4 +1,4 @@
-"""E3 over the same chunks with the marks of Markdown taken off: does structured Markdown help?"""
+"""E3 over the same chunks without their Markdown marks: does structured Markdown help?"""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ def build(parts: RunParts) -> Experiment:
     """Return this experiment."""
     spec = replace(spec_of(parts.settings), chunker="plain")
     built = filtered("e3-plain", parts, spec=spec, prompted_as="e3")
-    # Its causes are read off rows and gold: the answers of failed trials that are run again would be the larger part of
-    # what has to be recorded, and E3's say as much.
+    # The causes of its failures are taken from rows and gold. Running failed trials again would need most of the
+    # recordings, and E3's causes already show as much.
     return replace(built, answer_from=None)

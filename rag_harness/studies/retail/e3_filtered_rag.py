@@ -1,4 +1,4 @@
-"""E3: vector search for candidates, a reranker keeps the best, then answer."""
+"""E3: vector search for candidates; a reranker keeps the best; then answer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def build(parts: RunParts) -> Experiment:
 def filtered(
     name: str, parts: RunParts, reasoning: bool = False, spec: IndexSpec | None = None, prompted_as: str = ""
 ) -> Experiment:
-    """Return the experiment ``name`` of this shape, over an index of ``spec``, the options' where none is given.
+    """Return the experiment ``name`` of this design, over an index of ``spec``; without it, over the options' index.
 
     Its prompts are its own, or those of the experiment ``prompted_as``.
     """

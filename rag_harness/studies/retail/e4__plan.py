@@ -1,4 +1,4 @@
-"""E4 that plans its searches before it retrieves: does planning help?"""
+"""E4 with a planning step before retrieval: does planning help?"""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from rag_harness.studies.retail.subquestions import subquestions
 from rag_harness.types import Hit, PipelineOutput, Query
 
 SOURCE = "planned"
-"""Who found a chunk that several searches were fused for."""
+"""The source of a chunk that several fused searches have found."""
 
 
 @dataclass(frozen=True)
 class PlannedRag:
-    """Plans, retrieves ``candidates`` chunks a search, fuses them to as many, and goes on as E4 does.
+    """Plans searches, retrieves ``candidates`` chunks for each, fuses them to as many, and goes on as E4 does.
 
-    The reranker sees the question that was asked, and as many candidates as E4's. A plan of one search is E4.
+    The reranker gets the original question, and as many candidates as in E4. With a single search, this is E4.
     """
 
     unplanned: FilteredRag
@@ -41,7 +41,7 @@ class PlannedRag:
 
 @dataclass(frozen=True)
 class PlannedRetriever:
-    """The retrieve step on its own; it plans by rules, for a suite of retrieval asks no model."""
+    """The retrieve step alone. It plans by rules, since the retrieval suite asks no model."""
 
     inner: Retriever
 

@@ -1,4 +1,4 @@
-"""What to search for, before anything is searched: by a model of role ``rewrite`` where there is one, else by rules."""
+"""Plans what to search for: with a model of role ``rewrite`` if there is one, else by rules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rag_harness.studies.retail.subquestions import MOST, subquestions
 from rag_harness.types import Decision, Message
 
 LONGEST = 500
-"""Characters of a search: what is longer is no query."""
+"""The most characters of a search. A longer text is no query."""
 SYSTEM = (
     "You plan the searches of a retail support assistant, before anything is looked up. The customer's question itself "
     f"is searched already. Name at most {MOST - 1} further searches for what the answer needs to know: one for each "
@@ -36,10 +36,10 @@ FORMAT = {
 
 
 async def planned(question: str, rewriter: ChatModel | None, trace: Trace) -> list[str]:
-    """Return what to search for, the question itself first, never more than ``MOST``.
+    """Return what to search for, the question itself first; at most ``MOST`` searches.
 
-    The plan goes to ``trace``: the stage ``plan`` has the searches, a decision says who made them. A reply that cannot
-    be used is none: the rules then plan, and the decision says why. A call that fails, fails the trial.
+    The plan is noted in ``trace``: the stage ``plan`` has the searches, and a decision says who made them. If a reply
+    cannot be used, the rules plan, and the decision says why. A failed call fails the trial.
     """
     if rewriter is None:
         return _by_rules(question, trace, "no model of role rewrite is configured")
@@ -52,7 +52,7 @@ async def planned(question: str, rewriter: ChatModel | None, trace: Trace) -> li
 
 
 def searches_in(reply: str) -> tuple[list[str], str]:
-    """Return the searches that a reply names, or none of them and why it cannot be used."""
+    """Return the searches in a reply; or none, and why the reply cannot be used."""
     named = (json_of(reply) or {}).get("searches")
     if not isinstance(named, list):
         return [], 'it is no JSON with a list "searches"'

@@ -1,7 +1,7 @@
-"""A question -> the questions that it is made of, by rules: for pipelines that plan their searches without a model.
+"""Splits a question into its parts by rules, for pipelines that plan their searches without a model.
 
-English only, and shallow: what no rule recognises stays whole. The rules look at the words of one question, and
-never at the documents.
+The rules are for English only, and simple: a question that no rule recognises stays whole. They look only at the words
+of the question, never at the documents.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 MOST = 3
-"""Questions in all, the one that was asked among them."""
+"""The most questions in all, the original one included."""
 VERSION = "Which version is current, and from which date does it hold?"
 _FEWEST_WORDS = 3
 
@@ -22,7 +22,7 @@ _VERB = (
 )
 _ASKS = re.compile(rf"{_ASKING}|{_VERB}", re.IGNORECASE)
 _SENTENCE = re.compile(r"[^.?!;]*(?:[.?!](?!\s|$)[^.?!;]*)*[.?!;]*\s*")
-# Behind a mere comma "who", "which", "when" and "where" mostly tell of what is before it.
+# After a comma alone, "who", "which", "when" and "where" mostly refer to the words before it.
 _JOINT = re.compile(
     rf",? (?:and|or|but|then) (?:also |then |if so,? )?(?={_ASKING}|{_VERB})|, (?={_TO}(?:what|why|how)\b)",
     re.IGNORECASE,
@@ -39,12 +39,13 @@ _WORD = re.compile(r"\w+(?:['’]\w+)?")
 
 
 def subquestions(text: str) -> list[str]:
-    """Return the questions to search for: ``text`` as it stands first, then its parts; never more than ``MOST``.
+    """Return the questions to search for: first ``text`` itself, then its parts; at most ``MOST``.
 
-    Two questions in one are parted: by sentences, or where a second question word or an inverted verb follows a
-    conjunction. So are the two sides of a comparison. What was told before them goes with each part, since "where do I
-    take it?" finds nothing by itself. Where there is nothing to part and the question names a year, or versions of a
-    rule, which of them is current is a question too. A text that no rule knows is its own only part.
+    Two questions in one text are split: at the end of a sentence, or where a second question word or an inverted verb
+    follows a conjunction. The two sides of a comparison are split, too. Statements before the questions are added to
+    each part, since "where do I take it?" finds nothing alone. If nothing can be split, and the question names a year
+    or versions of a rule, a second question asks which of them is current. A text that no rule recognises is its only
+    part.
     """
     told, asked = _told_and_asked(_VS.sub("vs", " ".join(text.split())))
     parts = [part for question in asked for part in _parts(question)]
@@ -58,7 +59,7 @@ def subquestions(text: str) -> list[str]:
 
 
 def _told_and_asked(text: str) -> tuple[list[str], list[str]]:
-    """Return the sentences that ask nothing, and the questions; what ends with no mark may be one, too."""
+    """Return the sentences that ask nothing, and the questions. A sentence without an end mark may be a question."""
     sentences = [sentence.strip() for sentence in _SENTENCE.findall(text) if _WORD.search(sentence)]
     marked = any(sentence.endswith("?") for sentence in sentences)
     told, asked = list[str](), list[str]()
@@ -69,7 +70,7 @@ def _told_and_asked(text: str) -> tuple[list[str], list[str]]:
 
 
 def _parts(sentence: str) -> list[str]:
-    """Return the questions of one sentence; what is too short to be one stays with what is beside it."""
+    """Return the questions of one sentence. A part that is too short stays with its neighbour."""
     pieces, start = list[str](), 0
     for joint in _JOINT.finditer(sentence):
         if _is_one(sentence[start : joint.start()]) and _is_one(sentence[joint.end() :]):
@@ -83,7 +84,7 @@ def _is_one(part: str) -> bool:
 
 
 def _sides(question: str) -> list[str]:
-    """Return a comparison with one of its two sides each; the question alone where it compares nothing."""
+    """Return a comparison as two questions, one for each side; the question alone if it compares nothing."""
     between = _BETWEEN.search(question)
     if between:
         begin, end = question[: between.start()], question[between.end() :]
@@ -93,12 +94,12 @@ def _sides(question: str) -> list[str]:
 
 
 def _joined(parts: Sequence[str], most: int) -> list[str]:
-    """Return ``parts``, the last ones in one where there are more than ``most``: nothing that was asked is dropped."""
+    """Return ``parts``; if there are more than ``most``, the last ones are joined, so that nothing is dropped."""
     return [*parts[: most - 1], " and ".join(parts[most - 1 :])] if len(parts) > most else list(parts)
 
 
 def _different(texts: Sequence[str]) -> list[str]:
-    """Return the first text, and those after it whose words are no repetition."""
+    """Return the first text, and the later ones whose words do not repeat earlier texts."""
     by_words: dict[str, str] = {}
     for text in texts:
         by_words.setdefault(" ".join(_WORD.findall(text.casefold())), text)

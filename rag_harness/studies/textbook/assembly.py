@@ -1,4 +1,4 @@
-"""How the experiments of the textbook are put together: what each sets, and the experiment that it makes."""
+"""Puts the experiments of the textbook together: their settings, and the experiment made from them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ TEMPERATURE, ANSWER_TOKENS = 0.3, 800
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """What an experiment of the textbook sets, and another may set otherwise.
+    """The settings of an experiment of the textbook. Other experiments may differ in them.
 
     Attributes:
         chunker: cuts the pages.
-        least: fewest tokens of a chunk; shorter ones are joined where the chunker can.
-        chunk_size: longest chunk in tokens. What the embedder cannot read whole it reads in windows.
+        least: fewest tokens of a chunk; shorter ones are joined if the chunker can do so.
+        chunk_size: longest chunk in tokens; an embedder reads a chunk that is too long in windows.
         overlap: tokens repeated between pieces of a section.
-        boost: what the score of a chunk with the selected text is multiplied by; 1 is no boost.
+        boost: factor for the score of a chunk with the selected text; 1 is no boost.
         floor: calibrated, record, or a number; see ``floors.floor_of``.
     """
 
@@ -42,7 +42,7 @@ class Design:
     floor: str = "calibrated"
 
     def spec(self, parts: RunParts) -> IndexSpec:
-        """Return how the book becomes an index, with the run's embedder and index."""
+        """Return the index of the book, with the run's embedder and index."""
         settings = parts.settings
         lengths = self.chunk_size, self.overlap
         return IndexSpec(self.chunker, *lengths, settings.embed_model, settings.index, least=self.least, windows=True)
@@ -50,9 +50,9 @@ class Design:
 
 @dataclass(frozen=True, slots=True)
 class FirstStage:
-    """What finds candidates: its name, the retriever, what it searches, and what every row should say of it.
+    """Finds candidates: its name, the retriever, what it searches, and what every row should say about it.
 
-    ``made_of`` are ingredients of its own.
+    ``made_of`` are its own ingredients.
     """
 
     name: str
@@ -63,19 +63,19 @@ class FirstStage:
 
 
 def nearest(_parts: RunParts, retrieval: Retrieval, _data: str) -> FirstStage:
-    """Return the first stage of ``t1``: the nearest chunks by cosine."""
+    """Return the first stage of ``t1``: the chunks nearest by cosine."""
     return FirstStage("nearest", retrieval.dense, [retrieval])
 
 
 def fused(fuse: Fuse) -> Callable[[RunParts, Retrieval, str], FirstStage]:
-    """Return the first stage of ``t3``: nearest by cosine and best by words, fused."""
+    """Return the first stage of ``t3``: chunks nearest by cosine and chunks best by words, fused."""
     return lambda _parts, retrieval, _data: FirstStage(
         fuse.__name__, Fused(retrieval.dense, retrieval.words, fuse), [retrieval]
     )
 
 
 def summaries_first(parts: RunParts, retrieval: Retrieval, data: str) -> FirstStage:
-    """Return the first stage of ``t5``: summaries of the sections that ``retrieval`` holds, then those sections."""
+    """Return the first stage of ``t5``: summaries of the sections of ``retrieval``, then these sections."""
     if parts.settings.writer_model:
         return _written_first(parts, retrieval)
     summaries = parts.retrieval(replace(retrieval.spec, chunker="summaries"), data)
@@ -99,7 +99,7 @@ def textbook(
     design: Design,
     first_stage: Callable[[RunParts, Retrieval, str], FirstStage] = nearest,
 ) -> Experiment:
-    """Return the experiment ``name``: the assistant under ``design``, on the data that it is asked about."""
+    """Return the experiment ``name``: the assistant with the settings of ``design``, on the experiment's data."""
     data = data_of(name, parts.settings)
     retrieval, prompts = parts.retrieval(design.spec(parts), data), parts.prompts("t1")
     floor, chosen = floor_of(retrieval.embedder.model, design.floor)

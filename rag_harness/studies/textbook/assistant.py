@@ -21,12 +21,12 @@ from rag_harness.types import Answer, Chunk, Decision, Hit, PipelineOutput, Quer
 
 CANDIDATES, TOP_K = 10, 5
 SHOWN_SELECTION = 2_000
-"""Characters of a selection that the model is shown: what is longer is a page, and the sources are there for that."""
+"""The most characters of a selection that the model gets. A longer one is a page, for which there are the sources."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What an experiment sets; ``chosen`` returns its choices as each row is to say them, asked after retrieval."""
+    """The settings of an experiment; ``chosen`` returns its choices for each row, and is called after retrieval."""
 
     boost: float
     floor: float
@@ -41,11 +41,11 @@ class Assistant:
 
     Args:
         retriever: finds candidates; their score ``dense`` is the raw cosine.
-        chat: answers.
-        prompts: its templates.
+        chat: writes the answers.
+        prompts: the experiment's templates.
         rules: boost, floor and counts.
-        rewriter: makes a question out of a conversation; None where there is none.
-        chunks: all of the book, for titles where nothing was retrieved.
+        rewriter: makes a question from a conversation; None if there is no such model.
+        chunks: all chunks of the book, for titles to suggest if nothing was retrieved.
     """
 
     retriever: Retriever
@@ -64,7 +64,7 @@ class Assistant:
         return await self._reply(query, asked, trace)
 
     async def answer_from(self, query: Query, hits: Sequence[Hit]) -> PipelineOutput:
-        """Answer from ``hits`` alone, in their order: neither boost nor floor is asked."""
+        """Answer only from ``hits``, in their order, without boost and floor."""
         trace = Trace(retrieved=list(hits), context=list(hits))
         return await self._reply(query, await standalone(query, self.rewriter, trace), trace)
 
@@ -109,14 +109,14 @@ class Assistant:
 
 
 def source_label(hit: Hit) -> str:
-    """Return what stands behind a source's number: file, ``Section: Module > Chapter > Heading``, raw cosine."""
+    """Return the text after a source's number: file, ``Section: Module > Chapter > Heading``, raw cosine."""
     # A bracket would end the label.
     path = " > ".join(place_of(hit.chunk).path).replace("[", "(").replace("]", ")")
     return f"{hit.chunk.doc_id} | Section: {path} | Relevance: {ordering.cosine_of(hit):.2f}"
 
 
 def _question(query: Query, asked: str) -> str:
-    """Return the question with what was selected before it, on one line: a selection cannot open a question."""
+    """Return the question after the selected text, on one line: a selection must not be able to begin a question."""
     selection = selected_text(query.inputs)
     if selection is None or not selection.text:
         return asked

@@ -1,4 +1,4 @@
-"""What an answer cites: the sources that it numbers, then the chapters that it names; each valid one becomes a link."""
+"""The citations of an answer: sources by number, then chapters by name. Each valid citation becomes a link."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from rag_harness.studies.textbook.places import Place, place_of
 from rag_harness.types import Answer, Decision, Hit
 
 NO_SOURCE = 0
-"""Stands in ``invalid_citations`` for a chapter that no source of the context is from: it has no number."""
+"""Entry in ``invalid_citations`` for a chapter without a source in the context, and so without a number."""
 
 _CHAPTER = re.compile(r"\b(?:Module\s+(\d{1,4})\s*(?:[,>:–—-]\s*)?)?Chapter\s+(\d{1,4})\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A valid citation: the source, what it is called, and where it leads."""
+    """A valid citation: the source, its title, and the target of the link."""
 
     source: int
     title: str
@@ -26,9 +26,9 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """An answer with all that it cites.
+    """An answer with all of its citations.
 
-    ``unknown`` are the chapters it names that no source is from; ``ambiguous`` those that several modules have.
+    ``unknown`` are named chapters without a source; ``ambiguous`` are named chapters that several modules have.
     """
 
     answer: Answer
@@ -38,7 +38,7 @@ class Cited:
 
     @property
     def decision(self) -> Decision:
-        """What was found, for the row; the value counts the valid ones."""
+        """The citations that were found, for the row; the value counts the valid ones."""
         invalid = [*(f"Source {n}" for n in self.answer.invalid_citations if n != NO_SOURCE), *self.unknown]
         parts = [f"leads nowhere: {', '.join(invalid)}"] if invalid else []
         parts += [f"in several modules: {', '.join(self.ambiguous)}"] if self.ambiguous else []
@@ -47,14 +47,14 @@ class Cited:
 
 
 def cited(answer: Answer, context: Sequence[Hit]) -> Cited:
-    """Return ``answer`` with the chapters that its text names among its citations."""
+    """Return ``answer``; the chapters that its text names are added to its citations."""
     places = [place_of(hit.chunk) for hit in context]
     numbers, unknown, ambiguous = dict.fromkeys(answer.citations), [], []
     for said, found in _named(answer.text, places):
         if len({places[n - 1].module for n in found}) > 1:
             ambiguous.append(said)
         elif found:
-            # The best source of a chapter stands for it, unless one of the chapter's is cited by number already.
+            # The best source of a chapter represents it, unless a source of the chapter is already cited by number.
             numbers.update({} if numbers.keys() & set(found) else {found[0]: None})
         else:
             unknown.append(said)
@@ -65,7 +65,7 @@ def cited(answer: Answer, context: Sequence[Hit]) -> Cited:
 
 
 def _named(text: str, places: Sequence[Place]) -> Iterator[tuple[str, list[int]]]:
-    """Yield each chapter that ``text`` names, once, with the sources that are from it, best first."""
+    """Yield each chapter that ``text`` names, once, with the sources from it, best first."""
     for said, module, chapter in dict.fromkeys(_mentions(text)):
         yield (
             said,

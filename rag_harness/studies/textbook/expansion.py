@@ -1,4 +1,4 @@
-"""Summaries are searched first, and the sections that they are of come back whole; alternative D of the record."""
+"""Searches summaries first, and returns their whole sections: alternative D of the decision record."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from rag_harness.protocols import Retriever
 from rag_harness.types import Chunk, Decision, Hit
 
 SEARCHED, DEPTH = 20, 100
-"""Summaries that are looked at, and sections whose own cosine is known."""
+"""How many summaries are looked at, and how many sections have a cosine of their own."""
 EXTRACTIVE = Decision("summaries", "extractive", reason="the first sentences of each section: no model wrote them")
 
 
 @dataclass(frozen=True)
 class SummariesFirst:
-    """Finds summaries, and returns their sections by the better of two cosines: the summary's, the section's own.
+    """Finds summaries, and returns their sections by the better of two cosines: the summary's and the section's.
 
     Args:
         summaries: finds summaries by cosine; each has the id of its section.

@@ -1,8 +1,8 @@
-"""The least cosine at which a chunk counts as about the question: one for each embedding model.
+"""The floor: the least cosine of a chunk that is about the question. Each embedding model has its own.
 
-The decision record says 0.7 for any model. Cosines of two models are not comparable, so
-``benchmarks/textbook_floor.py`` sets one for each: on the development half of the questions the highest at which at
-most 5 % of those that the book answers find nothing.
+The decision record says 0.7 for any model. Cosines of different models are not comparable, so
+``benchmarks/textbook_floor.py`` sets a floor for each. It uses the development half of the questions, and takes the
+highest floor at which at most 5 % of the answerable questions find nothing.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ from __future__ import annotations
 from rag_harness.types import Decision
 
 RECORD = 0.7
-"""What the decision record says."""
+"""The floor in the decision record."""
 CALIBRATED = {
     "sentence-transformers/all-MiniLM-L6-v2": 0.24,
-    # Hashed words carry no meaning that a floor could ask for: everything passes.
+    # Hashed words carry no meaning, so there is no useful floor: everything passes.
     "mock/hashed-words": 0.0,
 }
-"""By embedding model, as the script printed it on the shipped book."""
+"""Floors by embedding model, as the script printed them for the shipped book."""
 
 
 def floor_of(model: str, kind: str) -> tuple[float, Decision]:
-    """Return the floor for an embedding ``model``, and which it is.
+    """Return the floor for an embedding ``model``, and a decision that names it.
 
     Args:
-        model: as its publisher writes it.
+        model: the model's name, as its publisher writes it.
         kind: ``calibrated``, ``record``, or a number from 0 to 1.
 
     Raises:
-        ValueError: it is none of these.
+        ValueError: ``kind`` is none of these.
     """
     if kind == "record":
         return RECORD, Decision("floor chosen", "record", RECORD, reason="the decision record's")

@@ -1,4 +1,4 @@
-"""Two first stages in one: nearest by cosine and best by words, fused; the alternative B of the decision record."""
+"""Fuses two first stages: nearest by cosine and best by words. This is alternative B of the decision record."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from rag_harness.types import Hit
 
 DENSE_WEIGHT, WORDS_WEIGHT = 0.7, 0.3
 DEPTH = 100
-"""Candidates of each of the two."""
+"""How many candidates each of the two finds."""
 
 Fuse = Callable[[Sequence[Hit], Sequence[Hit]], Mapping[str, float]]
-"""Hits by cosine and by words -> a score for each chunk that one of them has."""
+"""From hits by cosine and hits by words to a score for each chunk among them."""
 
 
 @dataclass(frozen=True)
 class Fused:
     """Fuses the candidates of two retrievers.
 
-    A chunk that only words have found has the lowest cosine of the candidates for its own, which is at most that: the
-    floor asks for a cosine of every chunk.
+    The floor needs a cosine for every chunk. A chunk that was found only by words gets the lowest cosine of the
+    candidates; its true cosine is not higher.
     """
 
     dense: Retriever
@@ -48,7 +48,7 @@ class Fused:
 
 
 def weighted(near: Sequence[Hit], worded: Sequence[Hit]) -> dict[str, float]:
-    """Return 0.7 of the cosine and 0.3 of BM25, each stretched to 0..1 over its candidates; 0 where it has none."""
+    """Return 0.7 cosine + 0.3 BM25, each scaled to 0..1 over its candidates; a missing score counts as 0."""
     by_cosine, by_words = _stretched(near), _stretched(worded)
     return {
         name: DENSE_WEIGHT * by_cosine.get(name, 0.0) + WORDS_WEIGHT * by_words.get(name, 0.0)
@@ -65,7 +65,7 @@ def by_rank(near: Sequence[Hit], worded: Sequence[Hit]) -> dict[str, float]:
 
 
 def _stretched(hits: Sequence[Hit]) -> dict[str, float]:
-    """Return scores from 0, the lowest, to 1, the highest; 1 for all where they are equal."""
+    """Return scores scaled from 0, the lowest, to 1, the highest; all are 1 if they are equal."""
     low = min((hit.score for hit in hits), default=0.0)
     width = max((hit.score for hit in hits), default=0.0) - low
     return {hit.chunk.chunk_id: (hit.score - low) / width if width > 0 else 1.0 for hit in hits}

@@ -1,4 +1,4 @@
-"""Earlier turns of a conversation: made a part of the question by a model of role ``rewrite``, where there is one."""
+"""Earlier turns of a conversation: a model of role ``rewrite``, if there is one, makes them part of the question."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rag_harness.protocols import ChatModel
 from rag_harness.types import Decision, Message, Query
 
 TURNS = 6
-"""The last turns that count: a question seldom refers to what was said before them."""
+"""How many of the last turns are used. A question seldom refers to earlier ones."""
 
 SYSTEM = (
     "Rewrite the student's last question so that it can be understood without the conversation before it. Keep its "
@@ -19,7 +19,7 @@ SYSTEM = (
 
 
 async def standalone(query: Query, rewriter: ChatModel | None, trace: Trace) -> str:
-    """Return the question as it can be looked up by itself; what was decided goes to ``trace``."""
+    """Return a question that can be searched for alone. The decision about it is noted in ``trace``."""
     if "history" not in query.inputs:
         return query.text
     turns = turns_of(query.inputs["history"])
@@ -48,7 +48,7 @@ def _decided(said: str, turns: int) -> Decision:
 
 
 def turns_of(value: Any) -> list[Message] | None:
-    """Return earlier turns from texts, student and assistant in turn, or from messages; None where it is neither."""
+    """Return earlier turns from messages, or from texts by student and assistant in turn; None if it is neither."""
     if not isinstance(value, Sequence) or isinstance(value, str):
         return None
     turns = [_turn(turn, "user" if n % 2 == 0 else "assistant") for n, turn in enumerate(value)]

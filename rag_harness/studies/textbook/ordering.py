@@ -1,6 +1,6 @@
-"""From candidates to what the model reads: the boost of selected text, the floor, the confidence.
+"""From candidates to the model's sources: the boost for selected text, the floor, the confidence.
 
-The boost orders; floor, confidence and the relevance shown use the raw cosine.
+The boost only changes the order. Floor, confidence and shown relevance use the raw cosine.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from rag_harness.types import Decision, Hit
 
 
 def cosine_of(hit: Hit) -> float:
-    """Return the raw cosine of a hit, whatever it was ranked by; its score where no cosine is known."""
+    """Return the raw cosine of a hit, however it was ranked; its score if the cosine is not known."""
     return hit.scores.get("dense", hit.score)
 
 
 def boosted(hits: Sequence[Hit], selection: Selection, factor: float) -> tuple[list[Hit], int]:
     """Return ``hits`` ordered by boosted scores, and how many were boosted.
 
-    A chunk that holds the selection counts ``factor`` times its score, at most 1; ties go by raw cosine, then by the
-    rank before. A score that is not positive stays: multiplied it would fall.
+    The score of a chunk with the selection is multiplied by ``factor``, up to 1. Ties are ordered by raw cosine, then
+    by the earlier rank. A score that is not positive stays, since multiplying would lower it.
     """
     holds = [selection.is_in(hit.chunk.text) for hit in hits]
     scored = [
@@ -38,7 +38,7 @@ def boosted(hits: Sequence[Hit], selection: Selection, factor: float) -> tuple[l
 
 
 def boost(hits: Sequence[Hit], inputs: Mapping[str, Any], factor: float) -> tuple[list[Hit], Decision]:
-    """Return ``hits`` in the order of the boost, and what was decided about it."""
+    """Return ``hits`` in boosted order, and the decision about it."""
     selection = selected_text(inputs)
     why_not = _why_not(inputs, selection, factor)
     if why_not or selection is None:
@@ -74,7 +74,7 @@ def _ranks_before(hits: Sequence[Hit], ranked: Sequence[Hit]) -> list[int]:
 
 
 def above_floor(hits: Sequence[Hit], floor: float, keep: int) -> tuple[list[Hit], Decision]:
-    """Return the first ``keep`` hits whose raw cosine is ``floor`` or more, ranked anew, and what was decided."""
+    """Return the first ``keep`` hits with a raw cosine of at least ``floor``, ranked anew, and the decision."""
     kept = [hit for hit in hits if cosine_of(hit) >= floor][:keep]
     best = max((cosine_of(hit) for hit in hits), default=None)
     if best is None:
@@ -86,6 +86,6 @@ def above_floor(hits: Sequence[Hit], floor: float, keep: int) -> tuple[list[Hit]
 
 
 def confidence_of(hits: Sequence[Hit], keep: int) -> float:
-    """Return the mean of the ``keep`` best raw cosines, in [0, 1], whatever boost and floor; 0 where there is none."""
+    """Return the mean of the ``keep`` best raw cosines, in [0, 1], without boost and floor; 0 if there are no hits."""
     best = sorted(map(cosine_of, hits), reverse=True)[:keep]
     return min(1.0, max(0.0, fmean(best))) if best else 0.0

@@ -1,4 +1,4 @@
-"""Where a chunk stands in the book: module, chapter, heading, and the address that a link to it has."""
+"""The place of a chunk in the book: module, chapter, heading, and the address for a link."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _NUMBER = re.compile(r"\s*(\d{1,4})\s*")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a section. A number is None where neither the page's metadata nor its path says it.
+    """The place of a section. A number is None if neither the page's metadata nor its path has it.
 
-    ``path`` are titles, outermost first: module, chapter, heading; ``url`` leads to the heading.
+    ``path`` has titles, outermost first: module, chapter, heading. ``url`` leads to the heading.
     """
 
     module: int | None
@@ -28,12 +28,12 @@ class Place:
 
     @property
     def title(self) -> str:
-        """Its last two titles, as a student is shown them."""
+        """Its last two titles, as a student sees them."""
         return " > ".join(self.path[-2:])
 
 
 def place_of(chunk: Chunk) -> Place:
-    """Return where a chunk stands: by its metadata, and what that lacks by the path of its file."""
+    """Return the place of a chunk from its metadata; missing parts come from the path of its file."""
     known = chunk.metadata
     found = _PATH.search(chunk.doc_id)
     module, chapter = _number(known.get("module")), _number(known.get("chapter"))
@@ -50,7 +50,7 @@ def _number(value: Any) -> int | None:
 def _path(chunk: Chunk, module: int | None, chapter: int | None) -> tuple[str, ...]:
     title = str(chunk.metadata.get("title") or (chunk.section[0] if chunk.section else chunk.doc_id))
     below = chunk.section[1:] if chunk.section[:1] == (title,) else chunk.section
-    # What stands before a page's first heading has one that its chunker gave it.
+    # The text before a page's first heading has a heading from its chunker.
     below = below or tuple(filter(None, [str(chunk.metadata.get("heading") or "")]))
     of_module = _named("Module", module, str(chunk.metadata.get("module_title") or ""))
     return tuple(part for part in (of_module, _named("Chapter", chapter, title), *below) if part)
@@ -63,7 +63,7 @@ def _named(kind: str, number: int | None, title: str) -> str:
 
 
 def _url(chunk: Chunk) -> str:
-    """Return the page's own address with the anchor of the heading; a file has its path for an address."""
+    """Return the page's address with the anchor of the heading. Without an address, the file's path is used."""
     address = str(chunk.metadata.get("url") or f"/{chunk.doc_id.removesuffix('.md')}")
     if "#" in address or len(chunk.section) < 2:
         return address

@@ -1,4 +1,4 @@
-"""What the assistant says of its own: that it found nothing, that an answer should be checked."""
+"""The assistant's own replies: it found nothing, or an answer should be checked."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from rag_harness.types import Answer, Decision
 
 TITLES = 3
-"""Sections that are suggested."""
+"""How many sections are suggested."""
 NOTHING = "I couldn't find relevant content."
 CHECK = "Please check this in the book"
 
 
 def nothing_found(titles: Sequence[str]) -> Answer:
-    """Return the reply where no section is close enough; it counts as abstaining."""
+    """Return the reply when no section is close enough. It counts as abstaining."""
     related = f" Related topics: {'; '.join(titles)}." if titles else ""
     return Answer(text=f"{NOTHING}{related}", abstained=True)
 
 
 def disclaimer(answer: Answer, confidence: float, threshold: float, titles: Sequence[str]) -> tuple[str, Decision]:
-    """Return what is put below an answer, empty where nothing is, and why."""
+    """Return the text below an answer, and the decision; the text is empty if none is needed."""
     low = confidence < threshold
     reasons = ["the sections found match the question only loosely"] if low else []
     reasons += [] if answer.citations else ["the answer names no section"]

@@ -1,4 +1,4 @@
-"""Which chunks hold the text that a student has selected."""
+"""Finds the chunks that contain the text that a student has selected."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from functools import cached_property
 from typing import Any
 
 RUN_PERCENT = 60
-"""A chunk holds a selection where it has a run of so many of a hundred of its words: a page on a screen lacks the marks
-of its source, and a selection may reach into the next section."""
+"""A chunk contains a selection if it has a run of this percentage of its words. A page on a screen lacks the marks of
+its source, and a selection may reach into the next section. of its source, and a selection may reach into the next
+section."""
 
 _WORD = re.compile(r"\w+")
 
 
 class Selection:
-    """A selected text, ready to be looked for.
+    """A selected text, prepared for searching.
 
     Args:
-        text: as the browser sent it.
+        text: the text from the browser.
     """
 
     def __init__(self, text: str) -> None:
@@ -27,7 +28,7 @@ class Selection:
 
     @cached_property
     def _runs(self) -> list[str]:
-        """Every run that is long enough, between blanks: one that is longer begins with one of them."""
+        """All runs of the needed length, between blanks. A longer run begins with one of these."""
         length = self._needed
         starts = range(len(self.words) - length + 1) if length else ()
         return [f" {' '.join(self.words[start : start + length])} " for start in starts]
@@ -37,7 +38,7 @@ class Selection:
         return -(-len(self.words) * RUN_PERCENT // 100)
 
     def is_in(self, text: str) -> bool:
-        """Whether ``text`` holds it: exactly after white space is folded, else by a long enough run of its words."""
+        """Whether ``text`` contains the selection: exactly but for white space, or by a long run of its words."""
         if not self.text:
             return False
         if _stands_in(self.text, folded(text)):
@@ -50,18 +51,18 @@ class Selection:
 
 
 def selected_text(inputs: Any) -> Selection | None:
-    """Return what the student has selected; None where the query has no such input, or it is no text."""
+    """Return the selection; None if the query has no such input, or it is no text."""
     value = inputs.get("selected_text")
     return Selection(value) if isinstance(value, str) else None
 
 
 def folded(text: str) -> str:
-    """Return ``text`` with one blank for each run of white space, none around it."""
+    """Return ``text`` with each run of white space as one blank, and none at the ends."""
     return " ".join(text.split())
 
 
 def _stands_in(part: str, text: str) -> bool:
-    """Whether ``text`` has ``part``, and cuts no word for it. (A pattern of 200,000 characters takes a second.)"""
+    """Whether ``text`` contains ``part`` as whole words. (A pattern of 200,000 characters would take a second.)"""
     at = text.find(part)
     while at >= 0:
         if not (_in_a_word(text, at) or _in_a_word(text, at + len(part))):
@@ -71,7 +72,7 @@ def _stands_in(part: str, text: str) -> bool:
 
 
 def _in_a_word(text: str, border: int) -> bool:
-    """Whether the characters on both sides of ``border`` are of a word."""
+    """Whether the characters on both sides of ``border`` belong to one word."""
     return 0 < border < len(text) and _WORD.fullmatch(text[border - 1 : border + 1]) is not None
 
 

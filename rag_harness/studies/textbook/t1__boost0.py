@@ -1,4 +1,4 @@
-"""T1 without the boost: what the student has selected orders nothing."""
+"""T1 without the boost: the student's selection does not change the order."""
 
 from __future__ import annotations
 

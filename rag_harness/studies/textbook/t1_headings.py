@@ -1,4 +1,4 @@
-"""T1: sections by heading, cosine, boost of the selected text, floor: the assistant of the decision record."""
+"""T1, the assistant of the decision record: sections by heading, cosine, boost for selected text, floor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""T2, alternative A: windows of 512 tokens with 128 of overlap, wherever a section begins."""
+"""T2, alternative A: windows of 512 tokens with an overlap of 128, regardless of where sections begin."""
 
 from __future__ import annotations
 

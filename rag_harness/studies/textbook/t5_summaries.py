@@ -1,4 +1,4 @@
-"""T5, alternative D: summaries of the sections are searched first, and their sections come back whole."""
+"""T5, alternative D: searches summaries of the sections first, and returns the whole sections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Summaries of sections that a chat model of role ``writer`` writes before the first question; ``t5`` searches them."""
+"""Summaries of sections, written by a chat model of role ``writer`` before the first question; ``t5`` searches them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ EMPTY, TOO_LONG = "empty", "longer than the section"
 
 @dataclass(frozen=True)
 class Writer:
-    """Asks a model for the summary of each section, many at once.
+    """Asks a model for a summary of each section, many at once.
 
     Args:
         chat: the model.
-        prompts: its templates; ``{question}`` is where the section stands, ``{context}`` its text.
-        at_once: most calls in flight; the run's limiter may allow fewer.
+        prompts: its templates; ``{question}`` is the section's place, ``{context}`` its text.
+        at_once: the most calls in flight; the run's limiter may allow fewer.
         run: waits for the calls.
     """
 
@@ -40,16 +40,16 @@ class Writer:
     run: Callable[[Coroutine[Any, Any, list[str]]], list[str]]
 
     def written(self, sections: Sequence[Chunk]) -> list[str]:
-        """Return what the model says of each section; empty where it says nothing.
+        """Return the model's text for each section; empty if the model said nothing.
 
         Raises:
-            RagHarnessError: a call failed for good; those under way are given up.
+            RagHarnessError: a call failed for good; calls under way are given up.
         """
         return self.run(self._all(sections))
 
     @property
     def identity(self) -> str:
-        """Digest of what it is asked."""
+        """The digest of the writer's prompts."""
         return json_digest([self.prompts.system, self.prompts.user])
 
     async def _all(self, sections: Sequence[Chunk]) -> list[str]:
@@ -73,9 +73,9 @@ class Writer:
 
 
 class WrittenSummaries(Retrieval):
-    """The sections of ``sections`` as the summaries that ``writer`` writes, each under the id of its section.
+    """The sections of ``sections``, represented by summaries of ``writer``. Each has its section's id.
 
-    One that comes back empty, or longer than its section, is replaced by the extractive one.
+    A summary that is empty or longer than its section is replaced by the extractive summary.
     """
 
     def __init__(self, sections: Retrieval, writer: Writer) -> None:
@@ -85,7 +85,7 @@ class WrittenSummaries(Retrieval):
         self._failed: RagHarnessError | None = None
 
     def prepare(self, queries: Sequence[str]) -> None:
-        """Have the summaries written, and be ready for ``queries``; other processes then find what was recorded."""
+        """Get the summaries written, and prepare for ``queries``. Other processes then find the recordings."""
         with alone(self.settings):
             _ = self.chunks
         super().prepare(queries)
@@ -98,7 +98,7 @@ class WrittenSummaries(Retrieval):
 
     @cached_property
     def _written(self) -> list[str]:
-        if self._failed is not None:  # the first trial has asked for all: another would pay for them again
+        if self._failed is not None:  # the first trial has asked for all of them; another would pay for them again
             raise self._failed
         try:
             return self._writer.written(self._sections.chunks)
@@ -107,7 +107,7 @@ class WrittenSummaries(Retrieval):
             raise
 
     def decided(self) -> Decision:
-        """Return who wrote the summaries; the value counts the sections that keep their first sentences instead."""
+        """Return who wrote the summaries. The value counts the sections that keep their first sentences instead."""
         sections = self._sections.chunks
         why = Counter(_fault(*pair) for pair in zip(sections, self._written, strict=True))
         instead = [f"{why[fault]} {fault}" for fault in (EMPTY, TOO_LONG) if why[fault]]
@@ -125,7 +125,7 @@ def _fault(section: Chunk, said: str) -> str:
 
 
 def _text(section: Chunk, said: str) -> str:
-    """Return the headings of a section before its summary, as the extractive one has them."""
+    """Return a summary after the headings of its section, as the extractive summaries have them."""
     if _fault(section, said):
         return summary_of(section)
     return ": ".join(filter(None, [" > ".join(section.section), said]))
