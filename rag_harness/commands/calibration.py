@@ -1,4 +1,4 @@
-"""``rag-harness judge sample`` and ``judge calibrate``: labels of people for the answers of a run."""
+"""``rag-harness judge sample`` and ``judge calibrate``: people label answers, and the labels calibrate a judge."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _common_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def calibrate_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``judge calibrate``."""
+    """Declare the options of ``judge calibrate``."""
     labels = "JSON Lines or CSV: experiment and query_id, or id and score, and human: 0, 1 or a rating"
     parser.add_argument("labels", type=Path, nargs="+", metavar="LABELS", help=labels)
     _common_arguments(parser)
@@ -47,7 +47,7 @@ def calibrate_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def sample_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``judge sample``."""
+    """Declare the options of ``judge sample``."""
     _common_arguments(parser)
     parser.add_argument("-n", type=int, default=50, metavar="N", help="answers to label; default: 50")
     parser.add_argument("-o", dest="sheet", type=Path, default=Path("sheet"), metavar="NAME", help="default: sheet")
@@ -102,7 +102,7 @@ def _scale(text: str) -> tuple[float, float]:
 
 
 def _scored(chosen: argparse.Namespace, labels: Sequence[Label]) -> Scored | None:
-    """Read the run, where a label names a row of it.
+    """Read the run if a label names one of its rows; else return None.
 
     Raises:
         DataError: a label names a row that the run does not have.

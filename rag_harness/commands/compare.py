@@ -1,4 +1,4 @@
-"""``rag-harness compare`` and ``power``: what saved runs tell of differences."""
+"""``rag-harness compare`` and ``power``: how saved runs differ, and which differences they can show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rag_harness.shown.terminal import say
 
 
 def compare_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``compare`` takes."""
+    """Declare the options of ``compare``."""
     run = "output folder of a run, or a baseline that --rag-save wrote: its file, or its name"
     parser.add_argument("first", metavar="A", help=f"before: {run}")
     parser.add_argument("second", metavar="B", help="after: the same")
@@ -28,7 +28,7 @@ def run_compare(chosen: argparse.Namespace) -> int:
 
 
 def power_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``power`` takes."""
+    """Declare the options of ``power``."""
     run = "output folder of a run, or a baseline that --rag-save wrote: its file, or its name"
     parser.add_argument("run_named", metavar="RUN", help=run)
     wished = "that you want to see, in the unit of the measure; default: 0.05"
@@ -40,13 +40,13 @@ def power_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_power(chosen: argparse.Namespace) -> int:
-    """Print what the run can tell."""
+    """Print which differences the run can show."""
     run = read_run(chosen.run_named, chosen.baselines)
     say(*power_lines(run, chosen.difference, chosen.measure, chosen.slice))
     return 0
 
 
 def _baselines_argument(parser: argparse.ArgumentParser) -> None:
-    """Say where names of baselines are looked for."""
+    """Declare the option for the folder of saved runs."""
     where = "folder of the baselines that are named; default: baselines"
     parser.add_argument("--baselines", type=Path, default=Path("baselines"), metavar="DIR", help=where)

@@ -1,4 +1,4 @@
-"""``rag-harness explain``: why trials of a run failed."""
+"""``rag-harness explain``: finds out why trials of a run failed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MODES = ("auto", "replay", "record", "live")
 
 
 def explain_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what ``explain`` takes."""
+    """Declare the options of ``explain``."""
     parser.add_argument("output", type=Path, nargs="?", default=Path("output"), help="of a run; default: output")
     parser.add_argument("trial", nargs="?", default="", metavar="TRIAL", help="only this one, whole: e3-q_direct_001")
     parser.add_argument("--rows-only", action="store_true", help="run nothing again: what rows and gold tell")

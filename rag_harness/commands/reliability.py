@@ -1,4 +1,4 @@
-"""``rag-harness reliability calibrate``: the confidence of an experiment, fitted to gold."""
+"""``rag-harness reliability calibrate``: fits the confidence of an experiment to gold."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def calibrate_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``reliability calibrate``."""
+    """Declare the options of ``reliability calibrate``."""
     parser.add_argument("output", type=Path, metavar="OUTPUT", help="folder of a run of the experiment")
     parser.add_argument("--experiment", default="r1", metavar="NAME", help="whose confidence; default: r1")
     parser.add_argument("--risk", type=float, default=0.05, help="share of wrong answers to promise; default: 0.05")

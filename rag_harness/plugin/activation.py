@@ -31,7 +31,7 @@ def wake(config: pytest.Config) -> RagSession:
 
 
 def _register_writers(config: pytest.Config, session: RagSession, trials: Trials, affected: Affected) -> None:
-    """Register those that write files, gate the run and tell a person. The order of the listeners matters."""
+    """Register the objects that write files, gate the run and print. The order of the listeners matters."""
     from rag_harness.plugin.collected import Collection
     from rag_harness.plugin.early_stop import EarlyStopping
     from rag_harness.plugin.end_of_run import InnerEnd, OuterEnd, RunEnd

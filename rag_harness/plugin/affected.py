@@ -149,7 +149,7 @@ class Affected:
         return result
 
     def print(self, terminal: pytest.TerminalReporter) -> None:
-        """Say under xdist, where nobody has said it at the beginning, what is affected."""
+        """Print the affected questions, under xdist only: nothing could print them at the beginning."""
         if not self._is_said and (lines := self._lines()):
             write_section(terminal, f"rag affected by {self.revision}", lines)
 

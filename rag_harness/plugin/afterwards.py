@@ -1,4 +1,4 @@
-"""How what comes after the last test fails without ending a run that is paid for."""
+"""Runs work after the last test so that its failure does not end a run that is already paid for."""
 
 from __future__ import annotations
 

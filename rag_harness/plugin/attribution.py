@@ -30,7 +30,7 @@ class Attribution:
         self._answers: dict[str, int] = {}
 
     def explain(self) -> None:
-        """Explain when all tests have run and the tables are there; not where the run was stopped."""
+        """Explain after all tests, when the tables are there. Not if the run was stopped."""
         # The golden suite generates nothing: its misses explain themselves.
         if self._recorder.trials and self._session.settings.attribute and self._record.is_readable:
             self._causes, why = tried(self._explained)
@@ -56,7 +56,7 @@ class Attribution:
         return self._session.registered(name) if name in known_experiments(self._session.settings) else None
 
     def print(self, terminal: pytest.TerminalReporter) -> None:
-        """Print why trials failed, where that was asked for."""
+        """Print why trials failed, if that was asked for."""
         causes = self._causes
         shown = None if causes is None else lambda: self._lines(causes)
         print_section(terminal, "rag causes", self._problem, shown)

@@ -1,6 +1,6 @@
 """The end of a run, from top to bottom: the steps after the last test, then the sections of the terminal summary.
 
-Who adds something to it writes a function, and a line in ``STEPS`` or in ``SECTIONS``. A section of another package
+To add something, write a function, and a line in ``STEPS`` or in ``SECTIONS``. A section of another package
 comes by the entry point ``rag_harness.sections``.
 
 pytest does something in the middle of each list: it ends its row of dots, and it prints its short summary. So two hooks
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunEnd:
-    """What steps and sections are given. It lives in the process that writes.
+    """The objects that steps and sections use, in the process that writes.
 
     Attributes:
         session: state of the run.
@@ -68,12 +68,12 @@ class RunEnd:
 
     @cached_property
     def summary(self) -> SummarySection:
-        """Prints what trials came to."""
+        """Prints the figures of the trials."""
         return SummarySection(self.session, self.recorder, self.record, self.recording)
 
     @cached_property
     def golden(self) -> GoldenSection:
-        """Prints what the golden suite came to."""
+        """Prints the figures of the golden suite."""
         return GoldenSection(self.session, self.recorder, self.record)
 
     @cached_property
@@ -84,13 +84,13 @@ class RunEnd:
 
 @dataclass(frozen=True)
 class Step:
-    """Something that is done once, after the last test. A run that only collects does none of it.
+    """A piece of work that is done once, after the last test. A run that only collects does no steps.
 
     Attributes:
-        name: for people and tests.
+        name: its name, for people and tests.
         does: what it does.
         work: does it.
-        after_errors: whether it is done even where tests or an earlier step have raised. No step is done after Ctrl-C,
+        after_errors: whether it is done even if tests or an earlier step have raised. No step is done after Ctrl-C,
             or in a run that cannot be as it was asked for.
     """
 
@@ -102,10 +102,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Section:
-    """Something that is printed in the terminal summary, where there is something to print.
+    """A part of the terminal summary, printed if it has contents.
 
     Attributes:
-        name: for people and tests.
+        name: its name, for people and tests.
         says: what it says.
         print: prints it.
     """
@@ -116,7 +116,7 @@ class Section:
 
 
 def _by_pytest(*_: object) -> None:
-    """Leave it to pytest: it is in a list to say where it comes."""
+    """Do nothing: pytest does this itself, and the list only shows when."""
 
 
 ROW_OF_DOTS = Step("row of dots", "pytest ends it with 100%", _by_pytest)
@@ -127,7 +127,7 @@ STEPS: tuple[Step, ...] = (
     Step("causes", "runs failed trials again, to say why they failed", lambda run: run.attribution.explain()),
     Step("report", "writes a report of all that the steps above have left", lambda run: run.report.write(), True),
 )
-"""After the last test, the first one first."""
+"""The steps after the last test, in their order."""
 
 SHORT_SUMMARY = Section("short summary", "pytest says which tests failed", _by_pytest)
 SECTIONS: tuple[Section, ...] = (
@@ -147,11 +147,11 @@ SECTIONS: tuple[Section, ...] = (
     Section("gates", "a line a gate", lambda run, terminal: run.gates.print(terminal)),
     Section("report", "where the report is", lambda run, terminal: run.report.print(terminal)),
 )
-"""In the terminal summary, the first one first."""
+"""The sections of the terminal summary, in their order."""
 
 
 class InnerEnd:
-    """Goes through steps and sections that come before pytest's own."""
+    """Runs the steps and sections that come before pytest's own."""
 
     def __init__(self, run: RunEnd) -> None:
         self._run = run
@@ -168,7 +168,7 @@ class InnerEnd:
 
 
 class OuterEnd:
-    """Goes through steps and sections that come after pytest's own.
+    """Runs the steps and sections that come after pytest's own.
 
     Args:
         run: is given to steps and sections.
@@ -180,8 +180,8 @@ class OuterEnd:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Show how tests and steps go on, and do the last steps."""
-        # Somebody may have left it out: -p no:rag_harness.progress.
+        """Show the progress of tests and steps, and do the last steps."""
+        # The user may have switched it off: -p no:rag_harness.progress.
         is_shown = session.config.pluginmanager.is_registered(self._progress)
         with self._progress.shown() if is_shown else nullcontext():
             return (yield from _then(STEPS[STEPS.index(ROW_OF_DOTS) + 1 :], self._run))
@@ -195,7 +195,7 @@ class OuterEnd:
 
 
 def _then(steps: Sequence[Step], run: RunEnd) -> Generator[None, object, object]:
-    """Let what comes before ``steps`` be done, then do them in their order."""
+    """Let everything before ``steps`` be done, then do them in their order."""
     if not steps or run.session.config.option.collectonly:
         return (yield)
     *earlier, step = steps

@@ -69,7 +69,7 @@ class GateKeeper:
                 self._record.want(gate.right.name, gate.measure)
 
     def judge(self) -> None:
-        """Judge when all tests have run, also where one of ours stopped the run; not after Ctrl-C."""
+        """Judge after all tests, also if the plugin stopped the run. Not after Ctrl-C."""
         if not (self._used or self._recorder.arrived):
             self._judge_nothing()
             return
@@ -88,7 +88,7 @@ class GateKeeper:
         self._tell(refused)
 
     def _judge_nothing(self) -> None:
-        """Fail gates where all tests were asked for and none asks anything; else count those that are not judged."""
+        """Fail the gates if all tests were asked for and no trial is among them; else count the gates as not judged."""
         if not is_used(self._session.config):
             return
         if self._run.reach.is_whole or self._session.settings.not_judged == "fail":
@@ -126,12 +126,12 @@ class GateKeeper:
         return counted.get(report.outcome) or _CATEGORIES[report.rag_gate_state], "", ""
 
     def print_comparison(self, terminal: pytest.TerminalReporter) -> None:
-        """Print this run beside the saved one, where there is one."""
+        """Print the comparison with the saved run, if there is one."""
         if self.comparison:
             write_section(terminal, "rag comparison", self.comparison)
 
     def print(self, terminal: pytest.TerminalReporter) -> None:
-        """Print where the figures come from, and a line a gate."""
+        """Print where the figures come from, then one line for each gate."""
         origins = self._origins()
         if self.verdicts or origins:
             write_section(terminal, "rag gates" if self.verdicts else "rag answers", origins)

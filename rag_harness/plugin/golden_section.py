@@ -23,8 +23,8 @@ class GoldenSection:
         self._session, self._recorder, self._record = session, recorder, record
 
     def print(self, terminal: pytest.TerminalReporter) -> None:
-        """Print the section below everything but the gates, where an entry was looked for."""
-        # Where nothing could be written there is nothing to read; a failure has said so.
+        """Print the section below everything but the gates, if an entry was looked for."""
+        # If nothing could be written there is nothing to read. A failure has already said so.
         if GOLDEN in self._recorder.arrived and self._record.is_readable:
             self._write(terminal)
 

@@ -32,7 +32,7 @@ class Metamorphic:
         self._problem = ""
 
     def check(self) -> None:
-        """Check when all tests have run, before whoever reads the tables; not where the run was stopped."""
+        """Check after all tests, before anything reads the tables. Not if the run was stopped."""
         if not self._recorder.trials:
             return
         wanted = {
@@ -72,7 +72,7 @@ class Metamorphic:
         return Paraphraser(self._session.parts.chat("writer"), self._trials.equipment.engine)
 
     def print(self, terminal: pytest.TerminalReporter) -> None:
-        """Print the rates and the worst examples, where that was asked for."""
+        """Print the rates and the worst examples, if that was asked for."""
         found = self._found
         shown = None if found is None else lambda: self._lines(found)
         print_section(terminal, "rag metamorphic", self._problem, shown)

@@ -87,7 +87,7 @@ class Progress:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Start where this process knows already that there are trials, and listen for what they wait for."""
+        """Show the line if this process already knows that there are trials; listen for the work they wait for."""
         if self._tally.total:
             self.start(self._tally.total)
         with listening(self._work.hear), self._said_in_lines():

@@ -29,7 +29,7 @@ class ReportFile:
         return self._session.settings.path(self._session.settings.report)
 
     def write(self) -> None:
-        """Write when all that reads the results has run, also where one of ours stopped the run; not after Ctrl-C."""
+        """Write after all steps that read the results, also if the plugin stopped the run. Not after Ctrl-C."""
         if not self._session.settings.report or not self._record.is_there:
             return
         from rag_harness.page.formats import format_of
@@ -39,7 +39,7 @@ class ReportFile:
         file, tables = self.file, self._record.tables
         _, why = tried(lambda: write_report([self._session.output], file, format_of(file), tables=tables))
         if why:
-            # Somebody waits for that file: a run without it must not look like one with it.
+            # The user waits for this file. A run that could not write it must not look like one that did.
             self._session.config.hook.pytest_runtest_logreport(report=failure("write report", why))
         else:
             self._said = f"report: {file} ({size_said(file)})"

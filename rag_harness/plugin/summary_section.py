@@ -1,4 +1,4 @@
-"""The sections of the terminal summary that trials have."""
+"""The sections about trials in the terminal summary."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 class SummarySection:
-    """Lives in the process that prints. Each of its methods prints a section, where there is something to say."""
+    """Prints the sections, in the process that prints. A section without contents is left out."""
 
     def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord, recording: RecordingReport) -> None:
         self._session, self._recorder, self._record, self._recording = session, recorder, record, recording
 
     @property
     def _has_trials(self) -> bool:
-        # Where nothing could be written there is nothing to read; a failure has said so.
+        # If nothing could be written there is nothing to read. A failure has already said so.
         return bool(self._recorder.trials or self._recorder.not_run) and self._record.is_readable
 
     def print_trials(self, terminal: pytest.TerminalReporter) -> None:
-        """Print what became of trials."""
+        """Print the figures of the trials."""
         if not self._has_trials:
             return
         from rag_harness.plugin.terminal import write_summary
@@ -35,7 +35,7 @@ class SummarySection:
         write_summary(terminal, self._recorder, self._record, self._session, self._recording.unused_lines())
 
     def print_scorecard(self, terminal: pytest.TerminalReporter) -> None:
-        """Print what judges said, and whose judgement it is, where anything was judged."""
+        """Print the judged scores and the judge's name, if anything was judged."""
         if not self._has_trials:
             return
         suites = self._record.manifest.suites
@@ -48,7 +48,7 @@ class SummarySection:
         write_section(terminal, "rag scorecard", lines)
 
     def print_pairwise(self, terminal: pytest.TerminalReporter) -> None:
-        """Print how the experiments differ, where two or more were judged on the same cases."""
+        """Print how the experiments differ, if two or more were judged on the same cases."""
         if not self._has_trials or not self._record.pairwise:
             return
         from rag_harness.report.pairwise_lines import pairwise_lines
@@ -56,7 +56,7 @@ class SummarySection:
         write_section(terminal, "rag pairwise", pairwise_lines(self._record.pairwise))
 
     def print_slices(self, terminal: pytest.TerminalReporter) -> None:
-        """Print which experiment wins on which slice, where that was asked for and two ran on the same data."""
+        """Print which experiment wins on which slice, if that was asked for and two ran on the same data."""
         if not self._has_trials or not self._session.settings.slices:
             return
         from rag_harness.report.standing_lines import standing_lines
@@ -65,7 +65,7 @@ class SummarySection:
             write_section(terminal, "rag slices", lines)
 
     def print_abstention(self, terminal: pytest.TerminalReporter) -> None:
-        """Print what confidence is worth, where a pipeline states one."""
+        """Print what the stated confidence is worth, if a pipeline states one."""
         if not self._has_trials or not self._record.abstentions:
             return
         from rag_harness.report.abstention import abstention_lines
@@ -73,7 +73,7 @@ class SummarySection:
         write_section(terminal, "rag abstention", abstention_lines(self._record.abstentions))
 
     def print_noise(self, terminal: pytest.TerminalReporter) -> None:
-        """Print where the noise is, where queries were to be answered again."""
+        """Print where the noise is, if --rag-repeats was given."""
         if not self._has_trials or not self._record.noises:
             return
         from rag_harness.report.noise_lines import noise_lines
@@ -81,7 +81,7 @@ class SummarySection:
         write_section(terminal, "rag noise", noise_lines(self._record.noises))
 
     def print_own(self, terminal: pytest.TerminalReporter) -> None:
-        """Print what other packages have to say: the entry points ``rag_harness.sections``."""
+        """Print the sections of other packages, from the entry points ``rag_harness.sections``."""
         if not self._has_trials:
             return
         from rag_harness.report.sections import own_sections
