@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator, Sequence
 from rag_harness.measures.judged import Ask, Claim, Material, Relevancy, Source, Text, Usefulness, Verdict, Verdicts
 from rag_harness.protocols import JudgeParts
 from rag_harness.registry.identity import code_digest
+from rag_harness.words.sentences.rough import marked_sentences
 
-_SENTENCE = re.compile(r"[^\s.!?][^.!?]*[.!?]*")
 _ENOUGH = 0.5
 
 
@@ -53,7 +53,7 @@ class MockOpinion:
 
 
 def _sentences(text: str) -> Iterator[Claim]:
-    return (Claim(found[0], found.start(), found.end()) for found in _SENTENCE.finditer(text))
+    return (Claim(found[0], found.start(), found.end()) for found in marked_sentences(text))
 
 
 def _verdict(claim: Claim, passages: Sequence[str]) -> Verdict:

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from rag_harness.service.claims import Mark, marks_of
 from rag_harness.service.passages import Passages, place_of
-from rag_harness.service.sentences import Span, stripped
 from rag_harness.types import Chunk, Document, Hit
+from rag_harness.words.sentences.cited import Span, stripped
 from rag_harness.words.terms import terms
 
 _ENOUGH = 0.5

@@ -7,9 +7,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rag_harness.service.sentences import Span, sentences, stripped
 from rag_harness.words.cited import cited_sources
 from rag_harness.words.marks import CITATION
+from rag_harness.words.sentences.cited import Span, cited_sentences, stripped
 
 _BETWEEN = re.compile(r"(?:[\s,;&]|\band\b)*\Z")
 _OPENERS = ",;:.)-*•+>"
@@ -34,7 +34,7 @@ def marks_of(text: str) -> list[Mark]:
     groups = list(_groups(text))
     # Marks are blanked out, so that a mark belongs to the sentence before it.
     masked = CITATION.sub(lambda mark: " " * len(mark[0]), text)
-    inside = sentences(masked, 0, len(masked), wrapped=False)
+    inside = cited_sentences(masked, 0, len(masked), wrapped=False)
     borders = _borders(inside, len(text))
     marks: list[Mark] = []
     for before, (start, end), behind in zip([None, *groups], groups, [*groups[1:], None], strict=False):

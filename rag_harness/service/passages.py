@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from rag_harness.service.sentences import Span, sentences
 from rag_harness.types import UNMARKED, Chunk, Document
+from rag_harness.words.sentences.cited import Span, cited_sentences
 from rag_harness.words.terms import terms
 
 _MOST = 3
@@ -39,7 +39,7 @@ class Passages:
 
     def __init__(self, text: str, place: Span) -> None:
         self.place = place
-        self._sentences = list(_worded(text, sentences(text, *place, wrapped=True)))
+        self._sentences = list(_worded(text, cited_sentences(text, *place, wrapped=True)))
         self.words = frozenset().union(*(words for _, words in self._sentences))
 
     def best(self, claim: str) -> Span:

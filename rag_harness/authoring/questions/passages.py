@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from rag_harness.retrieval.chunking.markdown import Block, Section, read_sections
 from rag_harness.types import Document
+from rag_harness.words.sentences.asked import asked_sentences
 
 LONGEST = 500
 """The most characters of a passage that is searched for facts. A longer one is no sentence."""
@@ -18,8 +18,6 @@ _MARKS = re.compile(r"<(?!https?:)[^<>]{1,200}>|\{[^{}]{0,200}\}|\[\^[\w-]{1,40}
 _EMPHASIS = re.compile(r"\*\*|__|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])|(?<![\w_])_(?=[^\W_])|(?<=[^\W_])_(?![\w_])")
 _ITEM = re.compile(r"\s*(?:>\s?)*(?:(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?)?(?:>\s?)*")
 _NUMBERED = re.compile(r"\s*\d{1,3}[.)] ")
-_END = re.compile(r"[.!?][\"'”’)\]*_`]*(?=\s+[\"'“(\[*_`]*[A-Z0-9])|[。！？]")
-_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|approx|no|nr|vs|mr|mrs|dr|st|incl|max|min|fig|al|(?<!°)[A-Z])\.)$", re.I)
 _CELL = re.compile(r"(?<!\\)\|")
 _SYNTAX = re.compile(r"!!!|\?\?\?|:::|===|---|^\s*#")
 
@@ -70,18 +68,13 @@ def _sentences(text: str, block: Block, path: tuple[str, ...]) -> Iterator[Passa
     first = mark.end() if mark else 0
     if _SYNTAX.match(raw):
         return
-    for begin, end in pairwise(_borders(raw, first)):
+    for begin, end in asked_sentences(raw, first):
         start = begin + len(raw[begin:end]) - len(raw[begin:end].lstrip())
         quote = raw[start:end].rstrip()
         if quote and len(quote) <= 2 * LONGEST:
             is_item = start == first and bool(raw[:first].strip("> \t\n"))
             at = block.start + start
             yield Passage(at, at + len(quote), seen(quote), path, is_item)
-
-
-def _borders(raw: str, first: int) -> list[int]:
-    ends = [found.end() for found in _END.finditer(raw, first)]
-    return [first, *(end for end in ends if not _ABBREVIATION.search(raw[max(0, end - 10) : end])), len(raw)]
 
 
 def _row(text: str, block: Block, path: tuple[str, ...]) -> Iterator[Passage]:

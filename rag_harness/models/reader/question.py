@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from rag_harness.models.reader.units import sentences
+from rag_harness.words.sentences.quoted import quoted_sentences
 from rag_harness.words.terms import KIND_WORDS, answer_kind, term, terms, tokens
 
 MAX_TERMS = 48  # a longer "question" is a pasted text
@@ -60,7 +60,7 @@ def _told_apart(text: str) -> tuple[str, str]:
     """Return the sentences that ask and those of the story. Without a question mark, all sentences ask."""
     asked: list[str] = []
     told: list[str] = []
-    for sentence in sentences(text):
+    for sentence in quoted_sentences(text):
         (asked if sentence.rstrip("\"'”’) ").endswith("?") else told).append(sentence)
     return (" ".join(asked), " ".join(told)) if terms(" ".join(asked)) else (text, "")
 

@@ -10,9 +10,9 @@ from itertools import islice
 
 from rag_harness.models.reader.prompt import Source
 from rag_harness.words.marks import DECLINES
+from rag_harness.words.sentences.quoted import LONGEST, quoted_sentences
 
 MAX_UNITS = 3_000
-MAX_UNIT_CHARS = 600
 
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---(?:\n|\Z)", re.S)
 _FENCE = re.compile(r"```+|~~~+")
@@ -23,8 +23,6 @@ _CELL = re.compile(r"(?<!\\)\|")
 _LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s]{0,500}\)")
 # Citations inside a chunk must not get into an answer.
 _CITATION = re.compile(r"\[Source \d+[^\]\[\n]{0,200}\]")
-_SENTENCE = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'”’)\]])) (?=[^\sa-z])")
-_ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|approx|no|nr|vs|mr|mrs|dr|st|incl|max|min)\.$", re.I)
 
 Block = tuple[str, list[str]]
 
@@ -114,9 +112,9 @@ def _pieces(kind: str, lines: list[str]) -> Iterator[str]:
     elif kind == "item":
         found = iter([plain(_ITEM.sub("", " ".join(lines), count=1))])
     else:
-        found = iter(sentences(plain(" ".join(lines))))
+        found = iter(quoted_sentences(plain(" ".join(lines))))
     for text in filter(None, found):
-        yield from [text] if len(text) <= MAX_UNIT_CHARS else textwrap.wrap(text, MAX_UNIT_CHARS)
+        yield from [text] if len(text) <= LONGEST else textwrap.wrap(text, LONGEST)
 
 
 def _rows(lines: list[str]) -> Iterator[str]:
@@ -137,14 +135,3 @@ def plain(text: str) -> str:
     """Return ``text`` on one line without emphasis, code marks, line breaks, link targets and citations."""
     text = _LINK.sub(r"\1", _CITATION.sub("", _BREAK.sub(" ", text)))
     return " ".join(text.replace("**", "").replace("__", "").replace("`", "").split())
-
-
-def sentences(text: str) -> list[str]:
-    """Split one line of prose; "e.g. Monday" and "No. 4" stay whole."""
-    found: list[str] = []
-    for piece in _SENTENCE.split(text):
-        if found and len(found[-1]) < MAX_UNIT_CHARS and _ABBREVIATION.search(found[-1][-10:]):
-            found[-1] += f" {piece}"
-        else:
-            found.append(piece)
-    return found

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from rag_harness.words.contradictions.vocabulary import term, tokens
+from rag_harness.words.sentences.stated import Span, stated_sentences
 
-Span = tuple[int, int]
 Block = tuple[str, list[Span]]
 
 _HIDDEN = re.compile(
@@ -22,8 +22,6 @@ _HIDDEN = re.compile(
 _LINE = re.compile(r"[^\n]+")
 _HEADING = re.compile(r"[ \t]{0,3}(#{1,6})[ \t]+")
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,3}[.)])[ \t]+")
-_END = re.compile(r"[.!?;][\"'”’)]{0,3}(?=\s|$)")
-_ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|approx|no|nr|vs|mr|mrs|dr|st|incl|max|min|a\.m|p\.m|etc|[0-9]{1,2})$", re.I)
 _BAR = re.compile(r"(?<!\\)\|")
 
 
@@ -57,7 +55,8 @@ def passages(text: str) -> Iterator[Passage]:
         elif kind == "table":
             yield from _rows(text, lines, frozenset(lead.union(*headings.values())))
         else:
-            spans = list(_sentences(text, start, end))
+            item = _ITEM.match(text, start, end)
+            spans = list(stated_sentences(text, item.end() if item else start, end))
             above = frozenset(lead.union(*headings.values()))
             yield from (Passage(*span, above) for span in spans)
             lead = lead if kind == "item" else _lead(text, spans)
@@ -105,23 +104,6 @@ def _kind(text: str, line: re.Match[str]) -> str:
     if _HEADING.match(text, *line.span()):
         return "heading"
     return "item" if _ITEM.match(text, *line.span()) else "text"
-
-
-def _sentences(text: str, start: int, end: int) -> Iterator[Span]:
-    item = _ITEM.match(text, start, end)
-    first = item.end() if item else start
-    for mark in _END.finditer(text, first, end):
-        if mark[0][0] != "." or not _goes_on(text, first, mark.start()):
-            yield first, mark.end()
-            first = mark.end()
-    if text[first:end].strip():
-        yield first, end
-
-
-def _goes_on(text: str, first: int, dot: int) -> bool:
-    """Return whether a dot does not end its sentence: after "e.g", or after the number at a sentence's beginning."""
-    found = _ABBREVIATION.search(text, max(first, dot - 8), dot)
-    return bool(found) and not (text[dot - 1].isdigit() and text[first : dot - 2].strip())
 
 
 def _rows(text: str, lines: list[Span], above: frozenset[str]) -> Iterator[Passage]:

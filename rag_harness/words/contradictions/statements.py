@@ -17,9 +17,10 @@ from rag_harness.words.contradictions.denials import (
     negates,
 )
 from rag_harness.words.contradictions.figure import Figure
-from rag_harness.words.contradictions.passages import Passage, Span, passages, shown
+from rag_harness.words.contradictions.passages import Passage, passages, shown
 from rag_harness.words.contradictions.stated_figures import figures_of
 from rag_harness.words.contradictions.vocabulary import OPENERS, UNITS, Token, light, term, tokens
+from rag_harness.words.sentences.stated import Span
 
 LONGEST = 80
 """Most tokens of a statement. The rest of a longer sentence is the next statement."""

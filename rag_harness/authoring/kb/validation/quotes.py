@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from difflib import get_close_matches
 
 from rag_harness.authoring.kb.page import Page, squeeze
 from rag_harness.authoring.kb.validation.material import Material
 from rag_harness.authoring.kb.validation.report import CheckResult
-
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n")
+from rag_harness.words.sentences.rough import rough_sentences
 
 
 def check_quote(check: CheckResult, material: Material, where: str, filename: str, quote: str) -> None:
@@ -26,5 +24,5 @@ def check_quote(check: CheckResult, material: Material, where: str, filename: st
 
 
 def _nearest(page: Page, quote: str) -> str:
-    close = get_close_matches(quote, _SENTENCE.split(page.text), n=1)
+    close = get_close_matches(quote, rough_sentences(page.text), n=1)
     return f" The nearest there is {close[0].strip()!r}." if close else ""

@@ -6,7 +6,7 @@ import pytest
 
 from rag_harness.models.reader.prompt import parse_prompt
 from rag_harness.models.reader.reader import NO_CONTEXT, UNKNOWN, Reading, read
-from rag_harness.models.reader.units import sentences, split_sources
+from rag_harness.models.reader.units import split_sources
 from rag_harness.words.terms import stem, terms
 
 SHIPPING = (
@@ -262,10 +262,6 @@ def test_units_of_markdown() -> None:
     units = split_sources(parse_prompt(prompt("?", ("a.md", text))).sources)
     assert [unit.text for unit in units] == ["Go *e.g.* now.", "See this.", "Because.", "One more", "Two", "x; y"]
     assert units[2].above == ("a.md", "A", "B", "Why?")
-
-
-def test_sentences_keep_abbreviations_and_prices_whole() -> None:
-    assert sentences("Pay €4.90, e.g. Monday. Done!") == ["Pay €4.90, e.g. Monday.", "Done!"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Where sentences, lines of a list and rows of a table begin and end."""
+"""The sentences, items and rows of a document that the service shows behind a claim: of Markdown as it is written."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _ALONE = re.compile(r"[ \t]*(?:#{1,6}[ \t]|\||```|~~~|[-*_]{3,}[ \t]*$)")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•>]|\d{1,3}[.)])[ \t]")
 
 
-def sentences(text: str, start: int, end: int, *, wrapped: bool) -> list[Span]:
-    """Return the places of the sentences of ``text[start:end]``, in order, without blank space around them.
+def cited_sentences(text: str, start: int, end: int, *, wrapped: bool) -> list[Span]:
+    """Return where the sentences of ``text[start:end]`` stand, in their order, without blank space around them.
 
     A heading, an item of a list and a row of a table each have at least one sentence. If lines are ``wrapped``, a
     sentence may continue in the next line; otherwise it ends with its line.
