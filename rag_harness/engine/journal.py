@@ -38,7 +38,7 @@ class Journal:
     """
 
     def __init__(self, folder: Path, name: str) -> None:
-        self.file = folder / f"{name}.jsonl"
+        self.file: Path = folder / f"{name}.jsonl"
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = _lock_of(self.file)

@@ -37,7 +37,7 @@ class BackgroundLoop(Generic[T]):
         self._waiting: OrderedDict[Hashable, Job[T]] = OrderedDict()
         self._futures: dict[Hashable, Future[T]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self.in_flight = 0
+        self.in_flight: int = 0
         self._lock = threading.Lock()
         self._stopping = False
         self._broken: BaseException | None = None

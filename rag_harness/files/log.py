@@ -17,7 +17,7 @@ from rag_harness.shown.logs import OneLine
 
 LOG_NAME = "e2_to_e4.log"
 
-log = logging.Logger("rag_harness", logging.DEBUG)
+log: logging.Logger = logging.Logger("rag_harness", logging.DEBUG)
 log.addHandler(logging.NullHandler())
 
 _files: list[logging.FileHandler] = []

@@ -21,10 +21,11 @@ class Call:
     """One call in flight: its limits and its usage."""
 
     def __init__(self, most: Usage, cost: Callable[[Usage], float]) -> None:
-        self.most, self._cost = most, cost
+        self.most: Usage = most
+        self._cost = cost
         self.used: Usage | None = None
-        self.asked = perf_counter()
-        self.started = self.asked
+        self.asked: float = perf_counter()
+        self.started: float = self.asked
         self.turn: Turn | None = None
 
     @property

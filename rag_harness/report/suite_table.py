@@ -87,7 +87,11 @@ class SuiteTable:
         columns: Mapping[str, Column],
         totals: Totals,
     ) -> None:
-        self.ids, self.labels, self.states, self.columns, self.totals = ids, labels, states, columns, totals
+        self.ids: Sequence[str] = ids
+        self.labels: Sequence[Slice] = labels
+        self.states: npt.NDArray[np.uint8] = states
+        self.columns: Mapping[str, Column] = columns
+        self.totals: Totals = totals
         self._intervals: dict[tuple[str, frozenset[tuple[str, str]]], tuple[float, float] | None] = {}
         self._masks: dict[frozenset[tuple[str, str]], _Mask] = {}
         self.categories: Sequence[str] | None = None

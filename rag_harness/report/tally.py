@@ -21,9 +21,12 @@ class Tally:
     """Counts of a run of ``total`` trials. Times are seconds of a monotonic clock."""
 
     def __init__(self, total: int) -> None:
-        self.total = total
-        self.done = self.errors = self.retries = self.tokens = 0
-        self.cost_usd = 0.0
+        self.total: int = total
+        self.done: int = 0
+        self.errors: int = 0
+        self.retries: int = 0
+        self.tokens: int = 0
+        self.cost_usd: float = 0.0
         self._arrivals: deque[float] = deque(maxlen=_MOST_ARRIVALS)
 
     def add(self, row: ExperimentResult, resumed: bool, now: float) -> None:

@@ -37,19 +37,29 @@ class Totals:
     """
 
     def __init__(self, cases: int) -> None:
-        self.times = {stage: np.full(cases, np.nan) for stage in STAGES}
-        self.new = np.zeros(cases, dtype=np.bool_)
-        self.rows = self.errors = self.resumed = self.replayed = self.abstained = self.depth = 0
-        self.prompt_tokens = self.completion_tokens = self.calls = 0
+        self.times: dict[str, npt.NDArray[np.float64]] = {stage: np.full(cases, np.nan) for stage in STAGES}
+        self.new: npt.NDArray[np.bool_] = np.zeros(cases, dtype=np.bool_)
+        self.rows: int = 0
+        self.errors: int = 0
+        self.resumed: int = 0
+        self.replayed: int = 0
+        self.abstained: int = 0
+        self.depth: int = 0
+        self.prompt_tokens: int = 0
+        self.completion_tokens: int = 0
+        self.calls: int = 0
         self.cost_usd: float | None = None
-        self.paid_usd = self.waited_ms = 0.0
-        self.retries = 0
-        self.began, self.ended = inf, -inf
+        self.paid_usd: float = 0.0
+        self.waited_ms: float = 0.0
+        self.retries: int = 0
+        self.began: float = inf
+        self.ended: float = -inf
         self.models: Counter[str] = Counter()
         self.placed: Counter[str] = Counter()
         self.first_errors: list[tuple[str, str]] = []
-        self.origins = Origins()
-        self.retrieves = self.answers = False
+        self.origins: Origins = Origins()
+        self.retrieves: bool = False
+        self.answers: bool = False
 
     @property
     def answered(self) -> int:

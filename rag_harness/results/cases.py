@@ -62,7 +62,7 @@ class CaseFile:
     """
 
     def __init__(self, output: Path, data: str) -> None:
-        self.file = self.place(output, data)
+        self.file: Path = self.place(output, data)
         self.ids: list[str] = []
         self.labels: list[Mapping[str, str]] = []
         self._places = array("q")
@@ -71,7 +71,7 @@ class CaseFile:
             self._read()
         except FileNotFoundError:
             raise DataError(f"No file {self.file}. Run pytest with --rag-output={output} first.") from None
-        self.position = {case_id: n for n, case_id in enumerate(self.ids)}
+        self.position: dict[str, int] = {case_id: n for n, case_id in enumerate(self.ids)}
 
     @staticmethod
     def place(output: Path, data: str) -> Path:

@@ -64,8 +64,8 @@ class ResultFile:
         self._written: set[str] = set()
         self._stream: BinaryIO | None = None
         self._has_duplicates = False
-        self.set_aside = 0
-        self.repaired = 0
+        self.set_aside: int = 0
+        self.repaired: int = 0
 
     def append(self, row: ExperimentResult, line: str = "") -> None:
         """Add ``row``, as ``line`` where it came as text. ``close`` removes an older row of the same query."""

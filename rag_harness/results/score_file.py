@@ -25,7 +25,8 @@ class ScoreFile:
     """
 
     def __init__(self, file: Path, overwrite: bool = False) -> None:
-        self.file, self._overwrite = file, overwrite
+        self.file: Path = file
+        self._overwrite = overwrite
         self._stream: BinaryIO | None = None
         self._known: set[bytes] = set()
         self._rows: dict[str, str] = {}

@@ -46,7 +46,8 @@ class MeanTest:
         self._enough = 1 / (1 - checked(confidence))
         self._above: Floats = np.ones(len(_STAKES))
         self._below: Floats = np.ones(len(_STAKES))
-        self._sum, self.n = 0.0, 0
+        self.n: int = 0
+        self._sum = 0.0
         self.shown: Side | None = None
 
     def add(self, value: float) -> None:

@@ -23,7 +23,9 @@ class CaseValues(Mapping[str, float]):
     """
 
     def __init__(self, ids: Sequence[str], places: _Places, array: Floats) -> None:
-        self.ids, self.places, self.array = ids, places, array
+        self.ids: Sequence[str] = ids
+        self.places: _Places = places
+        self.array: Floats = array
 
     def __len__(self) -> int:
         return len(self.places)

@@ -27,7 +27,8 @@ class Deadline:
     """A time limit of ``seconds``, waiting not included. ``message`` is the error's text when the time is over."""
 
     def __init__(self, seconds: float, message: str = "", clock: Callable[[], float] = monotonic) -> None:
-        self.seconds, self._clock = seconds, clock
+        self.seconds: float = seconds
+        self._clock = clock
         self._message = message or f"no answer within {seconds:g} s"
         self._started = clock()
         self._waited, self._pauses, self._paused_at = 0.0, 0, 0.0

@@ -40,7 +40,7 @@ class Collection:
 
     def __init__(self, documents: Sequence[Document], planned: Mapping[str, PlanPage] | None = None) -> None:
         self.documents = documents
-        self.planned = PlannedPages(planned or {})
+        self.planned: PlannedPages = PlannedPages(planned or {})
         self._shares: dict[re.Pattern[str], float] = {}
         self._facts = lru_cache(maxsize=256)(self._read_facts)
         self._page_terms = lru_cache(maxsize=256)(lambda doc_id: terms(seen(self.by_id[doc_id].text)))

@@ -46,7 +46,8 @@ class PageReader(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.title, self.hidden = "", 0
+        self.title: str = ""
+        self.hidden: int = 0
         self._open: list[_Open] = []
         self._count: Counter[str] = Counter()
         self._too_deep: Counter[str] = Counter()

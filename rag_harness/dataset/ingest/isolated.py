@@ -40,7 +40,7 @@ class Child:
     def __init__(self, seconds: float = WALL_SECONDS) -> None:
         self._seconds = seconds
         self._process: subprocess.Popen[bytes] | None = None
-        self.started = 0
+        self.started: int = 0
 
     def answer(self, kind: str, data: bytes) -> bytes:
         """Return the packed result of parsing the bytes of a file, or the packed reason why they cannot be read.

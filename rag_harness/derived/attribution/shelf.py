@@ -23,9 +23,9 @@ class Shelf:
     """
 
     def __init__(self, chunks: Sequence[Chunk] | None, documents: Sequence[Document] = ()) -> None:
-        self.knows_index = chunks is not None
-        self.chunks = {chunk.chunk_id: chunk for chunk in chunks or ()}
-        self.documents = {document.doc_id: document for document in documents}
+        self.knows_index: bool = chunks is not None
+        self.chunks: dict[str, Chunk] = {chunk.chunk_id: chunk for chunk in chunks or ()}
+        self.documents: dict[str, Document] = {document.doc_id: document for document in documents}
         self._folded: dict[str, str] = {}
         self._bare: dict[str, str] = {}
 

@@ -40,7 +40,7 @@ class Dispatch:
         self._tasks: set[asyncio.Task[None]] = set()
         self._number = 0
         self._closing, self._replacing = False, 0
-        self.lost = 0
+        self.lost: int = 0
         for remote in remotes:
             self._add(remote)
 

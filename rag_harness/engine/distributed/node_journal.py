@@ -24,9 +24,9 @@ class NodeJournals:
     def __init__(self, opening: Opening) -> None:
         self._replaces, self._wanted = opening.replaces, opening.wanted
         results = opening.settings.path(opening.settings.output)
-        self.is_shared = (results / JOURNALS / opening.token).is_file()
-        self.results = results if self.is_shared else _of_this_node(results)
-        self.folder = self.results / JOURNALS
+        self.is_shared: bool = (results / JOURNALS / opening.token).is_file()
+        self.results: Path = results if self.is_shared else _of_this_node(results)
+        self.folder: Path = self.results / JOURNALS
 
     def read(self) -> Opened:
         """Return the rows of the worker that this one replaces; on a disk that is not shared, all journals as well."""

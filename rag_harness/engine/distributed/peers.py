@@ -47,7 +47,8 @@ class Spread:
     """
 
     def __init__(self, name: str, embedder: Callable[[str], CachedEmbedder]) -> None:
-        self._name, self.home = name, Home(embedder)
+        self.home: Home = Home(embedder)
+        self._name = name
         self._loop = asyncio.get_running_loop()
         self._peers: Sequence[Peer] = ()
         self._gone: set[str] = set()
@@ -139,7 +140,7 @@ class SpreadParts(RunParts):
     def __init__(self, settings: Settings, name: str, meter: Meter) -> None:
         super().__init__(settings, meter=meter)
         self._making = threading.RLock()
-        self.spread = Spread(name, self.embedder)
+        self.spread: Spread = Spread(name, self.embedder)
 
     def embedder(self, model: str = "") -> CachedEmbedder:
         """Return the embedder of ``model``; of the options' model where none is named."""

@@ -23,7 +23,9 @@ class RayWorker:
     """A worker on a node."""
 
     def __init__(self, name: str, node: str, actor: Any, shared: dict[str, asyncio.Future[Any]]) -> None:
-        self.name, self.node, self._actor, self._shared = name, node, actor, shared
+        self.name: str = name
+        self.node: str = node
+        self._actor, self._shared = actor, shared
 
     async def open(self, opening: Opening) -> Opened:
         """Start it.
@@ -103,7 +105,8 @@ class RayPeer:
     """A worker, as the others see it."""
 
     def __init__(self, name: str, actor: Any) -> None:
-        self.name, self._actor = name, actor
+        self.name: str = name
+        self._actor = actor
 
     async def embed(self, part: Part) -> Said:
         """See ``homes.Home.embed``."""

@@ -24,7 +24,9 @@ class RayHand:
     """A worker on a node. ``gpus`` is its number of the node's GPUs, and may be a fraction."""
 
     def __init__(self, name: str, node: str, gpus: float) -> None:
-        self.name, self.node, self._has_ended = name, node, False
+        self.name: str = name
+        self.node: str = node
+        self._has_ended = False
         where = NodeAffinitySchedulingStrategy(node, soft=False)
         options = {"num_cpus": 1, "num_gpus": gpus, "scheduling_strategy": where}
         self._actor: Any = ray.remote(BulkWorker).options(**options).remote()

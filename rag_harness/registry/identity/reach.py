@@ -49,7 +49,8 @@ class Code:
     """
 
     def __init__(self, modules: Modules, remembered: Remembered) -> None:
-        self._modules, self.remembered = modules, remembered
+        self.remembered: Remembered = remembered
+        self._modules = modules
         self._sources: dict[str, Source | None] = {}
         self._edges: dict[tuple[str, str], tuple[frozenset[str], frozenset[str]]] = {}
 

@@ -24,7 +24,7 @@ class Places:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self.taken = 0
+        self.taken: int = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     @property

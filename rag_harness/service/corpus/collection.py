@@ -94,7 +94,8 @@ class Collection:
         tokens: TokenStore,
         intake: Intake,
     ) -> None:
-        self.name, self.number = name, number
+        self.name: str = name
+        self.number: int = number
         self._database, self._wanted, self._lasting = database, wanted, lasting
         self._tokens, self._intake = tokens, intake
         self._changing = Lock()

@@ -33,7 +33,7 @@ class Models:
                 "which asks models behind a network, or auto, which asks those in this process."
             )
         self.settings = settings
-        self.parts = RunParts(settings)
+        self.parts: RunParts = RunParts(settings)
         self._embedders: dict[tuple[Settings, bool], Any] = {}
 
     @property

@@ -67,7 +67,7 @@ class Preparer:
         # Near-duplicates are compared later, when all documents are there. One document above a limit must not stop
         # others.
         self._settings = replace(models.settings, near_duplicates=0.0, unreadable="skip")
-        self.skips = models.settings.unreadable == "skip"
+        self.skips: bool = models.settings.unreadable == "skip"
 
     def prepared(self, documents: Sequence[Document]) -> list[Prepared]:
         """Return the prepared documents, in their order. They are embedded together.

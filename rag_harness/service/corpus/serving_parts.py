@@ -35,9 +35,12 @@ class Lasting:
     """
 
     def __init__(self, models: Models, stores: CollectionStores, points: LivePoints) -> None:
-        self.models, self.stores, self.points = models, stores, points
+        self.models: Models = models
+        self.stores: CollectionStores = stores
+        self.points: LivePoints = points
         self.embedders: dict[str, CachedEmbedder] = {}
-        self.words, self.terms = LiveWords(), LiveTerms()
+        self.words: LiveWords = LiveWords()
+        self.terms: LiveTerms = LiveTerms()
 
 
 class CollectionParts(RunParts):

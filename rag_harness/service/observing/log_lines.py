@@ -18,7 +18,7 @@ class Lines(logging.Handler):
 
     def __init__(self, stream: TextIO | None = None) -> None:
         super().__init__()
-        self.dropped = 0
+        self.dropped: int = 0
         self._stream = stream
         self._queue: Queue[str | None] = Queue(_MOST_WAITING)
         self._thread = Thread(target=self._write_all, name="rag-log", daemon=True)

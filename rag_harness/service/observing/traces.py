@@ -58,7 +58,7 @@ class Traces:
         content: bool = False,
         export: Callable[[Observed, tuple[Span, ...]], None] | None = None,
     ) -> None:
-        self.lost = 0
+        self.lost: int = 0
         self._database, self._days, self._content, self._export = database, days, content, export
         self._waiting: dict[str, _Row] = {}
         self._wake = asyncio.Event()

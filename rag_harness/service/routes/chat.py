@@ -66,7 +66,7 @@ _FAILURES: dict[int | str, dict[str, Any]] = {
     # An unforeseen error is reported below any route, in the other form.
     "5XX": {"model": Failure, "content": {PROBLEM: {"schema": Problem.model_json_schema()}}},
 }
-router = APIRouter(prefix="/v1", tags=["as OpenAI"], route_class=ChatRoute, responses=_FAILURES)
+router: APIRouter = APIRouter(prefix="/v1", tags=["as OpenAI"], route_class=ChatRoute, responses=_FAILURES)
 Asks = Annotated[Principal, Depends(asks("query"))]
 
 

@@ -25,7 +25,7 @@ from rag_harness.service.routes.asked import InCollection, service_of
 from rag_harness.service.schemas import Doc, Docs
 from rag_harness.service.serviced import no_such_document
 
-router = APIRouter(tags=["documents"], route_class=GuardedRoute)
+router: APIRouter = APIRouter(tags=["documents"], route_class=GuardedRoute)
 Ingests = Annotated[Principal, Depends(asks("ingest"))]
 _MOST_METADATA = 16_384
 

@@ -9,7 +9,7 @@ from rag_harness.service.problems import ProblemError
 from rag_harness.service.routes.asked import service_of
 from rag_harness.service.schemas import Health, Ready
 
-router = APIRouter(tags=["server"])
+router: APIRouter = APIRouter(tags=["server"])
 
 
 @router.get("/health", response_model=Health, summary="Does it live?")

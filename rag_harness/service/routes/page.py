@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from fastapi import APIRouter, Request, Response
 
-router = APIRouter(include_in_schema=False)
+router: APIRouter = APIRouter(include_in_schema=False)
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
     "form-action 'none'; frame-ancestors 'none'; base-uri 'none'; "

@@ -33,7 +33,7 @@ class _Shape:
         return problem.body()
 
 
-router = APIRouter(tags=["questions"], route_class=GuardedRoute)
+router: APIRouter = APIRouter(tags=["questions"], route_class=GuardedRoute)
 
 
 @router.post(

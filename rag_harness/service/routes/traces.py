@@ -13,7 +13,7 @@ from rag_harness.service.problems import ProblemError
 from rag_harness.service.routes.asked import service_of
 from rag_harness.service.schemas import Rating
 
-router = APIRouter(tags=["traces"], route_class=GuardedRoute)
+router: APIRouter = APIRouter(tags=["traces"], route_class=GuardedRoute)
 Asks = Annotated[Principal, Depends(asks("query"))]
 
 

@@ -38,7 +38,7 @@ class StateFolder:
         except OSError as error:
             why = error.strerror or type(error).__name__
             raise StateError(f"{path.name}/ cannot be written ({why}). Name another: --state DIR.") from error
-        self.database = Database(path / DATABASE)
+        self.database: Database = Database(path / DATABASE)
         self._empty_incoming()
 
     @property

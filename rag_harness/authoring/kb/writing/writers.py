@@ -69,7 +69,7 @@ class AskedWriter:
     """Asks a chat model for pages and tells it the faults, at most three times a page."""
 
     def __init__(self, chat: ChatModel, prompts: Prompts) -> None:
-        self.name = chat.model
+        self.name: str = chat.model
         self._chat, self._prompts = chat, prompts
 
     @cached_property

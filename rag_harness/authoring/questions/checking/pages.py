@@ -29,7 +29,9 @@ class Pages:
     """
 
     def __init__(self, collection: Collection, asked: Sequence[Asked], unread: Some[str] = ()) -> None:
-        self.collection, self.unread, self._asked = collection, frozenset(unread), asked
+        self.collection: Collection = collection
+        self.unread: frozenset[str] = frozenset(unread)
+        self._asked = asked
         self.texts: Mapping[str, str] = {each.doc_id: each.text for each in collection.documents}
         self.holding = cache(self._holding)
 

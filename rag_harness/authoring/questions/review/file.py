@@ -49,8 +49,8 @@ class ReviewFile:
     """
 
     def __init__(self, file: Path) -> None:
-        # Resolved, because a rename would replace a link by a file.
-        self.file = file.resolve()
+        # A rename would put a file in the place of the link.
+        self.file: Path = file.resolve()
         self.read()
 
     def read(self) -> None:

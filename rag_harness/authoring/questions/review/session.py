@@ -48,9 +48,13 @@ class Session:
     def __init__(
         self, file: ReviewFile, numbers: Sequence[int], showing: Showing, by: str, ask: Ask, edit: Edit
     ) -> None:
-        self.file, self.showing, self.by = file, showing, by
+        self.file: ReviewFile = file
+        self.showing: Showing = showing
+        self.by: str = by
         self._ask, self._edit = ask, edit
-        self.walk, self.part, self.is_wide = Walk(file, numbers), 0, False
+        self.walk: Walk = Walk(file, numbers)
+        self.part: int = 0
+        self.is_wide: bool = False
         self.message = "" if self.counts()[UNREVIEWED] else "All of these are reviewed."
 
     @property

@@ -17,9 +17,10 @@ class Walk:
     """
 
     def __init__(self, file: ReviewFile, numbers: Sequence[int]) -> None:
-        self._file, self.numbers = file, list(numbers)
+        self.numbers: list[int] = list(numbers)
+        self._file = file
         self._ids = [file.rows[number]["query_id"] for number in numbers]
-        self.at = self._unreviewed(0) or 0
+        self.at: int = self._unreviewed(0) or 0
 
     @property
     def number(self) -> int:
