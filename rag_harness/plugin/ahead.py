@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     import pytest
 
     from rag_harness.engine.rows import Trial
+    from rag_harness.engine.stored import Stored
     from rag_harness.plugin.session import RagSession
     from rag_harness.protocols import Experiment
+    from rag_harness.work.once import Once
 
 MOST_AHEAD = 256
 """How many trials may be submitted before their tests come. It bounds memory, and what a stopped run has paid for."""
@@ -29,14 +31,12 @@ class Ahead:
 
     Args:
         session: state of the run.
+        stored: looks for what dead processes have left, before a batch that one of them may have begun.
         submit: submits a trial; returns False if it need not be run.
-        look_for_the_dead: called before a batch that a dead process may have left.
     """
 
-    def __init__(
-        self, session: RagSession, submit: Callable[[Trial, Experiment], bool], look_for_the_dead: Callable[[], None]
-    ) -> None:
-        self._session, self._submit, self._look_for_the_dead = session, submit, look_for_the_dead
+    def __init__(self, session: RagSession, stored: Once[Stored], submit: Callable[[Trial, Experiment], bool]) -> None:
+        self._session, self._stored, self._submit = session, stored, submit
         self._worker: dict[str, Any] = getattr(session.config, "workerinput", {})
         self.next_item: pytest.Item | None = None
         self._batches: dict[str, str] = {}
@@ -140,7 +140,7 @@ class Ahead:
         self._batches_begun |= new
         if not new:
             return ()
-        self._look_for_the_dead()
+        self._stored.get().look_for_the_dead()
         return [following for following in items if batch_of.get(following.nodeid) in new]
 
     def _batch_of(self, items: list[pytest.Item]) -> dict[str, str]:

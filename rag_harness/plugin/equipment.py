@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from rag_harness.work.once import Once
 
 if TYPE_CHECKING:
     from rag_harness.engine.distributed import Carried
-    from rag_harness.engine.inline import InlineLoop
+    from rag_harness.engine.jobs import Engine, JobResult
     from rag_harness.engine.journal import Journal
-    from rag_harness.engine.loop import BackgroundLoop
     from rag_harness.engine.stored import Stored
     from rag_harness.engine.workplace import Workplace
     from rag_harness.plugin.session import RagSession
     from rag_harness.protocols import Experiment
     from rag_harness.results.prompts import PromptFiles
-
-    Engine: TypeAlias = BackgroundLoop[Any] | InlineLoop[Any]
 
 
 class Equipment:
@@ -28,42 +25,29 @@ class Equipment:
     Args:
         session: state of the run.
         keep: is given each result before any test sees it.
+
+    Attributes:
+        engine: runs jobs in this process.
+        journal: keeps the results of this process.
+        stored: finds rows and scores that need not be made again.
+        prompts: keeps the messages of calls.
+        workplace: where trials are answered and judged.
     """
 
-    def __init__(self, session: RagSession, keep: Callable[[Any], Awaitable[None]]) -> None:
+    def __init__(self, session: RagSession, keep: Callable[[JobResult], Awaitable[None]]) -> None:
         self._session, self._keep = session, keep
         self._worker: dict[str, Any] = getattr(session.config, "workerinput", {})
         self._run = str(self._worker.get("testrunuid") or uuid4().hex)
-        self._engine, self._journal = Once(self._make_engine), Once(self._open_journal)
-        self._stored, self._prompts = Once(self._read_stored), Once(self._open_prompts)
-        self._workplace = Once(self._find_workplace)
-        session.ledger = lambda: getattr(self.workplace(), "ledger", None)
-
-    def engine(self) -> Engine:
-        """Return the engine that runs jobs in this process."""
-        return self._engine.get()
-
-    def workplace(self) -> Workplace:
-        """Return the workplace where trials are answered and judged."""
-        return self._workplace.get()
+        self.engine: Once[Engine] = Once(self._make_engine)
+        self.journal, self.stored = Once(self._open_journal), Once(self._read_stored)
+        self.prompts, self.workplace = Once(self._open_prompts), Once(self._find_workplace)
+        session.ledger = lambda: getattr(self.workplace.get(), "ledger", None)
 
     def opens(self) -> bool:
         """Return whether the workplace was opened just now: opening it may have brought rows."""
-        is_new = self._workplace.made is None
-        self._workplace.get()
+        is_new = self.workplace.made is None
+        self.workplace.get()
         return is_new
-
-    def journal(self) -> Journal:
-        """Return the journal in which this process keeps results."""
-        return self._journal.get()
-
-    def stored(self) -> Stored:
-        """Return the store of rows and scores that need not be made again."""
-        return self._stored.get()
-
-    def prompts(self) -> PromptFiles:
-        """Return the files in which the messages of calls are kept."""
-        return self._prompts.get()
 
     @property
     def is_worker(self) -> bool:
@@ -80,14 +64,14 @@ class Equipment:
         from rag_harness.engine.loop import BackgroundLoop
 
         # The journal is opened first: otherwise a call might be paid for whose answer could not be kept.
-        self._journal.get()
+        self.journal.get()
         return InlineLoop(self._keep) if self.is_inline else BackgroundLoop(self._session.share.concurrency, self._keep)
 
     def _find_workplace(self) -> Workplace:
         from rag_harness.engine.workplace import Here
 
         if self._session.settings.engine == "local" or self.is_inline:
-            return Here(self._session.settings, self.prompts().keep)
+            return Here(self._session.settings, self.prompts.get().keep)
         return self._on_ray()
 
     def _on_ray(self) -> Workplace:
@@ -96,8 +80,8 @@ class Equipment:
 
         if self.is_worker:
             raise SettingsError("--rag-engine=ray has workers of its own, and so has -n of pytest-xdist. Leave -n out.")
-        ray = RayWorkplace(self._session.settings, self._run, self._carried, self.prompts().keep_file)
-        self.engine().run(ray.open())
+        ray = RayWorkplace(self._session.settings, self._run, self._carried, self.prompts.get().keep_file)
+        self.engine.get().run(ray.open())
         self._take_what_nodes_had()
         return ray
 
@@ -107,7 +91,7 @@ class Equipment:
 
         # No result file is open yet. The rows come from the workers that have just started.
         if adopt_journals(self._session.output) != Adopted():
-            self._stored = Once(self._read_stored)
+            self.stored.forget()
 
     def _carried(self, experiment: Experiment) -> Carried:
         from rag_harness.engine.distributed import carry
@@ -140,21 +124,21 @@ class Equipment:
     @property
     def in_flight(self) -> int | None:
         """How many trials are under way; None if there is no engine, as in the controller of an xdist run."""
-        engine = self._engine.made
+        engine = self.engine.made
         return engine.in_flight if engine is not None else None
 
     def stop(self) -> None:
         """Make no more calls: all tests are done."""
-        if self._engine.made is not None:
-            self._engine.made.stop()
+        if self.engine.made is not None:
+            self.engine.made.stop()
 
     def close(self) -> None:
         """Stop the engine and close the journal, which has what came back."""
-        if self._engine.made is not None:
-            self._engine.made.close(self._close_workplace, self._session.close_models)
-        if self._journal.made is not None:
-            self._journal.made.close()
+        if self.engine.made is not None:
+            self.engine.made.close(self._close_workplace, self._session.close_models)
+        if self.journal.made is not None:
+            self.journal.made.close()
 
     async def _close_workplace(self) -> None:
-        if self._workplace.made is not None:
-            await self._workplace.made.aclose()
+        if self.workplace.made is not None:
+            await self.workplace.made.aclose()

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from rag_harness.work.once import Once
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rag_harness.engine.judging import Judged, Judging
     from rag_harness.engine.rows import Trial
-    from rag_harness.engine.stored import Stored
-    from rag_harness.engine.workplace import Ask
     from rag_harness.measures import Score
     from rag_harness.measures.judged import JudgedMeasure
+    from rag_harness.plugin.equipment import Equipment
     from rag_harness.plugin.session import RagSession
     from rag_harness.results.row import ExperimentResult
     from rag_harness.types import Case, TrialId
@@ -34,22 +31,11 @@ class Judgements:
 
     Args:
         session: state of the run.
-        engine: runs jobs by key.
-        stored: finds what need not be judged again.
-        journal: gives the file in which this process keeps its scores.
-        elsewhere: gives the function that asks the judge in another process, if one does.
+        equipment: runs jobs, finds what need not be judged again, and keeps scores.
     """
 
-    def __init__(
-        self,
-        session: RagSession,
-        engine: Callable[[], Any],
-        stored: Callable[[], Stored],
-        journal: Callable[[], Path],
-        elsewhere: Callable[[], Ask | None],
-    ) -> None:
-        self._session, self._engine, self._stored, self._journal = session, engine, stored, journal
-        self._elsewhere = elsewhere
+    def __init__(self, session: RagSession, equipment: Equipment) -> None:
+        self._session, self._kit = session, equipment
         self._judging = Once(self._make_judging)
         self._under_way: set[TrialId] = set()
         self._done: dict[TrialId, Judged] = {}
@@ -95,7 +81,7 @@ class Judgements:
         if self._is_tried or not self._is_remote():
             return
         self._tries += 1
-        judged = self._engine().result((trial, "judged")) if trial in self._under_way else None
+        judged = self._came_of((trial, "judged")) if trial in self._under_way else None
         # A failed row tells nothing about the judge, nor does one without a measure. The next row may; only a few go
         # alone.
         spent = judged is not None and (judged.spent.usage.calls or judged.spent.recorded)
@@ -113,7 +99,7 @@ class Judgements:
             session.gold_pages,
             session.settings.deadline,
             lambda turn: asked_anew(parts, turn),
-            self._elsewhere(),
+            self._kit.workplace.get().ask,
         )
 
     def choose_repeated(self, trials: Iterable[TrialId]) -> None:
@@ -137,10 +123,14 @@ class Judgements:
         self._submit((trial.id, "judged"), trial, row, measures)
         return True
 
-    def _submit(self, key: Any, trial: Trial, row: ExperimentResult, measures: Sequence[JudgedMeasure]) -> None:
-        judging, find = self._judging.get(), self._stored().score
+    def _submit(self, key: Hashable, trial: Trial, row: ExperimentResult, measures: Sequence[JudgedMeasure]) -> None:
+        judging, find = self._judging.get(), self._kit.stored.get().score
         turns = self.turns_of(trial.id)
-        self._engine().submit(key, lambda: judging.row(row, trial.case, measures, find, turns), first=True)
+        self._kit.engine.get().submit(key, lambda: judging.row(row, trial.case, measures, find, turns), first=True)
+
+    def _came_of(self, key: Hashable) -> Judged:
+        """Wait for what a judging comes to."""
+        return cast("Judged", self._kit.engine.get().result(key))
 
     def turns_of(self, trial: TrialId) -> int:
         """Return how often the judge is asked again about the answer of a trial."""
@@ -168,10 +158,10 @@ class Judgements:
     def _result(self, trial: TrialId) -> Judged | None:
         if trial in self._under_way:
             key = trial, "judged"
-            judged: Judged = self._engine().result(key)
-            self._engine().forget(key)
+            judged = self._came_of(key)
+            self._kit.engine.get().forget(key)
             # Scores that a dead worker left are added: the writer of the files has not seen them.
-            self._done[trial] = replace(judged, new=(*self._stored().scores_left_of(trial), *judged.new))
+            self._done[trial] = replace(judged, new=(*self._kit.stored.get().scores_left_of(trial), *judged.new))
             self._under_way.discard(trial)
         return self._done.get(trial)
 
@@ -191,7 +181,8 @@ class Judgements:
         judged = self._result(trial.id)
         found = dict(judged.scores) if judged is not None else {}
         if any(measure.name not in found and measure.name in self._kept.get(trial.id, ()) for measure in wanted):
-            found = {**self._stored().reread_scores(self._journal(), trial.id), **found}
+            journal = self._kit.journal.get().file
+            found = {**self._kit.stored.get().reread_scores(journal, trial.id), **found}
         missing = [measure for measure in wanted if measure.name not in found and not measure.applies(trial.case)]
         if missing:
             found |= self._judge_now(trial, row, missing)
@@ -201,8 +192,8 @@ class Judgements:
         """Judge a measure that was not named before the run. The scores are kept for later, but are in no table."""
         key = trial.id, *(measure.name for measure in measures)
         self._submit(key, trial, row, measures)
-        judged: Judged = self._engine().result(key)
-        self._engine().forget(key)
+        judged = self._came_of(key)
+        self._kit.engine.get().forget(key)
         self._kept.setdefault(trial.id, set()).update(judged.scores)
         return judged.scores
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rag_harness.types import GOLDEN, TrialId
 from rag_harness.work.once import Once
@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from rag_harness.engine.judging import Judging
     from rag_harness.engine.repeated import Again, Repeating
     from rag_harness.engine.rows import Trial
-    from rag_harness.engine.stored import Stored
-    from rag_harness.engine.workplace import Ask, Workplace
+    from rag_harness.engine.workplace import Ask
     from rag_harness.measures import Score
     from rag_harness.measures.judged import JudgedMeasure, Material
+    from rag_harness.plugin.equipment import Equipment
+    from rag_harness.plugin.judgements import Judgements
     from rag_harness.plugin.session import RagSession
     from rag_harness.protocols import Experiment
     from rag_harness.results.row import ExperimentResult
@@ -28,24 +29,12 @@ class Repeats:
 
     Args:
         session: state of the run.
-        engine: runs jobs by key.
-        stored: finds rows and scores that need not be made again.
-        keep: puts a line into the journal.
-        workplace: where trials are answered and judged; made on first use.
-        turns: says how often the judge is asked again about a trial.
+        equipment: runs jobs, finds what need not be run or judged again, and keeps rows.
+        judgements: says how often the judge is asked again about a trial.
     """
 
-    def __init__(
-        self,
-        session: RagSession,
-        engine: Callable[[], Any],
-        stored: Callable[[], Stored],
-        keep: Callable[[bytes], Awaitable[None]],
-        workplace: Callable[[], Workplace],
-        turns: Callable[[TrialId], int],
-    ) -> None:
-        self._session, self._engine, self._stored = session, engine, stored
-        self._keep, self._workplace, self._turns = keep, workplace, turns
+    def __init__(self, session: RagSession, equipment: Equipment, judgements: Judgements) -> None:
+        self._session, self._kit, self._judgements = session, equipment, judgements
         self._repeating = Once(self._make)
         self._under_way: dict[TrialId, list[Any]] = {}
         self._shipped: set[TrialId] = set()
@@ -54,7 +43,8 @@ class Repeats:
         from rag_harness.engine.repeated import Repeating
 
         judging = lru_cache(maxsize=None)(self._judging)
-        return Repeating(self._workplace(), judging, self._stored().score, self._keep)
+        kit = self._kit
+        return Repeating(kit.workplace.get(), judging, kit.stored.get().score, kit.journal.get().keep)
 
     def _judging(self, repeat: int) -> Judging:
         """Return the judging of the answers number ``repeat``. Judgements of other answers are not used again."""
@@ -66,7 +56,7 @@ class Repeats:
         first = JUDGE_SEEDS * (repeat - 1)
         computes = says_the_same(session.settings)
         make = (lambda: judge_of(parts)) if computes else (lambda: asked_anew(parts, first))
-        ask = self._workplace().ask
+        ask = self._kit.workplace.get().ask
         elsewhere = _of_repeat(ask, 0 if computes else first, first) if ask else None
         seconds = session.settings.deadline
         return Judging(make, self._gold_pages, seconds, lambda n: asked_anew(parts, first + n), elsewhere)
@@ -85,7 +75,7 @@ class Repeats:
             keys = [(trial.id, "repeat", repeat) for repeat in range(2, settings.repeats + 1)]
             self._under_way[trial.id] = keys
             for key in keys:
-                self._engine().submit(key, self._job(trial, experiment, key[2]), first=True)
+                self._kit.engine.get().submit(key, self._job(trial, experiment, key[2]), first=True)
         return trial.id in self._under_way
 
     def _job(self, trial: Trial, experiment: Experiment, repeat: int) -> Callable[[], Coroutine[Any, Any, Again]]:
@@ -95,19 +85,19 @@ class Repeats:
         fingerprint = self._session.fingerprint(experiment)
         measures = self._session.wanted.judged_measures(trial.experiment)
         name, query_id = repeat_name(trial.experiment, repeat), trial.case.query.query_id
-        stored = self._stored().find(name, repeat_fingerprint(fingerprint, repeat), query_id)
-        left = self._stored().scores_left_of(TrialId(name, query_id))
+        stored = self._kit.stored.get().find(name, repeat_fingerprint(fingerprint, repeat), query_id)
+        left = self._kit.stored.get().scores_left_of(TrialId(name, query_id))
         if stored is not None and not measures:
             return _taken(*stored, left)  # no workplace here: it might open a cluster for nothing
         repeating = self._repeating.get()
         # Opening the workplace has brought what nodes had, so the files may have the row now.
-        stored = stored or self._stored().find(name, repeat_fingerprint(fingerprint, repeat), query_id)
+        stored = stored or self._kit.stored.get().find(name, repeat_fingerprint(fingerprint, repeat), query_id)
 
         async def job() -> Again:
             row, earlier = stored or (await repeating.answer(trial, repeat, experiment, fingerprint), False)
             if row is None:
                 return Again()
-            scores = await repeating.judge(trial, repeat, row, measures, self._turns(trial.id))
+            scores = await repeating.judge(trial, repeat, row, measures, self._judgements.turns_of(trial.id))
             return Again((*(() if earlier else (row.line().encode(),)), *left, *scores), scores)
 
         return job
@@ -115,7 +105,7 @@ class Repeats:
     def drop(self, trial: TrialId) -> None:
         """Drop the repeats of a trial whose test will not come."""
         for key in self._under_way.pop(trial, []):
-            self._engine().drop(key)
+            self._kit.engine.get().drop(key)
 
     def ship(self, trial: TrialId) -> list[str]:
         """Return the lines of a trial's repeats for the writer of the files, once."""
@@ -123,8 +113,8 @@ class Repeats:
         self._shipped.add(trial)
         found: list[str] = []
         for key in keys:
-            again: Again = self._engine().result(key)
-            self._engine().forget(key)
+            again = cast("Again", self._kit.engine.get().result(key))
+            self._kit.engine.get().forget(key)
             found += [line.decode() for line in again.lines]
         return found
 

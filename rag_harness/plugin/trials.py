@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rag_harness.errors import CriticalError, PrerequisiteError, RecordingMissError
 from rag_harness.plugin.ahead import Ahead
@@ -19,8 +19,8 @@ from rag_harness.work.local_work import harness_at_work
 if TYPE_CHECKING:
     import pytest
 
+    from rag_harness.engine.jobs import JobResult
     from rag_harness.engine.judging import Judged
-    from rag_harness.engine.repeated import Again
     from rag_harness.engine.rows import Trial
     from rag_harness.engine.trial import Outcome
     from rag_harness.plugin.session import RagSession
@@ -34,34 +34,25 @@ class Trials:
 
     def __init__(self, session: RagSession) -> None:
         self._session = session
-        self.equipment = kit = Equipment(session, self._keep)
-        self.ahead = Ahead(session, self._submit_if_new, lambda: kit.stored().look_for_the_dead())
-        self.judgements = Judgements(
-            session, kit.engine, kit.stored, lambda: kit.journal().file, lambda: kit.workplace().ask
-        )
-        self.repeats = Repeats(
-            session,
-            kit.engine,
-            kit.stored,
-            lambda line: kit.journal().keep(line),
-            kit.workplace,
-            self.judgements.turns_of,
-        )
+        self.equipment = Equipment(session, self._keep)
+        self.ahead = Ahead(session, self.equipment.stored, self._submit_if_new)
+        self.judgements = Judgements(session, self.equipment)
+        self.repeats = Repeats(session, self.equipment, self.judgements)
         self._asked: dict[TrialId, tuple[Trial, Experiment]] = {}
         self._prepared: set[str] = set()
         self._tests: Counter[TrialId] = Counter()
         self._forgotten: set[TrialId] = set()
         self._fixture_of: dict[str, Any] = {}
 
-    async def _keep(self, result: Outcome | Judged | Again) -> None:
+    async def _keep(self, result: JobResult) -> None:
         """Keep a result on disk. A row is then judged, before any test has seen it."""
         from rag_harness.engine.trial import Outcome
 
         if not isinstance(result, Outcome):
             if result.new:
-                await self.equipment.journal().keep(b"".join(result.new))
+                await self.equipment.journal.get().keep(b"".join(result.new))
         elif result.row is not None:
-            await self.equipment.journal().keep(result.row.line().encode())
+            await self.equipment.journal.get().keep(result.row.line().encode())
             asked = self._asked.pop(result.row.trial, None)
             if asked is not None:
                 self._follow(*asked, result.row)
@@ -80,10 +71,10 @@ class Trials:
         """
         if trial.id in self._forgotten:
             # This happens if a plugin runs failed tests again. The row is in the journal.
-            return Shipped(self.equipment.stored().reread(self.equipment.journal().file, trial.id))
+            return Shipped(self.equipment.stored.get().reread(self.equipment.journal.get().file, trial.id))
         if self.equipment.is_worker and self.ahead.is_of_a_new_batch(item):
             # A worker that died has left its batches to the others, and its finished rows in its journal.
-            self.equipment.stored().look_for_the_dead()
+            self.equipment.stored.get().look_for_the_dead()
         self._check_only_pipeline(item, trial)
         if self._session.settings.judge_repeats:
             self.judgements.choose_repeated(found for each in item.session.items if (found := trial_id_of(each)))
@@ -97,7 +88,7 @@ class Trials:
         self.judgements.make_sure(experiment.id)
         self._submit(trial, experiment)
         if self.judgements.is_untried(trial.experiment):
-            self.equipment.engine().result(trial.id)
+            self.equipment.engine.get().result(trial.id)
             self.judgements.try_out(trial.id)
         self.ahead.run(item, trial.id, experiment)
         outcome = self._outcome(trial.id, item.session.items)
@@ -122,10 +113,10 @@ class Trials:
 
     def _outcome(self, trial_id: TrialId, items: list[pytest.Item]) -> Outcome:
         """Return the outcome of a trial. The engine forgets it after the last of its tests has asked."""
-        outcome: Outcome = self.equipment.engine().result(trial_id)
+        outcome = cast("Outcome", self.equipment.engine.get().result(trial_id))
         self._count(trial_id, items)
         if self._tests[trial_id] <= 0 and outcome.row is not None and outcome.row.ok:
-            self.equipment.engine().forget(trial_id)
+            self.equipment.engine.get().forget(trial_id)
             self._forgotten.add(trial_id)
         return outcome
 
@@ -138,7 +129,7 @@ class Trials:
     def stored(self, trial: Trial, experiment: Experiment) -> tuple[ExperimentResult, bool] | None:
         """Return the stored row of a trial that need not be run, and whether an earlier run made it."""
         fingerprint = self._session.fingerprint(experiment)
-        found = self.equipment.stored().find(trial.experiment, fingerprint, trial.case.query.query_id)
+        found = self.equipment.stored.get().find(trial.experiment, fingerprint, trial.case.query.query_id)
         if found and found[1] and found[0].timings_recorded:
             # If something was recorded since the row was made, the answer may be another one now.
             is_renewed = self._session.has_recorded_since(trial.experiment, seconds_of(found[0].finished_at))
@@ -161,16 +152,16 @@ class Trials:
         return True
 
     def _submit(self, trial: Trial, experiment: Experiment) -> None:
-        workplace, fingerprint = self.equipment.workplace(), self._session.fingerprint(experiment)
+        workplace, fingerprint = self.equipment.workplace.get(), self._session.fingerprint(experiment)
         if workplace.is_here:
             self._prepare(experiment)
         self._asked.setdefault(trial.id, (trial, experiment))
-        self.equipment.engine().submit(trial.id, lambda: workplace.answer(trial, experiment, fingerprint))
+        self.equipment.engine.get().submit(trial.id, lambda: workplace.answer(trial, experiment, fingerprint))
 
     def _prepare(self, experiment: Experiment) -> None:
         if experiment.prepare is None or experiment.id in self._prepared:
             return
-        self._session.parts.loop = lambda calls: self.equipment.engine().run(calls)
+        self._session.parts.loop = lambda calls: self.equipment.engine.get().run(calls)
         # Trials that retrieve report a missing recording themselves. Trials that do not retrieve go on.
         with suppress(RecordingMissError), harness_at_work():
             experiment.prepare(self._session.queries(experiment))
@@ -188,6 +179,6 @@ class Trials:
         """Ask no more about an experiment. Waiting trials are dropped; those under way are kept but not judged."""
         for trial_id in self.ahead.abandon(experiment):
             self._asked.pop(trial_id, None)
-            self.equipment.engine().drop(trial_id)
-            self.equipment.engine().drop((trial_id, "judged"))
+            self.equipment.engine.get().drop(trial_id)
+            self.equipment.engine.get().drop((trial_id, "judged"))
             self.repeats.drop(trial_id)

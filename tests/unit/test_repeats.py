@@ -17,6 +17,8 @@ from rag_harness.engine.workplace import Here
 from rag_harness.measures import Score, parts_of
 from rag_harness.measures.judged import JudgedMeasure, Material
 from rag_harness.pipelines.parts import RunParts
+from rag_harness.plugin.equipment import Equipment
+from rag_harness.plugin.judgements import Judgements
 from rag_harness.plugin.repeats import Repeats
 from rag_harness.plugin.session import RagSession
 from rag_harness.plugin.wanted import Wanted
@@ -27,6 +29,7 @@ from rag_harness.results.row import ExperimentResult, parse_row
 from rag_harness.results.score import Author, ScoreLine, row_digest
 from rag_harness.settings import Settings
 from rag_harness.types import Case, Query
+from rag_harness.work.once import Once
 from tests.unit.rows import make_row
 
 TRIAL = Trial("mine", Case(Query("q1", "How long?")))
@@ -88,7 +91,13 @@ def repeats(
     runs, stored = engine or Engine(), Stored(output, "this-run", anew=False)
     stored.look_for_the_dead()
     known = cast("RagSession", session or Asked())
-    return Repeats(known, lambda: runs, lambda: stored, keep, workplace, lambda _: 0)
+    kit = SimpleNamespace(
+        engine=Once(lambda: runs),
+        stored=Once(lambda: stored),
+        journal=Once(lambda: SimpleNamespace(keep=keep)),
+        workplace=Once(workplace),
+    )
+    return Repeats(known, cast("Equipment", kit), cast("Judgements", SimpleNamespace(turns_of=lambda _: 0)))
 
 
 def rows(lines: list[str]) -> list[ExperimentResult]:

@@ -7,15 +7,16 @@ again where they are there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import cast
 
 from rag_harness.derived.attribution.interventions import TWICE
 from rag_harness.engine.asking import Asking
+from rag_harness.engine.jobs import Engine
 from rag_harness.engine.rows import Trial
 from rag_harness.engine.trial import Outcome
 from rag_harness.engine.workplace import Workplace
@@ -29,22 +30,6 @@ from rag_harness.results.storable import storable
 from rag_harness.settings import Settings
 from rag_harness.types import Case, Hit
 from rag_harness.work.once import Once
-
-
-class Engine(Protocol):
-    """Runs jobs: ``engine.loop.BackgroundLoop``, or ``engine.inline.InlineLoop``."""
-
-    def submit(self, key: Any, job: Any) -> None:
-        """Queue a job."""
-        ...
-
-    def result(self, key: Any) -> Any:
-        """Wait for the result of a job."""
-        ...
-
-    def forget(self, key: Any) -> None:
-        """Drop the result of a job."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,10 +83,8 @@ class DerivedRuns:
         workplace: where they are answered; made on first use too.
     """
 
-    def __init__(
-        self, output: Path, settings: Settings, engine: Callable[[], Engine], workplace: Callable[[], Workplace]
-    ) -> None:
-        self._output, self._settings, self._engine, self._workplace = output, settings, engine, Once(workplace)
+    def __init__(self, output: Path, settings: Settings, engine: Once[Engine], workplace: Once[Workplace]) -> None:
+        self._output, self._settings, self._engine, self._workplace = output, settings, engine, workplace
         self._files: dict[str, ResultFile] = {}
         self._stored: dict[tuple[str, str], Mapping[str, ExperimentResult]] = {}
         self._broken = ""
@@ -147,17 +130,17 @@ class DerivedRuns:
                 self._broken = row.why  # no later trial can succeed, so waiting ones are not asked for
             return Came(outcome, (row.line().encode(),) if row is not None and ask.asking.keeps(outcome) else ())
 
-        self._engine().submit(trial.id, job)
+        self._engine.get().submit(trial.id, job)
 
     def _result(self, ask: Ask) -> ExperimentResult | str:
         trial = Trial(ask.derived, ask.case)
         try:
-            came: Came = self._engine().result(trial.id)
+            came = cast("Came", self._engine.get().result(trial.id))
         except (CancelledError, RagHarnessError) as error:  # the run was stopped, or the journal cannot be written
             self._broken = str(error) or "the run was stopped"
             return self._broken
         with suppress(KeyError):
-            self._engine().forget(trial.id)
+            self._engine.get().forget(trial.id)
         return self._kept(came.outcome)
 
     def _kept(self, outcome: Outcome) -> ExperimentResult | str:

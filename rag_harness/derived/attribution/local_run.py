@@ -6,14 +6,21 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
-from rag_harness.derived.attribution.bench import Bench
-from rag_harness.derived.attribution.derived import Came, DerivedRuns, Engine
+from rag_harness.derived.attribution.bench import Bench, nobody
+from rag_harness.derived.attribution.derived import Came, DerivedRuns
+from rag_harness.derived.attribution.explain import Explainer
+from rag_harness.derived.attribution.failing import WORST
+from rag_harness.derived.attribution.section import cause_lines, whole
+from rag_harness.results.manifest import read_manifest
 from rag_harness.settings import Settings
+from rag_harness.shown.terminal import say
+from rag_harness.work.once import Once
 
 if TYPE_CHECKING:
+    from rag_harness.engine.jobs import Engine, JobResult
     from rag_harness.pipelines.parts import RunParts
     from rag_harness.protocols import Experiment
 
@@ -52,45 +59,43 @@ def bench_of(parts: RunParts, as_run: Settings) -> Bench:
 def running(output: Path, parts: RunParts) -> Iterator[DerivedRuns]:
     """Run derived trials in this process. At the end, after errors too, their results are in the files."""
     from rag_harness.engine.stored import adopt_journals
-    from rag_harness.engine.workplace import Here
+    from rag_harness.engine.workplace import Here, Workplace
     from rag_harness.results.prompts import PromptFiles
 
     adopt_journals(output)
-    engine, here = _Engine(output, parts), Here(parts.settings, PromptFiles(output).keep)
-    runs = DerivedRuns(output, parts.settings, engine.get, lambda: here)
+    here: Workplace = Here(parts.settings, PromptFiles(output).keep)
+    process = _Process(output, parts)
+    runs = DerivedRuns(output, parts.settings, process.engine, Once(lambda: here))
     try:
         yield runs
     finally:
         runs.close()
-        engine.close()
+        process.close()
         parts.flush()
         adopt_journals(output)
 
 
-class _Engine:
+class _Process:
     """A loop and its journal, made when the first trial has to run."""
 
     def __init__(self, output: Path, parts: RunParts) -> None:
         self._output, self._parts = output, parts
         self._close: list[Callable[[], None]] = []
-        self._made: Engine | None = None
+        self.engine: Once[Engine] = Once(self._make)
 
-    def get(self) -> Engine:
-        """Return the loop."""
-        if self._made is None:
-            from rag_harness.engine.journal import JOURNALS, Journal
-            from rag_harness.engine.loop import BackgroundLoop
+    def _make(self) -> Engine:
+        from rag_harness.engine.journal import JOURNALS, Journal
+        from rag_harness.engine.loop import BackgroundLoop
 
-            journal = Journal(self._output / JOURNALS, f"{uuid4().hex}-explain")
+        journal = Journal(self._output / JOURNALS, f"{uuid4().hex}-explain")
 
-            async def keep(came: Came) -> None:
-                if came.new:
-                    await journal.keep(b"".join(came.new))
+        async def keep(came: JobResult) -> None:
+            if new := cast("Came", came).new:
+                await journal.keep(b"".join(new))
 
-            loop: BackgroundLoop[Came] = BackgroundLoop(self._parts.settings.concurrency, keep)
-            self._close = [lambda: loop.close(self._parts.endpoints.aclose), journal.close]
-            self._made = loop
-        return self._made
+        loop: BackgroundLoop[JobResult] = BackgroundLoop(self._parts.settings.concurrency, keep)
+        self._close = [lambda: loop.close(self._parts.endpoints.aclose), journal.close]
+        return loop
 
     def close(self) -> None:
         """Stop the loop. Then its journal can be taken over."""

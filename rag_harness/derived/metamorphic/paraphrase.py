@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import CancelledError
-from typing import Any
+from typing import cast
 
-from rag_harness.derived.attribution.derived import Engine
 from rag_harness.derived.attribution.right import figures_of
 from rag_harness.derived.metamorphic.queries import Changed
+from rag_harness.engine.jobs import Engine
 from rag_harness.errors import RagHarnessError
 from rag_harness.protocols import ChatModel
 from rag_harness.types import Message
+from rag_harness.work.once import Once
 
 PROMPT = (
     "Write the question of the user in other words. Keep its meaning, its language, and every name, code, number and "
@@ -27,7 +28,7 @@ class Paraphraser:
         engine: made on first use.
     """
 
-    def __init__(self, chat: ChatModel, engine: Callable[[], Engine]) -> None:
+    def __init__(self, chat: ChatModel, engine: Once[Engine]) -> None:
         self._chat, self._engine = chat, engine
 
     def __call__(self, questions: Sequence[str]) -> Mapping[str, Changed]:
@@ -45,13 +46,13 @@ class Paraphraser:
                 return _Written(why=str(error))
             return _Written(said.text)
 
-        self._engine().submit(("paraphrase", question), job)
+        self._engine.get().submit(("paraphrase", question), job)
 
     def _result(self, question: str) -> Changed:
-        key: Any = "paraphrase", question
+        key = "paraphrase", question
         try:
-            written: _Written = self._engine().result(key)
-            self._engine().forget(key)
+            written = cast("_Written", self._engine.get().result(key))
+            self._engine.get().forget(key)
         except (CancelledError, RagHarnessError) as error:
             return Changed("", f"no other words: {str(error) or 'the run was stopped'}")
         return Changed("", f"no other words: {written.why}") if written.why else checked(question, written.text)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from concurrent.futures import CancelledError
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from rag_harness.derived.attribution.derived import Ask, DerivedRuns
 from rag_harness.engine.asking import FIRST, Asking
 from rag_harness.engine.inline import InlineLoop
+from rag_harness.engine.jobs import Engine
 from rag_harness.engine.rows import Trial
 from rag_harness.engine.trial import Outcome
 from rag_harness.protocols import Experiment
 from rag_harness.results.places import result_path
 from rag_harness.settings import Settings
+from rag_harness.work.once import Once
 from tests.unit.derived.attribution.made_up import CASES, PAGES, Pipeline, chunks_of, experiment, hits
 from tests.unit.rows import make_chunk, make_row
 
@@ -50,7 +52,7 @@ def test_a_workplace_is_asked_with_the_hits_and_the_name_of_the_experiment(tmp_p
         kept.extend(came.new)
 
     loop: Any = InlineLoop(keep)
-    runs = DerivedRuns(tmp_path, Settings(), lambda: loop, lambda: there)
+    runs = DerivedRuns(tmp_path, Settings(), Once(lambda: loop), Once(lambda: there))
     found = runs.run(asks)
     runs.close()
     loop.close()
@@ -65,14 +67,14 @@ def test_a_workplace_is_asked_with_the_hits_and_the_name_of_the_experiment(tmp_p
 
 def test_what_is_there_needs_no_workplace(tmp_path: Path) -> None:
     there, loop = Elsewhere(), InlineLoop[Any]()
-    first = DerivedRuns(tmp_path, Settings(), lambda: loop, lambda: there)
+    first = DerivedRuns(tmp_path, Settings(), Once(lambda: loop), Once(lambda: there))
     first.run(_asks()[:1])
     first.close()
 
     def nobody() -> Any:
         raise AssertionError("a cluster would be opened for what is there")
 
-    again = DerivedRuns(tmp_path, Settings(), nobody, nobody)
+    again = DerivedRuns(tmp_path, Settings(), Once(nobody), Once(nobody))
     [found] = again.run(_asks()[:1]).values()
     again.close()
     loop.close()
@@ -89,7 +91,7 @@ def test_what_a_cluster_hands_over_when_it_is_opened_is_not_run_again(tmp_path: 
         file.write_text(handed.line())
         return there
 
-    runs = DerivedRuns(tmp_path, Settings(), lambda: loop, opened)
+    runs = DerivedRuns(tmp_path, Settings(), Once(lambda: loop), Once(opened))
     assert runs.run([ask]) == {ask: handed}
     runs.close()
     loop.close()
@@ -111,7 +113,7 @@ def test_a_stored_row_that_was_given_something_else_is_no_answer() -> None:
 def test_what_is_there_is_run_again_where_it_is_to_be_overwritten(tmp_path: Path) -> None:
     there, loop = Elsewhere(), InlineLoop[Any]()
     for overwrite, asked in ((False, 1), (False, 1), (True, 2)):
-        runs = DerivedRuns(tmp_path, Settings(overwrite=overwrite), lambda: loop, lambda: there)
+        runs = DerivedRuns(tmp_path, Settings(overwrite=overwrite), Once(lambda: loop), Once(lambda: there))
         runs.run(_asks()[:1])
         runs.close()
         assert len(there.asked) == asked
@@ -127,5 +129,5 @@ def test_an_engine_that_was_stopped_has_no_answer(tmp_path: Path) -> None:
 
         def forget(self, key: Any) -> None: ...
 
-    runs = DerivedRuns(tmp_path, Settings(), Stopped, Elsewhere)
+    runs = DerivedRuns(tmp_path, Settings(), Once(lambda: cast("Engine", Stopped())), Once(Elsewhere))
     assert set(runs.run(_asks()).values()) == {"the run was stopped"}

@@ -12,6 +12,7 @@ from rag_harness.derived.metamorphic.queries import Changed
 from rag_harness.engine.inline import InlineLoop
 from rag_harness.errors import RecordingMissError
 from rag_harness.types import Completion, Message, Usage
+from rag_harness.work.once import Once
 
 
 class Writer:
@@ -34,7 +35,7 @@ def test_each_question_is_asked_once() -> None:
         return None
 
     loop: Any = InlineLoop(keep)
-    found = Paraphraser(writer, lambda: loop)(["why 5?", "fail", "why 5?"])
+    found = Paraphraser(writer, Once(lambda: loop))(["why 5?", "fail", "why 5?"])
     loop.close()
     assert found == {"why 5?": Changed("Say, why 5?"), "fail": Changed("", "no other words: no recording of it")}
     assert writer.asked == ["why 5?", "fail"]
