@@ -275,8 +275,11 @@ class ChatModel(Protocol):
 class Pipeline(Protocol):
     """One RAG pipeline. It sees the query and never the gold."""
 
-    async def answer(self, query: Query) -> PipelineOutput:
-        """Answer ``query``. It may raise any error; the harness writes the error into the row."""
+    def answer(self, query: Query, /) -> Any:
+        """Answer ``query``: with a ``PipelineOutput``, or with the text alone. It may be ``async def`` or ``def``.
+
+        It may raise any error; the harness writes the error into the row.
+        """
         ...
 
 
@@ -301,7 +304,7 @@ class Experiment:
     """
 
     id: str
-    pipeline: Any
+    pipeline: Pipeline
     data: str = ""
     ingredients: Mapping[str, Any] = field(default_factory=dict)
     code: Mapping[str, Collection[str]] = field(default_factory=dict)

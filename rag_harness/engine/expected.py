@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from rag_harness.models.anew import asked_again
 from rag_harness.models.chat.expected import Expected, counting_chat
@@ -14,11 +14,14 @@ from rag_harness.models.names import chat_name, embedder_name
 from rag_harness.pipelines import built_in, endpoints_of
 from rag_harness.pipelines import experiment as build_experiment
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.protocols import ChatModel
+from rag_harness.protocols import ChatModel, Pipeline
 from rag_harness.registry import model_name
 from rag_harness.settings import Settings
 from rag_harness.settings.prices import prices_of
 from rag_harness.types import Case
+
+if TYPE_CHECKING:
+    from rag_harness.pipelines.endpoint.pipeline import EndpointPipeline
 
 _TOGETHER = 16
 _BYTES_A_TOKEN = 4
@@ -83,7 +86,8 @@ def forecast(parts: RunParts, trials: Mapping[str, Sequence[Case]], queries: Seq
 
 
 def _of_service(parts: RunParts, name: str, cases: Sequence[Case]) -> tuple[int, int, float | None]:
-    pipeline, times = build_experiment(name, parts).pipeline, max(parts.settings.repeats, 1)
+    pipeline = cast("EndpointPipeline", build_experiment(name, parts).pipeline)
+    times = max(parts.settings.repeats, 1)
     recorded = 0
     for repeat in range(times):
         with asked_again(repeat):
@@ -118,12 +122,12 @@ def _texts_to_send(parts: RunParts, queries: Sequence[str]) -> list[str]:
     return [*retrieval.embedder.missing(chunks, "document"), *retrieval.embedder.missing(queries, "query")]
 
 
-async def _ask_all(pipeline: Any, cases: Sequence[Case]) -> None:
+async def _ask_all(pipeline: Pipeline, cases: Sequence[Case]) -> None:
     for start in range(0, len(cases), _TOGETHER):
         await asyncio.gather(*(_ask(pipeline, case) for case in cases[start : start + _TOGETHER]))
 
 
-async def _ask(pipeline: Any, case: Case) -> None:
+async def _ask(pipeline: Pipeline, case: Case) -> None:
     # The usual end is NotSentError. Any earlier error is reported by the trial itself.
     with suppress(Exception):
         await pipeline.answer(case.query)

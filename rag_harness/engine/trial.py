@@ -15,6 +15,7 @@ from rag_harness.errors import BudgetError, CriticalError, DeadlineError, ModelO
 from rag_harness.files.log import log
 from rag_harness.models.answer_length import refuse_long
 from rag_harness.pipelines.trace import Trace
+from rag_harness.protocols import Pipeline
 from rag_harness.results.row import ExperimentResult, first_problem
 from rag_harness.settings import Settings
 from rag_harness.types import Answer, Failure, Message, PipelineOutput, Query
@@ -37,7 +38,7 @@ class Outcome:
 
 
 async def run_trial(
-    trial: Trial, pipeline: Any, settings: Settings, fingerprint: str, keep_prompt: KeepPrompt = lambda _: ""
+    trial: Trial, pipeline: Pipeline, settings: Settings, fingerprint: str, keep_prompt: KeepPrompt = lambda _: ""
 ) -> Outcome:
     """Answer the case's query and make the row, in bounded time. Cancellation is the only error that it raises."""
     started = perf_counter()
@@ -87,7 +88,7 @@ async def _in_time(work: Coroutine[Any, Any, PipelineOutput], seconds: float) ->
     return await Deadline(seconds, f"deadline: no answer within {seconds:g} s. Allow more: --rag-deadline").bound(work)
 
 
-async def _answer(pipeline: Any, query: Query) -> PipelineOutput:
+async def _answer(pipeline: Pipeline, query: Query) -> PipelineOutput:
     answered = await _asked(pipeline, query)
     if isinstance(answered, str):
         # A plain text does not say whether it declines. Its words do, as for the answer of a service.
@@ -100,7 +101,7 @@ async def _answer(pipeline: Any, query: Query) -> PipelineOutput:
     return answered
 
 
-async def _asked(pipeline: Any, query: Query) -> Any:
+async def _asked(pipeline: Pipeline, query: Query) -> Any:
     try:
         if inspect.iscoroutinefunction(pipeline.answer):
             return await pipeline.answer(query)
@@ -111,7 +112,7 @@ async def _asked(pipeline: Any, query: Query) -> Any:
         raise RuntimeError(f"{type(pipeline).__name__}.answer asked Python to exit, with {error.code!r}") from error
 
 
-def _call(pipeline: Any, query: Query) -> Any:
+def _call(pipeline: Pipeline, query: Query) -> Any:
     try:
         return pipeline.answer(query)
     except StopIteration as error:

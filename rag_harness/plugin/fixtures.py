@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.own_recording import OwnRecording
     from rag_harness.plugin.session import RagSession
     from rag_harness.plugin.shipped import Shipped
-    from rag_harness.protocols import Experiment
+    from rag_harness.protocols import Experiment, Index, Pipeline
     from rag_harness.results.row import ExperimentResult
     from rag_harness.settings import Settings
 
@@ -40,7 +40,7 @@ def rag_settings(rag_session: RagSession) -> Settings:
 
 
 @pytest.fixture(scope="session")
-def rag_index(rag_session: RagSession) -> Any:
+def rag_index(rag_session: RagSession) -> Index:
     """Return the index over the knowledge base, built once a process."""
     return rag_session.parts.retrieval().index
 
@@ -52,7 +52,7 @@ def rag_trial() -> Trial:
 
 
 @pytest.fixture
-def rag_pipeline(request: pytest.FixtureRequest, rag_session: RagSession) -> Any:
+def rag_pipeline(request: pytest.FixtureRequest, rag_session: RagSession) -> Pipeline:
     """Return the pipeline under test: the one registered for the test's experiment.
 
     Override it in a conftest.py or a test module, with any scope, to return your own: an object with
@@ -72,7 +72,7 @@ def rag_result(
     request: pytest.FixtureRequest,
     rag_session: RagSession,
     rag_trial: Trial,
-    rag_pipeline: Any,
+    rag_pipeline: Pipeline,
     rag_scrub: Scrub | None,
 ) -> ExperimentResult:
     """Return the result of the test's trial; a failed trial is a result too."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from rag_harness.plugin.screen import usage_error
 
 if TYPE_CHECKING:
+    from rag_harness.pipelines.endpoint.pipeline import EndpointPipeline
     from rag_harness.plugin.collected import Collected
     from rag_harness.plugin.session import RagSession
     from rag_harness.plugin.trials import Trials
@@ -60,7 +61,7 @@ class Readiness:
         session = self._session
         specs = endpoints_of(session.settings)
         for name, cases in left.items():
-            pipeline = session.registered(name).pipeline
+            pipeline = cast("EndpointPipeline", session.registered(name).pipeline)
             check_ready(specs[name], pipeline, [case.query for case in cases], session.access)
 
     def _check_keys(self, selected: Collected, names: Sequence[str]) -> None:

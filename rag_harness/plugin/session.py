@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rag_harness.engine.rows import Trial
     from rag_harness.models.meter import Meter
     from rag_harness.pipelines.parts import RunParts
-    from rag_harness.protocols import Experiment
+    from rag_harness.protocols import Experiment, Pipeline
     from rag_harness.settings import Access, Settings
     from rag_harness.types import Case, Query
 
@@ -221,7 +221,7 @@ class RagSession:
             self._registered[name] = experiment(name, self.parts)
         return self._registered[name]
 
-    def experiment(self, name: str, pipeline: Any = None, made_in: str = "") -> Experiment:
+    def experiment(self, name: str, pipeline: Pipeline | None = None, made_in: str = "") -> Experiment:
         """Return the experiment ``name`` for the ``pipeline`` that a test got; None: for the registered one.
 
         An object of the user's own declares nothing and is asked nothing. Its identity is the code of its class, and
@@ -237,7 +237,7 @@ class RagSession:
             known = self._declared[name] = self._declare(name, pipeline, made_in)
         return known
 
-    def _declare(self, name: str, pipeline: Any, made_in: str) -> Experiment:
+    def _declare(self, name: str, pipeline: Pipeline, made_in: str) -> Experiment:
         from rag_harness.protocols import Experiment
         from rag_harness.registry.identity import code_digest
 

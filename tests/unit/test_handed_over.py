@@ -20,7 +20,7 @@ from tests.unit.rows import make_row
 
 ROW = make_row(experiment="mine", query_id="q1", fingerprint="print")
 AGAIN = make_row(experiment="mine+repeat2", query_id="q1", fingerprint=repeat_fingerprint("print", 2))
-MINE = Experiment("mine", object())
+MINE = Experiment("mine", SimpleNamespace(answer=str))
 
 
 class Cluster:

@@ -12,7 +12,7 @@ from rag_harness.engine.distributed.values import Carried
 from rag_harness.engine.fingerprint import fingerprint_parts
 from rag_harness.errors import PrerequisiteError, RagHarnessError
 from rag_harness.files.log import log
-from rag_harness.protocols import Experiment
+from rag_harness.protocols import Experiment, Pipeline
 from rag_harness.settings import Settings
 from rag_harness.types import GOLDEN, Query
 
@@ -54,9 +54,10 @@ def pickled(experiment: Experiment) -> bytes:
     return found
 
 
-def unpickled(carried: Carried) -> Any:
+def unpickled(carried: Carried) -> Pipeline:
     """Return the pipeline that ``carried`` holds."""
-    return _pickle().loads(carried.pipeline)
+    found: Pipeline = _pickle().loads(carried.pipeline)
+    return found
 
 
 def _pickle() -> Any:
@@ -65,7 +66,7 @@ def _pickle() -> Any:
     return cloudpickle
 
 
-def _culprit(pipeline: Any) -> str:
+def _culprit(pipeline: Pipeline) -> str:
     name = type(pipeline).__name__
     for attribute, value in getattr(pipeline, "__dict__", {}).items():
         try:

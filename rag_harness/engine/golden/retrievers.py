@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from rag_harness.errors import SettingsError, unknown
 from rag_harness.protocols import Experiment, Retriever
@@ -42,8 +43,7 @@ def retrieve_step(experiment: Experiment) -> Retriever:
     if experiment.retriever is not None:
         return experiment.retriever
     if callable(getattr(experiment.pipeline, "retrieve", None)):
-        own: Retriever = experiment.pipeline
-        return own
+        return cast("Retriever", experiment.pipeline)
     raise SettingsError(
         f"Experiment {experiment.id!r} retrieves nothing that could be tested. Give its pipeline a method "
         f"retrieve(query, k), or choose another with --rag-retriever."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import Trace
@@ -64,7 +65,7 @@ def build(parts: RunParts) -> Experiment:
     planned_first = PlannedRetriever(retrieval.dense)
     return replace(
         e4,
-        pipeline=PlannedRag(e4.pipeline, parts.rewriter()),
+        pipeline=PlannedRag(cast("FilteredRag", e4.pipeline), parts.rewriter()),
         retriever=RerankedRetriever(planned_first, retrieval.reranker(), settings.candidates),
         prepare=prepare,
     )

@@ -8,14 +8,14 @@ import sys
 from dataclasses import Field, fields, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import pytest
 
 from rag_harness.engine.fingerprint import fingerprint_of
 from rag_harness.pipelines import experiment as build
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.protocols import Experiment
+from rag_harness.protocols import Experiment, Pipeline
 from rag_harness.settings import Settings, affecting
 from rag_harness.settings.affects import Affects
 from rag_harness.settings.profiles import BUILT_IN_PROFILES
@@ -124,7 +124,7 @@ def test_a_pipeline_says_itself_what_else_decides(settings: Settings) -> None:
 
 def test_what_an_experiment_declares_counts(settings: Settings) -> None:
     def of(**ingredients: Any) -> str:
-        return fingerprint_of(Experiment("mine", None, ingredients=ingredients), settings, "q")
+        return fingerprint_of(Experiment("mine", SimpleNamespace(answer=str), ingredients=ingredients), settings, "q")
 
     assert of(boost=1, k=2) == of(k=2, boost=1) != of(boost=2, k=2)
 
@@ -158,4 +158,4 @@ def test_a_pipeline_of_ones_own_is_asked_nothing(settings: Settings) -> None:
 
         reranker = generator = retriever
 
-    assert fingerprint_of(Experiment("mine", Mine()), settings, "q")
+    assert fingerprint_of(Experiment("mine", cast("Pipeline", Mine())), settings, "q")

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -36,7 +36,7 @@ def app_of(folder: Path, url: str) -> Any:
             traces.start()
             yield Service(made, FixedCollections(Fixed(serving)), state, traces, Metrics())
             await traces.stop()
-            await serving.experiment.pipeline.generator.chat.aclose()
+            await cast("Any", serving.experiment.pipeline).generator.chat.aclose()
 
     return create_app(opening)
 

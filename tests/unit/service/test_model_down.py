@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 import pytest
@@ -49,7 +49,7 @@ async def posted(folder: Path, url: str, headers: dict[str, str] | None = None, 
     serving = serving_of(folder, "r1", mode="live", chat_model="some/model", chat_base_url=url)
     async with client_of(folder, serving, **options) as client:
         answered = await client.post("/query", json=ASKED, headers=headers or {})
-        await serving.experiment.pipeline.generator.chat.aclose()
+        await cast("Any", serving.experiment.pipeline).generator.chat.aclose()
         return answered
 
 

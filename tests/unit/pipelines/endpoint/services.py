@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from rag_harness.pipelines import experiment
+from rag_harness.pipelines.endpoint.pipeline import EndpointPipeline
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment
 from rag_harness.settings.loading import load_settings
@@ -35,7 +36,8 @@ class Service:
         chosen = {"endpoint": ["my_service.toml"], "kb_dir": "kb", "profile": "mock", "mode": "live", **settings}
         self.parts = RunParts(load_settings(chosen, rootdir=folder))
         self.experiment: Experiment = experiment("my_service", self.parts)
-        self.experiment.pipeline._client._wait = at_once
+        self.pipeline = cast("EndpointPipeline", self.experiment.pipeline)
+        self.pipeline._client._wait = at_once
 
     def ask(self, query: Query = QUERY) -> PipelineOutput:
         """Return what it answers."""
@@ -45,7 +47,7 @@ class Service:
         """Return what it answers to several questions at once."""
 
         async def asking() -> list[PipelineOutput]:
-            return list(await asyncio.gather(*map(self.experiment.pipeline.answer, queries)))
+            return list(await asyncio.gather(*map(self.pipeline.answer, queries)))
 
         return self.closing(asking())
 

@@ -248,7 +248,7 @@ def test_the_fingerprint_changes_with_what_is_sent_and_read_and_not_with_its_lim
 
 def test_a_get_quotes_the_question_in_the_address(folder: Path) -> None:
     service = Service(folder, 'url = "http://127.0.0.1:9/s?q={{query}}"\nmethod = "GET"')
-    request = service.experiment.pipeline._requests.of(QUERY)
+    request = service.pipeline._requests.of(QUERY)
     assert (request.url, request.content) == ("http://127.0.0.1:9/s?q=How%20long%20can%20I%20return%20a%20lamp%3F", b"")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -23,5 +24,6 @@ def parts() -> RunParts:
 
 @pytest.mark.parametrize("name", ["r1", "r1-original", "r2", "r3", "r4", "r5", "r6"])
 def test_the_shipped_calibrations_are_used(name: str, parts: RunParts) -> None:
-    refusals = [experiment(name, parts).pipeline.confidence.refusal(declined) for declined in (False, True)]
+    pipeline = cast("Any", experiment(name, parts).pipeline)
+    refusals = [pipeline.confidence.refusal(declined) for declined in (False, True)]
     assert [why for why in refusals if "another" in why or "nobody" in why] == [], "run .ci/record"

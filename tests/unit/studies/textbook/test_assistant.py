@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -90,7 +90,7 @@ def test_what_experiments_are_made_of_tells_them_apart(parts: RunParts) -> None:
 
 def test_the_model_is_asked_with_the_sampling_of_the_record(parts: RunParts) -> None:
     asked = parts.endpoints.settings_of("answer", temperature=0.3, max_output_tokens=800)
-    assert build("t1", parts).pipeline.chat is parts.chat(temperature=0.3, max_output_tokens=800)
+    assert cast("Assistant", build("t1", parts).pipeline).chat is parts.chat(temperature=0.3, max_output_tokens=800)
     assert (asked.temperature, asked.max_output_tokens) == (0.3, 800)
 
 
@@ -300,5 +300,5 @@ def test_sections_and_summaries_are_embedded_before_the_first_question(parts: Ru
     made = build("t5", parts)
     made.prepare([QUERY])  # type: ignore[misc]
     computed = parts.embedder().computed
-    ask(made.pipeline)
+    ask(cast("Assistant", made.pipeline))
     assert parts.embedder().computed == computed
