@@ -41,27 +41,31 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Trials
     from rag_harness.plugin.readiness import Readiness
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.recording_report import RecordingReport
+    from rag_harness.plugin.run_findings import RunFindings
     from rag_harness.plugin.run_gates import RunGates
     from rag_harness.plugin.run_record import RunRecord
     from rag_harness.plugin.slices import Slices
+    from rag_harness.plugin.table_measures import TableMeasures
 
     config.stash[RECORDER] = recorder = Recorder(session)
-    record = RunRecord(session, recorder)
+    measures = TableMeasures(session)
+    record = RunRecord(session, recorder, measures)
+    findings = RunFindings(session, recorder, record, measures)
     early = EarlyStopping(session, recorder, trials, lambda: run.gates)
-    run = RunGates(session, recorder, record, early.rules_for, affected.is_all_of)
+    run = RunGates(session, recorder, findings, early.rules_for, affected.is_all_of)
     gates = GateKeeper(session, recorder, record, run)
     progress = Progress(session, lambda: trials.equipment.in_flight, recorder.is_resumed)
     recording = RecordingReport(session, recorder, trials)
-    keeping = Keeping(session, record)
+    keeping = Keeping(session, record, measures)
     recorder.written, recorder.scored = keeping.take, keeping.take_score
     record.before_reading.append(keeping.seal)
     # The recorder comes first: it takes over what an earlier run left before a trial is looked up. The gates come
     # second: they are read before the costs of the run are printed.
-    listeners = (recorder, gates, Readiness(session, trials), Slices(session, record), progress, recording, keeping)
+    listeners = (recorder, gates, Readiness(session, trials), Slices(session, measures), progress, recording, keeping)
     collection = Collection(session, listeners)
     register = config.pluginmanager.register
     register(recorder, "rag_harness.recorder")
-    run_end = RunEnd(session, recorder, record, trials, gates, recording, affected)
+    run_end = RunEnd(session, recorder, findings, trials, gates, recording, affected)
     register(run_end.golden, "rag_harness.golden")
     register(gates, "rag_harness.gates")
     register(early, "rag_harness.early_stop")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pytest
 
     from rag_harness.plugin.recorder import Recorder
-    from rag_harness.plugin.run_record import RunRecord
+    from rag_harness.plugin.run_findings import RunFindings
     from rag_harness.plugin.session import RagSession
     from rag_harness.plugin.trials import Trials
     from rag_harness.protocols import Experiment
@@ -23,8 +23,8 @@ SPENT = "the workers have shared the budget among them, so nothing was run again
 class Attribution:
     """Explains failed trials after the gates are judged, and prints the causes below the scorecard."""
 
-    def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord, trials: Trials) -> None:
-        self._session, self._recorder, self._record, self._trials = session, recorder, record, trials
+    def __init__(self, session: RagSession, recorder: Recorder, findings: RunFindings, trials: Trials) -> None:
+        self._session, self._recorder, self._findings, self._trials = session, recorder, findings, trials
         self._causes: list[CauseLine] | None = None
         self._problem = ""
         self._answers: dict[str, int] = {}
@@ -32,16 +32,16 @@ class Attribution:
     def explain(self) -> None:
         """Explain after all tests, when the tables are there. Not if the run was stopped."""
         # The golden suite generates nothing: its misses explain themselves.
-        if self._recorder.trials and self._session.settings.attribute and self._record.is_readable:
+        if self._recorder.trials and self._session.settings.attribute and self._findings.is_readable:
             self._causes, why = tried(self._explained)
             self._problem = f"cannot be told: {why}" if why else ""
 
     def _explained(self) -> list[CauseLine]:
         from rag_harness.derived.attribution.explain import Explainer
 
-        session, suites = self._session, self._record.manifest.suites
+        session, suites = self._session, self._findings.manifest.suites
         # Rows of an earlier run are judged with the rest, but nothing is asked about them: they were not selected.
-        tables = {name: table for name, table in self._record.tables.items() if not suites[name].made}
+        tables = {name: table for name, table in self._findings.tables.items() if not suites[name].made}
         with derived_runs(session, self._trials) as runs:
             bench, why_not = bench_of(session, self._registered), SPENT if runs is None else ""
             explainer = Explainer(session.output, bench, runs, tables=tables, why_not=why_not)

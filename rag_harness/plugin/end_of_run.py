@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.progress import Progress
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.recording_report import RecordingReport
-    from rag_harness.plugin.run_record import RunRecord
+    from rag_harness.plugin.run_findings import RunFindings
     from rag_harness.plugin.session import RagSession
     from rag_harness.plugin.trials import Trials
 
@@ -41,7 +41,7 @@ class RunEnd:
     Attributes:
         session: state of the run.
         recorder: knows which results came.
-        record: has the tables of the run, read from its files.
+        findings: has the tables of the run, read from its files.
         trials: can run trials again.
         gates: judges the gates.
         recording: knows which recordings were not used.
@@ -50,7 +50,7 @@ class RunEnd:
 
     session: RagSession
     recorder: Recorder
-    record: RunRecord
+    findings: RunFindings
     trials: Trials
     gates: GateKeeper
     recording: RecordingReport
@@ -59,27 +59,27 @@ class RunEnd:
     @cached_property
     def metamorphic(self) -> Metamorphic:
         """Checks relations between a query and its variants."""
-        return Metamorphic(self.session, self.recorder, self.record, self.trials)
+        return Metamorphic(self.session, self.recorder, self.findings, self.trials)
 
     @cached_property
     def attribution(self) -> Attribution:
         """Finds out why trials failed."""
-        return Attribution(self.session, self.recorder, self.record, self.trials)
+        return Attribution(self.session, self.recorder, self.findings, self.trials)
 
     @cached_property
     def summary(self) -> SummarySection:
-        """Prints the figures of the trials."""
-        return SummarySection(self.session, self.recorder, self.record, self.recording)
+        """Prints what trials came to."""
+        return SummarySection(self.session, self.recorder, self.findings, self.recording)
 
     @cached_property
     def golden(self) -> GoldenSection:
-        """Prints the figures of the golden suite."""
-        return GoldenSection(self.session, self.recorder, self.record)
+        """Prints what the golden suite came to."""
+        return GoldenSection(self.session, self.recorder, self.findings)
 
     @cached_property
     def report(self) -> ReportFile:
         """Writes the report."""
-        return ReportFile(self.session, self.record)
+        return ReportFile(self.session, self.findings)
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,15 @@ from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
     from rag_harness.gates import Gate, Verdict
-    from rag_harness.plugin.run_record import RunRecord
+    from rag_harness.plugin.run_findings import RunFindings
     from rag_harness.plugin.session import RagSession
 
 
 class Reach:
     """Compares what a run was asked for with what its gates are about."""
 
-    def __init__(self, session: RagSession, record: RunRecord) -> None:
-        self._session, self._record = session, record
+    def __init__(self, session: RagSession, findings: RunFindings) -> None:
+        self._session, self._findings = session, findings
 
     @cached_property
     def is_whole(self) -> bool:
@@ -54,7 +54,7 @@ class Reach:
         if why := self._at_another_depth(gate) or ("" if has_baseline else self._without_baseline(gate)):
             return Verdict(gate, "not judged", reason=why)
         for suite in suites_of(gate):
-            if suite not in self._record.tables or (self.is_whole and self._is_left_by_earlier(suite)):
+            if suite not in self._findings.tables or (self.is_whole and self._is_left_by_earlier(suite)):
                 return self.not_in_run(gate, suite)
         return None
 
@@ -99,7 +99,7 @@ class Reach:
 
     def _is_left_by_earlier(self, suite: str) -> bool:
         """Whether the rows of a suite are from an earlier run, and nothing of it was selected in this one."""
-        known = self._record.manifest.suites.get(suite)
+        known = self._findings.manifest.suites.get(suite)
         return known is not None and bool(known.made)
 
     def _how(self, gate: Gate, suite: str) -> str:

@@ -11,7 +11,7 @@ from rag_harness.types import GOLDEN, REVIEWED
 
 if TYPE_CHECKING:
     from rag_harness.gates import Gate, Rules
-    from rag_harness.plugin.run_record import RunRecord
+    from rag_harness.plugin.run_findings import RunFindings
     from rag_harness.plugin.session import RagSession
     from rag_harness.settings import Settings
 
@@ -43,7 +43,7 @@ def check_clusters(gates: Iterable[Gate], session: RagSession) -> None:
             check_cluster(suite, ((case, case.labels) for case in session.all_cases_of(suite)), key)
 
 
-def rules_of(session: RagSession, record: RunRecord) -> Rules:
+def rules_of(session: RagSession, findings: RunFindings) -> Rules:
     """Return how gates are judged; the clusters come from the tables."""
     from rag_harness.gates import Rules
 
@@ -52,7 +52,7 @@ def rules_of(session: RagSession, record: RunRecord) -> Rules:
         max_unmeasured=settings.max_unmeasured,
         population=settings.population,
         cluster=settings.cluster,
-        clusters=_clusters(record) if settings.cluster else None,
+        clusters=_clusters(findings) if settings.cluster else None,
         counts_drafts=settings.gate_unreviewed,
         review=_review(session),
     )
@@ -75,9 +75,9 @@ def _review(session: RagSession) -> Callable[[str], str]:
     return review
 
 
-def _clusters(record: RunRecord) -> Callable[[str], Mapping[str, str]]:
+def _clusters(findings: RunFindings) -> Callable[[str], Mapping[str, str]]:
     @cache
     def clusters(suite: str) -> Mapping[str, str]:
-        return record.tables[suite].cluster_by_case or {}
+        return findings.tables[suite].cluster_by_case or {}
 
     return clusters

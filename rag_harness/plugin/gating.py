@@ -38,6 +38,7 @@ class GateKeeper:
 
     def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord, run: RunGates) -> None:
         self._session, self._recorder, self._record, self._run = session, recorder, record, run
+        self._findings = run.findings
         self._used = False
         self._unselected = ""
         self.verdicts: list[Verdict] = []
@@ -64,9 +65,9 @@ class GateKeeper:
         except PrerequisiteError as error:
             raise usage_error(error) from None
         for gate in gates:
-            self._record.want(gate.suite, gate.measure)
+            self._findings.measures.want(gate.suite, gate.measure)
             if isinstance(gate.right, Reference):
-                self._record.want(gate.right.name, gate.measure)
+                self._findings.measures.want(gate.right.name, gate.measure)
 
     def judge(self) -> None:
         """Judge after all tests, also if the plugin stopped the run. Not after Ctrl-C."""
@@ -80,7 +81,7 @@ class GateKeeper:
             self._record.leave()
             refused += self._compare()
             self.verdicts = self._run.verdicts(bool(refused))
-            leave_behind(self._session.settings, self._record, self.verdicts)
+            leave_behind(self._session.settings, self._findings, self.verdicts)
         except PrerequisiteError as error:
             refused.append(failure("write results", str(error)))
         except OSError as error:
@@ -142,13 +143,13 @@ class GateKeeper:
 
     def _origins(self) -> list[str]:
         """Say where the figures that gates are judged by come from."""
-        if not self._record.is_there:
+        if not self._findings.is_there:
             return []
         from rag_harness.report.provenance import provenance_lines, renewal
 
-        tables, session = self._record.tables, self._session
+        tables, session = self._findings.tables, self._session
         how = renewal(tables, session.access.calls_network, session.settings.overwrite)
-        return [*provenance_lines(tables, self._record.manifest.date), *([how] if how else [])]
+        return [*provenance_lines(tables, self._findings.manifest.date), *([how] if how else [])]
 
     def _write_verdicts(self, terminal: pytest.TerminalReporter) -> None:
         from rag_harness.gates import together, verdict_lines

@@ -12,20 +12,20 @@ from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
     from rag_harness.plugin.recorder import Recorder
-    from rag_harness.plugin.run_record import RunRecord
+    from rag_harness.plugin.run_findings import RunFindings
     from rag_harness.plugin.session import RagSession
 
 
 class GoldenSection:
     """Prints the section and marks the misses, in the process that prints."""
 
-    def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord) -> None:
-        self._session, self._recorder, self._record = session, recorder, record
+    def __init__(self, session: RagSession, recorder: Recorder, findings: RunFindings) -> None:
+        self._session, self._recorder, self._findings = session, recorder, findings
 
     def print(self, terminal: pytest.TerminalReporter) -> None:
-        """Print the section below everything but the gates, if an entry was looked for."""
-        # If nothing could be written there is nothing to read. A failure has already said so.
-        if GOLDEN in self._recorder.arrived and self._record.is_readable:
+        """Print the section below everything but the gates, where an entry was looked for."""
+        # Where nothing could be written there is nothing to read; a failure has said so.
+        if GOLDEN in self._recorder.arrived and self._findings.is_readable:
             self._write(terminal)
 
     def _write(self, terminal: pytest.TerminalReporter) -> None:
@@ -33,9 +33,9 @@ class GoldenSection:
         from rag_harness.report.golden_summary import golden_lines
 
         lines = [self._about_retrieval()]
-        if GOLDEN in self._record.tables:
-            table = self._record.tables[GOLDEN]
-            lines += [*golden_lines(table, self._record.retrievals), *draft_lines({GOLDEN: table})]
+        if GOLDEN in self._findings.tables:
+            table = self._findings.tables[GOLDEN]
+            lines += [*golden_lines(table, self._findings.retrievals), *draft_lines({GOLDEN: table})]
         write_section(terminal, "rag golden", lines)
 
     def _about_retrieval(self) -> str:

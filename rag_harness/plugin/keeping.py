@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.collected import Collected
     from rag_harness.plugin.run_record import RunRecord
     from rag_harness.plugin.session import RagSession
+    from rag_harness.plugin.table_measures import TableMeasures
     from rag_harness.report.blocks.keeping import Keeper
     from rag_harness.results.cases import KeptCase
     from rag_harness.results.row import ExperimentResult
@@ -27,11 +28,12 @@ class Keeping:
 
     Args:
         session: has the cases.
-        record: knows the measures of the run's tables, and writes the cases.
+        record: writes the cases.
+        measures: of the run's tables.
     """
 
-    def __init__(self, session: RagSession, record: RunRecord) -> None:
-        self._session, self._record = session, record
+    def __init__(self, session: RagSession, record: RunRecord, measures: TableMeasures) -> None:
+        self._session, self._record, self._measures = session, record, measures
         self._large: set[str] = set()
         self._keepers: dict[tuple[str, str], Keeper[Any]] = {}
         self._gold: dict[str, _Gold] = {}
@@ -84,7 +86,7 @@ class Keeping:
 
         record = self._record
         digest = record.keep_cases(experiment)
-        kind = row_kind(record.measures_of(experiment), self._gold_of(experiment), lambda: digest)
+        kind = row_kind(self._measures.of(experiment), self._gold_of(experiment), lambda: digest)
         return Keeper(result_path(record.output, experiment), kind, SEGMENT)
 
     def _scores(self, experiment: str) -> Keeper[ScoreLine]:

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_harness.gates import Verdict
-    from rag_harness.plugin.run_record import RunRecord
+    from rag_harness.plugin.run_findings import RunFindings
     from rag_harness.settings import Settings
 
 
-def leave_behind(settings: Settings, record: RunRecord, verdicts: Sequence[Verdict]) -> None:
+def leave_behind(settings: Settings, findings: RunFindings, verdicts: Sequence[Verdict]) -> None:
     """Write the summary, and the files that options ask for.
 
     Raises:
@@ -25,22 +25,22 @@ def leave_behind(settings: Settings, record: RunRecord, verdicts: Sequence[Verdi
     from rag_harness.report.provenance import provenance_json
     from rag_harness.report.summary_file import write_summary_file
 
-    said, origins = record.manifest.settings, provenance_json(record.tables)
-    more = {"run": record.manifest.date, "provenance": origins, **record.found}
-    write_summary_file(record.output, record.tables, verdicts, said, more)
-    _leave_golden_files(settings, record)
+    said, origins = findings.manifest.settings, provenance_json(findings.tables)
+    more = {"run": findings.manifest.date, "provenance": origins, **findings.found}
+    write_summary_file(findings.output, findings.tables, verdicts, said, more)
+    _leave_golden_files(settings, findings)
     if settings.save:
-        save(baseline_file(settings, settings.save), saved_run(record.manifest, record.tables))
+        save(baseline_file(settings, settings.save), saved_run(findings.manifest, findings.tables))
 
 
-def _leave_golden_files(settings: Settings, record: RunRecord) -> None:
+def _leave_golden_files(settings: Settings, findings: RunFindings) -> None:
     from rag_harness.report.golden_files import export_trec, trec_folder, write_misses
 
     folder = trec_folder(settings.export) if settings.export else ""
-    if settings.misses and GOLDEN in record.tables:
-        write_misses(settings.path(settings.misses), record.retrievals, record.tables[GOLDEN])
-    if folder and GOLDEN in record.tables:
-        export_trec(settings.path(folder), record.retrievals, settings.retriever)
+    if settings.misses and GOLDEN in findings.tables:
+        write_misses(settings.path(settings.misses), findings.retrievals, findings.tables[GOLDEN])
+    if folder and GOLDEN in findings.tables:
+        export_trec(settings.path(folder), findings.retrievals, settings.retriever)
 
 
 def baseline_file(settings: Settings, name: str) -> Path:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rag_harness.derived.metamorphic.checking import Checker
     from rag_harness.derived.metamorphic.paraphrase import Paraphraser
     from rag_harness.plugin.recorder import Recorder
-    from rag_harness.plugin.run_record import RunRecord
+    from rag_harness.plugin.run_findings import RunFindings
     from rag_harness.plugin.session import RagSession
     from rag_harness.plugin.trials import Trials
     from rag_harness.results.score import ScoreLine
@@ -26,8 +26,8 @@ SPENT = "the workers have shared the budget among them, so nothing was asked aga
 class Metamorphic:
     """Runs the checks that were asked for, and prints what broke."""
 
-    def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord, trials: Trials) -> None:
-        self._session, self._recorder, self._record, self._trials = session, recorder, record, trials
+    def __init__(self, session: RagSession, recorder: Recorder, findings: RunFindings, trials: Trials) -> None:
+        self._session, self._recorder, self._findings, self._trials = session, recorder, findings, trials
         self._found: dict[str, list[ScoreLine]] | None = None
         self._problem = ""
 
@@ -41,7 +41,7 @@ class Metamorphic:
         wanted = {name: measures for name, measures in wanted.items() if measures}
         for name, measures in wanted.items():
             for measure in measures:
-                self._record.want(name, measure)
+                self._findings.measures.want(name, measure)
         if wanted:
             self._found, why = tried(lambda: self._checked(wanted))
             self._problem = f"cannot be checked: {why}" if why else ""
@@ -52,13 +52,13 @@ class Metamorphic:
         with derived_runs(self._session, self._trials) as runs:
             checker = self._checker(runs, SPENT if runs is None else "")
             found = {name: checker.check(name, measures) for name, measures in wanted.items()}
-        self._record.more["metamorphic"] = as_json(found)
+        self._findings.more["metamorphic"] = as_json(found)
         return found
 
     def _checker(self, runs: DerivedRuns | None, why_not: str) -> Checker:
         from rag_harness.derived.metamorphic.checking import Checker, Sampling
 
-        settings, manifest = self._session.settings, self._record.manifest
+        settings, manifest = self._session.settings, self._findings.manifest
         sampling = Sampling(settings.metamorphic_cases, settings.seed)
         words = self._paraphraser() if runs is not None else None
         bench = bench_of(self._session, self._session.known_experiment)

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from rag_harness.plugin.run_record import RunRecord
+    from rag_harness.plugin.run_findings import RunFindings
     from rag_harness.plugin.session import RagSession
 
 
 class ReportFile:
     """Writes the file after gates and causes, and prints its place."""
 
-    def __init__(self, session: RagSession, record: RunRecord) -> None:
-        self._session, self._record = session, record
+    def __init__(self, session: RagSession, findings: RunFindings) -> None:
+        self._session, self._findings = session, findings
         self._said = ""
 
     @property
@@ -29,14 +29,14 @@ class ReportFile:
         return self._session.settings.path(self._session.settings.report)
 
     def write(self) -> None:
-        """Write after all steps that read the results, also if the plugin stopped the run. Not after Ctrl-C."""
-        if not self._session.settings.report or not self._record.is_there:
+        """Write when all that reads the results has run, also where one of ours stopped the run; not after Ctrl-C."""
+        if not self._session.settings.report or not self._findings.is_there:
             return
         from rag_harness.page.formats import format_of
         from rag_harness.page.written import size_said, write_report
         from rag_harness.plugin.gating import failure
 
-        file, tables = self.file, self._record.tables
+        file, tables = self.file, self._findings.tables
         _, why = tried(lambda: write_report([self._session.output], file, format_of(file), tables=tables))
         if why:
             # The user waits for this file. A run that could not write it must not look like one that did.

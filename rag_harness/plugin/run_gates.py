@@ -14,7 +14,7 @@ from rag_harness.types import GOLDEN, REVIEWED
 if TYPE_CHECKING:
     from rag_harness.gates import Gate, Rules, Verdict
     from rag_harness.plugin.recorder import Recorder
-    from rag_harness.plugin.run_record import RunRecord
+    from rag_harness.plugin.run_findings import RunFindings
     from rag_harness.plugin.session import RagSession
     from rag_harness.report.baseline import SavedRun
     from rag_harness.results.manifest import Some
@@ -34,7 +34,7 @@ class RunGates:
     Args:
         session: state of the run.
         recorder: knows what was not run.
-        record: has the tables that gates are judged by.
+        findings: has the tables that gates are judged by.
         rules_for: says how a gate that could be settled early is judged.
         is_all_affected: whether the selected cases of a suite are all that --rag-affected-by leaves.
     """
@@ -43,13 +43,13 @@ class RunGates:
         self,
         session: RagSession,
         recorder: Recorder,
-        record: RunRecord,
+        findings: RunFindings,
         rules_for: RulesFor,
         is_all_affected: Callable[[str, Some], bool],
     ) -> None:
-        self._session, self._recorder, self._record, self._rules_for = session, recorder, record, rules_for
+        self._session, self._recorder, self.findings, self._rules_for = session, recorder, findings, rules_for
         self._is_all_affected = is_all_affected
-        self.reach = Reach(session, record)
+        self.reach = Reach(session, findings)
 
     @cached_property
     def gates(self) -> list[Gate]:
@@ -135,23 +135,23 @@ class RunGates:
         unit = measure_named(gate.measure).unit
         settings = self._session.settings
         correct = corrections(settings.path(settings.judges), self._session.output)
-        rules = self._rules_for(gate, self._rules, self._record.has_settled(gate.suite))
+        rules = self._rules_for(gate, self._rules, self.findings.has_settled(gate.suite))
         is_all = self._has_all_affected(gate)
         if is_all:
             rules = replace(rules, chosen=f"affected by {settings.affected_by}")
-        verdict = judge(gate, self._record.tables, is_all or settings.gate_partial, baseline, unit, correct, rules)
-        return if_fresh(verdict, self._record.tables, settings.max_age)
+        verdict = judge(gate, self.findings.tables, is_all or settings.gate_partial, baseline, unit, correct, rules)
+        return if_fresh(verdict, self.findings.tables, settings.max_age)
 
     def _has_all_affected(self, gate: Gate) -> bool:
         """Whether the cases asked of a gate's suite are exactly those that --rag-affected-by leaves."""
-        asked = self._record.manifest.suites.get(gate.suite)
+        asked = self.findings.manifest.suites.get(gate.suite)
         return asked is not None and self._is_all_affected(gate.suite, asked.selected)
 
     @cached_property
     def _rules(self) -> Rules:
         from rag_harness.plugin.gate_rules import rules_of
 
-        return rules_of(self._session, self._record)
+        return rules_of(self._session, self.findings)
 
     def _judged_otherwise(self, gate: Gate) -> str:
         """Return how the judge of a gate's measure differs from the judge of its baseline; empty if it does not."""
@@ -161,7 +161,7 @@ class RunGates:
             return ""
         from rag_harness.report.baseline import saved_run
 
-        now = saved_run(self._record.manifest, {})
+        now = saved_run(self.findings.manifest, {})
         return now.judged_otherwise(self.baseline, gate.suite, gate.measure)
 
     def comparison(self) -> tuple[list[str], str]:
@@ -172,7 +172,7 @@ class RunGates:
         from rag_harness.report.baseline import saved_run
         from rag_harness.report.comparison import compare, on_common_data
 
-        now = saved_run(self._record.manifest, self._record.tables)
+        now = saved_run(self.findings.manifest, self.findings.tables)
         try:
             return compare(*on_common_data(now, self.baseline)).lines(), ""
         except DataError as error:

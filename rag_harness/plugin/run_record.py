@@ -1,11 +1,10 @@
-"""Writes what the run was to look at and what came of it beside the rows, and reads the tables from these files."""
+"""Writes what the run was to look at, and what came of it, beside the rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rag_harness.errors import PrerequisiteError
 from rag_harness.plugin.run_data import RunData
@@ -14,42 +13,30 @@ from rag_harness.types import GOLDEN, TrialId
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rag_harness.measures import Measure
-    from rag_harness.measures.golden_run import RetrievalCase, RetrievalResult
+    from rag_harness.measures.golden_run import RetrievalCase
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.session import RagSession
-    from rag_harness.report.abstention import Abstention
-    from rag_harness.report.noise import Noise
-    from rag_harness.report.pairwise import Cell
-    from rag_harness.report.standing import Standings
-    from rag_harness.report.suite_table import SuiteTable
+    from rag_harness.plugin.table_measures import TableMeasures
     from rag_harness.results.cases import KeptCase
     from rag_harness.results.manifest import RunManifest, SuiteRecord
 
 
 class RunRecord:
-    """The record of a run, in the process that writes. After ``leave`` everything is read from files."""
+    """The record of a run, in the process that writes. After ``leave``, ``run_findings`` reads its files."""
 
-    def __init__(self, session: RagSession, arrivals: Recorder) -> None:
-        self._session, self._arrivals = session, arrivals
+    def __init__(self, session: RagSession, arrivals: Recorder, measures: TableMeasures) -> None:
+        self._session, self._arrivals, self._measures = session, arrivals, measures
         self._data = RunData(session)
         self._selected: dict[TrialId, None] = {}
-        self._wanted: dict[str, dict[str, None]] = {}
         self._left = False
         self._case_digests: dict[str, str] = {}
         self.before_reading: list[Callable[[], None]] = []
         """Called when all rows are in their files."""
-        self.more: dict[str, Any] = {}
-        """What other parts add to ``summary.json``, by its key."""
 
     def note(self, selected: Iterable[TrialId]) -> bool:
         """Note the trials and golden entries that were selected, and return whether there are any."""
         self._selected |= dict.fromkeys(selected)
         return bool(self._selected)
-
-    def want(self, suite: str, measure: str) -> None:
-        """Add a measure to those that are computed for every run."""
-        self._wanted.setdefault(suite, {})[measure] = None
 
     def leave(self, interrupted: bool = False) -> None:
         """Write ``run.json`` and the cases, once. Trials that did not come before an interrupt count as not run."""
@@ -75,7 +62,7 @@ class RunRecord:
             step()
         for data in sorted({record.data for record in suites.values()} - self._case_digests.keys()):
             write_cases(self._session.output, data, self._cases(data))
-        earlier = left_by_earlier_runs(self._session, self._data, suites, self._wanted)
+        earlier = left_by_earlier_runs(self._session, self._data, suites, self._measures.wanted)
         write_manifest(self._session.output, self._manifest({**earlier, **suites}))
         # A part of a run may have taken over rows of an interrupted run. The other rows are left to the next part.
         ended = {
@@ -107,106 +94,9 @@ class RunRecord:
         return self._left
 
     @property
-    def is_readable(self) -> bool:
-        """Whether there is something to read. If a file could not be written there is not, and a message says so."""
-        if self._arrivals.broken is None:
-            with suppress(OSError):
-                self.leave(interrupted=True)
-        if self._arrivals.broken is not None:
-            self._arrivals.tell_once()
-        return self._arrivals.broken is None
-
-    @property
     def output(self) -> Path:
         """The folder of the run's files."""
         return self._session.output
-
-    @cached_property
-    def manifest(self) -> RunManifest:
-        """The manifest of the run, read from its file."""
-        from rag_harness.results.manifest import read_manifest
-
-        self.leave(interrupted=True)
-        found = read_manifest(self._session.output)
-        return found.model_copy(update={"suites": {n: each for n, each in found.suites.items() if self._counts(each)}})
-
-    def _counts(self, suite: SuiteRecord) -> bool:
-        """Whether a suite belongs to this run: looked at now, or left by an earlier run with the rows of today."""
-        return not suite.made or bool(suite.is_current)
-
-    @cached_property
-    def tables(self) -> Mapping[str, SuiteTable]:
-        """The table of every suite with a selected case."""
-        from rag_harness.report.tables import read_tables
-
-        self.leave(interrupted=True)
-        return read_tables(self._session.output, self.measures_of, self.manifest)
-
-    def measures_of(self, suite: str) -> list[Measure]:
-        """Return the measures of a suite's table: those computed for every run, judged ones, and wanted ones."""
-        from rag_harness.measures import default_measures, measure_named
-
-        kept = {measure.name: measure for measure in default_measures(suite == GOLDEN, self._session.settings.k)}
-        more = [*self._session.wanted.judged_names(suite), *self._wanted.get(suite, ())]
-        return list(kept.values()) + [measure_named(name) for name in dict.fromkeys(more) if name not in kept]
-
-    def has_settled(self, suite: str) -> bool:
-        """Whether some cases of a suite were not asked because its gates were settled."""
-        record = self.manifest.suites.get(suite)
-        return record is not None and bool(record.settled)
-
-    @cached_property
-    def pairwise(self) -> Sequence[Cell]:
-        """The comparison of each pair of experiments on each judged measure."""
-        from rag_harness.report.pairwise import pairwise
-
-        suites = self.manifest.suites
-        return pairwise(self.tables, suites) if any(record.authors for record in suites.values()) else []
-
-    @cached_property
-    def standings(self) -> Standings:
-        """Which experiment wins on the slices that were asked for."""
-        from rag_harness.report.slices_asked import read_slices
-        from rag_harness.report.standing import Standings
-
-        settings = self._session.settings
-        if not settings.slices:
-            return Standings()
-        from rag_harness.report.standings import standings
-
-        return standings(self.tables, self.manifest.suites, read_slices(settings.slices, settings.k))
-
-    @property
-    def found(self) -> dict[str, Any]:
-        """The sections that ``summary.json`` has beside aggregates and gates."""
-        pairs = {"pairwise": [cell.as_json() for cell in self.pairwise]} if self.pairwise else {}
-        sure = {"abstention": {each.experiment: each.as_json() for each in self.abstentions}}
-        noise = {"noise": {each.experiment: each.as_json() for each in self.noises}} if self.noises else {}
-        slices = {"slices": [each.as_json() for each in self.standings.found]} if self.standings.found else {}
-        return pairs | (sure if self.abstentions else {}) | noise | slices | self.more
-
-    @cached_property
-    def noises(self) -> list[Noise]:
-        """Where the noise of each experiment is, if --rag-repeats was given."""
-        if not self._session.settings.repeats:
-            return []
-        from rag_harness.report.noise import noises
-
-        return noises(self._session.output, self.manifest, self.tables, self._session.settings)
-
-    @cached_property
-    def abstentions(self) -> list[Abstention]:
-        """How each experiment's stated confidence relates to being right; only experiments that state one."""
-        from rag_harness.report.abstention import abstentions
-
-        return abstentions(self.tables)
-
-    @cached_property
-    def retrievals(self) -> list[RetrievalResult]:
-        """The hits for each golden entry."""
-        from rag_harness.report.retrieved import read_retrievals
-
-        return list(read_retrievals(self._session.output, self.manifest))
 
     def _trials(self) -> dict[str, dict[str, None]]:
         """Return the selected cases by suite. A case whose row came was selected."""

@@ -10,16 +10,16 @@ from rag_harness.plugin.screen import usage_error
 
 if TYPE_CHECKING:
     from rag_harness.plugin.collected import Collected
-    from rag_harness.plugin.run_record import RunRecord
     from rag_harness.plugin.session import RagSession
+    from rag_harness.plugin.table_measures import TableMeasures
     from rag_harness.types import Case
 
 
 class Slices:
     """Reads the option, and adds its measures to the tables."""
 
-    def __init__(self, session: RagSession, record: RunRecord) -> None:
-        self._session, self._record = session, record
+    def __init__(self, session: RagSession, measures: TableMeasures) -> None:
+        self._session, self._measures = session, measures
 
     def collection_done(self, selected: Collected) -> None:
         """Check the keys against the cases of the experiments that were selected.
@@ -38,7 +38,7 @@ class Slices:
             raise usage_error(error) from None
         for measure in measures:
             for experiment in experiments:
-                self._record.want(experiment, measure)
+                self._measures.want(experiment, measure)
 
     def _read(self, experiments: Collection[str]) -> list[str]:
         from rag_harness.report.slices_asked import check_keys, measures_of, read_slices

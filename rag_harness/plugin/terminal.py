@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pytest
 
     from rag_harness.plugin.recorder import Recorder
-    from rag_harness.plugin.run_record import RunRecord
+    from rag_harness.plugin.run_findings import RunFindings
     from rag_harness.report.suite_table import SuiteTable
     from rag_harness.settings import Settings
 
@@ -103,7 +103,11 @@ def _answers_by(selected: Collected, settings: Settings) -> str:
 
 
 def write_summary(
-    terminal: pytest.TerminalReporter, recorder: Recorder, record: RunRecord, session: RagSession, more: Sequence[str]
+    terminal: pytest.TerminalReporter,
+    recorder: Recorder,
+    findings: RunFindings,
+    session: RagSession,
+    more: Sequence[str],
 ) -> None:
     """Write the section of the terminal summary; ``more`` are lines of other parts."""
     from rag_harness.report.drafts import draft_lines
@@ -111,10 +115,10 @@ def write_summary(
     from rag_harness.report.summary import answers_by, summarise, summary_lines
 
     settings = session.settings
-    tables = {name: table for name, table in record.tables.items() if name != GOLDEN}
+    tables = {name: table for name, table in findings.tables.items() if name != GOLDEN}
     about = f"profile {settings.profile}, mode {settings.mode}, {answers_by(tables)}"
     lines = [*summary_lines(summarise(tables)), *stage_lines(tables), *speed_lines(tables, settings.concurrency)]
-    lines += [*draft_lines(tables), *_placed(tables), *_settled(record)]
+    lines += [*draft_lines(tables), *_placed(tables), *_settled(findings)]
     write_section(terminal, "rag", [about, *lines, *_became_of_rows(recorder, tables, session), *more])
     write_lines(terminal, _errors(tables, settings), red=True)
 
@@ -128,8 +132,8 @@ def _placed(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
             yield f"contexts of {name}: {said}{hint}"
 
 
-def _settled(record: RunRecord) -> Iterator[str]:
-    left = {name: len(suite.settled) for name, suite in record.manifest.suites.items() if suite.settled}
+def _settled(findings: RunFindings) -> Iterator[str]:
+    left = {name: len(suite.settled) for name, suite in findings.manifest.suites.items() if suite.settled}
     for name, n in sorted(left.items()):
         yield f"not run: settled: {n} trials of {name}. Without --rag-stop-early they are run too."
 

@@ -33,11 +33,11 @@ from rag_harness.plugin import end_of_run
 from rag_harness.plugin.end_of_run import SECTIONS, STEPS, Section, Step
 
 def count(run):
-    run.record.more["counted"] = run.recorder.trials
+    run.findings.more["counted"] = run.recorder.trials
 
 def say(run, terminal):
     terminal.section("counted")
-    terminal.line(f"{run.record.more['counted']} trials came")
+    terminal.line(f"{run.findings.more['counted']} trials came")
 
 end_of_run.STEPS = (Step("count", "counts trials", count), *STEPS)
 end_of_run.SECTIONS = (*SECTIONS, Section("counted", "says how many", say))
