@@ -9,14 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
-from rag_harness.derived.attribution.bench import Bench, nobody
+from rag_harness.derived.attribution.bench import Bench
 from rag_harness.derived.attribution.derived import Came, DerivedRuns
-from rag_harness.derived.attribution.explain import Explainer
-from rag_harness.derived.attribution.failing import WORST
-from rag_harness.derived.attribution.section import cause_lines, whole
-from rag_harness.results.manifest import read_manifest
 from rag_harness.settings import Settings
-from rag_harness.shown.terminal import say
 from rag_harness.work.once import Once
 
 if TYPE_CHECKING:
