@@ -129,7 +129,7 @@ class Judgements:
         self._kit.engine.get().submit(key, lambda: judging.row(row, trial.case, measures, find, turns), first=True)
 
     def _came_of(self, key: Hashable) -> Judged:
-        """Wait for what a judging comes to."""
+        """Wait for the result of judging."""
         return cast("Judged", self._kit.engine.get().result(key))
 
     def turns_of(self, trial: TrialId) -> int:

@@ -1,4 +1,4 @@
-"""What came of the run, read from its files: manifest, tables, and what is made of them."""
+"""The results of the run, read from its files: the manifest, the tables, and what is computed from them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class RunFindings:
-    """Lives in the process that writes. Whoever asks first has the record written.
+    """The findings of a run, in the process that writes. The first question has the record written.
 
     Args:
         session: state of the run.
@@ -45,7 +45,7 @@ class RunFindings:
 
     @property
     def is_there(self) -> bool:
-        """Whether the files say all that became of the run."""
+        """Whether the files of the run are complete."""
         return self._record.is_there
 
     @property

@@ -1,4 +1,4 @@
-"""Writes what the run was to look at, and what came of it, beside the rows."""
+"""Writes the record of a run beside its rows: what it was to look at, and the results."""
 
 from __future__ import annotations
 

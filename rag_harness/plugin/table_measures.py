@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class TableMeasures:
-    """Those kept of every run, and those that gates, slices and metamorphic checks ask for.
+    """The measures of every run, and those that gates, slices and metamorphic checks ask for.
 
     Attributes:
         wanted: what was asked for, by suite.

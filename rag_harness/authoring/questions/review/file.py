@@ -49,7 +49,7 @@ class ReviewFile:
     """
 
     def __init__(self, file: Path) -> None:
-        # A rename would put a file in the place of the link.
+        # Resolved, because a rename would replace a link by a file.
         self.file: Path = file.resolve()
         self.read()
 
