@@ -1,4 +1,4 @@
-"""The kind of each of many answers, by the rules of ``measures.judged.categories``."""
+"""The categories of many answers at once, by the rules of ``measures.judged.categories``."""
 
 from __future__ import annotations
 

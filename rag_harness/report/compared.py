@@ -1,4 +1,4 @@
-"""Two runs, case by case, with the tests of the study."""
+"""Compares two runs case by case, with the tests of the study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which differences a saved run could have seen, and how many cases a wished one needs."""
+"""The detectable differences of a saved run, and the cases that a given difference needs."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _STAKES = np.array([0.3, 0.5, 0.7, 0.9])
 
 
 class MeanTest:
-    """Takes a population's values one by one, in random order, until it knows the side of the threshold of their mean.
+    """Takes a population's values one by one, in random order, until it knows whether their mean is above a threshold.
 
     Args:
         threshold: threshold for the mean.
