@@ -96,7 +96,7 @@ def _check_usage(config: pytest.Config) -> None:
 
     try:
         session = activation.wake(config)
-        settings, _ = session.settings, session.endpoints
+        settings, _ = session.settings, session.experiments.endpoints
         check_marker_expression(config)
         _check_workers(config, settings.concurrency, settings.stop_early)
         _check_family(settings.family, settings.stop_early)

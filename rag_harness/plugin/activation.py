@@ -56,7 +56,7 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Trials
     gates = GateKeeper(session, recorder, record, run)
     progress = Progress(session, lambda: trials.equipment.in_flight, recorder.is_resumed)
     recording = RecordingReport(session, recorder, trials)
-    keeping = Keeping(session, record, measures)
+    keeping = Keeping(session.cases, record, measures)
     recorder.written, recorder.scored = keeping.take, keeping.take_score
     record.before_reading.append(keeping.seal)
     # The recorder comes first: it takes over what an earlier run left before a trial is looked up. The gates come

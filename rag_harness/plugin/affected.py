@@ -50,7 +50,7 @@ class Affected:
         Raises:
             PrerequisiteError: git, the documents or the questions cannot be read.
         """
-        return self._of_data(GOLDEN if suite == GOLDEN else f"data {self._session.data_of(suite)}")
+        return self._of_data(GOLDEN if suite == GOLDEN else f"data {self._session.cases.data_of(suite)}")
 
     def _of_data(self, key: str) -> Mapping[str, Why]:
         if key not in self._found:
@@ -70,7 +70,7 @@ class Affected:
                 f"--rag-save={settings.save} keeps a whole run, and --rag-affected-by leaves cases out. Give one of "
                 "the two."
             )
-        data = self._session.data.get("" if golden else key.removeprefix("data "))
+        data = self._session.cases.data.get("" if golden else key.removeprefix("data "))
         self._changes[key] = changes = changes_of(data, settings, golden)
         touched = changes.change.pages
         before = retrieved_before(self._session.output, settings.candidates, lambda name: self._is_of(name, key))
@@ -79,7 +79,7 @@ class Affected:
 
     def _is_of(self, experiment: str, key: str) -> bool:
         golden = experiment == GOLDEN
-        return golden if key == GOLDEN else not golden and f"data {self._session.data_of(experiment)}" == key
+        return golden if key == GOLDEN else not golden and f"data {self._session.cases.data_of(experiment)}" == key
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collection_modifyitems(
@@ -121,7 +121,7 @@ class Affected:
         if not self.revision:
             return
         first: PrerequisiteError | None = None
-        for key in [*(f"data {name}" for name in self._session.data.names), GOLDEN]:
+        for key in [*(f"data {name}" for name in self._session.cases.data.names), GOLDEN]:
             try:
                 self._of_data(key)
             except PrerequisiteError as error:

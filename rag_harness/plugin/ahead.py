@@ -111,13 +111,13 @@ class Ahead:
         if trial is None:
             return None
         if fixture is None:
-            return trial, self._session.experiment(trial.experiment)
+            return trial, self._session.experiments.of(trial.experiment)
         # A user's fixture makes the pipeline when its test runs. Only one that also made the current test's is there
         # already.
         shared = fixture.params is None and fixture.scope == "session" and fixture is own_fixture(current)
         if not shared:
             return None
-        return trial, self._session.experiment(trial.experiment, experiment.pipeline, made_in(fixture))
+        return trial, self._session.experiments.of(trial.experiment, experiment.pipeline, made_in(fixture))
 
     def _after(self, item: pytest.Item) -> Iterable[pytest.Item]:
         """Return the tests whose trials this process may run ahead now, in their order."""

@@ -53,7 +53,7 @@ class Attribution:
         from rag_harness.pipelines import known_experiments
 
         # If a user's fixture took a registered name, its fingerprint differs from the registered experiment's.
-        return self._session.registered(name) if name in known_experiments(self._session.settings) else None
+        return self._session.experiments.registered(name) if name in known_experiments(self._session.settings) else None
 
     def print(self, terminal: pytest.TerminalReporter) -> None:
         """Print why trials failed, if that was asked for."""

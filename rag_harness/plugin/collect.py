@@ -40,8 +40,8 @@ def _parametrize_trials(metafunc: pytest.Metafunc, session: RagSession) -> None:
     from rag_harness.engine.rows import Trial
     from rag_harness.pipelines import built_in
 
-    names = experiments_of(metafunc.definition, session.endpoints)
-    trials = [Trial(name, case) for name in names for case in session.cases_of(name)]
+    names = experiments_of(metafunc.definition, session.experiments.endpoints)
+    trials = [Trial(name, case) for name in names for case in session.cases.of(name)]
     # A test may name its experiment by rag_experiment(...). `-m my_service` and `-m e3` must select it all the same.
     known = {*built_in(), *session.markers}
     marks = {name: [getattr(pytest.mark, name)] for name in names if name in known and name.isidentifier()}

@@ -37,7 +37,7 @@ def bench_of(session: RagSession, experiment: Callable[[str], Experiment | None]
     """Return the bench that knows experiments by name, as ``experiment`` returns them."""
     from rag_harness.derived.attribution.bench import Bench
 
-    return Bench(experiment, session.fingerprint, session.parts.data)
+    return Bench(experiment, session.identities.fingerprint, session.parts.data)
 
 
 def print_section(

@@ -57,10 +57,10 @@ def _is_current(session: RagSession, name: str, record: SuiteRecord, made: str) 
     from rag_harness.results.dates import seconds_of
 
     try:
-        experiment = session.known_experiment(name)
-        if experiment is None or session.takes_over_nothing(experiment):
+        experiment = session.experiments.known(name)
+        if experiment is None or session.identities.takes_over_nothing(experiment):
             return None
-        is_same = [session.fingerprint(experiment)] == record.fingerprints
-        return is_same and not (record.replayed and session.has_recorded_since(name, seconds_of(made)))
+        is_same = [session.identities.fingerprint(experiment)] == record.fingerprints
+        return is_same and not (record.replayed and session.identities.has_recorded_since(name, seconds_of(made)))
     except (RagHarnessError, OSError):
         return None  # for example, a key is missing

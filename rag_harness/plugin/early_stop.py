@@ -76,7 +76,7 @@ class EarlyStopping:
         from rag_harness.plugin.stop_plan import Watch, Watched, drafted, refusal
         from rag_harness.types import TrialId
 
-        settings, cases = self._session.settings, self._session.all_cases_of(experiment)
+        settings, cases = self._session.settings, self._session.cases.all_of(experiment)
         why = refusal(experiment, self._gates(), cases, len(selected))
         why = why or drafted(experiment, self._gates(), cases, settings.gate_unreviewed)
         if why:

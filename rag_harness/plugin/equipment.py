@@ -98,9 +98,9 @@ class Equipment:
 
         return carry(
             experiment,
-            is_registered=self._session.is_registered(experiment),
-            queries=self._session.queries(experiment),
-            queries_digest=self._session.queries_digest(experiment),
+            is_registered=self._session.experiments.is_registered(experiment),
+            queries=self._session.experiments.queries(experiment),
+            queries_digest=self._session.identities.queries_digest(experiment),
             settings=self._session.settings,
         )
 

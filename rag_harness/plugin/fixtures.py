@@ -63,8 +63,8 @@ def rag_pipeline(request: pytest.FixtureRequest, rag_session: RagSession) -> Pip
 
     trial = trial_of(request.node)
     with _halting(request):
-        experiment = trial.experiment if trial else experiments_of(request.node, rag_session.endpoints)[0]
-        return rag_session.registered(experiment).pipeline
+        experiment = trial.experiment if trial else experiments_of(request.node, rag_session.experiments.endpoints)[0]
+        return rag_session.experiments.registered(experiment).pipeline
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def rag_result(
         raise pytest.UsageError("rag_scrub has two definitions, but trials share one: define it beside the ini file.")
     with _halting(request):
         module = made_in(own_fixture(request.node))
-        experiment = rag_session.experiment(rag_trial.experiment, rag_pipeline, module)
+        experiment = rag_session.experiments.of(rag_trial.experiment, rag_pipeline, module)
         shipped = _shipped(request, rag_trial, experiment)
     if shipped.critical:
         stop(request.config, shipped.row.why)

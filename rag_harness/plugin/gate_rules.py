@@ -40,7 +40,7 @@ def check_clusters(gates: Iterable[Gate], session: RagSession) -> None:
         if suite == GOLDEN:
             check_cluster(suite, ((case.case, case.slices) for case in session.golden.cases.values()), key)
         else:
-            check_cluster(suite, ((case, case.labels) for case in session.all_cases_of(suite)), key)
+            check_cluster(suite, ((case, case.labels) for case in session.cases.all_of(suite)), key)
 
 
 def rules_of(session: RagSession, findings: RunFindings) -> Rules:
@@ -63,7 +63,7 @@ def _review(session: RagSession) -> Callable[[str], str]:
         from rag_harness.gates.belonging import shown_place
 
         settings = session.settings
-        data = session.data.get("" if suite == GOLDEN else session.data_of(suite))
+        data = session.cases.data.get("" if suite == GOLDEN else session.cases.data_of(suite))
         file = data.golden_file if suite == GOLDEN else data.queries_file
         shown = shown_place(settings, file)
         if file.suffix != ".jsonl":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.files.log import log
@@ -11,13 +11,14 @@ from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
     from rag_harness.plugin.collected import Collected
+    from rag_harness.plugin.run_cases import RunCases
     from rag_harness.plugin.run_record import RunRecord
-    from rag_harness.plugin.session import RagSession
     from rag_harness.plugin.table_measures import TableMeasures
     from rag_harness.report.blocks.keeping import Keeper
     from rag_harness.results.cases import KeptCase
     from rag_harness.results.row import ExperimentResult
     from rag_harness.results.score import ScoreLine
+    from rag_harness.types import Case
 
 LEAST = 5_000
 """Number of trials from which an experiment counts as large. The rows of a smaller one are read in a second or two."""
@@ -27,13 +28,13 @@ class Keeping:
     """Keeps the values of large experiments, in the process that writes.
 
     Args:
-        session: has the cases.
+        cases: of the run.
         record: writes the cases.
         measures: of the run's tables.
     """
 
-    def __init__(self, session: RagSession, record: RunRecord, measures: TableMeasures) -> None:
-        self._session, self._record, self._measures = session, record, measures
+    def __init__(self, cases: RunCases, record: RunRecord, measures: TableMeasures) -> None:
+        self._cases, self._record, self._measures = cases, record, measures
         self._large: set[str] = set()
         self._keepers: dict[tuple[str, str], Keeper[Any]] = {}
         self._gold: dict[str, _Gold] = {}
@@ -101,15 +102,15 @@ class Keeping:
 
     def _gold_of(self, experiment: str) -> _Gold:
         if experiment not in self._gold:
-            self._gold[experiment] = _Gold(self._session, experiment)
+            self._gold[experiment] = _Gold(self._cases.all_of(experiment))
         return self._gold[experiment]
 
 
 class _Gold:
-    """The cases of an experiment from the session, in the order of their file."""
+    """The cases of an experiment in the order of their file."""
 
-    def __init__(self, session: RagSession, experiment: str) -> None:
-        self._cases = session.all_cases_of(experiment)
+    def __init__(self, cases: Sequence[Case]) -> None:
+        self._cases = cases
         self.position = {case.query.query_id: place for place, case in enumerate(self._cases)}
 
     def __getitem__(self, place: int, /) -> KeptCase:

@@ -61,7 +61,7 @@ class Metamorphic:
         settings, manifest = self._session.settings, self._findings.manifest
         sampling = Sampling(settings.metamorphic_cases, settings.seed)
         words = self._paraphraser() if runs is not None else None
-        bench = bench_of(self._session, self._session.known_experiment)
+        bench = bench_of(self._session, self._session.experiments.known)
         return Checker(self._session.output, manifest, bench, runs, sampling, words, why_not)
 
     def _paraphraser(self) -> Paraphraser | None:

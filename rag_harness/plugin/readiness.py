@@ -48,7 +48,7 @@ class Readiness:
         if session.config.getoption("tx", None):
             return  # only a worker knows which tests are skipped, and which pipelines come from fixtures of the user
         asked = {trial.experiment for trial in selected.trials} - own
-        services = [name for name in session.endpoints if name in asked]
+        services = [name for name in session.experiments.endpoints if name in asked]
         self._check_services(to_run(session, self._trials, selected, services))
         self._check_keys(selected, sorted(asked & built_in().keys()))
 
@@ -61,7 +61,7 @@ class Readiness:
         session = self._session
         specs = endpoints_of(session.settings)
         for name, cases in left.items():
-            pipeline = cast("EndpointPipeline", session.registered(name).pipeline)
+            pipeline = cast("EndpointPipeline", session.experiments.registered(name).pipeline)
             check_ready(specs[name], pipeline, [case.query for case in cases], session.access)
 
     def _check_keys(self, selected: Collected, names: Sequence[str]) -> None:
@@ -82,6 +82,8 @@ def to_run(
         return {}
     chosen, found = set(selected.trials) - selected.own - selected.left_out, {}
     for name in experiments:
-        of_it = [trial for case in session.cases_of(name) if (trial := Trial(name, case)).id in chosen]
-        found[name] = [trial.case for trial in of_it if trials.stored(trial, session.registered(name)) is None]
+        of_it = [trial for case in session.cases.of(name) if (trial := Trial(name, case)).id in chosen]
+        found[name] = [
+            trial.case for trial in of_it if trials.stored(trial, session.experiments.registered(name)) is None
+        ]
     return {name: cases for name, cases in found.items() if cases}

@@ -113,8 +113,8 @@ class Recorder:
         from rag_harness.errors import PrerequisiteError
 
         with suppress(PrerequisiteError):  # a setting cannot be used: collection says so
-            for name in ("", *self._session.endpoints) if self._session.access.records else ():
-                self._session.recorded_last(name)
+            for name in ("", *self._session.experiments.endpoints) if self._session.access.records else ():
+                self._session.identities.recorded_last(name)
 
     def _adopt(self) -> Adopted:
         from rag_harness.engine.stored import adopt_journals

@@ -53,7 +53,7 @@ class RecordingReport:
         if not self._said or not self._recorder.trials:
             return []
         arrived = {name: ids for name, ids in self._recorder.arrived.items() if name != GOLDEN}
-        if any(len(ids) < len(session.all_cases_of(name)) for name, ids in arrived.items()):
+        if any(len(ids) < len(session.cases.all_of(name)) for name, ids in arrived.items()):
             return []  # a selection uses only a part of the recordings
         if self._recorder.resumed:
             return ["Some trials were resumed: a run with --rag-overwrite can tell which recordings are unused."]
@@ -99,4 +99,4 @@ def _queries(session: RagSession, selected: Collected) -> list[str]:
     """Return the queries that will be embedded."""
     entries = [query.text for query in session.golden.queries] if selected.golden else []
     names = dict.fromkeys(trial.experiment for trial in selected.trials)
-    return [*entries, *dict.fromkeys(case.query.text for name in names for case in session.cases_of(name))]
+    return [*entries, *dict.fromkeys(case.query.text for name in names for case in session.cases.of(name))]

@@ -82,7 +82,7 @@ class Repeats:
         from rag_harness.engine.repeated import Again
         from rag_harness.results.repeat_names import repeat_fingerprint, repeat_name
 
-        fingerprint = self._session.fingerprint(experiment)
+        fingerprint = self._session.identities.fingerprint(experiment)
         measures = self._session.wanted.judged_measures(trial.experiment)
         name, query_id = repeat_name(trial.experiment, repeat), trial.case.query.query_id
         stored = self._kit.stored.get().find(name, repeat_fingerprint(fingerprint, repeat), query_id)

@@ -23,13 +23,13 @@ class RunData:
         """Return the name of the data that a suite is asked about."""
         from rag_harness.results.manifest import QUERIES
 
-        return GOLDEN if suite == GOLDEN else self._session.data_of(suite) or QUERIES
+        return GOLDEN if suite == GOLDEN else self._session.cases.data_of(suite) or QUERIES
 
     def of(self, name: str) -> Data:
         """Return the data of that name; golden entries use the run's own data."""
         from rag_harness.results.manifest import QUERIES
 
-        return self._session.data.get("" if name in (QUERIES, GOLDEN) else name)
+        return self._session.cases.data.get("" if name in (QUERIES, GOLDEN) else name)
 
     def digests(self, names: Collection[str]) -> dict[str, str]:
         """Return the digests of the data that were used. Two runs are comparable if they share them."""

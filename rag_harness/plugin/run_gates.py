@@ -63,7 +63,7 @@ class RunGates:
         from rag_harness.plugin.gate_rules import asked
 
         session, settings = self._session, self._session.settings
-        check_data(settings.data, settings.k, session.data_of)
+        check_data(settings.data, settings.k, session.cases.data_of)
         texts = gates_set(settings)
         return asked(read_gates(texts, settings.k, self._names(texts), self._slices_of), settings)
 
@@ -82,7 +82,7 @@ class RunGates:
     def _slices_of(self, suite: str) -> dict[str, set[str]]:
         # Every case counts as reviewed or not, even if its file does not say so.
         session, found = self._session, {REVIEWED: {"yes", "no"}}
-        cases = session.golden.slices if suite == GOLDEN else [case.labels for case in session.all_cases_of(suite)]
+        cases = session.golden.slices if suite == GOLDEN else [case.labels for case in session.cases.all_of(suite)]
         for labels in cases:
             for key, value in labels.items():
                 found.setdefault(key, set()).add(value)

@@ -147,7 +147,7 @@ class RunRecord:
     def _total(self, name: str, selected: list[str]) -> int:
 
         if name != GOLDEN:
-            return len(self._session.all_cases_of(name))
+            return len(self._session.cases.all_of(name))
         return len(self._golden_ids) if self._golden_ids is not None else len(selected)
 
     def _cases(self, data: str) -> Iterable[KeptCase]:

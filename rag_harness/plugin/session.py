@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from rag_harness.files.log import close_log, log, open_log
 from rag_harness.models.recording.network_guard import LOOPBACK, allow_connections, refuse_connections
-from rag_harness.plugin.items import written_in
+from rag_harness.plugin.experiments import Experiments
+from rag_harness.plugin.identities import Identities
 from rag_harness.plugin.options import read_settings
+from rag_harness.plugin.run_cases import RunCases
 from rag_harness.plugin.trial_ids import Known
 from rag_harness.plugin.versions import told, versions_for_workers
 from rag_harness.plugin.wanted import Wanted
@@ -22,14 +24,12 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from rag_harness.dataset.data import DataSets
     from rag_harness.engine.golden.suite import GoldenSuite
     from rag_harness.engine.rows import Trial
     from rag_harness.models.meter import Meter
     from rag_harness.pipelines.parts import RunParts
-    from rag_harness.protocols import Experiment, Pipeline
     from rag_harness.settings import Access, Settings
-    from rag_harness.types import Case, Query
+    from rag_harness.types import Case
 
 
 class RagSession:
@@ -49,15 +49,13 @@ class RagSession:
         # Errors in the data. The first test that meets one reports it.
         self.refused: set[str] = set()
         self._settings, self._share = Once(self._read_settings), Once(self._share_of_settings)
-        self._data, self._query_ids = Once(self._make_data), Once(self._read_query_ids)
         self._parts, self._golden = Once(self._make_parts), Once(self._make_golden)
-        self._recorded_last: dict[Path, float] = {}
+        self.cases = RunCases(self._settings)
+        self.experiments = Experiments(self._settings, self.cases, self._parts, self._golden)
+        self.identities = Identities(self._settings, self.experiments, self._parts, self._golden)
         self._versions = Once(lambda: versions_for_workers(self.settings))
         self.wanted = Wanted(self._settings.get)
         self._pages: dict[str, dict[str, str]] = {}
-        self._registered: dict[str, Experiment] = {}
-        self._declared: dict[str, Experiment] = {}
-        self._fingerprints: dict[str, tuple[Experiment, str]] = {}
 
     @property
     def settings(self) -> Settings:
@@ -101,33 +99,6 @@ class RagSession:
         self.closing.callback(allow_connections)
 
     @property
-    def data(self) -> DataSets:
-        """The run's own data, and the named data of pyproject.toml."""
-        return self._data.get()
-
-    def _make_data(self) -> DataSets:
-        # Light imports only: the controller of an xdist run needs just the cases before it hands out work.
-        from rag_harness.dataset.data import DataSets
-
-        return DataSets(self.settings)
-
-    def data_of(self, experiment: str) -> str:
-        """Return the name of the data that an experiment is asked about; empty means the run's own."""
-        if not self.settings.data and not self.settings.endpoints:
-            return ""
-        from rag_harness.pipelines import data_of
-
-        return data_of(experiment, self.settings)
-
-    def all_cases_of(self, experiment: str) -> list[Case]:
-        """Return all queries of an experiment with their gold, in the order of the file."""
-        return self.data.get(self.data_of(experiment)).cases
-
-    def cases_of(self, experiment: str) -> list[Case]:
-        """Return the cases of an experiment that this run looks at."""
-        return self.all_cases_of(experiment)[: self.settings.limit or None]
-
-    @property
     def golden(self) -> GoldenSuite:
         """The golden suite."""
         return self._golden.get()
@@ -135,7 +106,7 @@ class RagSession:
     def _make_golden(self) -> GoldenSuite:
         from rag_harness.engine.golden.suite import GoldenSuite
 
-        return GoldenSuite(self.parts, self.registered, self._fingerprint_of_parts)
+        return GoldenSuite(self.parts, self.experiments.registered, self.identities.of_parts)
 
     def golden_trial(self, entry_id: str) -> Trial:
         """Return the trial of a golden entry."""
@@ -153,7 +124,9 @@ class RagSession:
 
         # Looked up for each text: the costs of a recording run are estimated before the fixture exists.
         scrub = lambda text: self.scrub(text) if self.scrub else text  # noqa: E731
-        parts = RunParts(self.share, scrub, self.data, self._leased_meter() if self.settings.engine == "ray" else None)
+        parts = RunParts(
+            self.share, scrub, self.cases.data, self._leased_meter() if self.settings.engine == "ray" else None
+        )
         # The controller of an xdist run asks services once, for its workers and for itself.
         parts.told_versions = told(self.config) or (self.versions_for_workers if self._is_controller else {})
         self.closing.callback(parts.flush)
@@ -195,148 +168,11 @@ class RagSession:
         """The experiments and ids that the id of a test can name."""
         from rag_harness.pipelines import known_experiments
 
-        return Known(known_experiments(self.settings), self._query_ids.get, lambda: self.golden.known_ids)
-
-    def _read_query_ids(self) -> set[str]:
-        from rag_harness.errors import PrerequisiteError
-
-        found: set[str] = set()
-        for name in self.data.names:
-            with suppress(PrerequisiteError):  # no test was made of them; collection reports it
-                found |= {case.query.query_id for case in self.data.get(name).cases}
-        return found
-
-    def registered(self, name: str) -> Experiment:
-        """Return the registered experiment ``name``, built on first use.
-
-        Raises:
-            PrerequisiteError: there is no such experiment, or a key that it needs is missing.
-        """
-        if name not in self._registered:
-            from rag_harness.models.keys import check_keys
-            from rag_harness.pipelines import experiment
-
-            if name not in self.endpoints:
-                check_keys(self.settings)
-            self._registered[name] = experiment(name, self.parts)
-        return self._registered[name]
-
-    def experiment(self, name: str, pipeline: Pipeline | None = None, made_in: str = "") -> Experiment:
-        """Return the experiment ``name`` for the ``pipeline`` that a test got; None: for the registered one.
-
-        An object of the user's own declares nothing and is asked nothing. Its identity is the code of its class, and
-        the code of the module ``made_in``, whose fixture made it.
-        """
-        if name == GOLDEN:
-            return self.golden.experiment
-        built = self._registered.get(name)
-        if pipeline is None or (built is not None and built.pipeline is pipeline):
-            return self.registered(name)
-        known = self._declared.get(name)
-        if known is None or known.pipeline is not pipeline:
-            known = self._declared[name] = self._declare(name, pipeline, made_in)
-        return known
-
-    def _declare(self, name: str, pipeline: Pipeline, made_in: str) -> Experiment:
-        from rag_harness.protocols import Experiment
-        from rag_harness.registry.identity import code_digest
-
-        answers = getattr(type(pipeline), "answer", None)
-        named = (written_in(answers), type(pipeline).__module__, made_in)
-        # With several conftest.py, the module name "conftest" may stand for another file.
-        modules = tuple(dict.fromkeys(each for each in named if each and each != "conftest"))
-        has_source = bool(code_digest(*modules))
-        return Experiment(name, pipeline, data=self.data_of(name), code={"pipeline": modules}, has_version=has_source)
-
-    def known_experiment(self, name: str) -> Experiment | None:
-        """Return an experiment that this process knows: registered, or with a pipeline that a fixture here made."""
-        from rag_harness.pipelines import known_experiments
-
-        # A user's fixture may have taken a registered name. Then the fixture's pipeline has answered.
-        if name in self._declared:
-            return self._declared[name]
-        return self.registered(name) if name in known_experiments(self.settings) else None
-
-    @property
-    def endpoints(self) -> Collection[str]:
-        """The names of the services that are experiments of this run.
-
-        Raises:
-            SettingsError: a service has the name of another experiment.
-        """
-        if not self.settings.endpoints:
-            return ()
-        from rag_harness.pipelines import endpoints_of
-
-        return endpoints_of(self.settings).keys()
-
-    def queries(self, experiment: Experiment) -> Sequence[Query]:
-        """Return the queries that ``experiment`` will be asked in this run."""
-        if experiment.id == GOLDEN:
-            return self.golden.queries
-        return [case.query for case in self.cases_of(experiment.id)]
-
-    def fingerprint(self, experiment: Experiment) -> str:
-        """Return the digest of everything that changes a result of ``experiment``."""
-        known = self._fingerprints.get(experiment.id)
-        if known is None or known[0] is not experiment:
-            known = self._fingerprints[experiment.id] = experiment, self._fingerprint(experiment)
-        return known[1]
-
-    def _fingerprint(self, experiment: Experiment) -> str:
-        from rag_harness.engine.series import fingerprint_in_series
-
-        found = self._fingerprint_of_parts(experiment)
-        if not self.takes_over_nothing(experiment):
-            return found
-        return fingerprint_in_series(self.output, experiment.id, found)
-
-    def _fingerprint_of_parts(self, experiment: Experiment) -> str:
-        from rag_harness.engine.fingerprint import fingerprint_of
-
-        return fingerprint_of(experiment, self.settings, self.queries_digest(experiment))
-
-    def takes_over_nothing(self, experiment: Experiment) -> bool:
-        """Whether rows of a finished run are not taken over, because it is unknown whether they would come again.
-
-        If a service's answers come from recordings, they would come again, and the run says how old they are. A run
-        that asks recorded calls again takes over nothing either: its rows would be the old answers.
-        """
-        if self.settings.rerecord and self.access.records:
-            return True
-        is_replayed = self._asked_by(experiment.id) in self.endpoints and self.access.reads_recordings
-        return not experiment.has_version and not is_replayed
-
-    def _asked_by(self, suite: str) -> str:
-        """Return the experiment that answers a suite. For the golden suite it is the retriever's experiment."""
-        return self.settings.retriever if suite == GOLDEN else suite
-
-    def has_recorded_since(self, suite: str, seconds: float) -> bool:
-        """Whether an answer that a suite would replay may have been recorded later than ``seconds`` since 1970."""
-        return self.access.reads_recordings and seconds < self.recorded_last(suite)
-
-    def recorded_last(self, suite: str) -> float:
-        """Return when answers of a suite were last recorded, as known at the first call."""
-        from rag_harness.models.recording.cassettes import SERVICES, last_written
-
-        name, folder = self._asked_by(suite), self.settings.path(self.settings.cassettes)
-        folder = folder / SERVICES / name if name in self.endpoints else folder / self.settings.profile
-        if folder not in self._recorded_last:
-            self._recorded_last[folder] = last_written(folder)
-        return self._recorded_last[folder]
-
-    def is_registered(self, experiment: Experiment) -> bool:
-        """Return whether every process of the run can build an experiment by its name."""
-        return self._registered.get(experiment.id) is experiment
-
-    def queries_digest(self, experiment: Experiment) -> str:
-        """Return the digest of an experiment's queries and their gold."""
-        golden = experiment.id == GOLDEN
-        return self.golden.digest if golden else self.parts.data(experiment.data).queries_digest
+        return Known(known_experiments(self.settings), self.cases.query_ids.get, lambda: self.golden.known_ids)
 
     def gold_pages(self, experiment: str, case: Case) -> list[str]:
         """Return the texts of the relevant documents of one of an experiment's cases."""
-        name = self.data_of(experiment)
+        name = self.cases.data_of(experiment)
         if name not in self._pages:
             documents = self.parts.data(name).documents
             self._pages[name] = {document.doc_id: document.text for document in documents}

@@ -45,7 +45,7 @@ class Slices:
 
         session, settings = self._session, self._session.settings
         asked = read_slices(settings.slices, settings.k)
-        keys = _keys(case for name in experiments for case in session.all_cases_of(name))
+        keys = _keys(case for name in experiments for case in session.cases.all_of(name))
         # The ini file is for all data that it names. A single run need not use all of them.
         check_keys(asked, keys if all(each.key in keys for each in asked) else keys | self._keys_elsewhere())
         return measures_of(settings.slices, settings.k)
@@ -55,9 +55,9 @@ class Slices:
         from rag_harness.errors import PrerequisiteError
 
         found: set[str] = set()
-        for name in self._session.data.names:
+        for name in self._session.cases.data.names:
             with suppress(PrerequisiteError):
-                found |= _keys(self._session.data.get(name).cases)
+                found |= _keys(self._session.cases.data.get(name).cases)
         return found
 
 

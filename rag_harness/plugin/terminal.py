@@ -46,8 +46,8 @@ def _unread(session: RagSession, selected: Collected) -> str:
     from rag_harness.errors import PrerequisiteError
 
     try:
-        data = {session.data_of(trial.experiment) for trial in selected.trials}
-        lines = [each.line for name in sorted(data) for each in session.data.get(name).unread]
+        data = {session.cases.data_of(trial.experiment) for trial in selected.trials}
+        lines = [each.line for name in sorted(data) for each in session.cases.data.get(name).unread]
     except PrerequisiteError:
         return ""  # the preparation of the experiment reports it
     more = [f"and {len(lines) - MOST_ERRORS} more, in the log"] if len(lines) > MOST_ERRORS else []
@@ -56,8 +56,8 @@ def _unread(session: RagSession, selected: Collected) -> str:
 
 
 def _lost_gold(session: RagSession, selected: Collected) -> Iterator[str]:
-    asked = {(session.data_of(trial.experiment), trial.query_id) for trial in selected.trials}
-    lost_of = {name: session.data.get(name).lost_gold for name, _ in asked}
+    asked = {(session.cases.data_of(trial.experiment), trial.query_id) for trial in selected.trials}
+    lost_of = {name: session.cases.data.get(name).lost_gold for name, _ in asked}
     lost = [query_id for name, query_id in sorted(asked) if query_id in lost_of[name]]
     if lost:
         named = ", ".join(lost[:MOST_ERRORS]) + (", …" if len(lost) > MOST_ERRORS else "")
@@ -141,10 +141,10 @@ def _settled(findings: RunFindings) -> Iterator[str]:
 def _without_version(recorder: Recorder, session: RagSession) -> Iterator[str]:
     """Say why finished rows were made again, for experiments whose code cannot be seen."""
     for name in recorder.begun_anew if not session.settings.rerecord else ():
-        experiment = session.known_experiment(name)
-        if experiment is None or not session.takes_over_nothing(experiment):
+        experiment = session.experiments.known(name)
+        if experiment is None or not session.identities.takes_over_nothing(experiment):
             continue
-        where = "[version] in its table" if name in session.endpoints else "a module in a file"
+        where = "[version] in its table" if name in session.experiments.endpoints else "a module in a file"
         yield f"{name} has no version, so rows of a run that has ended are not taken over; {where} would give it one."
 
 

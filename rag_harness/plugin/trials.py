@@ -128,11 +128,11 @@ class Trials:
 
     def stored(self, trial: Trial, experiment: Experiment) -> tuple[ExperimentResult, bool] | None:
         """Return the stored row of a trial that need not be run, and whether an earlier run made it."""
-        fingerprint = self._session.fingerprint(experiment)
+        fingerprint = self._session.identities.fingerprint(experiment)
         found = self.equipment.stored.get().find(trial.experiment, fingerprint, trial.case.query.query_id)
         if found and found[1] and found[0].timings_recorded:
             # If something was recorded since the row was made, the answer may be another one now.
-            is_renewed = self._session.has_recorded_since(trial.experiment, seconds_of(found[0].finished_at))
+            is_renewed = self._session.identities.has_recorded_since(trial.experiment, seconds_of(found[0].finished_at))
             return None if is_renewed else found
         return found
 
@@ -152,7 +152,7 @@ class Trials:
         return True
 
     def _submit(self, trial: Trial, experiment: Experiment) -> None:
-        workplace, fingerprint = self.equipment.workplace.get(), self._session.fingerprint(experiment)
+        workplace, fingerprint = self.equipment.workplace.get(), self._session.identities.fingerprint(experiment)
         if workplace.is_here:
             self._prepare(experiment)
         self._asked.setdefault(trial.id, (trial, experiment))
@@ -164,7 +164,7 @@ class Trials:
         self._session.parts.loop = lambda calls: self.equipment.engine.get().run(calls)
         # Trials that retrieve report a missing recording themselves. Trials that do not retrieve go on.
         with suppress(RecordingMissError), harness_at_work():
-            experiment.prepare(self._session.queries(experiment))
+            experiment.prepare(self._session.experiments.queries(experiment))
         self._prepared.add(experiment.id)
 
     def judged(self, trial: TrialId, test: str) -> Judged | None:

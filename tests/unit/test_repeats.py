@@ -63,6 +63,7 @@ class Asked:
     settings = Settings(repeats=2)
     parts: RunParts
     wanted = Wanted(lambda: Settings(repeats=2))
+    identities = SimpleNamespace(fingerprint=lambda _: "print")
 
     def __init__(self) -> None:
         self.of: list[str] = []
@@ -70,9 +71,6 @@ class Asked:
     def gold_pages(self, experiment: str, _: Case) -> list[str]:
         self.of.append(experiment)
         return ["Return it within 30 days."]
-
-    def fingerprint(self, _: Experiment) -> str:
-        return "print"
 
 
 HERE = Here(Asked.settings, lambda _: "")

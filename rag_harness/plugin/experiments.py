@@ -1,0 +1,112 @@
+"""The experiments of a run in this process: registered ones, and those of pipelines that fixtures have made."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+from rag_harness.plugin.items import written_in
+from rag_harness.types import GOLDEN
+
+if TYPE_CHECKING:
+    from rag_harness.engine.golden.suite import GoldenSuite
+    from rag_harness.pipelines.parts import RunParts
+    from rag_harness.plugin.run_cases import RunCases
+    from rag_harness.protocols import Experiment, Pipeline
+    from rag_harness.settings import Settings
+    from rag_harness.types import Query
+    from rag_harness.work.once import Once
+
+
+class Experiments:
+    """Builds each experiment once.
+
+    Args:
+        settings: of the run.
+        cases: of the run.
+        parts: that experiments are built of.
+        golden: the golden suite, which is an experiment too.
+    """
+
+    def __init__(
+        self, settings: Once[Settings], cases: RunCases, parts: Once[RunParts], golden: Once[GoldenSuite]
+    ) -> None:
+        self._settings, self._cases, self._parts, self._golden = settings, cases, parts, golden
+        self._registered: dict[str, Experiment] = {}
+        self._declared: dict[str, Experiment] = {}
+
+    def registered(self, name: str) -> Experiment:
+        """Return the registered experiment ``name``, built on first use.
+
+        Raises:
+            PrerequisiteError: there is no such experiment, or a key that it needs is missing.
+        """
+        if name not in self._registered:
+            from rag_harness.models.keys import check_keys
+            from rag_harness.pipelines import experiment
+
+            if name not in self.endpoints:
+                check_keys(self._settings.get())
+            self._registered[name] = experiment(name, self._parts.get())
+        return self._registered[name]
+
+    def of(self, name: str, pipeline: Pipeline | None = None, made_in: str = "") -> Experiment:
+        """Return the experiment ``name`` for the ``pipeline`` that a test got; None: for the registered one.
+
+        An object of the user's own declares nothing and is asked nothing. Its identity is the code of its class, and
+        the code of the module ``made_in``, whose fixture made it.
+        """
+        if name == GOLDEN:
+            return self._golden.get().experiment
+        built = self._registered.get(name)
+        if pipeline is None or (built is not None and built.pipeline is pipeline):
+            return self.registered(name)
+        known = self._declared.get(name)
+        if known is None or known.pipeline is not pipeline:
+            known = self._declared[name] = self._declare(name, pipeline, made_in)
+        return known
+
+    def _declare(self, name: str, pipeline: Pipeline, made_in: str) -> Experiment:
+        from rag_harness.protocols import Experiment
+        from rag_harness.registry.identity import code_digest
+
+        answers = getattr(type(pipeline), "answer", None)
+        named = (written_in(answers), type(pipeline).__module__, made_in)
+        # With several conftest.py, the module name "conftest" may stand for another file.
+        modules = tuple(dict.fromkeys(each for each in named if each and each != "conftest"))
+        has_source = bool(code_digest(*modules))
+        return Experiment(
+            name, pipeline, data=self._cases.data_of(name), code={"pipeline": modules}, has_version=has_source
+        )
+
+    def known(self, name: str) -> Experiment | None:
+        """Return an experiment that this process knows: registered, or with a pipeline that a fixture here made."""
+        from rag_harness.pipelines import known_experiments
+
+        # A user's fixture may have taken a registered name. Then the fixture's pipeline has answered.
+        if name in self._declared:
+            return self._declared[name]
+        return self.registered(name) if name in known_experiments(self._settings.get()) else None
+
+    @property
+    def endpoints(self) -> Collection[str]:
+        """The names of the services that are experiments of this run.
+
+        Raises:
+            SettingsError: a service has the name of another experiment.
+        """
+        if not self._settings.get().endpoints:
+            return ()
+        from rag_harness.pipelines import endpoints_of
+
+        return endpoints_of(self._settings.get()).keys()
+
+    def queries(self, experiment: Experiment) -> Sequence[Query]:
+        """Return the queries that ``experiment`` will be asked in this run."""
+        if experiment.id == GOLDEN:
+            return self._golden.get().queries
+        return [case.query for case in self._cases.of(experiment.id)]
+
+    def is_registered(self, experiment: Experiment) -> bool:
+        """Return whether every process of the run can build an experiment by its name."""
+        return self._registered.get(experiment.id) is experiment

@@ -1,0 +1,96 @@
+"""What decides the rows of an experiment, and whether rows of an earlier run are still its rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rag_harness.types import GOLDEN
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rag_harness.engine.golden.suite import GoldenSuite
+    from rag_harness.pipelines.parts import RunParts
+    from rag_harness.plugin.experiments import Experiments
+    from rag_harness.protocols import Experiment
+    from rag_harness.settings import Settings
+    from rag_harness.work.once import Once
+
+
+class Identities:
+    """Works out each fingerprint once.
+
+    Args:
+        settings: of the run.
+        experiments: of the run.
+        parts: have the data.
+        golden: the golden suite.
+    """
+
+    def __init__(
+        self, settings: Once[Settings], experiments: Experiments, parts: Once[RunParts], golden: Once[GoldenSuite]
+    ) -> None:
+        self._settings, self._experiments, self._parts, self._golden = settings, experiments, parts, golden
+        self._fingerprints: dict[str, tuple[Experiment, str]] = {}
+        self._recorded_last: dict[Path, float] = {}
+
+    def fingerprint(self, experiment: Experiment) -> str:
+        """Return the digest of everything that changes a result of ``experiment``."""
+        known = self._fingerprints.get(experiment.id)
+        if known is None or known[0] is not experiment:
+            known = self._fingerprints[experiment.id] = experiment, self._fingerprint(experiment)
+        return known[1]
+
+    def _fingerprint(self, experiment: Experiment) -> str:
+        from rag_harness.engine.series import fingerprint_in_series
+
+        found, settings = self.of_parts(experiment), self._settings.get()
+        if not self.takes_over_nothing(experiment):
+            return found
+        return fingerprint_in_series(settings.path(settings.output), experiment.id, found)
+
+    def of_parts(self, experiment: Experiment) -> str:
+        """Return the same without the series, of an experiment that has no version."""
+        from rag_harness.engine.fingerprint import fingerprint_of
+
+        return fingerprint_of(experiment, self._settings.get(), self.queries_digest(experiment))
+
+    def takes_over_nothing(self, experiment: Experiment) -> bool:
+        """Whether rows of a finished run are not taken over, because it is unknown whether they would come again.
+
+        If a service's answers come from recordings, they would come again, and the run says how old they are. A run
+        that asks recorded calls again takes over nothing either: its rows would be the old answers.
+        """
+        from rag_harness.settings import access_of
+
+        access = access_of(self._settings.get())
+        if self._settings.get().rerecord and access.records:
+            return True
+        is_replayed = self._asked_by(experiment.id) in self._experiments.endpoints and access.reads_recordings
+        return not experiment.has_version and not is_replayed
+
+    def _asked_by(self, suite: str) -> str:
+        """Return the experiment that answers a suite. For the golden suite it is the retriever's experiment."""
+        return self._settings.get().retriever if suite == GOLDEN else suite
+
+    def has_recorded_since(self, suite: str, seconds: float) -> bool:
+        """Whether an answer that a suite would replay may have been recorded later than ``seconds`` since 1970."""
+        from rag_harness.settings import access_of
+
+        return access_of(self._settings.get()).reads_recordings and seconds < self.recorded_last(suite)
+
+    def recorded_last(self, suite: str) -> float:
+        """Return when answers of a suite were last recorded, as known at the first call."""
+        from rag_harness.models.recording.cassettes import SERVICES, last_written
+
+        settings = self._settings.get()
+        name, folder = self._asked_by(suite), settings.path(settings.cassettes)
+        folder = folder / SERVICES / name if name in self._experiments.endpoints else folder / settings.profile
+        if folder not in self._recorded_last:
+            self._recorded_last[folder] = last_written(folder)
+        return self._recorded_last[folder]
+
+    def queries_digest(self, experiment: Experiment) -> str:
+        """Return the digest of an experiment's queries and their gold."""
+        golden = experiment.id == GOLDEN
+        return self._golden.get().digest if golden else self._parts.get().data(experiment.data).queries_digest
