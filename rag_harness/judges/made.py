@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from rag_harness.judges.citations import CitationsOff
+from rag_harness.judges.parts_around import PartsAround
 from rag_harness.judges.spent import CountedParts
 from rag_harness.measures.judged import Judge
 from rag_harness.models.anew import asked_again
 from rag_harness.models.names import judge_name
 from rag_harness.models.recording.store import ArrayStore
-from rag_harness.protocols import ChatModel, JudgeParts, TextEmbedder
+from rag_harness.protocols import ChatModel, JudgeParts
 from rag_harness.registry import module_of, resolve
 from rag_harness.registry.identity import note
 from rag_harness.settings import Settings
@@ -42,23 +43,16 @@ def says_the_same(settings: Settings) -> bool:
     return judge_name(settings) == "embedded"
 
 
-class _Anew:
-    """The parts of a run with other seeds, and with empty stores that keep nothing."""
+class _Anew(PartsAround):
+    """The parts of a run that are asked with other seeds, and stores that are empty and keep nothing."""
 
     def __init__(self, parts: JudgeParts, repeat: int) -> None:
-        self._parts, self._repeat = parts, repeat
-
-    @property
-    def settings(self) -> Settings:
-        return self._parts.settings
+        super().__init__(parts)
+        self._repeat = repeat
 
     @property
     def stores(self) -> Any:
         return self
-
-    @property
-    def cassettes(self) -> Any:
-        return self._parts.cassettes
 
     def open(self, kind: str, model: str, revision: str) -> ArrayStore:  # noqa: ARG002 - every store is empty
         return ArrayStore([Path()])
@@ -66,18 +60,8 @@ class _Anew:
     def flush(self) -> None:
         """Keep nothing."""
 
-    def chat(
-        self,
-        role: str = "answer",
-        *,
-        temperature: float | None = None,
-        max_output_tokens: int | None = None,
-    ) -> ChatModel:
-        model = self._parts.chat(role, temperature=temperature, max_output_tokens=max_output_tokens)
+    def around(self, model: ChatModel) -> ChatModel:
         return _AskedAgain(model, self._repeat)
-
-    def embedder(self, model: str = "") -> TextEmbedder:
-        return self._parts.embedder(model)
 
 
 @dataclass(frozen=True)

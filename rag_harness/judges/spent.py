@@ -8,8 +8,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from rag_harness.protocols import ChatModel, JudgeParts, TextEmbedder
-from rag_harness.settings import Settings
+from rag_harness.judges.parts_around import PartsAround
+from rag_harness.protocols import ChatModel
 from rag_harness.types import Completion, Message, Usage
 
 
@@ -48,35 +48,11 @@ def count_elsewhere(spent: Spent) -> None:
         here.recorded += spent.recorded
 
 
-class CountedParts:
-    """The parts of a run with chat models that count their calls."""
+class CountedParts(PartsAround):
+    """The parts of a run, whose chat models count what they are asked."""
 
-    def __init__(self, parts: JudgeParts) -> None:
-        self._parts = parts
-
-    @property
-    def settings(self) -> Settings:
-        return self._parts.settings
-
-    @property
-    def stores(self) -> Any:
-        return self._parts.stores
-
-    @property
-    def cassettes(self) -> Any:
-        return self._parts.cassettes
-
-    def chat(
-        self,
-        role: str = "answer",
-        *,
-        temperature: float | None = None,
-        max_output_tokens: int | None = None,
-    ) -> ChatModel:
-        return _CountedChat(self._parts.chat(role, temperature=temperature, max_output_tokens=max_output_tokens))
-
-    def embedder(self, model: str = "") -> TextEmbedder:
-        return self._parts.embedder(model)
+    def around(self, model: ChatModel) -> ChatModel:
+        return _CountedChat(model)
 
 
 class _CountedChat:

@@ -57,14 +57,19 @@ def _counts(by_experiment: Mapping[str, Sequence[CauseLine]], answers: Mapping[s
     return table([["why they failed", *counted], *rows, total])
 
 
-def _limits(by_experiment: Mapping[str, Sequence[CauseLine]]) -> Iterator[str]:
-    """Say which experiments were explained from rows and gold alone, and why."""
+def gold_alone(by_experiment: Mapping[str, Sequence[CauseLine]]) -> Iterator[tuple[str, str, str]]:
+    """Yield of which experiments causes are known from rows and gold alone: name, how many of how many, why."""
     for name, found in by_experiment.items():
         alone = Counter(line.limits for line in found if line.observational and line.limits)
         if alone:
             why, _ = alone.most_common(1)[0]
-            said = f"{name}: {alone.total()} of {len(found)} causes are from rows and gold alone (observational): {why}"
-            yield from wrap(cut(said, 3 * WIDTH), WIDTH, subsequent_indent="  ")
+            yield name, f"{alone.total()} of {len(found)}", why
+
+
+def _limits(by_experiment: Mapping[str, Sequence[CauseLine]]) -> Iterator[str]:
+    for name, some, why in gold_alone(by_experiment):
+        said = f"{name}: {some} causes are from rows and gold alone (observational): {why}"
+        yield from wrap(cut(said, 3 * WIDTH), WIDTH, subsequent_indent="  ")
 
 
 def _worst(name: str, found: Sequence[CauseLine], shown: int) -> Iterator[str]:

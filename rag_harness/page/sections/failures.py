@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rag_harness.derived.attribution.failing import Suspect, count_worse, suspects
 from rag_harness.derived.attribution.kinds import TOP_LEVEL, why_apart
-from rag_harness.derived.attribution.section import explained
+from rag_harness.derived.attribution.section import explained, gold_alone
 from rag_harness.gates.units import value_said
 from rag_harness.page.content import Block, Cell, Failure, Failures, Prose, Section, Table, words
 from rag_harness.page.run import Run
@@ -74,13 +74,8 @@ def _share(count: Counter[str], cause: str) -> str:
 
 
 def _limits(causes: Mapping[str, Sequence[CauseLine]]) -> Iterator[Prose]:
-    """Yield the experiments whose causes come from rows and gold alone, and why."""
-    for name, lines in causes.items():
-        alone = Counter(line.limits for line in lines if line.observational and line.limits)
-        if alone:
-            why, _ = alone.most_common(1)[0]
-            said = f"{name}: {alone.total()} of {len(lines)} causes rest on rows and gold alone (observational): {why}."
-            yield Prose(said, "unsure")
+    for name, some, why in gold_alone(causes):
+        yield Prose(f"{name}: {some} causes rest on rows and gold alone (observational): {why}.", "unsure")
 
 
 def _explained(run: Run, name: str, lines: Sequence[CauseLine]) -> Failures:
