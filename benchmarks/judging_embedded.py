@@ -1,4 +1,4 @@
-"""What the embedded judge costs an answer: computed with the vectors of its sources in memory, and replayed.
+"""The embedded judge's time for an answer: computed with the vectors of its sources in memory, and replayed.
 
     pytest -m e3
     python benchmarks/judging_embedded.py output/e3_filtered_rag.jsonl
@@ -7,8 +7,8 @@ Each answer is asked for all that faithfulness, factuality, context precision an
 embeds the sources; the second computes every judgement again, as other experiments with the same chunks do; the third
 reads what the second has kept. What a forward pass over 200 word pieces takes stands beside, for machines differ.
 
-Last, how well the alignment of a chunk with the ground truth says whether an evidence quote stands in the chunk: where
-there are quotes they decide, and the threshold for where there are none is chosen here.
+Last, how well the alignment of a chunk with the ground truth predicts whether the chunk has an evidence quote. Where
+there are quotes, these decide. The threshold for cases without quotes is chosen here.
 """
 
 from __future__ import annotations

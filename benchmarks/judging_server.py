@@ -2,7 +2,8 @@
 
     python benchmarks/judging_server.py [DELAY_SECONDS]
 
-As ``mock_server``, whose client reads its counters; what it replies is made from the schema and the number of sections.
+Its client is that of ``mock_server``, which reads the counters. Replies are made from the schema and the number of
+sections.
 """
 
 from __future__ import annotations

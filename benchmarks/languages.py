@@ -2,7 +2,7 @@
 
     python benchmarks/languages.py data/*/*.jsonl ../shared/data/ragtruth_dev/*.jsonl
 
-Each string of each line of JSON is a text; what is called foreign is printed, since it may be.
+Each string of each line of JSON is a text. Texts that are called foreign are printed, because some may really be.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Many gates in one run: how often at least one of them is wrong, though each keeps its promise.
+"""Many gates in one run: how often at least one of them is wrong, although each keeps its own error rate.
 
     python benchmarks/many_gates.py [RUNS]
 
-Each gate has cases of its own, 200 that are right or wrong. "At the threshold" the system is exactly as good as the
-gate asks for, so that every verdict of a gate with @95% is wrong; without @ the system is better than the gate asks
-for, 0.92 against 0.90, so that every failure is. With --rag-family=0.95 the gates are judged together, by Holm's steps.
+Each gate has its own 200 cases, each right or wrong. "At the threshold" the system is exactly as good as the gate
+requires, so every verdict of a gate with @95% is wrong. Without @ the system is better than required, 0.92 against
+0.90, so every failure is wrong. With --rag-family=0.95 the gates are judged together, by Holm's steps.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What programs that plant faults share: trials are answered, written as a run, and explained like one."""
+"""Shared code of the programs that plant faults: it answers trials, writes them as a run, and explains the run."""
 
 from __future__ import annotations
 

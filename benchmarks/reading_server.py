@@ -1,4 +1,4 @@
-"""As much of a Qdrant server as an ingest asks: it reads the points that come and keeps how many there were.
+"""A stub of a Qdrant server for ingest: it reads the points that arrive and only counts them.
 
 python benchmarks/reading_server.py     prints its port, and serves until it is killed
 """

@@ -1,4 +1,4 @@
-"""The harness's recordings, written as plain vcrpy and pytest-recording want them, with a suite that asks for each."""
+"""Converts the harness's recordings for plain vcrpy and pytest-recording, with a suite that requests each."""
 
 from __future__ import annotations
 

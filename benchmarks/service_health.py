@@ -1,4 +1,4 @@
-"""Does ``/health`` answer while 64 answers stream and a bomb is taken in?
+"""Whether ``/health`` answers while 64 answers stream and a decompression bomb is ingested.
 
     python benchmarks/service_health.py [--streams 64] [--seconds 15]
 

@@ -1,4 +1,4 @@
-"""Commands in turn, A B A B …, so that a machine that slows down slows all of them."""
+"""Runs commands in turn, A B A B …, so that a slow phase of the machine affects all of them."""
 
 from __future__ import annotations
 

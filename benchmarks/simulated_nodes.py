@@ -1,7 +1,7 @@
-"""Nodes that answer on a virtual clock, and die: what `scheduler_simulation.py` has in the place of machines.
+"""Simulated nodes that answer on a virtual clock, and die, for `scheduler_simulation.py`.
 
-Dispatch, ledger and leases are those of `rag_harness.engine.distributed`; only what Ray and the servers do is made
-up here, by the figures in ``Model``.
+Dispatch, ledger and leases are those of `rag_harness.engine.distributed`. Only Ray and the servers are simulated, by
+the figures in ``Model``.
 """
 
 from __future__ import annotations

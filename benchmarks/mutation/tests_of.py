@@ -1,4 +1,4 @@
-"""Which tests run a piece of code, quick ones first: read from what `survey.py` has written."""
+"""The tests that run a piece of code, fast ones first, from the output of `survey.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""axe-core finds nothing in any view, light and dark; and it would."""
+"""axe-core finds no fault in any view, light and dark; and it finds a planted one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""With less than a browser of today: no JavaScript, no unpacking of gzip, nothing to show."""
+"""The page in a limited browser: no JavaScript, no decompression of gzip, nothing to show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page asks nobody, runs nothing that is not its own, and is the same whenever it is made."""
+"""The page makes no request, runs only its own code, and has the same bytes each time it is made."""
 
 from __future__ import annotations
 

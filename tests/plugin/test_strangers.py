@@ -1,4 +1,4 @@
-"""A pipeline of the user's own declares nothing, and is asked nothing."""
+"""A user's own pipeline declares nothing, and the harness reads none of its other attributes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A green is about what is in front of the reader: each of these was once green about something else, or silent."""
+"""A passed run is about the current data and code. Each case here once passed about something else, or silently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gates that need evidence, in a run: what they exit with, where they stand, and what makes cases alike."""
+"""Gates that need evidence, in a run: exit status, places in the output, and which cases form a group."""
 
 from __future__ import annotations
 

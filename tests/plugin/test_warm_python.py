@@ -1,4 +1,4 @@
-"""The Python that has started is as one that starts: what our tests rest on when they look at a run's end."""
+"""A forked Python behaves like a new one. Tests of a run's end rely on that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a gate says is to be done where it does not hold: how it is written, read, and shown."""
+"""The action of a gate that does not hold: how it is written, parsed, and shown."""
 
 from __future__ import annotations
 

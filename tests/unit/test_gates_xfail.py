@@ -1,4 +1,4 @@
-"""Gates that are known to fail: that they do is said and fails nothing, that they do not is the failure."""
+"""Gates that are expected to fail: a failure is reported and fails no run; passing fails the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process ships of trials that were answered again: what the writer of the files has not seen, once."""
+"""A process sends repeated trials to the writer of the files: only new ones, each once."""
 
 from __future__ import annotations
 

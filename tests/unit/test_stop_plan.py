@@ -1,4 +1,4 @@
-"""The gates of an experiment are looked at in the random order alone, and what is not measured settles nothing."""
+"""The gates of an experiment are checked only in the random order, and a missing measurement settles nothing."""
 
 from __future__ import annotations
 

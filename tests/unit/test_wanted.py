@@ -1,4 +1,4 @@
-"""What is judged and checked of which experiment, from options and gates."""
+"""Which experiments are judged and checked, and on what, by options and gates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person does not get, in words, with what to do; and the key, which is asked for where one is needed."""
+"""Messages for refused requests say what to do; and the page asks for a key if the service needs one."""
 
 from __future__ import annotations
 

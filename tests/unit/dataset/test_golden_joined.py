@@ -1,4 +1,4 @@
-"""Headings whose sections were joined to others are still names of gold."""
+"""Headings of joined sections can still be named as gold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a quote stands in the answer."""
+"""The place of a quote in the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who listens hears an answer as it comes: from a stream, from a recording, and again from the start after a break."""
+"""A listener gets an answer while it arrives: from a stream, from a recording, and from the start after a retry."""
 
 from __future__ import annotations
 

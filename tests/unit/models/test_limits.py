@@ -1,4 +1,4 @@
-"""Caps, window and line: never more than allowed, and everybody gets a turn."""
+"""Caps, window and queue: never more calls than allowed, and every call gets a turn."""
 
 from __future__ import annotations
 

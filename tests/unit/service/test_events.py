@@ -1,4 +1,4 @@
-"""An answer as events: in their order, taken back where it must be, and ended when nobody listens."""
+"""An answer as events: in order, withdrawn where necessary, and ended when the client has left."""
 
 from __future__ import annotations
 

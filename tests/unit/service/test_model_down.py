@@ -1,4 +1,4 @@
-"""A model that is not there, refuses, or says nothing: somebody waits, and hears soon that there is no answer."""
+"""A model that is down, refuses, or sends nothing: the waiting user soon gets a clear error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What acts in a medium, by the rules of who shows it: oracles that know nothing of how texts are made inert."""
+"""Oracles for each medium that find active text by the medium's own rules, without knowing how texts are made safe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever writes what others wrote: each is run with the whole corpus, and nothing of it acts in what comes out."""
+"""Every writer of foreign text is run with the whole corpus, and no text of it is active in the output."""
 
 from __future__ import annotations
 

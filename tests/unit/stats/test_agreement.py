@@ -1,4 +1,4 @@
-"""Agreement equals scikit-learn, scipy and the package krippendorff, and what is not defined says why."""
+"""Agreement equals scikit-learn, scipy and the package krippendorff; an undefined value has a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Of very many cases nothing is drawn one by one, and what is said of them stays what draws would say."""
+"""For very many cases, no case is drawn one by one, and the results equal those of draws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""So many cases as are said decide as often as is said, with the very bounds that decide."""
+"""The stated number of cases settles a gate as often as stated, with the bounds of the gate itself."""
 
 from __future__ import annotations
 

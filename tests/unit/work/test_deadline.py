@@ -1,4 +1,4 @@
-"""Time that is bounded, on a clock that stands still while one's own run makes one wait."""
+"""Time limits, on a clock that stops while work waits for a limit of its own run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A value that is made once, whoever asks and however many ask at a time."""
+"""A value is made once, also when several threads ask at the same time."""
 
 from __future__ import annotations
 

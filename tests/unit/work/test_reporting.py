@@ -1,4 +1,4 @@
-"""Long work says how far it is, to whoever listens."""
+"""Long work reports its progress to listeners."""
 
 from __future__ import annotations
 

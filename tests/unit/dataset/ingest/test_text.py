@@ -1,4 +1,4 @@
-"""Bytes become text in the charset that they are in, and what is no text is told apart."""
+"""Bytes are decoded in their charset, and files without text are recognized."""
 
 from __future__ import annotations
 

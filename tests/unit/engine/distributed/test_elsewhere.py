@@ -1,4 +1,4 @@
-"""What is asked of a trial beyond its case, sent to a worker in this process: its rows are those of `Here`."""
+"""Special requests for trials, sent to a worker in this process: the rows are the same as those of `Here`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers in this process that have texts embedded at their homes: how often, by whom, and what a lost one costs."""
+"""Workers in this process that let the home worker of a text embed it: how often, by whom, and without a lost one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user sees of a cluster that does not do; no cluster is started."""
+"""Messages to a user about a cluster that is unfit. No cluster is started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a judge of one mind?"""
+"""Agreement of a judge with itself over repeats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A judge that says what a test has told it, and answers the question before whom it asks."""
+"""A judge that returns the opinions of a test."""
 
 from __future__ import annotations
 

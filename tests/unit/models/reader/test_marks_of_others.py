@@ -1,4 +1,4 @@
-"""What a document says must not become what the answer says of itself: its citations, and that it does not know."""
+"""Citations and "I don't know" in a document must not become the answer's own."""
 
 from __future__ import annotations
 

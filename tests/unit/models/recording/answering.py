@@ -1,4 +1,4 @@
-"""A server on 127.0.0.1 that answers by path and counts; a stream goes on once the client has seen its beginning."""
+"""A server on 127.0.0.1 that answers by path and counts. A stream continues after the client has read its beginning."""
 
 from __future__ import annotations
 

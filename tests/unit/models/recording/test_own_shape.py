@@ -1,4 +1,4 @@
-"""The short way to read a recording says what YAML says, or nothing."""
+"""The fast reader of recordings returns the same as YAML, or None."""
 
 from __future__ import annotations
 

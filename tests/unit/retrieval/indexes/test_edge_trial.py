@@ -1,4 +1,4 @@
-"""A shard that would end its process ends another first."""
+"""A shard that would crash its process crashes a child process first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who asks, and may they: no key, a wrong one, a missing scope, another site's page."""
+"""Checks of a request's rights: no key, a wrong one, a missing scope, another site's page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""So many questions at once, as many wait, the others come back later; who leaves the queue is gone."""
+"""Limits of questions at once and of questions in the queue. Others must retry, and a client that leaves is removed."""
 
 from __future__ import annotations
 

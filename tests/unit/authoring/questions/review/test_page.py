@@ -1,4 +1,4 @@
-"""The page: one file, the same bytes for the same questions, and nothing in it that is not ours."""
+"""The page: one file, the same bytes for the same questions, and no code but the harness's own."""
 
 from __future__ import annotations
 
