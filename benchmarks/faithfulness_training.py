@@ -32,15 +32,15 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GroupKFold
 
 from rag_harness.judges.embedded.absent import absent
-from rag_harness.judges.embedded.alignment import Source
-from rag_harness.judges.embedded.encoding import Encoded, Floats, PiecesOf, encode
+from rag_harness.judges.embedded.alignment import EncodedSource
+from rag_harness.judges.embedded.encoding import Encoded, Float32s, PiecesOf, encode
 from rag_harness.judges.embedded.features import NAMES, features
 from rag_harness.judges.embedded.judgement import SHARE_WEIGHTS, pair_precision, shares, with_missed
-from rag_harness.judges.embedded.model import FILE, Logistic, standardised
+from rag_harness.judges.embedded.model import COEFFICIENTS_FILE, Logistic, standardised
 from rag_harness.judges.embedded.response import NAMES as RESPONSE_NAMES
 from rag_harness.judges.embedded.response import response_features
 from rag_harness.judges.embedded.source import passage_of
-from rag_harness.judges.embedded.words import read
+from rag_harness.judges.embedded.words import split_text
 from rag_harness.models.embedders.sentence_transformers import SentenceTransformersEmbedder
 from rag_harness.types import Pieces
 
@@ -104,14 +104,14 @@ def table(found: Sequence[Response], pieces_of: PiecesOf, kept: Path) -> Table:
     if kept.is_file():
         with np.load(kept) as file:
             return labelled(found, file["rows"], file["spans"], file["response"])
-    rows: list[Floats] = []
+    rows: list[Float32s] = []
     spans: list[tuple[int, int]] = []
     numbers: list[int] = []
-    sources: dict[tuple[str, ...], tuple[Source, Encoded]] = {}
+    sources: dict[tuple[str, ...], tuple[EncodedSource, Encoded]] = {}
     for number, response in enumerate(found):
         if response.passages not in sources:
             read = tuple(encode(passage_of(passage), pieces_of) for passage in response.passages)
-            sources = {response.passages: (Source(read), encode(passage_of(response.question), pieces_of))}
+            sources = {response.passages: (EncodedSource(read), encode(passage_of(response.question), pieces_of))}
         source, question = sources[response.passages]
         answer = encode(passage_of(response.text), pieces_of)
         if not len(answer.text.sentences):
@@ -274,7 +274,7 @@ def share_model(
 
 def pairs_found(response: Response) -> float:
     """Return the precision of a response's pairs of words."""
-    sentences = [response.text[start:end] for start, end in read(response.text).sentences]
+    sentences = [response.text[start:end] for start, end in split_text(response.text).sentences]
     return pair_precision(sentences, [passage_of(passage).text for passage in response.passages])
 
 
@@ -285,8 +285,8 @@ def missed(found: Sequence[Response]) -> Ints:
             map(
                 bool,
                 absent(
-                    read(passage_of(each.text).text),
-                    [read(passage_of(one).text) for one in each.passages],
+                    split_text(passage_of(each.text).text),
+                    [split_text(passage_of(one).text) for one in each.passages],
                     each.question,
                 ),
             )
@@ -372,8 +372,8 @@ def write(model: TwoModels, beyond: Doubles, pairs: Doubles, folder: Path) -> No
     }
     text = json.dumps(said, indent=0)
     one_line = re.sub(r"\[\n([^\]]*)\n\]", lambda match: f"[{match[1].replace(chr(10), ' ')}]", text)
-    FILE.write_text(f"{one_line}\n", encoding="utf-8")
-    print(f"{FILE.name}: {FILE.stat().st_size:,} bytes, threshold {said['threshold']}")
+    COEFFICIENTS_FILE.write_text(f"{one_line}\n", encoding="utf-8")
+    print(f"{COEFFICIENTS_FILE.name}: {COEFFICIENTS_FILE.stat().st_size:,} bytes, threshold {said['threshold']}")
 
 
 def plain(model: Logistic) -> dict[str, Any]:
@@ -388,7 +388,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="of RAGTruth: qa.jsonl, summary.jsonl, data2txt.jsonl")
     parser.add_argument("--cache", type=Path, required=True, help="keeps hidden states and features between runs")
-    parser.add_argument("--write", action="store_true", help=f"fit all data and write {FILE.name}")
+    parser.add_argument("--write", action="store_true", help=f"fit all data and write {COEFFICIENTS_FILE.name}")
     options = parser.parse_args()
     found = list(responses(options.folder))
     wrong = np.array([int(bool(response.marked)) for response in found])

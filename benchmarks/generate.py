@@ -31,12 +31,12 @@ from mock_server import running
 
 from rag_harness.authoring.kb.brief import Brief, briefs
 from rag_harness.authoring.kb.plan import Plan, read_plan
-from rag_harness.authoring.kb.planning import Wanted, plan_text, planned
+from rag_harness.authoring.kb.planning import PlanRequest, plan_text, planned
 from rag_harness.authoring.kb.planning.templates import domain_names
 from rag_harness.authoring.kb.validation import validate
 from rag_harness.authoring.kb.writing.generating import Generated, generate
 from rag_harness.authoring.kb.writing.writers import AskedWriter, EmbeddedWriter, Writer
-from rag_harness.authoring.questions import Collection, ask, lines, planned_facts, rows
+from rag_harness.authoring.questions import DocumentCollection, json_lines, make_questions, planned_facts, rows
 from rag_harness.dataset.knowledge_base import read_folder
 from rag_harness.models.prompts import load_prompts
 from rag_harness.pipelines.parts import RunParts
@@ -69,7 +69,7 @@ def written(plan: Plan, text: bytes, folder: Path, writer: Writer, at_once: int)
 
 def made(pages: int, folder: Path, timed: Timed, checks: bool, domain: str = "retail support") -> dict[str, bytes]:
     """Plan, write, check and ask; return the files by name."""
-    plan: Plan = timed("plan", lambda: planned(Wanted(domain, pages)))
+    plan: Plan = timed("plan", lambda: planned(PlanRequest(domain, pages)))
     text = plan_text(plan).encode()
     found: Generated = timed("generate", lambda: written(plan, text, folder, EmbeddedWriter(), 8))
     assert len(found.written) == pages
@@ -78,11 +78,11 @@ def made(pages: int, folder: Path, timed: Timed, checks: bool, domain: str = "re
         errors = [finding for finding in report.findings if finding.level == "error"]
         timed.said.append(f"{len(errors)} errors" if errors else "valid")
     if pages <= PAGES:
-        collection = timed("read", lambda: Collection(read_folder(folder).documents, planned_facts(folder)))
-        drafts = timed("queries", lambda: ask(collection, WANTED).drafts)
+        collection = timed("read", lambda: DocumentCollection(read_folder(folder).documents, planned_facts(folder)))
+        drafts = timed("queries", lambda: make_questions(collection, WANTED).drafts)
         kinds = Counter(draft.kind for draft in drafts)
         timed.said.append(f"{len(drafts)} questions ({', '.join(f'{count} {kind}' for kind, count in kinds.items())})")
-        (folder / "queries.jsonl").write_text(lines(rows(drafts, collection)))
+        (folder / "queries.jsonl").write_text(json_lines(rows(drafts, collection)))
     return {file.name: file.read_bytes() for file in folder.iterdir()} if pages <= PAGES else {}
 
 
@@ -158,7 +158,7 @@ def server_lines(repetitions: int) -> Iterator[str]:
     limit = ceil(PAGES / IN_FLIGHT) * DELAY
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "structure.json"
-        file.write_text(plan_text(planned(Wanted("retail support", PAGES))))
+        file.write_text(plan_text(planned(PlanRequest("retail support", PAGES))))
         os.environ["PLAN"] = str(file)
         with running(DELAY, SERVER) as server:
             for _ in range(repetitions):

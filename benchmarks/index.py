@@ -22,7 +22,7 @@ from side_by_side import show
 from rag_harness.protocols import Index
 from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex
 from rag_harness.retrieval.indexes.qdrant_server import QdrantIndex
-from rag_harness.retrieval.indexes.server.collection import Collection, Content
+from rag_harness.retrieval.indexes.server.collection import CollectionContent, ServerCollection
 from rag_harness.retrieval.indexes.server.connection import connect
 from rag_harness.retrieval.indexes.server.options import ClusterOptions
 from rag_harness.retrieval.indexes.shards import ShardFolder
@@ -79,7 +79,7 @@ def compare(vectors: Matrix, queries: Matrix, folder: Path) -> list[list[str]]:
     peers: dict[str, Index] = {
         "Edge": EdgeIndex(ShardFolder(shard, DIGEST)),
         "client, memory": QdrantIndex(
-            Collection(connect("", ""), "benchmark", "", ClusterOptions()), Content(DIGEST, "random", 0)
+            ServerCollection(connect("", ""), "benchmark", "", ClusterOptions()), CollectionContent(DIGEST, "random", 0)
         ),
         "NumPy, exact": Exact(),
     }

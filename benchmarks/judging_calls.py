@@ -26,7 +26,7 @@ from judging_server import judging
 from mock_server import MockServer
 from side_by_side import TIMES, Took, alternate, show, times
 
-from rag_harness.measures.judged import Ask, Judge, Material, Support
+from rag_harness.measures.judged import Judge, JudgeQuestion, Material, Support
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import ChatModel
 from rag_harness.registry import resolve
@@ -37,8 +37,8 @@ ROOT = Path(__file__).parent.parent
 DELAY, IN_FLIGHT, CHUNKS, LENGTH = 0.2, 64, 5, 720
 JUDGES = ("fused", "ragas")
 FAITHFULNESS = Support("answer", "contexts")
-ASKS: tuple[Ask, ...] = (FAITHFULNESS, "usefulness", "relevancy")
-MEASURES: Mapping[str, tuple[Ask, ...]] = {
+ASKS: tuple[JudgeQuestion, ...] = (FAITHFULNESS, "usefulness", "relevancy")
+MEASURES: Mapping[str, tuple[JudgeQuestion, ...]] = {
     "faithfulness": (FAITHFULNESS,),
     "context precision": ("usefulness",),
     "answer relevancy": ("relevancy",),
@@ -85,7 +85,7 @@ def _answer(number: int, contexts: Sequence[str]) -> Material:
     return Material(question, " ".join(sentences), tuple(contexts), truth, tuple(contexts[:2]), tuple(sentences[:2]))
 
 
-async def judge_one(judge: Judge, row: Material, asks: Sequence[Ask]) -> None:
+async def judge_one(judge: Judge, row: Material, asks: Sequence[JudgeQuestion]) -> None:
     opinion = judge.opinion(row, asks)
     work = [opinion.supported(*ask) if isinstance(ask, Support) else getattr(opinion, ask)() for ask in asks]
     for said in await asyncio.gather(*work):
@@ -94,7 +94,7 @@ async def judge_one(judge: Judge, row: Material, asks: Sequence[Ask]) -> None:
         assert all(each.value is not None for each in found), f"not judged: {said}"
 
 
-async def judge_all(parts: RunParts, name: str, rows: Sequence[Material], asks: Sequence[Ask]) -> None:
+async def judge_all(parts: RunParts, name: str, rows: Sequence[Material], asks: Sequence[JudgeQuestion]) -> None:
     judge, turn = resolve("judges", name)(parts), asyncio.Semaphore(IN_FLIGHT)
 
     async def one(row: Material) -> None:

@@ -27,9 +27,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 from side_by_side import show
 
-from rag_harness.judges.embedded.kept import Kept
-from rag_harness.judges.embedded.opinion import USEFUL, EmbeddedOpinion
-from rag_harness.judges.embedded.reading import Reading
+from rag_harness.judges.embedded.kept import KeptJudgements
+from rag_harness.judges.embedded.opinion import USEFUL_FROM, EmbeddedOpinion
+from rag_harness.judges.embedded.reading import JudgementReading
 from rag_harness.measures.judged import Material
 from rag_harness.models.embedders.cached import CachedEmbedder
 from rag_harness.models.embedders.sentence_transformers import SentenceTransformersEmbedder
@@ -58,7 +58,9 @@ def materials(rows: Path) -> Iterator[Material]:
         )
 
 
-async def judged(all_materials: Sequence[Material], reading: Reading, kept: Kept, alone: bool) -> None:
+async def judged(
+    all_materials: Sequence[Material], reading: JudgementReading, kept: KeptJudgements, alone: bool
+) -> None:
     for material in all_materials:
         opinion = EmbeddedOpinion(material, reading, kept)
         await opinion.supported("answer", "contexts")
@@ -69,14 +71,16 @@ async def judged(all_materials: Sequence[Material], reading: Reading, kept: Kept
         await opinion.relevancy()
 
 
-def timed(name: str, all_materials: Sequence[Material], reading: Reading, kept: Kept, alone: bool = False) -> list[str]:
+def timed(
+    name: str, all_materials: Sequence[Material], reading: JudgementReading, kept: KeptJudgements, alone: bool = False
+) -> list[str]:
     wall, cpu = perf_counter(), process_time()
     asyncio.run(judged(all_materials, reading, kept, alone))
     count = len(all_materials)
     return [name, f"{1000 * (perf_counter() - wall) / count:.2f}", f"{1000 * (process_time() - cpu) / count:.2f}"]
 
 
-def separation(all_materials: Sequence[Material], reading: Reading) -> list[list[str]]:
+def separation(all_materials: Sequence[Material], reading: JudgementReading) -> list[list[str]]:
     """Return, by threshold, how many chunks with a quote and how many without one are told right."""
     scores, holds = [], []
     for material in all_materials:
@@ -112,21 +116,21 @@ def main() -> None:
     model = SentenceTransformersEmbedder()
     with TemporaryDirectory() as folder:
         embedder: Any = CachedEmbedder(model, ArrayStore([], Path(folder) / "vectors"))
-        reading, store = Reading(lambda: embedder), ArrayStore([], Path(folder) / "judged")
-        rows = [timed("first, sources embedded", found, reading, Kept(ArrayStore([]), False, ""))]
+        reading, store = JudgementReading(lambda: embedder), ArrayStore([], Path(folder) / "judged")
+        rows = [timed("first, sources embedded", found, reading, KeptJudgements(ArrayStore([]), False, ""))]
         fresh: Any = CachedEmbedder(model, ArrayStore([], Path(folder) / "again"))
         vars(reading)["_embedder"] = fresh
-        rows.append(timed("again, sources in memory", found, reading, Kept(store, True, "")))
-        nothing = Kept(ArrayStore([]), False, "")
+        rows.append(timed("again, sources in memory", found, reading, KeptJudgements(store, True, "")))
+        nothing = KeptJudgements(ArrayStore([]), False, "")
         rows.append(timed("the same, faithfulness alone", found, reading, nothing, alone=True))
         store.flush()
-        replayed = Kept(ArrayStore([Path(folder) / "judged"]), False, "nothing may be computed")
-        rows.append(timed("replayed", found, Reading(lambda: embedder), replayed))
+        replayed = KeptJudgements(ArrayStore([Path(folder) / "judged"]), False, "nothing may be computed")
+        rows.append(timed("replayed", found, JudgementReading(lambda: embedder), replayed))
         words = np.mean([len(material.answer.split()) for material in found])
         show(f"{len(found)} answers of {words:.0f} words", ["", "ms an answer", "CPU ms an answer"], rows)
         print(f"a forward pass over 200 word pieces: {forward_pass(model):.0f} ms of CPU")
         header = ["threshold", "with a quote", "without", "balanced"]
-        show(f"alignment with the ground truth; in use {USEFUL}", header, separation(found, reading))
+        show(f"alignment with the ground truth; in use {USEFUL_FROM}", header, separation(found, reading))
 
 
 if __name__ == "__main__":

@@ -21,14 +21,14 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from questions import page, words
 
-from rag_harness.authoring.questions import Collection
-from rag_harness.authoring.questions.checking import Asked, check
+from rag_harness.authoring.questions import DocumentCollection
+from rag_harness.authoring.questions.checking import QuestionWithGold, check
 from rag_harness.types import Document, Evidence
 
 QUESTIONS = 200
 
 
-def asked(documents: Sequence[Document]) -> list[Asked]:
+def asked(documents: Sequence[Document]) -> list[QuestionWithGold]:
     """Return questions of pages drawn at random: three of five direct, one of two pages, one that nothing answers."""
     chance = Random(0)
     found = []
@@ -39,7 +39,7 @@ def asked(documents: Sequence[Document]) -> list[Asked]:
         text = " ".join(lines) or " ".join(each.title for each in chance.sample(documents, 3))
         kind = ("direct", "direct", "direct", "multi_hop", "negative")[number % 5]
         named = tuple(each.doc_id for each in pages)
-        found.append(Asked(f"q{number}", kind, text, "", named, quotes, bool(pages)))
+        found.append(QuestionWithGold(f"q{number}", kind, text, "", named, quotes, bool(pages)))
     return found
 
 
@@ -57,7 +57,7 @@ def measure(pages: int) -> None:
     questions = asked(documents)
     now = changed(documents)
     start, cpu = perf_counter(), process_time()
-    report = check(questions, Collection(now))
+    report = check(questions, DocumentCollection(now))
     took, core = perf_counter() - start, process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{pages:6} pages: {took:6.1f} s, {core:6.1f} s of a core, {peak:5.0f} MB, {len(report.affected)} affected")

@@ -21,7 +21,7 @@ from time import perf_counter, process_time
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from rag_harness.authoring.questions import Collection, ask, rows
+from rag_harness.authoring.questions import DocumentCollection, make_questions, rows
 from rag_harness.dataset.knowledge_base import read_folder
 from rag_harness.types import Document
 
@@ -71,8 +71,8 @@ def measured(pages: int, count: int, folder: str, said: multiprocessing.Queue[st
     size = sum(len(document.text) for document in documents) / 1e6
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     began, worked = perf_counter(), process_time()
-    collection = Collection(documents)
-    found = ask(collection, {kind: int(count * share) for kind, share in SHARES.items()})
+    collection = DocumentCollection(documents)
+    found = make_questions(collection, {kind: int(count * share) for kind, share in SHARES.items()})
     written = list(rows(found.drafts, collection))
     took, worked = perf_counter() - began, process_time() - worked
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

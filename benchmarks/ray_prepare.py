@@ -97,7 +97,7 @@ class Field:
     async def workers(self, spread: bool, shared: bool) -> AsyncIterator[list[Any]]:
         """Start a worker a node; they know of each other where they are to spread what they do."""
         from rag_harness.engine.distributed.ray_nodes import RayNodes
-        from rag_harness.engine.distributed.values import Opening
+        from rag_harness.engine.distributed.values import RunOpening
 
         nodes = RayNodes(self.settings)
         ledger = nodes.ledger(self.folder / "ledger")
@@ -105,7 +105,7 @@ class Field:
         self.rounds += 1
         for number, worker in enumerate(workers):
             settings = self._settings("shared" if shared else f"own{number}")
-            await worker.open(Opening(settings, len(workers), "run", worker.name, "run.shared", ledger))
+            await worker.open(RunOpening(settings, len(workers), "run", worker.name, "run.shared", ledger))
         for worker in workers if spread else ():
             await worker.meet([each.peer for each in workers])
         yield workers

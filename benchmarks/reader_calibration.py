@@ -32,7 +32,7 @@ import bm25s
 
 from rag_harness.measures.answers import normalised
 from rag_harness.models.prompts import load_prompts
-from rag_harness.models.reader.reader import MIN_SUPPORT, Reading, read
+from rag_harness.models.reader.reader import MIN_SUPPORT, ReaderAnswer, reader_answer
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared/data"
@@ -99,7 +99,7 @@ def _ended(turn: str) -> str:
     return turn if turn.endswith((".", "?", "!")) else f"{turn}."
 
 
-Answers = Mapping[tuple[str, str], list[tuple[Task, Reading]]]
+Answers = Mapping[tuple[str, str], list[tuple[Task, ReaderAnswer]]]
 """Readings by (form, kind of task)."""
 
 
@@ -144,10 +144,10 @@ def ranking(index: Any, names: list[str], question: str) -> list[str]:
 
 
 def answers(half: list[Task]) -> Answers:
-    found: dict[tuple[str, str], list[tuple[Task, Reading]]] = defaultdict(list)
+    found: dict[tuple[str, str], list[tuple[Task, ReaderAnswer]]] = defaultdict(list)
     for task in half:
         for form, question in task.asked().items():
-            found[form, task.kind].append((task, read(messages(task, question))))
+            found[form, task.kind].append((task, reader_answer(messages(task, question))))
     return found
 
 
@@ -216,7 +216,7 @@ def milliseconds(half: list[Task]) -> float:
     for task in half:
         prompt = messages(task, task.asked()["in a letter"])
         start = perf_counter()
-        read(prompt)
+        reader_answer(prompt)
         took.append(1000 * (perf_counter() - start))
     return median(took)
 

@@ -27,10 +27,10 @@ import numpy as np
 
 from rag_harness.authoring.kb.superseded import mark_superseded
 from rag_harness.judges.calibration.confidence import brier, calibrated, expected_calibration_error, fit_models, split
-from rag_harness.judges.calibration.told import SIGNALS, Told, detail, has_quote, is_right, read_told, told
+from rag_harness.judges.calibration.told import SIGNALS, ToldAnswer, detail, has_quote, is_right, read_told, told
 from rag_harness.measures.rot import StaleAnswer
 from rag_harness.models.prompts import load_prompts
-from rag_harness.models.reader.reader import read
+from rag_harness.models.reader.reader import reader_answer
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.manifest import read_manifest
 from rag_harness.results.row import ExperimentResult, rows_in
@@ -176,7 +176,7 @@ def sorts(name: str, both: Sequence[tuple[Case, ExperimentResult]]) -> str:
     return f"{auroc(right, scores):.2f} {risk_coverage(scores, [1 - one for one in right]).risk_at(0.8):>12.2f}"
 
 
-def print_label(output: Path, each: Sequence[Told]) -> None:
+def print_label(output: Path, each: Sequence[ToldAnswer]) -> None:
     answered = [one for one in each if not one.declined]
     right, declined = sum(one.right for one in answered), [one for one in each if one.declined]
     whole = sum(all_quotes(case, row) for case, row in pairs(output, "r1") if case.answerable)
@@ -186,7 +186,7 @@ def print_label(output: Path, each: Sequence[Told]) -> None:
     print(f"  {len(declined)} declined, {sum(one.right for one in declined)} of them rightly; all quotes: {whole}\n")
 
 
-def print_worth(name: str, each: Sequence[Told], scored: Mapping[str, Scores]) -> None:
+def print_worth(name: str, each: Sequence[ToldAnswer], scored: Mapping[str, Scores]) -> None:
     """Print AUROC, AURC and risk at 80 % coverage of each score, and how well the calibrated one is calibrated."""
     right = [float(one.right) for one in each]
     wrong, pages = [1 - value for value in right], [one.cluster for one in each]
@@ -205,13 +205,13 @@ def print_worth(name: str, each: Sequence[Told], scored: Mapping[str, Scores]) -
     print(f"  calibrated, held out: ECE {said(ece)}, Brier {brier(right, values):.3f}\n")
 
 
-def unseen(each: Sequence[Told]) -> Scores:
+def unseen(each: Sequence[ToldAnswer]) -> Scores:
     """Return the probability of each answer from models that saw no answer about its page."""
     found = [held_out(each, seed=seed) for seed in range(REPEATS)]
     return {one.query_id: float(np.mean([stated[one.query_id] for stated in found])) for one in each}
 
 
-def held_out(each: Sequence[Told], folds: int = 5, seed: int = 0) -> dict[str, float]:
+def held_out(each: Sequence[ToldAnswer], folds: int = 5, seed: int = 0) -> dict[str, float]:
     """Return the probability of each answer by its query, from models that saw no answer about its page."""
     parts = split(each, [1.0] * folds, seed)
     found: dict[str, float] = {}
@@ -238,7 +238,7 @@ def said(found: Estimate) -> str:
     return f"{found.value:.3f}" + (f" [{found.interval.low:.2f}, {found.interval.high:.2f}]" if found.interval else "")
 
 
-def signal_scores(each: Sequence[Told]) -> dict[str, Scores]:
+def signal_scores(each: Sequence[ToldAnswer]) -> dict[str, Scores]:
     """Return every signal by itself; what was not measured counts as its mean. What speaks for an answer speaks
     against declining, and contradiction against an answer."""
     found: dict[str, Scores] = {}
@@ -255,11 +255,11 @@ def known_or(value: float | None, middle: float) -> float:
     return middle if value is None else value
 
 
-def turned(one: Told, value: float) -> float:
+def turned(one: ToldAnswer, value: float) -> float:
     return 1 - value if one.declined else value
 
 
-def by_formula(one: Told) -> float:
+def by_formula(one: ToldAnswer) -> float:
     checked = Checked(groundedness=one.signals["groundedness"], contradiction=one.signals["contradiction"])
     return formula(one.quality or 0.0, checked, one.declined)
 
@@ -267,13 +267,13 @@ def by_formula(one: Told) -> float:
 def print_reader(output: Path) -> None:
     """Print what E3's reader makes of its own answers: the share of the question's weight that its sources cover."""
     prompts = load_prompts("e3")
-    each, scores = list[Told](), dict[str, float]()
+    each, scores = list[ToldAnswer](), dict[str, float]()
     for case, row in pairs(output, "e3"):
         one = told(case, row)
         hits = [Hit(Chunk(c.chunk_id, c.metadata.filename, c.text), 0.0, 1) for c in row.retrieved_chunks]
         messages = [{"role": said.role, "content": said.content} for said in prompts.messages(row.query, hits)]
         each.append(one)
-        scores[one.query_id] = turned(one, read(messages).support)
+        scores[one.query_id] = turned(one, reader_answer(messages).support)
     answered = [one for one in each if not one.declined]
     for name, some in (("all questions", each), ("answered", answered)):
         right = [float(one.right) for one in some]
@@ -284,7 +284,7 @@ def print_reader(output: Path) -> None:
     print()
 
 
-def print_promise(each: Sequence[Told], splits: int) -> None:
+def print_promise(each: Sequence[ToldAnswer], splits: int) -> None:
     answered = [one for one in each if not one.declined]
     stated = unseen(each)
     scores, wrong = [stated[one.query_id] for one in answered], [float(not one.right) for one in answered]
@@ -296,7 +296,7 @@ def print_promise(each: Sequence[Told], splits: int) -> None:
         print(f"  {simulated(np.array(scores), risk, splits)}")
 
 
-def promise_of_shuffled(each: Sequence[Told], seed: int) -> bool:
+def promise_of_shuffled(each: Sequence[ToldAnswer], seed: int) -> bool:
     """Whether a promise is made where labels say nothing."""
     order = np.random.default_rng(seed).permutation(len(each))
     told = [replace(one, right=each[place].right) for one, place in zip(each, order, strict=True)]
@@ -326,7 +326,7 @@ def simulated(chances: Floats, risk: float, splits: int, n: int = 2_000) -> str:
     return f"risk {risk:.0%}, {n} answers drawn {splits} times: promised {promised}, true or nothing promised {kept}"
 
 
-def with_sufficient(output: Path, each: Sequence[Told]) -> list[tuple[Told, bool]]:
+def with_sufficient(output: Path, each: Sequence[ToldAnswer]) -> list[tuple[ToldAnswer, bool]]:
     found = {row.query_id: sufficient(case, row) for case, row in pairs(output, "r2")}
     return [(one, found[one.query_id]) for one in each if one.query_id in found]
 

@@ -32,7 +32,7 @@ from side_by_side import show
 from rag_harness.judges.calibration.confidence import SPEAKS
 from rag_harness.judges.calibration.confidence_file import read_confidence
 from rag_harness.judges.calibration.logistic import Logistic, fitted
-from rag_harness.judges.calibration.told import FROM_RETRIEVAL, Told, told
+from rag_harness.judges.calibration.told import FROM_RETRIEVAL, ToldAnswer, told
 from rag_harness.models.embedders.cached import CachedEmbedder
 from rag_harness.models.embedders.sentence_transformers import SentenceTransformersEmbedder
 from rag_harness.models.recording.store import ArrayStore
@@ -115,17 +115,17 @@ def print_tasks(tasks: Sequence[Task]) -> None:
     show(f"{len(tasks)} tasks", ["", "n", "no passage", "one", "median of others", "most"], rows)
 
 
-def study_of(output: Path) -> list[Told]:
+def study_of(output: Path) -> list[ToldAnswer]:
     """Return the questions of our study: their signals of retrieval, right where all evidence is in the context."""
     both = [(told(case, row), sufficient(case, row)) for case, row in pairs(output, "r2")]
     return [replace(one, signals=of_retrieval(one), declined=False, right=found) for one, found in both]
 
 
-def of_retrieval(one: Told) -> dict[str, float | None]:
+def of_retrieval(one: ToldAnswer) -> dict[str, float | None]:
     return {name: one.signals[name] for name in FROM_RETRIEVAL}
 
 
-def models_of(study: Sequence[Told]) -> dict[str, Logistic]:
+def models_of(study: Sequence[ToldAnswer]) -> dict[str, Logistic]:
     """Return what was fitted before: to our study here, and the shipped calibration with what retrieval tells."""
     signs = {name: SPEAKS[name] for name in FROM_RETRIEVAL}
     found = {"logistic of the four": fitted([one.signals for one in study], [one.right for one in study], signs)}
@@ -133,7 +133,7 @@ def models_of(study: Sequence[Told]) -> dict[str, Logistic]:
     return found | ({"shipped calibration, the four": shipped.answered} if shipped and shipped.answered else {})
 
 
-def print_study(study: Sequence[Told]) -> None:
+def print_study(study: Sequence[ToldAnswer]) -> None:
     """Print what the same scores are worth where they come from."""
     right, pages = [float(one.right) for one in study], [one.cluster for one in study]
     columns: dict[str, list[float | None]] = {name: [one.signals[name] for one in study] for name in FROM_RETRIEVAL} | {

@@ -20,10 +20,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from rag_harness.engine.distributed.dispatch import Dispatch
-from rag_harness.engine.distributed.ledger import Caps, Ledger
-from rag_harness.engine.distributed.values import Answered, Carried, Done, Job, TrialJob
+from rag_harness.engine.distributed.ledger import Caps, RunLedger
+from rag_harness.engine.distributed.values import AnsweredTrial, Carried, Done, Job, TrialJob
 from rag_harness.engine.rows import Trial, make_row
-from rag_harness.engine.trial import Outcome
+from rag_harness.engine.trial import TrialOutcome
 from rag_harness.settings import Settings
 from rag_harness.types import Answer, Case, PipelineOutput, Query
 
@@ -42,7 +42,7 @@ class Echo:
 
     async def take(self, jobs: Sequence[tuple[int, Job]]) -> None:
         """Do jobs."""
-        self._done += [Done(number, Answered(Outcome(None))) for number, _ in jobs]
+        self._done += [Done(number, AnsweredTrial(TrialOutcome(None))) for number, _ in jobs]
         self._has_done.set()
 
     async def finished(self, jobs: Sequence[tuple[int, Job]]) -> list[Done]:
@@ -78,14 +78,14 @@ async def _dispatch(workers: int, in_flight: int, jobs: int) -> float:
     return took / jobs
 
 
-def _turn(ledger: Ledger, tpm: float, turns: int = 20_000, block: int = 16) -> float:
+def _turn(ledger: RunLedger, tpm: float, turns: int = 20_000, block: int = 16) -> float:
     began = process_time()
     for first in range(0, turns, block):
         ledger.calls("server", Caps(1e6, tpm), {f"w:{first + each}": 1000.0 for each in range(block)}, {})
     return (process_time() - began) / turns
 
 
-def _reservation(ledger: Ledger, open_ones: int, blocks: int = 100, block: int = 16) -> float:
+def _reservation(ledger: RunLedger, open_ones: int, blocks: int = 100, block: int = 16) -> float:
     ledger.money({f"open:{number}": 0.01 for number in range(open_ones)}, {})
     began = process_time()
     for number in range(blocks):
@@ -98,13 +98,13 @@ def _reservation(ledger: Ledger, open_ones: int, blocks: int = 100, block: int =
 class Actor:
     """What is called over Ray."""
 
-    def __init__(self, answered: Answered) -> None:
+    def __init__(self, answered: AnsweredTrial) -> None:
         self._answered = answered
 
     async def take(self, jobs: Sequence[tuple[int, Job]]) -> None:
         """Take jobs."""
 
-    async def finished(self, count: int) -> list[Answered]:
+    async def finished(self, count: int) -> list[AnsweredTrial]:
         """Return answers."""
         return [self._answered] * count
 
@@ -132,7 +132,7 @@ def _over_ray() -> None:
 
     ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False, configure_logging=False)
     row = make_row(JOB.trial, PipelineOutput(Answer("yes")), None, 1.0, Settings(profile="mock"), "print")
-    actor: Any = ray.remote(Actor).remote(Answered(Outcome(row)))
+    actor: Any = ray.remote(Actor).remote(AnsweredTrial(TrialOutcome(row)))
     asyncio.run(_time_calls(actor))
     ray.shutdown()
 
@@ -146,11 +146,11 @@ def main() -> None:
         print(f"a job, {workers} workers, {in_flight} in flight: {cost * 1e6:.0f} µs")
     with tempfile.TemporaryDirectory() as folder:
         for tpm in (0.0, 1e9):
-            cost = _turn(Ledger(Path(folder) / f"turns{tpm}", 0.0), tpm)
+            cost = _turn(RunLedger(Path(folder) / f"turns{tpm}", 0.0), tpm)
             tokens = "with" if tpm else "without"
             print(f"a turn {tokens} tokens, up to 20,000 calls in the last minute: {cost * 1e6:.0f} µs")
         for open_ones in (0, 12_800):
-            cost = _reservation(Ledger(Path(folder) / f"money{open_ones}", 1e6), open_ones)
+            cost = _reservation(RunLedger(Path(folder) / f"money{open_ones}", 1e6), open_ones)
             print(f"a reservation, put aside and settled, {open_ones} open: {cost * 1e6:.0f} µs")
     if asked.ray:
         _over_ray()

@@ -24,7 +24,7 @@ from simulated_nodes import Field, Model
 
 from rag_harness.engine.distributed import ledger as ledger_module
 from rag_harness.engine.distributed.dispatch import Dispatch
-from rag_harness.engine.distributed.ledger import Ledger
+from rag_harness.engine.distributed.ledger import RunLedger
 from rag_harness.engine.distributed.values import Carried, TrialJob
 from rag_harness.engine.rows import Trial
 from rag_harness.settings import Settings
@@ -125,7 +125,7 @@ async def _simulate(scenario: Scenario, trials: int, nodes: int, seed: int, file
         budget=scenario.budget,
         deadline=1e9,
     )
-    field = Field(scenario.model, settings, nodes, Ledger(file, scenario.budget), seed)
+    field = Field(scenario.model, settings, nodes, RunLedger(file, scenario.budget), seed)
     dispatch = Dispatch([field.start() for _ in range(nodes)], field.replace)
     losing, before = asyncio.ensure_future(field.lose()), process_time()
     numbers = iter(range(trials))

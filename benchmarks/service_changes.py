@@ -24,7 +24,7 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import Any
 
-from rag_harness.service.corpus.collection import Collection
+from rag_harness.service.corpus.collection import TenantCollection
 from rag_harness.service.corpus.corpora import Corpora
 from rag_harness.service.corpus.serving import DEFAULT
 from rag_harness.service.options import Options
@@ -117,7 +117,7 @@ async def timed(count: int, change: Callable[[int], Awaitable[object]]) -> Took:
     return took
 
 
-async def ask(collection: Collection) -> None:
+async def ask(collection: TenantCollection) -> None:
     await collection.serving.experiment.pipeline.answer(Query("q", "ab cde fghi"))
 
 

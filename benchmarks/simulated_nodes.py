@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from math import exp
 
 from rag_harness.engine.distributed.leases import LeasedMeter
-from rag_harness.engine.distributed.ledger import Caps, Grant, Ledger, Verdicts
+from rag_harness.engine.distributed.ledger import Caps, Grant, MoneyVerdicts, RunLedger
 from rag_harness.engine.distributed.remote import WorkerLostError
-from rag_harness.engine.distributed.values import Answered, Carried, Done, Job, Opened, TrialJob, Wanted
+from rag_harness.engine.distributed.values import AnsweredTrial, Carried, Done, Job, Opened, TrialJob, WantedRows
 from rag_harness.engine.rows import make_row
 from rag_harness.engine.shares import share_in_flight
-from rag_harness.engine.trial import Outcome
+from rag_harness.engine.trial import TrialOutcome
 from rag_harness.settings import Settings
 from rag_harness.types import Answer, PipelineOutput
 
@@ -74,7 +74,7 @@ class Processor:
 class LedgerActor:
     """The real ledger behind an actor that takes one call after another."""
 
-    def __init__(self, ledger: Ledger, model: Model) -> None:
+    def __init__(self, ledger: RunLedger, model: Model) -> None:
         self.core, self._ledger, self._model = Processor(), ledger, model
 
     async def calls(self, server: str, caps: Caps, waiting: Mapping[str, float], used: Mapping[str, float]) -> Grant:
@@ -82,7 +82,7 @@ class LedgerActor:
         await self.core.use(self._model.call + self._model.job_processor * len(waiting))
         return self._ledger.calls(server, caps, waiting, used)
 
-    async def money(self, asked: Mapping[str, float], settled: Mapping[str, float]) -> Verdicts:
+    async def money(self, asked: Mapping[str, float], settled: Mapping[str, float]) -> MoneyVerdicts:
         """Grant money."""
         await self.core.use(self._model.call + self._model.job_processor * (len(asked) + len(settled)))
         return self._ledger.money(asked, settled)
@@ -111,7 +111,7 @@ class Seen:
 class Field:
     """Nodes of one cluster, the controller's core, the ledger, the server."""
 
-    def __init__(self, model: Model, settings: Settings, nodes: int, ledger: Ledger, seed: int) -> None:
+    def __init__(self, model: Model, settings: Settings, nodes: int, ledger: RunLedger, seed: int) -> None:
         self.model, self.settings, self.count = model, settings, nodes
         self.ledger, self.controller = LedgerActor(ledger, model), Processor()
         self.chance, self.seen = random.Random(seed), Seen()
@@ -124,7 +124,7 @@ class Field:
         self.nodes.append(Node(self, f"run-ray{self.started}"))
         return self.nodes[-1]
 
-    async def replace(self, lost: str, wanted: Wanted) -> tuple[Node, Opened]:
+    async def replace(self, lost: str, wanted: WantedRows) -> tuple[Node, Opened]:
         """Return a node for one that was lost, and what is in the journal of that one."""
         await asyncio.sleep(self.model.node_again)
         dead = next(node for node in self.nodes if node.name == lost)
@@ -161,7 +161,7 @@ class Node:
 
     kill = die
 
-    def kept_lines(self, wanted: Wanted) -> list[bytes]:
+    def kept_lines(self, wanted: WantedRows) -> list[bytes]:
         """Return the rows that were kept and that the controller has not been told of."""
         output, settings = PipelineOutput(Answer("yes")), self._field.settings
         kept = [job for job in self._kept.values() if (job.trial.id, job.fingerprint) in wanted]
@@ -219,7 +219,7 @@ class Node:
         await self._ask()
         await asyncio.sleep(self._model.journal)
         self._kept[number] = job
-        self._done.append(Done(number, Answered(Outcome(None))))
+        self._done.append(Done(number, AnsweredTrial(TrialOutcome(None))))
         self._has_done.set()
 
     async def _ask(self) -> None:

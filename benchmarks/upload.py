@@ -25,7 +25,7 @@ from side_by_side import show
 
 from rag_harness.retrieval.indexes.server.connection import connect
 from rag_harness.retrieval.indexes.server.options import ClusterOptions
-from rag_harness.retrieval.indexes.server.points import Points, batches
+from rag_harness.retrieval.indexes.server.points import Points, point_batches
 from rag_harness.retrieval.indexes.server.upload import Upload
 from rag_harness.types import Chunk, Matrix
 
@@ -121,7 +121,7 @@ def compare(count: int) -> list[list[str]]:
     chunks, vectors = like_chunks(count)
 
     def made() -> Iterator[Points]:
-        return batches(chunks, vectors, "model@revision", ClusterOptions().batch)
+        return point_batches(chunks, vectors, "model@revision", ClusterOptions().batch)
 
     def uploaded(url: str, resumes: bool, parallel: int) -> Callable[[], object]:
         client = connect(url, "")

@@ -19,9 +19,9 @@ import numpy as np
 
 from rag_harness.dataset.beir import BeirDataset, read_beir
 from rag_harness.measures.ranking import evaluate
-from rag_harness.report.baseline import load
+from rag_harness.report.baseline import load_saved_run
 from rag_harness.report.summary import table
-from rag_harness.retrieval.lexical import K1, B, words
+from rag_harness.retrieval.lexical import K1, B, bm25_words
 from rag_harness.stats import difference_interval, mean_or_none, permutation_test
 
 MEASURES = (
@@ -38,7 +38,7 @@ Analysis = Callable[[str], list[str]]
 
 def slices(run: str) -> None:
     """Print each suite's measures: all cases, by query type, by difficulty."""
-    for name, suite in load(Path(run)).suites.items():
+    for name, suite in load_saved_run(Path(run)).suites.items():
         rows: list[tuple[str, ...]] = [(name, "n", *MEASURES)]
         keys = {(key, value) for case in suite.cases.values() for key, value in case.slices.items()}
         wanted = sorted((k, v) for k, v in keys if k in ("query_type", "difficulty"))
@@ -52,7 +52,7 @@ def slices(run: str) -> None:
 def pair(before: str, now: str, suite: str = "golden", other: str = "") -> None:
     """Print the second run's difference to the first, measure by measure."""
     rows: list[tuple[str, ...]] = [("measure", "before", "now", "difference", "95 % interval", "p", "n", "differ")]
-    old, new = load(Path(before)).suites[suite], load(Path(now)).suites[other or suite]
+    old, new = load_saved_run(Path(before)).suites[suite], load_saved_run(Path(now)).suites[other or suite]
     for measure in PAIRED:
         a, b = new.values(measure, {}), old.values(measure, {})
         if both := sorted(a.keys() & b.keys()):
@@ -76,8 +76,8 @@ def bm25(path: str) -> None:
     data = read_beir(Path(path))
     for name, analysis, lengths in (
         ("bm25s: words of two characters up, Snowball", _bm25s, exact),
-        ("rag_harness: Lucene's EnglishAnalyzer", words, exact),
-        ("the same, lengths in one byte as Lucene keeps them", words, in_one_byte),
+        ("rag_harness: Lucene's EnglishAnalyzer", bm25_words, exact),
+        ("the same, lengths in one byte as Lucene keeps them", bm25_words, in_one_byte),
     ):
         print(f"{ndcg(data, analysis, lengths):.4f}  {name}", flush=True)
 

@@ -21,7 +21,7 @@ from rag_harness.gates.grammar import Gate
 from rag_harness.stats import Interval, bounded, difference_bounds, mean_bounds
 from rag_harness.stats.clusters import cluster_sums
 from rag_harness.stats.inputs import UndefinedError
-from rag_harness.stats.settling import Reach
+from rag_harness.stats.settling import BoundReach
 from rag_harness.stats.students import t_bounds
 
 Floats = npt.NDArray[np.float64]
@@ -114,7 +114,7 @@ def decided(mean: float, sd: float, n: int, runs: int, seed: int) -> tuple[float
 def forecast(values: Floats, gap: float, is_difference: bool, runs: int, seed: int) -> tuple[int, float]:
     """Return how many cases are said to settle a gap, and how often so many do."""
     span = (-1.0, 1.0) if is_difference else (0.0, 1.0)
-    n, rng = Reach(values, span, is_difference=is_difference).cases(gap) or 0, np.random.default_rng(seed)
+    n, rng = BoundReach(values, span, is_difference=is_difference).cases(gap) or 0, np.random.default_rng(seed)
     bounds = harness_better if is_difference else harness
     cleared = [bounds(rng.choice(values, n), 0.95).low >= values.mean() - gap - 1e-12 for _ in range(runs)]
     return n, float(np.mean(cleared))

@@ -12,11 +12,11 @@ from rag_harness.errors import DataError
 from rag_harness.shown.terminal import say
 
 if TYPE_CHECKING:
-    from rag_harness.judges.calibration.calibrate import Said, Subject
+    from rag_harness.judges.calibration.calibrate import CalibrationSubject, JudgeScores
     from rag_harness.judges.calibration.correct import CorrectedMean
-    from rag_harness.judges.calibration.labels import Label
+    from rag_harness.judges.calibration.labels import AnswerLabel
     from rag_harness.judges.calibration.saved import Calibration
-    from rag_harness.judges.calibration.scored import Scored
+    from rag_harness.judges.calibration.scored import ScoredAnswers
     from rag_harness.results.score import Author
 
 _UNKNOWN = ("unknown", "", "")
@@ -56,11 +56,11 @@ def sample_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_sample(chosen: argparse.Namespace) -> int:
     """Write the sheet and say how to fill it in."""
-    from rag_harness.judges.calibration.sample import sample, write_sheet
+    from rag_harness.judges.calibration.sample import sample_of_answers, write_sheet
     from rag_harness.judges.calibration.scored import read_scored
 
     scored = read_scored(chosen.output, chosen.measure, chosen.judge)
-    items = sample(scored, chosen.n, chosen.seed)
+    items = sample_of_answers(scored, chosen.n, chosen.seed)
     table, lines, key = write_sheet(chosen.sheet, items, scored.rows)
     spread = "spread over the judge's scores" if scored.scores else "at random, for nothing is judged yet"
     several = len({experiment for experiment, _ in items})
@@ -77,7 +77,7 @@ def run_calibrate(chosen: argparse.Namespace) -> int:
     from rag_harness.judges.calibration.judged_answers import with_scores
     from rag_harness.judges.calibration.labels import read_labels, scaled
     from rag_harness.judges.calibration.saved import save_calibration
-    from rag_harness.judges.calibration.shown import gate_lines, lines
+    from rag_harness.judges.calibration.shown import calibration_lines, gate_lines
 
     found = read_labels(chosen.labels, chosen.key)
     labels = scaled(found.each, *_scale(chosen.scale))
@@ -87,7 +87,7 @@ def run_calibrate(chosen: argparse.Namespace) -> int:
     calibration = calibrate(subject, labels, said)
     file = save_calibration(chosen.judges, calibration)
     corrected, means = _corrected(calibration, scored)
-    say(*lines(calibration, corrected, means))
+    say(*calibration_lines(calibration, corrected, means))
     say(f"Saved as {file}: commit it." + (f" {found.unlabelled} lines had no label." if found.unlabelled else ""))
     say(*_next(gate_lines(calibration, corrected), calibration.measure))
     return 0
@@ -101,7 +101,7 @@ def _scale(text: str) -> tuple[float, float]:
         raise DataError(f"--scale {text!r} is no scale: write the lowest and the highest rating, e.g. 1:5.") from None
 
 
-def _scored(chosen: argparse.Namespace, labels: Sequence[Label]) -> Scored | None:
+def _scored(chosen: argparse.Namespace, labels: Sequence[AnswerLabel]) -> ScoredAnswers | None:
     """Read the run if a label names one of its rows; else return None.
 
     Raises:
@@ -120,8 +120,10 @@ def _scored(chosen: argparse.Namespace, labels: Sequence[Label]) -> Scored | Non
     return scored
 
 
-def _subject(chosen: argparse.Namespace, labels: Sequence[Label], scored: Scored | None) -> tuple[Subject, Said]:
-    from rag_harness.judges.calibration.calibrate import Said, Subject
+def _subject(
+    chosen: argparse.Namespace, labels: Sequence[AnswerLabel], scored: ScoredAnswers | None
+) -> tuple[CalibrationSubject, JudgeScores]:
+    from rag_harness.judges.calibration.calibrate import CalibrationSubject, JudgeScores
     from rag_harness.judges.calibration.scored import judged_measure
     from rag_harness.results.score import row_digest
 
@@ -136,11 +138,11 @@ def _subject(chosen: argparse.Namespace, labels: Sequence[Label], scored: Scored
     rows = {label.item: scored.rows[label.item] for label in labels if scored and label.experiment}
     lengths |= {item: len(row.llm_answer) for item, row in rows.items()}
     digests = {item: row_digest(row) for item, row in rows.items()}
-    subject = Subject(name, chosen.measure, version, author, date, chosen.threshold)
-    return subject, Said(scores, lengths, digests)
+    subject = CalibrationSubject(name, chosen.measure, version, author, date, chosen.threshold)
+    return subject, JudgeScores(scores, lengths, digests)
 
 
-def _author_of(labels: Sequence[Label]) -> Author:
+def _author_of(labels: Sequence[AnswerLabel]) -> Author:
     from rag_harness.judges.calibration.scored import whole_name
     from rag_harness.results.score import Author
 
@@ -154,10 +156,10 @@ def _author_of(labels: Sequence[Label]) -> Author:
 
 
 def _corrected(
-    calibration: Calibration, scored: Scored | None
+    calibration: Calibration, scored: ScoredAnswers | None
 ) -> tuple[dict[str, CorrectedMean | str], dict[str, float]]:
     """Return the corrected mean of each experiment with scores, or why there is none, and the judge's own means."""
-    from rag_harness.judges.calibration.correct import Scores, corrected_mean
+    from rag_harness.judges.calibration.correct import ExperimentScores, corrected_mean
     from rag_harness.results.score import row_digest
 
     corrected: dict[str, CorrectedMean | str] = {}
@@ -167,7 +169,7 @@ def _corrected(
     for name in sorted({experiment for experiment, _ in scored.scores}):
         values = _of(scored.scores, name)
         digests = {query_id: row_digest(scored.rows[name, query_id]) for query_id in values}
-        scores = Scores(name, calibration.measure, calibration.version, scored.author, values, digests)
+        scores = ExperimentScores(name, calibration.measure, calibration.version, scored.author, values, digests)
         means[name] = sum(values.values()) / len(values)
         try:
             corrected[name] = corrected_mean(scores, [calibration])

@@ -21,8 +21,8 @@ def check_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_check(chosen: argparse.Namespace) -> int:
     """Print which questions are affected by changes of the documents."""
-    from rag_harness.authoring.questions import Collection
-    from rag_harness.authoring.questions.checking import as_json, check, lines, mended, read_asked
+    from rag_harness.authoring.questions import DocumentCollection
+    from rag_harness.authoring.questions.checking import check, mended, read_asked, report_as_json, report_lines
     from rag_harness.dataset.knowledge_base import read_folder
     from rag_harness.files.atomic import write_atomically
 
@@ -31,13 +31,13 @@ def run_check(chosen: argparse.Namespace) -> int:
     asked = read_asked(file)
     library = read_folder(chosen.folder)
     unread = [each.file.relative_to(chosen.folder).as_posix() for each in library.unread]
-    report = check(asked, Collection(library.documents), unread)
+    report = check(asked, DocumentCollection(library.documents), unread)
     if chosen.mended:
         write_atomically(chosen.mended, mended(file, report).encode())
     if chosen.json:
-        say_json(as_json(report))
+        say_json(report_as_json(report))
     else:
-        say(*lines(report))
+        say(*report_lines(report))
     return FOUND if report.affected else 0
 
 

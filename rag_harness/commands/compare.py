@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from rag_harness.report.compared import compared_lines
-from rag_harness.report.power import USUAL, power_lines
+from rag_harness.report.power import USUAL_MEASURES, power_lines
 from rag_harness.report.saved_runs import read_run
 from rag_harness.shown.terminal import say
 
@@ -33,7 +33,7 @@ def power_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_named", metavar="RUN", help=run)
     wished = "that you want to see, in the unit of the measure; default: 0.05"
     parser.add_argument("--difference", type=float, default=0.05, metavar="D", help=wished)
-    judged = f"may be repeated; default: what was judged, else {', '.join(USUAL)}"
+    judged = f"may be repeated; default: what was judged, else {', '.join(USUAL_MEASURES)}"
     parser.add_argument("--measure", action="append", default=[], metavar="NAME", help=judged)
     parser.add_argument("--slice", metavar="KEY", default="", help="each value of a slice key by itself: query_type")
     _baselines_argument(parser)

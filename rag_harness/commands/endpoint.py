@@ -23,8 +23,8 @@ from rag_harness.shown.terminal import say
 from rag_harness.types import Query
 
 if TYPE_CHECKING:
-    from rag_harness.pipelines.endpoint.exchange import Answered
-    from rag_harness.pipelines.endpoint.reading import Field, Reader
+    from rag_harness.pipelines.endpoint.exchange import WireAnswer
+    from rag_harness.pipelines.endpoint.reading import AnswerField, AnswerReader
     from rag_harness.pipelines.endpoint.request import Request
     from rag_harness.settings import Settings
     from rag_harness.settings.endpoint_spec import EndpointSpec
@@ -50,7 +50,7 @@ def run_try(chosen: argparse.Namespace) -> int:
         ModelCallError, CriticalError: the service refused, or cannot be reached.
     """
     from rag_harness.pipelines.endpoint.experiment import ask_for_version
-    from rag_harness.pipelines.endpoint.reading import Reader
+    from rag_harness.pipelines.endpoint.reading import AnswerReader
     from rag_harness.pipelines.endpoint.refusals import hide
     from rag_harness.pipelines.endpoint.request import Requests
     from rag_harness.settings.loading import load_settings
@@ -58,7 +58,7 @@ def run_try(chosen: argparse.Namespace) -> int:
     settings = load_settings({"mode": "live"})
     spec = _spec(settings, chosen.endpoint)
     query = Query("try", chosen.question, _inputs(chosen.inputs))
-    requests, reader = Requests(spec, settings.path(".")), Reader(spec.read, spec.name)
+    requests, reader = Requests(spec, settings.path(".")), AnswerReader(spec.read, spec.name)
     request = requests.of(query)
     secrets = requests.secrets
     if spec.version:
@@ -97,16 +97,16 @@ def _inputs(text: str) -> dict[str, Any]:
     return found
 
 
-async def _asked(spec: EndpointSpec, settings: Settings, request: Request, reader: Reader) -> Answered:
+async def _asked(spec: EndpointSpec, settings: Settings, request: Request, reader: AnswerReader) -> WireAnswer:
     from rag_harness.models.chat.failures import PassingError
     from rag_harness.models.meter import Meter
     from rag_harness.pipelines.endpoint.exchange import Exchange
-    from rag_harness.pipelines.endpoint.mcp import content_of
+    from rag_harness.pipelines.endpoint.mcp import tool_content
     from rag_harness.pipelines.endpoint.refusals import broken_connections
     from rag_harness.work.deadline import Deadline
 
     exchange = Exchange(spec, Meter(settings), reader.usage)
-    read = (lambda heard: content_of(heard.document(), spec.name)) if spec.kind == "mcp" else _document
+    read = (lambda heard: tool_content(heard.document(), spec.name)) if spec.kind == "mcp" else _document
     passing: tuple[type[Exception], ...] = (PassingError, DeadlineError, *broken_connections())
     try:
         return await Deadline(spec.timeout or settings.timeout).bound(exchange.answer(request, read))
@@ -129,7 +129,7 @@ def _sent(spec: EndpointSpec, request: Request) -> Iterator[str]:
         yield from _pretty(request.body)
 
 
-def _came(answered: Answered) -> Iterator[str]:
+def _came(answered: WireAnswer) -> Iterator[str]:
     recorded = answered.recorded
     first = "" if recorded.ttft_ms is None else f", first token after {recorded.ttft_ms:.0f} ms"
     kind = recorded.content_type or "no content type"
@@ -144,12 +144,12 @@ def _pretty(document: Any) -> Iterator[str]:
         yield f"… {len(lines) - _LINES} more lines"
 
 
-def _read(field: Field) -> str:
+def _read(field: AnswerField) -> str:
     said = f"nothing: {field.problem}" if field.problem else _shown(field)
     return f"{field.name:<17}{field.path:<23} {said}"
 
 
-def _shown(field: Field) -> str:
+def _shown(field: AnswerField) -> str:
     if field.value is None:
         return "nothing, and it may be missing"
     if field.name != "contexts":

@@ -12,7 +12,7 @@ from rag_harness.derived.attribution.bench import nobody
 from rag_harness.derived.attribution.explain import Explainer
 from rag_harness.derived.attribution.failing import WORST
 from rag_harness.derived.attribution.local_run import bench_of, running, settings_of
-from rag_harness.derived.attribution.section import cause_lines, whole
+from rag_harness.derived.attribution.section import cause_in_full, cause_lines
 from rag_harness.results.manifest import read_manifest
 from rag_harness.shown.terminal import say
 
@@ -44,7 +44,7 @@ def run_explain(chosen: argparse.Namespace) -> int:
             say(*cause_lines(explainer.every(), str(chosen.output), answers=explainer.answers))
             return 0
         found = explainer.one(chosen.trial)
-    say(*(whole(found) if found else [f"{chosen.trial} did not fail: its answer carries the gold."]))
+    say(*(cause_in_full(found) if found else [f"{chosen.trial} did not fail: its answer carries the gold."]))
     return 0
 
 

@@ -12,7 +12,7 @@ from rag_harness.errors import SettingsError
 from rag_harness.shown.terminal import say
 
 if TYPE_CHECKING:
-    from rag_harness.retrieval.indexes.server.status import State
+    from rag_harness.retrieval.indexes.server.status import CollectionState
 
 _COLUMNS = ("collection", "points", "shards", "status", "vectors", "bytes", "model", "digest", "changed by")
 _UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -89,7 +89,7 @@ def _server(url: str) -> Iterator[tuple[Any, str]]:
         client.close()
 
 
-def _row(state: State) -> tuple[str, ...]:
+def _row(state: CollectionState) -> tuple[str, ...]:
     told, entry = state.told, state.entry
     copies = [copy for copies in state.shards.values() for copy in copies]
     active = sum(status.startswith("Active") for _, status in copies)

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from rag_harness.commands import FOUND
-from rag_harness.commands.with_settings import add_settings, said
+from rag_harness.commands.with_settings import add_settings, settings_said
 from rag_harness.shown.terminal import redraw, say
 from rag_harness.work.reporting import WorkHeard, listening
 
@@ -63,7 +63,7 @@ def run_ingest(chosen: argparse.Namespace) -> int:
 
     began = monotonic()
     # A bad document never stops the command. The summary names documents that cannot be read or exceed a limit.
-    settings = replace(load_settings(said(chosen, _OPTIONS)), unreadable="skip")
+    settings = replace(load_settings(settings_said(chosen, _OPTIONS)), unreadable="skip")
     if chosen.to:
         with _progress():
             lines, is_whole = to_parquet(asked_for(chosen.paths), chosen.to, settings)

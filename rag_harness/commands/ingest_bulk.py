@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
+class IngestInput:
     """What is to be ingested: ``windows`` of ``total`` files or rows. The ``refused`` files are not among them."""
 
     total: int
@@ -28,7 +28,7 @@ class Asked:
     refused: Sequence[Unread] = ()
 
 
-def asked_for(paths: Sequence[str]) -> Asked:
+def asked_for(paths: Sequence[str]) -> IngestInput:
     """Return what the paths, URLs and patterns name. No document is read.
 
     Raises:
@@ -43,7 +43,7 @@ def asked_for(paths: Sequence[str]) -> Asked:
     return _rows(tables) if tables else _files([Path(path) for path in paths])
 
 
-def _rows(paths: Sequence[str]) -> Asked:
+def _rows(paths: Sequence[str]) -> IngestInput:
     from rag_harness.retrieval.bulk.parquet_rows import looked_at, windows
     from rag_harness.retrieval.bulk.places import found
 
@@ -51,15 +51,15 @@ def _rows(paths: Sequence[str]) -> Asked:
     total = sum(table.rows for table in tables)
     if not total:
         raise DataError(f"No row in {', '.join(paths)}: documents are rows with id and text.")
-    return Asked(total, "rows", lambda: windows(tables), {})
+    return IngestInput(total, "rows", lambda: windows(tables), {})
 
 
-def _files(paths: Sequence[Path]) -> Asked:
+def _files(paths: Sequence[Path]) -> IngestInput:
     from rag_harness.dataset.collection import sources_of
     from rag_harness.retrieval.bulk.files import probes, windows
 
     sources, refused = sources_of(paths)
-    return Asked(len(sources), "files", lambda: windows(sources), probes(sources), refused)
+    return IngestInput(len(sources), "files", lambda: windows(sources), probes(sources), refused)
 
 
 def by_crew(paths: Sequence[str], settings: Settings) -> bool:
@@ -69,17 +69,17 @@ def by_crew(paths: Sequence[str], settings: Settings) -> bool:
     return settings.engine == "ray" or any(map(is_parquet, paths))
 
 
-def to_index(asked: Asked, settings: Settings) -> tuple[Library, Retrieval | None]:
+def to_index(asked: IngestInput, settings: Settings) -> tuple[Library, Retrieval | None]:
     """Update an index to the documents, which the crew reads, cuts and embeds."""
     from rag_harness.commands.ingest_crew import crew_for
     from rag_harness.pipelines.parts import RunParts
     from rag_harness.retrieval.bulk.to_library import embedding_by, read_by
-    from rag_harness.retrieval.bulk.values import Opening
+    from rag_harness.retrieval.bulk.values import IngestOpening
     from rag_harness.retrieval.retrieval import Retrieval, spec_of
 
     parts, spec = RunParts(settings), spec_of(settings)
     embedder = parts.embedder(spec.embedder)
-    with crew_for(Opening(settings, asked.probes)) as (crew, _):
+    with crew_for(IngestOpening(settings, asked.probes)) as (crew, _):
         found = read_by(crew, asked.windows(), asked.total, asked.unit, parts.stores)
         library = replace(found, unread=(*asked.refused, *found.unread))
         if not library.documents:
@@ -96,16 +96,16 @@ def by_nodes(settings: Settings) -> bool:
     return bool(settings.qdrant_url) and settings.index == "qdrant" and not settings.near_duplicates
 
 
-def to_server(asked: Asked, settings: Settings) -> tuple[Survey, Filled | None]:
+def to_server(asked: IngestInput, settings: Settings) -> tuple[Survey, Filled | None]:
     """Let the crew update a collection on a Qdrant server; None if there is no chunk."""
     from rag_harness.commands.ingest_crew import crew_for
     from rag_harness.retrieval.bulk.kept_cuts import keeping_cuts
     from rag_harness.retrieval.bulk.survey import survey
     from rag_harness.retrieval.bulk.to_server import check, fill_by
-    from rag_harness.retrieval.bulk.values import Opening
+    from rag_harness.retrieval.bulk.values import IngestOpening
 
     check(settings)
-    opening = Opening(settings, asked.probes, sends=True)
+    opening = IngestOpening(settings, asked.probes, sends=True)
     with keeping_cuts(settings) as keep, crew_for(opening) as (crew, ready):
         model, revision = ready.made_by["embedded_by"]
         found = survey(asked.windows, asked.total, asked.unit, crew, (model, revision), keep)
@@ -114,17 +114,17 @@ def to_server(asked: Asked, settings: Settings) -> tuple[Survey, Filled | None]:
     return found, filled
 
 
-def to_parquet(asked: Asked, folder: str, settings: Settings) -> tuple[list[str], bool]:
+def to_parquet(asked: IngestInput, folder: str, settings: Settings) -> tuple[list[str], bool]:
     """Write chunks and vectors as Parquet; return the summary, and whether all documents could be read."""
     from rag_harness.commands.ingest_crew import crew_for
     from rag_harness.retrieval.bulk.parts_folder import PartsFolder
     from rag_harness.retrieval.bulk.to_parquet import write_parts
-    from rag_harness.retrieval.bulk.values import Opening
+    from rag_harness.retrieval.bulk.values import IngestOpening
 
     if settings.near_duplicates:
         raise SettingsError("--near-duplicates compares all documents, --to sees a part at a time: name one of them.")
     parts = PartsFolder(folder)
-    with crew_for(Opening(settings, asked.probes, parts.held)) as (crew, ready):
+    with crew_for(IngestOpening(settings, asked.probes, parts.held)) as (crew, ready):
         written = write_parts(asked.windows(), asked.total, asked.unit, crew, parts, ready.made_by)
     written.failed[:0] = [each.line for each in asked.refused]
     return written.lines(), not written.failed

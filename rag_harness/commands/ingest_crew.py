@@ -11,11 +11,11 @@ from rag_harness.errors import PrerequisiteError
 from rag_harness.registry.installed import install
 from rag_harness.retrieval.bulk.crew import Crew
 from rag_harness.retrieval.bulk.here import crew_here
-from rag_harness.retrieval.bulk.values import Opening, Ready
+from rag_harness.retrieval.bulk.values import IngestOpening, ReadyWorker
 
 
 @contextmanager
-def crew_for(opening: Opening) -> Iterator[tuple[Crew, Ready]]:
+def crew_for(opening: IngestOpening) -> Iterator[tuple[Crew, ReadyWorker]]:
     """Give the workers for ``opening.settings``, as long as the block lasts.
 
     Raises:

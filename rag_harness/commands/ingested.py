@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rag_harness.dataset.library import Library
-from rag_harness.retrieval.bulk.about import About, about
-from rag_harness.retrieval.duplicates import USUAL, duplicates
+from rag_harness.retrieval.bulk.about import About, about_documents
+from rag_harness.retrieval.duplicates import NEAR_DUPLICATE_SHARE, duplicates
 from rag_harness.retrieval.retrieval import Retrieval
 from rag_harness.shown.terminal import line as shown
 
@@ -23,7 +23,7 @@ def summary_lines(library: Library, retrieval: Retrieval | None, seconds: float)
     """Return the summary of an ingest; ``retrieval`` is None if there was no document."""
     cut = retrieval.cut if retrieval else ()
     refused = retrieval.refused if retrieval else {}
-    told = about([each for each in library.documents if each.doc_id not in refused], cut)
+    told = about_documents([each for each in library.documents if each.doc_id not in refused], cut)
     failed = [*(each.line for each in library.unread), *(retrieval.refused_lines if retrieval else ())]
     return [
         *_about_files(told, library.parsed, failed),
@@ -70,13 +70,13 @@ def _about_duplicates(retrieval: Retrieval) -> Iterator[str]:
     with retrieval.building():
         # An index of all chunks already has their digest. Hashing all chunks again takes as long as opening the index.
         digest = retrieval.content_digest if retrieval.indexed is retrieval.cut else ""
-        found = duplicates(retrieval.cut, drops or USUAL, retrieval.stores, digest)
+        found = duplicates(retrieval.cut, drops or NEAR_DUPLICATE_SHARE, retrieval.stores, digest)
     if drops:
         yield f"dropped   {len(found):,} near-duplicates of chunks of earlier documents"
     elif found:
         yield (
             f"alike     {len(found):,} near-duplicates of chunks of earlier documents, which are kept; "
-            f"--rag-near-duplicates={USUAL:g} drops them"
+            f"--rag-near-duplicates={NEAR_DUPLICATE_SHARE:g} drops them"
         )
     for each in found[:MOST_NAMED]:
         yield f"  {shown(each.chunk.chunk_id)} is like {shown(each.like.chunk_id)} ({each.share:.0%})"

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from rag_harness.commands import FOUND
-from rag_harness.commands.with_settings import add_settings, run_closing, said
+from rag_harness.commands.with_settings import add_settings, run_closing, settings_said
 from rag_harness.shown.terminal import say
 
 _SETTINGS = {
@@ -27,7 +27,7 @@ def score_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_score(chosen: argparse.Namespace) -> int:
     """Judge the answers, and print the scores."""
-    from rag_harness.judges.answers.judged import Asked
+    from rag_harness.judges.answers.judged import AskedMeasures
     from rag_harness.judges.answers.scored import score_file
     from rag_harness.judges.made import judge_of
     from rag_harness.models.keys import check_judge
@@ -36,8 +36,8 @@ def run_score(chosen: argparse.Namespace) -> int:
     from rag_harness.report.scorecard import judge_said
     from rag_harness.settings.loading import load_settings
 
-    settings = load_settings(said(chosen, _SETTINGS))
-    asked = Asked(chosen.measures.replace(",", " ").split())
+    settings = load_settings(settings_said(chosen, _SETTINGS))
+    asked = AskedMeasures(chosen.measures.replace(",", " ").split())
     check_judge(settings)
     parts = RunParts(settings)
     judge = judge_of(parts)

@@ -14,7 +14,7 @@ from rag_harness.shown.terminal import say
 
 if TYPE_CHECKING:
     from rag_harness.authoring.kb.plan import Plan
-    from rag_harness.authoring.kb.planning import Wanted
+    from rag_harness.authoring.kb.planning import PlanRequest
 
 _WRITERS = "from a shipped domain, or by a chat model of role writer, which plans any; default: embedded"
 _DOMAINS = "what the pages are about: retail support, employee handbook or device manuals; anything with --writer llm"
@@ -41,12 +41,12 @@ def plan_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_plan(chosen: argparse.Namespace) -> int:
     """Write the plan of a knowledge base."""
-    from rag_harness.authoring.kb.planning import Wanted, check_plan, plan_text, planned
+    from rag_harness.authoring.kb.planning import PlanRequest, check_plan, plan_text, planned
     from rag_harness.files.atomic import write_atomically
 
     with told_where_written(chosen.file):
         _spare(chosen.file, chosen.force)
-    wanted = Wanted(chosen.domain, chosen.pages, chosen.rot, _shares(chosen.kinds), chosen.seed)
+    wanted = PlanRequest(chosen.domain, chosen.pages, chosen.rot, _shares(chosen.kinds), chosen.seed)
     plan, dropped = _written_by_model(chosen, wanted) if chosen.writer == "llm" else (planned(wanted), Counter[str]())
     check_plan(plan)
     with told_where_written(chosen.file):
@@ -55,7 +55,7 @@ def run_plan(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def _written_by_model(chosen: argparse.Namespace, wanted: Wanted) -> tuple[Plan, Counter[str]]:
+def _written_by_model(chosen: argparse.Namespace, wanted: PlanRequest) -> tuple[Plan, Counter[str]]:
     from rag_harness.authoring.kb.planning.asked_of_llm import Writer
 
     wanted.check()
@@ -66,10 +66,10 @@ def _written_by_model(chosen: argparse.Namespace, wanted: Wanted) -> tuple[Plan,
 
 
 def _shares(told: str | None) -> dict[str, float]:
-    from rag_harness.authoring.kb.planning.wanted import USUAL
+    from rag_harness.authoring.kb.planning.wanted import USUAL_KIND_SHARES
 
     if told is None:
-        return dict(USUAL)
+        return dict(USUAL_KIND_SHARES)
     try:
         return {kind.strip(): float(share) for kind, share in (each.split("=") for each in told.split(","))}
     except ValueError as error:
@@ -85,7 +85,7 @@ def _spare(file: Path, force: bool) -> None:
         raise DataError(f"{file} is there. Name another file with -o, or say --force.")
 
 
-def _told(plan: Plan, wanted: Wanted, file: Path) -> list[str]:
+def _told(plan: Plan, wanted: PlanRequest, file: Path) -> list[str]:
     kinds = ", ".join(f"{sum(page.kind == kind for page in plan.pages)} {kind}" for kind in wanted.shares)
     facts = sum(len(page.facts or ()) for page in plan.pages)
     pairs = len(plan.version_pairs or ())

@@ -15,7 +15,7 @@ from rag_harness.errors import PrerequisiteError, SettingsError
 from rag_harness.registry.installed import install
 from rag_harness.service.access.principal import COLLECTION, SCOPES
 from rag_harness.service.options import Options
-from rag_harness.service.unseen import fault_of
+from rag_harness.service.unseen import unseen_fault
 from rag_harness.shown.terminal import say
 
 if TYPE_CHECKING:
@@ -103,17 +103,17 @@ def _check(chosen: argparse.Namespace) -> None:
         raise SettingsError(f"A quota of {chosen.quota} is none: name 1 or more, or leave --quota out.")
     if len(chosen.label) > 100:
         raise SettingsError("A label is up to 100 characters.")
-    if chosen.label and (fault := fault_of(chosen.label)):
+    if chosen.label and (fault := unseen_fault(chosen.label)):
         raise SettingsError(f"The label {fault}. Name the key by words on one line.")
     if chosen.rate:
         _check_rate(chosen.rate)
 
 
 def _check_rate(rate: str) -> None:
-    from rag_harness.service.access.rates import parsed
+    from rag_harness.service.access.rates import parsed_rate
 
     try:
-        parsed(rate)
+        parsed_rate(rate)
     except ImportError as error:
         raise PrerequisiteError(f"--rate needs the package {error.name!r}. Install it: {install('service')}") from error
 

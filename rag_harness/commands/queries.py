@@ -32,14 +32,14 @@ def from_traces_arguments(parser: argparse.ArgumentParser) -> None:
 def run_from_traces(chosen: argparse.Namespace) -> int:
     """Write sampled questions, each once, with their answers and with empty gold."""
     from rag_harness.files.atomic import write_atomically
-    from rag_harness.service.observing.labelling import merged, rows, sample
+    from rag_harness.service.observing.labelling import merged, rows, sample_of_questions
     from rag_harness.service.observing.logged import LoggedTraces
 
     _check(chosen)
     with closing(LoggedTraces(chosen.state)) as kept:
         traces = kept.since(_seconds(chosen.since), chosen.collection)
         asked = merged(traces)
-        taken = sample(asked, chosen.sample, chosen.only, chosen.seed)
+        taken = sample_of_questions(asked, chosen.sample, chosen.only, chosen.seed)
         if not taken:
             say(f"None of {len(asked)} questions since {chosen.since} is {chosen.only}; nothing is written.")
             return FOUND

@@ -14,10 +14,10 @@ from rag_harness.errors import DataError
 from rag_harness.shown.terminal import say
 
 if TYPE_CHECKING:
-    from rag_harness.authoring.questions import Collection, Draft, Found
+    from rag_harness.authoring.questions import DocumentCollection, Draft, GeneratedQuestions
 
 DEFAULT = 200
-SHARES = {"direct": 0.6, "multi_hop": 0.2, "negative": 0.2}
+KIND_SHARES = {"direct": 0.6, "multi_hop": 0.2, "negative": 0.2}
 """The shares of the kinds of questions, if the command line gives only a total."""
 
 
@@ -33,7 +33,7 @@ def queries_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n", dest="count", type=_count, metavar="N", help=f"questions of all kinds; default: {DEFAULT}"
     )
-    for name in SHARES:
+    for name in KIND_SHARES:
         option = f"--{name.replace('_', '-')}"
         parser.add_argument(option, dest=name, type=_count, metavar="N", help=f"{name.replace('_', '-')} ones of them")
     parser.add_argument("--writer", choices=("embedded", "llm"), default="embedded", help=_WRITERS)
@@ -48,9 +48,9 @@ def run_queries(chosen: argparse.Namespace) -> int:
     """Write questions for the documents of a folder."""
     from rag_harness.authoring.questions import (
         EMBEDDED,
-        Collection,
-        ask,
-        lines,
+        DocumentCollection,
+        json_lines,
+        make_questions,
         planned_facts,
         rejected_beside,
         rejected_ids,
@@ -64,21 +64,21 @@ def run_queries(chosen: argparse.Namespace) -> int:
     _spare_reviewed(file, chosen.force)
     rejected = rejected_beside(file)
     library = read_folder(chosen.folder)
-    collection = Collection(library.documents, planned_facts(chosen.folder))
+    collection = DocumentCollection(library.documents, planned_facts(chosen.folder))
     if chosen.writer == "llm":
         by, found = _written_by_model(chosen, collection, wanted, rejected)
     else:
-        by, found = EMBEDDED, ask(collection, wanted, chosen.seed, chosen.most_shared, rejected)
+        by, found = EMBEDDED, make_questions(collection, wanted, chosen.seed, chosen.most_shared, rejected)
     if not found.drafts:
         raise DataError(_nothing(chosen.folder, found))
-    write_atomically(file, lines(rows(found.drafts, collection, by, rejected_ids(file))).encode())
+    write_atomically(file, json_lines(rows(found.drafts, collection, by, rejected_ids(file))).encode())
     say(*(f"not read: {each.line}" for each in library.unread), *_told(found, wanted, file))
     return FOUND if found.short and _is_asked(chosen) else 0
 
 
 def _written_by_model(
-    chosen: argparse.Namespace, collection: Collection, wanted: Mapping[str, int], rejected: Sequence[Draft]
-) -> tuple[str, Found]:
+    chosen: argparse.Namespace, collection: DocumentCollection, wanted: Mapping[str, int], rejected: Sequence[Draft]
+) -> tuple[str, GeneratedQuestions]:
     """Return the model's name, and the questions that it wrote."""
     from rag_harness.authoring.questions.asked_of_llm import Writer
 
@@ -103,14 +103,14 @@ def _share(text: str) -> float:
 
 
 def _is_asked(chosen: argparse.Namespace) -> bool:
-    return any(getattr(chosen, name) is not None for name in ("count", *SHARES))
+    return any(getattr(chosen, name) is not None for name in ("count", *KIND_SHARES))
 
 
 def _wanted(chosen: argparse.Namespace) -> dict[str, int]:
-    told = {kind: getattr(chosen, kind) for kind in SHARES}
+    told = {kind: getattr(chosen, kind) for kind in KIND_SHARES}
     if all(number is None for number in told.values()):
         count = DEFAULT if chosen.count is None else chosen.count
-        shares = {kind: int(count * share) for kind, share in SHARES.items() if kind != "direct"}
+        shares = {kind: int(count * share) for kind, share in KIND_SHARES.items() if kind != "direct"}
         return {"direct": count - sum(shares.values()), **shares}
     wanted = {kind: number or 0 for kind, number in told.items()}
     if chosen.count is not None and sum(wanted.values()) != chosen.count:
@@ -146,7 +146,7 @@ def _spare_reviewed(file: Path, force: bool) -> None:
         )
 
 
-def _nothing(folder: Path, found: Found) -> str:
+def _nothing(folder: Path, found: GeneratedQuestions) -> str:
     if found.stopped:
         return f"No question was written: {found.stopped}"
     why = ", ".join(f"{count} × {reason}" for reason, count in found.dropped.most_common(3))
@@ -154,7 +154,7 @@ def _nothing(folder: Path, found: Found) -> str:
     return f"No question can be asked of {folder}. {found_any} Write questions yourself, or with a model: --writer llm"
 
 
-def _told(found: Found, wanted: Mapping[str, int], file: Path) -> list[str]:
+def _told(found: GeneratedQuestions, wanted: Mapping[str, int], file: Path) -> list[str]:
     counts = {kind: sum(draft.kind == kind for draft in found.drafts) for kind in wanted}
     parts = ", ".join(f"{count} {kind}" for kind, count in counts.items() if wanted[kind])
     dropped = [f"  {count:6}  {reason}" for reason, count in found.dropped.most_common()]

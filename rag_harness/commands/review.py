@@ -51,13 +51,13 @@ def run_review(chosen: argparse.Namespace) -> int:
 
 def _review(chosen: argparse.Namespace) -> int:
     from rag_harness.authoring.questions.review.reviewed import review
-    from rag_harness.authoring.questions.review.session import told
+    from rag_harness.authoring.questions.review.session import review_progress
 
     file, numbers = _questions(chosen)
     if numbers:
         who = _who(chosen.by)
         session = review(file, numbers, _showing(chosen, file), who)
-        say(f"{chosen.file}: {told(session.counts())}")
+        say(f"{chosen.file}: {review_progress(session.counts())}")
     return 0
 
 
@@ -91,7 +91,7 @@ def _take(chosen: argparse.Namespace) -> int:
 
 def _questions(chosen: argparse.Namespace) -> tuple[ReviewFile, list[int]]:
     """Return the file and the numbers of the rows to review. If there are none, print that."""
-    from rag_harness.authoring.questions.review.chosen import chosen as rows_chosen
+    from rag_harness.authoring.questions.review.chosen import chosen_rows as rows_chosen
     from rag_harness.authoring.questions.review.file import ReviewFile
 
     file = ReviewFile(chosen.file)
@@ -122,7 +122,7 @@ def _folder(chosen: argparse.Namespace) -> Path:
 
 
 def _showing(chosen: argparse.Namespace, file: ReviewFile) -> Showing:
-    from rag_harness.authoring.questions import Collection
+    from rag_harness.authoring.questions import DocumentCollection
     from rag_harness.authoring.questions.review.showing import Showing, own_pages
     from rag_harness.dataset.knowledge_base import read_folder
 
@@ -140,7 +140,7 @@ def _showing(chosen: argparse.Namespace, file: ReviewFile) -> Showing:
         say(f"not read: {each.line}")
     if sys.stderr.isatty():
         say(f"reading {len(library.documents)} documents of {folder} …", to=sys.stderr)
-    showing = Showing(Collection(library.documents))
+    showing = Showing(DocumentCollection(library.documents))
     showing.prepare()
     return showing
 

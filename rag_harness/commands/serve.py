@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rag_harness.commands.with_settings import add_settings, said
+from rag_harness.commands.with_settings import add_settings, settings_said
 from rag_harness.errors import PrerequisiteError
 from rag_harness.registry.installed import install
 from rag_harness.service.options import MIB, Options
@@ -115,4 +115,4 @@ def settings_of(chosen: argparse.Namespace) -> Settings:
     from rag_harness.settings.loading import load_settings
 
     here = Path.cwd()
-    return load_settings({"mode": "live", **said(chosen, _SETTINGS)}, ini_values(here), here)
+    return load_settings({"mode": "live", **settings_said(chosen, _SETTINGS)}, ini_values(here), here)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from rag_harness.pipelines.parts import RunParts
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 def add_settings(parser: argparse.ArgumentParser, helped: Mapping[str, str], prefixes: Iterable[str] = ("",)) -> None:
@@ -19,17 +19,17 @@ def add_settings(parser: argparse.ArgumentParser, helped: Mapping[str, str], pre
         parser.add_argument(*(f"--{prefix}{flag}" for prefix in prefixes), dest=name, help=help_)
 
 
-def said(chosen: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
+def settings_said(chosen: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
     """Return the settings that the command line gives."""
     given = {name: getattr(chosen, name) for name in names}
     return {name: value for name, value in given.items() if value is not None}
 
 
-def run_closing(work: Coroutine[Any, Any, T], parts: RunParts) -> T:
+def run_closing(work: Coroutine[Any, Any, _T], parts: RunParts) -> _T:
     """Return what ``work`` returns. Afterwards connections are closed on its loop, and waiting data are written."""
     import asyncio
 
-    async def closed() -> T:
+    async def closed() -> _T:
         try:
             return await work
         finally:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rag_harness.commands.with_settings import said
+from rag_harness.commands.with_settings import settings_said
 from rag_harness.errors import DataError, SettingsError
 
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ def writer_parts(chosen: argparse.Namespace, longest: int = 0) -> RunParts:
     from dataclasses import replace
 
     from rag_harness.models.endpoints import endpoint_of
-    from rag_harness.models.keys import check_keys
+    from rag_harness.models.keys import check_api_keys
     from rag_harness.pipelines.parts import RunParts
     from rag_harness.settings.loading import load_settings
     from rag_harness.settings.profiles import EMBEDDED_URL
 
-    settings = load_settings(said(chosen, WRITER_SETTINGS))
+    settings = load_settings(settings_said(chosen, WRITER_SETTINGS))
     settings = replace(settings, max_output_tokens=max(settings.max_output_tokens, longest))
     asked = endpoint_of(settings, "writer")
     if asked.base_url in ("", EMBEDDED_URL):
@@ -42,7 +42,7 @@ def writer_parts(chosen: argparse.Namespace, longest: int = 0) -> RunParts:
             f"--writer llm asks a chat model, but {asked.model!r} is the reader in this process, which writes nothing. "
             "Name one with --writer-model and --writer-base-url, or leave --writer out."
         )
-    check_keys(settings)
+    check_api_keys(settings)
     return RunParts(settings)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rag_harness.dataset.beir_files import Folder, lines, objects, opened, qrels_file
+from rag_harness.dataset.beir_files import Folder, lines_by_number, objects, opened, qrels_file
 from rag_harness.errors import DataError
 from rag_harness.types import Document, Query
 
@@ -55,7 +55,7 @@ def read_beir(path: Path, split: str = "test") -> BeirDataset:
 
 def _qrels(file: Folder, problems: list[str]) -> dict[str, dict[str, int]]:
     qrels: dict[str, dict[str, int]] = {}
-    for number, line in lines(file):
+    for number, line in lines_by_number(file):
         judgement = _judgement(line)
         if isinstance(judgement, str):
             if number > 1 or not line.startswith(b"query-id"):

@@ -60,7 +60,7 @@ def qrels_file(folder: Folder, split: str) -> Folder:
     raise DataError(f"No {file}. {_SHAPE}. {found}")
 
 
-def lines(file: Folder) -> Iterator[tuple[int, bytes]]:
+def lines_by_number(file: Folder) -> Iterator[tuple[int, bytes]]:
     """Yield the lines that are not blank, with numbers from 1, without line ends and byte order mark."""
     if not file.is_file():
         raise DataError(f"No {file}. {_SHAPE}.")
@@ -74,7 +74,7 @@ def lines(file: Folder) -> Iterator[tuple[int, bytes]]:
 
 def objects(file: Folder, problems: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the object on each line of a JSONL file, with its place. Other lines become problems."""
-    for number, line in lines(file):
+    for number, line in lines_by_number(file):
         where = f"{file}:{number}"
         try:
             row = json.loads(line.decode())

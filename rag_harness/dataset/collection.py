@@ -9,11 +9,11 @@ from pathlib import Path
 from rag_harness.dataset.ingest import LEFT_OUT, is_left_out, is_readable, kinds
 from rag_harness.dataset.ingest.places import fault_of_place
 from rag_harness.dataset.knowledge_base import read_folder, read_structure
-from rag_harness.dataset.library import Keeping, Library, Source, Unread, read_library, sources_in
+from rag_harness.dataset.library import Library, ParsedKeeping, SourceFile, Unread, read_library, sources_in
 from rag_harness.errors import DataError
 
 
-def read_paths(paths: Sequence[Path], keeping: Keeping) -> Library:
+def read_paths(paths: Sequence[Path], keeping: ParsedKeeping) -> Library:
     """Read files and folders as one collection.
 
     A single folder is read as ``--rag-kb`` reads it. Otherwise the id of a document is its path below the common
@@ -27,7 +27,7 @@ def read_paths(paths: Sequence[Path], keeping: Keeping) -> Library:
     return read_library(*sources_of(paths), keeping)
 
 
-def sources_of(paths: Sequence[Path]) -> tuple[list[Source], list[Unread]]:
+def sources_of(paths: Sequence[Path]) -> tuple[list[SourceFile], list[Unread]]:
     """Return the files that ``read_paths`` would read, and those that it would refuse without opening.
 
     Raises:
@@ -44,12 +44,12 @@ def sources_of(paths: Sequence[Path]) -> tuple[list[Source], list[Unread]]:
     places = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 - without .., and links as they are
     above = Path(os.path.commonpath([place if place.is_dir() else place.parent for place in places]))
     found = list(_found(places, above))
-    sources = {each.file: each for each in found if isinstance(each, Source)}
+    sources = {each.file: each for each in found if isinstance(each, SourceFile)}
     refused = {each.file: each for each in found if isinstance(each, Unread)}
     return list(sources.values()), list(refused.values())
 
 
-def _found(places: Sequence[Path], above: Path) -> Iterator[Source | Unread]:
+def _found(places: Sequence[Path], above: Path) -> Iterator[SourceFile | Unread]:
     for place in places:
         if place.is_dir():
             below = place.relative_to(above).as_posix()
@@ -59,7 +59,7 @@ def _found(places: Sequence[Path], above: Path) -> Iterator[Source | Unread]:
             yield from refused
         else:
             fault = fault_of_place(place, place.parent) or _fault_of_kind(place)
-            yield Unread(place, fault) if fault else Source(place, place.relative_to(above).as_posix())
+            yield Unread(place, fault) if fault else SourceFile(place, place.relative_to(above).as_posix())
 
 
 def _fault_of_kind(file: Path) -> str:

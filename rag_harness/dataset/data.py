@@ -11,8 +11,8 @@ from rag_harness.dataset.beir import BeirDataset, read_beir
 from rag_harness.dataset.golden import GoldenEntry, read_golden
 from rag_harness.dataset.ingest import page_files
 from rag_harness.dataset.ingest.charset import is_charset
-from rag_harness.dataset.knowledge_base import digest_of, read_folder, read_knowledge_base
-from rag_harness.dataset.library import Keeping, Unread
+from rag_harness.dataset.knowledge_base import pages_digest, read_folder, read_knowledge_base
+from rag_harness.dataset.library import ParsedKeeping, Unread
 from rag_harness.dataset.queries import distribution, read_queries
 from rag_harness.errors import DataError, SettingsError, unknown
 from rag_harness.files.log import log
@@ -21,10 +21,10 @@ from rag_harness.settings import Settings, access_of
 from rag_harness.types import Case, Document
 
 
-def keeping_of(settings: Settings) -> Keeping:
+def keeping_of(settings: Settings) -> ParsedKeeping:
     """Return where a run keeps parsed files: beside its vectors, unless its mode keeps nothing."""
     writes = access_of(settings).keeps != "nothing"
-    return Keeping(settings.path(settings.cache_dir), writes, charset=charset_of(settings))
+    return ParsedKeeping(settings.path(settings.cache_dir), writes, charset=charset_of(settings))
 
 
 def charset_of(settings: Settings) -> str:
@@ -39,7 +39,7 @@ def charset_of(settings: Settings) -> str:
     return named
 
 
-def _refuse_passing(unread: Sequence[Unread], keeping: Keeping) -> None:
+def _refuse_passing(unread: Sequence[Unread], keeping: ParsedKeeping) -> None:
     """Refuse to skip a file after a temporary fault, if nothing is written: other processes may not skip it."""
     lines = [each.line for each in unread if each.passing]
     if lines and not keeping.writes:
@@ -150,7 +150,7 @@ class Data:
     @cached_property
     def digest(self) -> str:
         """Digest of all pages and their metadata."""
-        return digest_of(self.documents)
+        return pages_digest(self.documents)
 
     @cached_property
     def pages_digest(self) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
-from rag_harness.dataset.golden_file import Raw, kind, raw_entries
+from rag_harness.dataset.golden_file import RawEntry, kind, raw_entries
 from rag_harness.dataset.placeholder import labelled
 from rag_harness.dataset.queries import read_queries
 from rag_harness.errors import DataError
@@ -117,7 +117,7 @@ def _entry_of(case: Case) -> GoldenEntry:
     return GoldenEntry(case.query.query_id, case.query.text, case.context_reference, case.ground_truth, quotes, slices)
 
 
-def _parsed(raw: Raw) -> GoldenLine | list[str]:
+def _parsed(raw: RawEntry) -> GoldenLine | list[str]:
     """Return the entry, or what is wrong with it."""
     if raw.problem:
         return [raw.problem]
@@ -142,7 +142,7 @@ def _misspelt(value: Any) -> list[str]:
     return [f"unknown field {name!r}. Did you mean {best[0]!r}?" for name, best in close.items() if best]
 
 
-def _duplicates(entries: Sequence[tuple[Raw, GoldenEntry]]) -> Iterator[str]:
+def _duplicates(entries: Sequence[tuple[RawEntry, GoldenEntry]]) -> Iterator[str]:
     queries: dict[str, int] = {}
     names: dict[str, int] = {}
     for raw, entry in entries:

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 from rag_harness.errors import DataError
 
-EXAMPLE = '[{"query": "…", "expected_document_id": "page.md#heading", "justification": "…"}]'
-COLUMNS = ("query", "expected_document_id", "justification")
+EXAMPLE_ENTRY = '[{"query": "…", "expected_document_id": "page.md#heading", "justification": "…"}]'
+GOLDEN_COLUMNS = ("query", "expected_document_id", "justification")
 
 
-class Raw(NamedTuple):
+class RawEntry(NamedTuple):
     """An unchecked entry: its position from 1, its place in the file, and problems found so far."""
 
     position: int
@@ -24,7 +24,7 @@ class Raw(NamedTuple):
     problem: str = ""
 
 
-def raw_entries(file: Path) -> list[Raw]:
+def raw_entries(file: Path) -> list[RawEntry]:
     """Read ``file``; ``.csv`` is CSV with a header, anything else a JSON list.
 
     Raises:
@@ -34,7 +34,9 @@ def raw_entries(file: Path) -> list[Raw]:
     raws = list(_csv_rows(file, text) if file.suffix.lower() == ".csv" else _json_items(file, text))
     if not raws:
         wanted = (
-            f"the header {','.join(COLUMNS)} and a row for each query" if file.suffix.lower() == ".csv" else EXAMPLE
+            f"the header {','.join(GOLDEN_COLUMNS)} and a row for each query"
+            if file.suffix.lower() == ".csv"
+            else EXAMPLE_ENTRY
         )
         raise DataError(f"{file} holds no entry. A golden set is {wanted}.")
     return raws
@@ -59,12 +61,12 @@ def _text(file: Path) -> str:
         raise DataError(f"{file}: cannot be read: {error.strerror}.") from error
 
 
-def _json_items(file: Path, text: str) -> Iterator[Raw]:
+def _json_items(file: Path, text: str) -> Iterator[RawEntry]:
     items = _json(file, text) if text.strip() else []
     if not isinstance(items, list):
-        raise DataError(f"{file}: expected a list of entries, found {kind(items)}. Write {EXAMPLE}.")
+        raise DataError(f"{file}: expected a list of entries, found {kind(items)}. Write {EXAMPLE_ENTRY}.")
     for position, item in enumerate(items, 1):
-        yield Raw(position, f"{file}: {_name(position, item)}", item)
+        yield RawEntry(position, f"{file}: {_name(position, item)}", item)
 
 
 def _json(file: Path, text: str) -> Any:
@@ -72,20 +74,22 @@ def _json(file: Path, text: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         what = f"{file}:{error.lineno}: no JSON: {error.msg} at column {error.colno}."
-        raise DataError(f"{what} A golden set is one list: {EXAMPLE}.") from error
+        raise DataError(f"{what} A golden set is one list: {EXAMPLE_ENTRY}.") from error
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{file}: no JSON that can be read: {error}. A golden set is one list: {EXAMPLE}.") from error
+        raise DataError(
+            f"{file}: no JSON that can be read: {error}. A golden set is one list: {EXAMPLE_ENTRY}."
+        ) from error
 
 
-def _csv_rows(file: Path, text: str) -> Iterator[Raw]:
+def _csv_rows(file: Path, text: str) -> Iterator[RawEntry]:
     lines = _csv_lines(file, text)
     first = next(lines, None)
     header = _header(file, *first) if first else []
     for position, (line, row) in enumerate(lines, 1):
-        value = {name: cell for name, cell in zip(header, row, strict=False) if name in COLUMNS or cell.strip()}
+        value = {name: cell for name, cell in zip(header, row, strict=False) if name in GOLDEN_COLUMNS or cell.strip()}
         misfit = f"{len(row)} cells under a header of {len(header)}. Quote cells that hold commas."
         where = f"{file}:{line}: {_name(position, value)}"
-        yield Raw(position, where, value, "" if len(row) == len(header) else misfit)
+        yield RawEntry(position, where, value, "" if len(row) == len(header) else misfit)
 
 
 def _csv_lines(file: Path, text: str) -> Iterator[tuple[int, list[str]]]:
@@ -105,8 +109,8 @@ def _csv_lines(file: Path, text: str) -> Iterator[tuple[int, list[str]]]:
 
 def _header(file: Path, line: int, row: list[str]) -> list[str]:
     header = [cell.strip() for cell in row]
-    if set(COLUMNS) - set(header) or len(set(header)) < len(header):
-        found = f"expected the header {','.join(COLUMNS)}, found {','.join(header):.80}"
+    if set(GOLDEN_COLUMNS) - set(header) or len(set(header)) < len(header):
+        found = f"expected the header {','.join(GOLDEN_COLUMNS)}, found {','.join(header):.80}"
         raise DataError(f"{file}:{line}: {found}. Columns are separated by commas, and each has its own name.")
     return header
 

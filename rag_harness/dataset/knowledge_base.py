@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.dataset.ingest import kinds
-from rag_harness.dataset.library import Keeping, Library, read_library, sources_in
+from rag_harness.dataset.library import Library, ParsedKeeping, read_library, sources_in
 from rag_harness.errors import DataError
 from rag_harness.files.json_text import read_json
 from rag_harness.types import Document
 
-NOWHERE = Keeping()
+NOWHERE = ParsedKeeping()
 
 _KEPT_KEYS = (
     "id",
@@ -29,7 +29,7 @@ _KEPT_KEYS = (
 )
 
 
-def read_knowledge_base(folder: Path, keeping: Keeping = NOWHERE) -> list[Document]:
+def read_knowledge_base(folder: Path, keeping: ParsedKeeping = NOWHERE) -> list[Document]:
     """Read every file below ``folder`` that has a loader, except README.md, ordered by path.
 
     Raises:
@@ -41,7 +41,7 @@ def read_knowledge_base(folder: Path, keeping: Keeping = NOWHERE) -> list[Docume
     return list(library.documents)
 
 
-def read_folder(folder: Path, keeping: Keeping = NOWHERE) -> Library:
+def read_folder(folder: Path, keeping: ParsedKeeping = NOWHERE) -> Library:
     """Read all readable files below ``folder``, and name the others.
 
     Raises:
@@ -80,7 +80,7 @@ def read_structure(file: Path) -> dict[str, dict[str, Any]]:
         ) from error
 
 
-def digest_of(documents: list[Document]) -> str:
+def pages_digest(documents: list[Document]) -> str:
     """Return a digest of all pages and their metadata, for the fingerprint."""
     state = blake2b(digest_size=16)
     for document in documents:

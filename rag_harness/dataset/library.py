@@ -17,7 +17,7 @@ from rag_harness.work.reporting import report
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceFile:
     """A file to read, and the id that its document gets."""
 
     file: Path
@@ -49,7 +49,7 @@ class Library:
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class ParsedKeeping:
     """The cache of parsed files. Without ``folder`` there is none; without ``writes`` it is only read.
 
     ``apart``: no other process reads the same files meanwhile. ``charset``: for files that name none.
@@ -61,7 +61,7 @@ class Keeping:
     charset: str = ""
 
 
-def sources_in(folder: Path, known: Mapping[str, Metadata], below: str = "") -> tuple[list[Source], list[Unread]]:
+def sources_in(folder: Path, known: Mapping[str, Metadata], below: str = "") -> tuple[list[SourceFile], list[Unread]]:
     """Return the files to read in a folder, and those not to open. ``known`` is the metadata by path in the folder.
 
     The id of a document is ``below`` and its path.
@@ -72,11 +72,11 @@ def sources_in(folder: Path, known: Mapping[str, Metadata], below: str = "") -> 
         if fault:
             refused.append(Unread(file, fault))
         else:
-            sources.append(Source(file, f"{below}{path}", known.get(path)))
+            sources.append(SourceFile(file, f"{below}{path}", known.get(path)))
     return sources, refused
 
 
-def read_library(sources: Sequence[Source], refused: Sequence[Unread], keeping: Keeping) -> Library:
+def read_library(sources: Sequence[SourceFile], refused: Sequence[Unread], keeping: ParsedKeeping) -> Library:
     """Read every file, in order. An unreadable file does not stop the others."""
     documents: list[Document] = []
     unread = list(refused)
@@ -94,7 +94,7 @@ def read_library(sources: Sequence[Source], refused: Sequence[Unread], keeping: 
     return Library(tuple(documents), tuple(unread), going_on.parsed)
 
 
-def _read(source: Source) -> Document | Unread:
+def _read(source: SourceFile) -> Document | Unread:
     try:
         return load(source.file, source.doc_id, source.metadata)
     except UnicodeDecodeError as error:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rag_harness.engine.rows import KeepPrompt, Trial
-from rag_harness.engine.trial import Outcome, run_trial
+from rag_harness.engine.trial import TrialOutcome, run_trial
 from rag_harness.errors import RagHarnessError
 from rag_harness.models.anew import asked_again
 from rag_harness.protocols import Experiment
@@ -15,7 +15,7 @@ from rag_harness.types import Hit, PipelineOutput, Query
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class TrialRequest:
     """What is asked of a trial beyond its case. It can be pickled, and is sent to workers.
 
     Attributes:
@@ -28,17 +28,17 @@ class Asking:
     hits: tuple[Hit, ...] | None = None
     keeps_failures: bool = True
 
-    def keeps(self, outcome: Outcome) -> bool:
+    def keeps(self, outcome: TrialOutcome) -> bool:
         """Return whether the row of ``outcome`` belongs into a journal."""
         return outcome.row is not None and (outcome.row.ok or self.keeps_failures)
 
 
-FIRST = Asking()
+FIRST = TrialRequest()
 """The first time, with nothing given."""
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenHitsPipeline:
     """A pipeline that answers from the hits it was made with."""
 
     experiment: Experiment
@@ -64,9 +64,9 @@ async def answer_trial(
     settings: Settings,
     fingerprint: str,
     keep_prompt: KeepPrompt,
-    asking: Asking = FIRST,
-) -> Outcome:
+    asking: TrialRequest = FIRST,
+) -> TrialOutcome:
     """Run ``trial`` with the pipeline of ``experiment`` as ``asking`` says; a failure is a value."""
-    pipeline = experiment.pipeline if asking.hits is None else Given(experiment, asking.hits)
+    pipeline = experiment.pipeline if asking.hits is None else GivenHitsPipeline(experiment, asking.hits)
     with asked_again(asking.turn):
         return await run_trial(trial, pipeline, settings, fingerprint, keep_prompt)

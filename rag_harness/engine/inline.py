@@ -6,38 +6,38 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from typing import Any, Generic
 
-from rag_harness.engine.loop import Job, Keep, R, T
+from rag_harness.engine.loop import _R, _T, Job, Keep
 from rag_harness.work.local_work import inline
 
 
-class InlineLoop(Generic[T]):
+class InlineLoop(Generic[_T]):
     """The engine of ``--rag-concurrency=1 --pdb``. It has the interface of ``BackgroundLoop``."""
 
-    def __init__(self, keep: Keep[T] | None = None) -> None:
+    def __init__(self, keep: Keep[_T] | None = None) -> None:
         self._keep = keep
-        self._jobs: dict[Hashable, Job[T]] = {}
-        self._results: dict[Hashable, T] = {}
+        self._jobs: dict[Hashable, Job[_T]] = {}
+        self._results: dict[Hashable, _T] = {}
         self._loop = asyncio.new_event_loop()
         self.in_flight = 0
 
-    def submit(self, key: Hashable, job: Job[T], first: bool = False) -> None:  # noqa: ARG002 - nothing waits here
+    def submit(self, key: Hashable, job: Job[_T], first: bool = False) -> None:  # noqa: ARG002 - nothing waits here
         """Remember ``job`` under ``key``."""
         self._jobs.setdefault(key, job)
 
-    def result(self, key: Hashable) -> T:
+    def result(self, key: Hashable) -> _T:
         """Run the job, once."""
         if key not in self._results:
             self._results[key] = self._loop.run_until_complete(self._run(self._jobs[key]))
         return self._results[key]
 
-    async def _run(self, job: Job[T]) -> T:
+    async def _run(self, job: Job[_T]) -> _T:
         inline.set(True)
         result = await job()
         if self._keep is not None:
             await self._keep(result)
         return result
 
-    def run(self, work: Coroutine[Any, Any, R]) -> R:
+    def run(self, work: Coroutine[Any, Any, _R]) -> _R:
         """Run ``work`` now, before the trial that needs it, and return its result."""
         return self._loop.run_until_complete(work)
 

@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 
 from rag_harness.engine.inline import InlineLoop
 from rag_harness.engine.loop import BackgroundLoop
-from rag_harness.engine.trial import Outcome
+from rag_harness.engine.trial import TrialOutcome
 
 
 class NewLines(Protocol):
@@ -19,6 +19,6 @@ class NewLines(Protocol):
         ...
 
 
-JobResult: TypeAlias = Outcome | NewLines
+JobResult: TypeAlias = TrialOutcome | NewLines
 """A trial's outcome, or what came of another job: who has submitted the job knows which, by its key."""
 Engine: TypeAlias = BackgroundLoop[JobResult] | InlineLoop[JobResult]

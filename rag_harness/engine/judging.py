@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rag_harness.engine.workplace import Ask
+from rag_harness.engine.workplace import AskJudge
 from rag_harness.errors import CriticalError, PrerequisiteError, RagHarnessError
 from rag_harness.files.log import log
 from rag_harness.judges.scoring import judged
@@ -29,7 +29,7 @@ Find = Callable[[str, tuple[str, ...]], ScoreLine | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedRow:
     """The scores of a row by measure, the lines of the new ones, and what judging cost."""
 
     author: Author
@@ -89,7 +89,7 @@ class Judging:
         pages_of: PagesOf,
         seconds: float,
         anew: Callable[[int], Judge] | None = None,
-        elsewhere: Ask | None = None,
+        elsewhere: AskJudge | None = None,
     ) -> None:
         self._judge, self._pages_of, self._seconds, self._anew = Once(make_judge), pages_of, seconds, anew
         self._elsewhere = elsewhere
@@ -117,7 +117,7 @@ class Judging:
 
     async def row(
         self, row: ExperimentResult, case: Case, measures: Sequence[JudgedMeasure], find: Find, repeats: int = 0
-    ) -> Judged:
+    ) -> JudgedRow:
         """Return the scores of a row that has an answer. Scores that ``find`` knows are not judged again.
 
         ``repeats`` is how often the judge is asked again, to see whether its scores agree.
@@ -128,7 +128,7 @@ class Judging:
         wanted = [_Wanted(measure, digest, _gold_digest(measure, material)) for measure in applying]
         with spending() as spent:
             turns = [await self._turn(row, author, material, wanted, find, turn) for turn in range(repeats + 1)]
-        return Judged(author, turns[0][0], tuple(line for _, lines in turns for line in lines), spent)
+        return JudgedRow(author, turns[0][0], tuple(line for _, lines in turns for line in lines), spent)
 
     async def _turn(
         self,

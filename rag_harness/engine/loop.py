@@ -13,16 +13,16 @@ from typing import Any, Generic, TypeVar
 from rag_harness.errors import CriticalError
 from rag_harness.files.log import log
 
-T = TypeVar("T")
-R = TypeVar("R")
-Job = Callable[[], Coroutine[Any, Any, T]]
-Keep = Callable[[T], Awaitable[None]]
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+Job = Callable[[], Coroutine[Any, Any, _T]]
+Keep = Callable[[_T], Awaitable[None]]
 
 STOP_WAIT = 5.0
 """Seconds that calls under way get to finish when a run is stopped."""
 
 
-class BackgroundLoop(Generic[T]):
+class BackgroundLoop(Generic[_T]):
     """Jobs by key, run in the order of submission, at most ``concurrency`` at once.
 
     All methods but ``submit`` are called from the thread of the tests.
@@ -32,10 +32,10 @@ class BackgroundLoop(Generic[T]):
         keep: writes a result to the disk before it is returned. The next job starts meanwhile.
     """
 
-    def __init__(self, concurrency: int, keep: Keep[T] | None = None) -> None:
+    def __init__(self, concurrency: int, keep: Keep[_T] | None = None) -> None:
         self._concurrency, self._keep = concurrency, keep
-        self._waiting: OrderedDict[Hashable, Job[T]] = OrderedDict()
-        self._futures: dict[Hashable, Future[T]] = {}
+        self._waiting: OrderedDict[Hashable, Job[_T]] = OrderedDict()
+        self._futures: dict[Hashable, Future[_T]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.in_flight: int = 0
         self._lock = threading.Lock()
@@ -45,7 +45,7 @@ class BackgroundLoop(Generic[T]):
         self._thread = threading.Thread(target=self._run, name="rag-trials", daemon=True)
         self._thread.start()
 
-    def submit(self, key: Hashable, job: Job[T], first: bool = False) -> None:
+    def submit(self, key: Hashable, job: Job[_T], first: bool = False) -> None:
         """Queue ``job`` first or last, unless ``key`` is known. After ``close`` the job counts as cancelled.
 
         A running job may submit another.
@@ -64,7 +64,7 @@ class BackgroundLoop(Generic[T]):
         if is_only:
             self._loop.call_soon_threadsafe(self._start_jobs)
 
-    def result(self, key: Hashable) -> T:
+    def result(self, key: Hashable) -> _T:
         """Wait for a submitted job. If it has not started, it is the next to start.
 
         Raises:
@@ -80,7 +80,7 @@ class BackgroundLoop(Generic[T]):
             if key in self._waiting:
                 self._waiting.move_to_end(key, last=False)
 
-    def run(self, work: Coroutine[Any, Any, R]) -> R:
+    def run(self, work: Coroutine[Any, Any, _R]) -> _R:
         """Run ``work`` beside the jobs and return its result. It is no job. Call it from another thread."""
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
@@ -148,7 +148,7 @@ class BackgroundLoop(Generic[T]):
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _finish(self, future: Future[T], job: Job[T]) -> None:
+    async def _finish(self, future: Future[_T], job: Job[_T]) -> None:
         try:
             result = await self._in_flight(job)
             if self._keep is not None:
@@ -159,7 +159,7 @@ class BackgroundLoop(Generic[T]):
         except BaseException as error:
             future.set_exception(error)
 
-    async def _kept(self, result: T) -> None:
+    async def _kept(self, result: _T) -> None:
         """Write a result to the disk. Where that fails, start no more jobs: their results would be lost as well."""
         assert self._keep is not None
         try:
@@ -169,7 +169,7 @@ class BackgroundLoop(Generic[T]):
             self.stop()
             raise
 
-    async def _in_flight(self, job: Job[T]) -> T:
+    async def _in_flight(self, job: Job[_T]) -> _T:
         try:
             return await job()
         finally:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rag_harness.engine.asking import Asking
+from rag_harness.engine.asking import TrialRequest
 from rag_harness.engine.rows import Trial
 from rag_harness.engine.workplace import Workplace
 from rag_harness.measures.judged import JudgedMeasure
@@ -33,7 +33,7 @@ def computes_its_answers(experiment: str, settings: Settings) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class RepeatedTrial:
     """One repeat: its lines for the result files, and in ``new`` those that the journal lacks."""
 
     lines: tuple[bytes, ...] = ()
@@ -60,7 +60,7 @@ class Repeating:
         self, trial: Trial, repeat: int, experiment: Experiment, fingerprint: str
     ) -> ExperimentResult | None:
         """Answer for the time ``repeat``, keep the row and return it; None where the budget did not allow it."""
-        again, asking = Trial(repeat_name(trial.experiment, repeat), trial.case), Asking(turn=repeat - 1)
+        again, asking = Trial(repeat_name(trial.experiment, repeat), trial.case), TrialRequest(turn=repeat - 1)
         outcome = await self.workplace.answer(again, experiment, repeat_fingerprint(fingerprint, repeat), asking)
         if outcome.row is not None:
             await self.keep(outcome.row.line().encode())

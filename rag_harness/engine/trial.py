@@ -25,7 +25,7 @@ from rag_harness.work.local_work import in_a_thread, inline
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TrialOutcome:
     """The result of a trial: its row, and whether no later trial can succeed either.
 
     ``row`` is None where the trial was not run, and ``not_run`` says why. ``error`` is what a debugger should see.
@@ -39,7 +39,7 @@ class Outcome:
 
 async def run_trial(
     trial: Trial, pipeline: Pipeline, settings: Settings, fingerprint: str, keep_prompt: KeepPrompt = lambda _: ""
-) -> Outcome:
+) -> TrialOutcome:
     """Answer the case's query and make the row, in bounded time. Cancellation is the only error that it raises."""
     started = perf_counter()
     unkept: list[CriticalError] = []
@@ -62,14 +62,14 @@ async def run_trial(
         row = row_of(output, None)
     except BudgetError as error:
         log.info("%s: not run: budget: %s", trial.trial_id, error)
-        return Outcome(None, not_run=f"budget: {error}")
+        return TrialOutcome(None, not_run=f"budget: {error}")
     except Exception as error:
         failure, raised = _failure(error), error
         log.error("%s: %s failed", trial.trial_id, failure.stage, exc_info=error)
         row = _failed_row(error, failure, row_of)
     log.debug("%s: %s in %.0f ms", trial.trial_id, row.status, row.total_time_ms)
     critical = bool(unkept) or (failure is not None and failure.critical)
-    return Outcome(row, critical, error=raised or next(iter(unkept), None))
+    return TrialOutcome(row, critical, error=raised or next(iter(unkept), None))
 
 
 def _failed_row(

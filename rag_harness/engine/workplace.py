@@ -6,9 +6,9 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from rag_harness.engine.asking import FIRST, Asking, answer_trial
+from rag_harness.engine.asking import FIRST, TrialRequest, answer_trial
 from rag_harness.engine.rows import KeepPrompt, Trial
-from rag_harness.engine.trial import Outcome
+from rag_harness.engine.trial import TrialOutcome
 from rag_harness.settings import Settings
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rag_harness.measures.judged import JudgedMeasure, Material
     from rag_harness.protocols import Experiment
 
-Ask: TypeAlias = "Callable[[Material, Sequence[JudgedMeasure], int], Coroutine[Any, Any, Mapping[str, Score]]]"
+AskJudge: TypeAlias = "Callable[[Material, Sequence[JudgedMeasure], int], Coroutine[Any, Any, Mapping[str, Score]]]"
 """Asks a judge about one answer, and returns the scores by measure. n > 0 is the nth repeat of the judgement."""
 
 
@@ -25,7 +25,7 @@ class Workplace(Protocol):
     """Answers and judges. All arguments are plain values, except the pipeline of an experiment."""
 
     @property
-    def ask(self) -> Ask | None:
+    def ask(self) -> AskJudge | None:
         """Asks the judge of another process; None where the judge is in this one."""
         ...
 
@@ -34,7 +34,9 @@ class Workplace(Protocol):
         """Whether the workplace is this process. Then an experiment has to be prepared here."""
         ...
 
-    async def answer(self, trial: Trial, experiment: Experiment, fingerprint: str, asking: Asking = FIRST) -> Outcome:
+    async def answer(
+        self, trial: Trial, experiment: Experiment, fingerprint: str, asking: TrialRequest = FIRST
+    ) -> TrialOutcome:
         """Run one trial of ``experiment``. Its row may be of a derived experiment. A failure is a value."""
         ...
 
@@ -57,7 +59,9 @@ class Here:
     ask = None
     is_here = True
 
-    async def answer(self, trial: Trial, experiment: Experiment, fingerprint: str, asking: Asking = FIRST) -> Outcome:
+    async def answer(
+        self, trial: Trial, experiment: Experiment, fingerprint: str, asking: TrialRequest = FIRST
+    ) -> TrialOutcome:
         """Run one trial."""
         return await answer_trial(trial, experiment, self.settings, fingerprint, self.keep_prompt, asking)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-DEEPEST = 100
+DEEPEST_JSON = 100
 """Most levels of nesting. Recursive functions walk through the values later, so the depth needs a limit."""
 
 
-def read_json(text: str | bytes, deepest: int = DEEPEST) -> Any:
+def read_json(text: str | bytes, deepest: int = DEEPEST_JSON) -> Any:
     """Return what ``text`` says.
 
     Raises:
@@ -35,7 +35,7 @@ def _openings(text: str | bytes) -> int:
     return text.count(b"[") + text.count(b"{")
 
 
-def is_deep(value: Any, deepest: int = DEEPEST) -> bool:
+def is_deep(value: Any, deepest: int = DEEPEST_JSON) -> bool:
     """Return whether lists and objects are nested deeper than ``deepest`` levels. The function is not recursive."""
     depth, level = 0, [value]
     while level and depth <= deepest:

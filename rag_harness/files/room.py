@@ -42,7 +42,7 @@ def check_room(folder: Path, needed: int) -> None:
         )
 
 
-def used(folder: Path) -> int:
+def used_bytes(folder: Path) -> int:
     """Return the bytes on the disk that the files below ``folder`` occupy."""
     return sum(_taken(file.stat()) for file in folder.rglob("*") if file.is_file())
 

@@ -18,8 +18,8 @@ Importing this room imports neither NumPy nor pydantic: every pytest session of 
 
 from __future__ import annotations
 
-from rag_harness.gates.evidence import Rules
-from rag_harness.gates.grammar import BASELINE, Gate, Known, Reference, check_gate, parse_gate
+from rag_harness.gates.evidence import GateRules
+from rag_harness.gates.grammar import BASELINE, Gate, KnownNames, Reference, check_gate, parse_gate
 from rag_harness.gates.judging import judge
 from rag_harness.gates.scores import SuiteScores
 from rag_harness.gates.verdict import Verdict, together, verdict_lines
@@ -27,9 +27,9 @@ from rag_harness.gates.verdict import Verdict, together, verdict_lines
 __all__ = [
     "BASELINE",
     "Gate",
-    "Known",
+    "GateRules",
+    "KnownNames",
     "Reference",
-    "Rules",
     "SuiteScores",
     "Verdict",
     "check_gate",

@@ -12,11 +12,11 @@ from rag_harness.settings import Settings
 from rag_harness.settings.data import DataSpec
 from rag_harness.types import GOLDEN
 
-Elsewhere = tuple[tuple[str, str], ...]
+GatesOfOtherData = tuple[tuple[str, str], ...]
 """Texts of gates that were set for other data, each with the reason why it is not judged."""
 
 
-def gates_by_data(settings: Settings, ini: Mapping[str, Any]) -> tuple[tuple[str, ...], Elsewhere]:
+def gates_by_data(settings: Settings, ini: Mapping[str, Any]) -> tuple[tuple[str, ...], GatesOfOtherData]:
     """Divide the gates of ``settings`` into those for this run's data, and those that the ini file set for other data.
 
     Where an ini file names no data, its gates are judged on the data of any run. So are the gates of the environment
@@ -54,7 +54,7 @@ def check_data(specs: Sequence[DataSpec], k: int, data_of: Callable[[str], str])
                 )
 
 
-def gates_of_others(settings: Settings) -> Elsewhere:
+def gates_of_others(settings: Settings) -> GatesOfOtherData:
     """Return the gates of named data that a knowledge base of the command line replaces."""
     return tuple(
         (text, f"set for {spec.name}, this run is on {shown_place(settings, settings.path(spec.instead))}")

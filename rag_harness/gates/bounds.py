@@ -13,7 +13,7 @@ from rag_harness.gates.grammar import Gate, Reference
 from rag_harness.gates.verdict import Interval
 
 if TYPE_CHECKING:
-    from rag_harness.stats.bounded import Span
+    from rag_harness.stats.bounded import ValueRange
 
 Population = Literal["like", "finite"]
 """The population of a verdict: all cases like these, or only the cases of the suite."""
@@ -42,7 +42,7 @@ class Grouping(Protocol):
         ...
 
 
-class Found(NamedTuple):
+class ValuesAndTarget(NamedTuple):
     """The data of a verdict: the value or difference of each case, and the ``target`` of their mean."""
 
     values: Mapping[str, float]
@@ -70,7 +70,7 @@ def is_paired(gate: Gate) -> bool:
     return gate.paired or gate.confidence is None or "=" not in gate.op
 
 
-def interval_of(gate: Gate, found: Found, grouping: Grouping, unit: str) -> Interval | None:
+def interval_of(gate: Gate, found: ValuesAndTarget, grouping: Grouping, unit: str) -> Interval | None:
     """Return the confidence interval beside a value: 95 %, or the gate's own confidence where that is higher.
 
     None where the cases allow no bounds, or where all cases of a finite population have a value.
@@ -88,7 +88,7 @@ def interval_of(gate: Gate, found: Found, grouping: Grouping, unit: str) -> Inte
     return low, high
 
 
-def bounds_of(gate: Gate, found: Found, grouping: Grouping, unit: str, confidence: float) -> Bounds:
+def bounds_of(gate: Gate, found: ValuesAndTarget, grouping: Grouping, unit: str, confidence: float) -> Bounds:
     """Return a lower and an upper bound. Each of them holds by itself with ``confidence``.
 
     Raises:
@@ -126,7 +126,7 @@ def interval_of_mean(values: Sequence[float], unit: str, clusters: Sequence[Hash
     return _possible(low, values, unit), high
 
 
-def span_of(values: Sequence[float], unit: str, is_difference: bool = False) -> Span | None:
+def span_of(values: Sequence[float], unit: str, is_difference: bool = False) -> ValueRange | None:
     """Return the range of a share, or of a difference of shares; None for another unit, or a value out of range."""
     span = (-1.0, 1.0) if is_difference else (0.0, 1.0)
     return span if unit == "share" and span[0] <= min(values) <= max(values) <= span[1] else None
@@ -161,7 +161,7 @@ def _of_quantile(
     return quantile_interval(values, share, 2 * confidence - 1)
 
 
-def _how(guarded: str, span: Span | None) -> str:
+def _how(guarded: str, span: ValueRange | None) -> str:
     if not guarded:
         return "by the paired t test"
     return f"{guarded}, so without assumptions" if span else f"{guarded}, so with little certainty"

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from rag_harness.errors import DataError
 from rag_harness.gates.evidence import by_bounds
 from rag_harness.gates.grammar import Gate
-from rag_harness.gates.verdict import Interval, State, Verdict, holds
+from rag_harness.gates.verdict import Interval, Verdict, VerdictState, meets_threshold
 
 if TYPE_CHECKING:
-    from rag_harness.judges.calibration.correct import Scores
+    from rag_harness.judges.calibration.correct import ExperimentScores
 
 
 class PeoplesMean(NamedTuple):
@@ -67,15 +67,15 @@ def corrected_verdict(
         bounds = correct(gate, values).interval if gate.confidence is not None else None
     except DataError as why:
         return Verdict(gate, "failed", reason=f"cannot be calibrated: {why}", n=len(values))
-    state: State = "passed" if holds(found.value, gate.op, threshold) and not lost else "failed"
+    state: VerdictState = "passed" if meets_threshold(found.value, gate.op, threshold) and not lost else "failed"
     said = ", ".join(part for part in (found.said, reason) if part)
     point = Verdict(gate, state, found.value, threshold, len(values), found.interval, said)
     return point if bounds is None else by_bounds(point, bounds, lost, unit, "more labels would settle it")
 
 
-def _scores(gate: Gate, values: Mapping[str, float], output: Path) -> Scores:
+def _scores(gate: Gate, values: Mapping[str, float], output: Path) -> ExperimentScores:
     """Return the judge's scores behind ``values``: those of this run, which has one judge."""
-    from rag_harness.judges.calibration.correct import Scores
+    from rag_harness.judges.calibration.correct import ExperimentScores
     from rag_harness.results.manifest import read_manifest
     from rag_harness.results.row import rows_in
     from rag_harness.results.score import SCORES, Author, read_scores, row_digest
@@ -100,4 +100,4 @@ def _scores(gate: Gate, values: Mapping[str, float], output: Path) -> Scores:
     ((author, version),) = judges
     found = {case: line.value for case, line in lines.items() if line.value is not None}
     rows = {case: line.row for case, line in lines.items()}
-    return Scores(gate.suite, gate.measure, version, author, found, rows)
+    return ExperimentScores(gate.suite, gate.measure, version, author, found, rows)

@@ -12,7 +12,7 @@ from random import Random
 from rag_harness.errors import SettingsError
 from rag_harness.gates.evidence import decided
 from rag_harness.gates.grammar import Gate, Reference
-from rag_harness.gates.verdict import State
+from rag_harness.gates.verdict import VerdictState
 from rag_harness.stats.betting import MeanTest
 
 
@@ -55,7 +55,7 @@ class EarlyStop:
         self.gate: Gate = gate
         self._threshold, self._population = gate.right, population
         self._test = MeanTest(gate.right, population, (0, 1), gate.confidence / 100)
-        self.state: State | None = None
+        self.state: VerdictState | None = None
         self.said: str = ""
         self._has_value = False
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from math import fsum, isfinite
 from typing import TYPE_CHECKING
 
-from rag_harness.gates.bounds import Clusters, Found, Population, bounds_of, clusters_of, is_paired, span_of
+from rag_harness.gates.bounds import Clusters, Population, ValuesAndTarget, bounds_of, clusters_of, is_paired, span_of
 from rag_harness.gates.grammar import Gate, Reference
 from rag_harness.gates.units import told_apart
-from rag_harness.gates.verdict import Interval, State, Verdict, equal, holds
+from rag_harness.gates.verdict import Interval, Verdict, VerdictState, equal, meets_threshold
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -29,7 +29,7 @@ def how_to_review(suite: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class GateRules:
     """How gates are judged.
 
     Unreviewed questions do not count unless ``counts_drafts``; ``review`` says how the questions of a suite are
@@ -45,11 +45,11 @@ class Rules:
     review: Callable[[str], str] = how_to_review
     cluster: str = ""
     clusters: Clusters | None = None
-    settled: Mapping[Gate, tuple[State, str]] = field(default_factory=dict)
+    settled: Mapping[Gate, tuple[VerdictState, str]] = field(default_factory=dict)
     chosen: str = "selected"
 
 
-def weighed(point: Verdict, found: Found, rules: Rules, unit: str) -> Verdict:
+def weighed(point: Verdict, found: ValuesAndTarget, rules: GateRules, unit: str) -> Verdict:
     """Return the verdict by evidence where the gate asks for it, else ``point``, the verdict by the value alone."""
     if point.gate in rules.settled:
         state, said = rules.settled[point.gate]
@@ -74,13 +74,13 @@ def weighed(point: Verdict, found: Found, rules: Rules, unit: str) -> Verdict:
     return _with_reason(replace(point, state="failed" if found.lost else state, bounds=bounds), said)
 
 
-def decided(bounds: Interval, op: str, target: float) -> State:
+def decided(bounds: Interval, op: str, target: float) -> VerdictState:
     """Return passed where both bounds are on the side that the operator asks for, failed where neither is."""
     low, high = bounds
     worst, best = (low, high) if ">" in op else (high, low)
-    if holds(worst, op, target):
+    if meets_threshold(worst, op, target):
         return "passed"
-    return "failed" if holds(best, _OPPOSITE[op], target) else "inconclusive"
+    return "failed" if meets_threshold(best, _OPPOSITE[op], target) else "inconclusive"
 
 
 def by_bounds(point: Verdict, bounds: Interval, lost: bool, unit: str, remedy: str) -> Verdict:
@@ -92,13 +92,13 @@ def by_bounds(point: Verdict, bounds: Interval, lost: bool, unit: str, remedy: s
     return _with_reason(replace(point, state="failed" if lost else state, bounds=bounds), said)
 
 
-def _cases(rules: Rules, population: int, clusters: int) -> str:
+def _cases(rules: GateRules, population: int, clusters: int) -> str:
     if rules.population == "finite":
         return f"these {population} cases"
     return f"cases like these, of {clusters} clusters by {rules.cluster}" if clusters else "cases like these"
 
 
-def _said(bounds: Interval, gate: Gate, target: float, unit: str, state: State) -> str:
+def _said(bounds: Interval, gate: Gate, target: float, unit: str, state: VerdictState) -> str:
     low, high = (_shown(end, target, unit) for end in bounds)
     if state == "inconclusive":
         said = f"{low} to {high}"
@@ -112,7 +112,7 @@ def _shown(end: float, target: float, unit: str) -> str:
     return told_apart(end, target, unit, equal(end, target))[0] if isfinite(end) else "…"
 
 
-def _more(gate: Gate, found: Found, unit: str, rules: Rules) -> str:
+def _more(gate: Gate, found: ValuesAndTarget, unit: str, rules: GateRules) -> str:
     """Say how many more cases would settle the gate."""
     clusters = clusters_of(gate.suite, found.values, rules)
     number = _needed(gate, found, unit, clusters)
@@ -125,18 +125,22 @@ def _more(gate: Gate, found: Found, unit: str, rules: Rules) -> str:
     return f"; about {number:,} more{', in clusters of their own,' if clusters else ''} would settle it"
 
 
-def _needed(gate: Gate, found: Found, unit: str, clusters: Sequence[Hashable] | None) -> int | None:
+def _needed(gate: Gate, found: ValuesAndTarget, unit: str, clusters: Sequence[Hashable] | None) -> int | None:
     """Return how many more cases, like the present ones, settle the gate with a power of 80 %."""
-    from rag_harness.stats.settling import Reach
+    from rag_harness.stats.settling import BoundReach
 
     values, target = list(found.values.values()), found.target
     span = span_of(values, unit, is_difference=isinstance(gate.right, Reference))
     if gate.quantile is not None:  # a quantile is compared by the share of cases below the target
-        values, target, span = [float(holds(v, "<=", target)) for v in values], gate.quantile / 100, (0.0, 1.0)
+        values, target, span = (
+            [float(meets_threshold(v, "<=", target)) for v in values],
+            gate.quantile / 100,
+            (0.0, 1.0),
+        )
     gap = fsum(values) / len(values) - target
     if gap < 0:
         values, span = [-value for value in values], (-span[1], -span[0]) if span else None
-    reach = Reach(values, span, (gate.confidence or 0) / 100, is_difference=is_paired(gate), clusters=clusters)
+    reach = BoundReach(values, span, (gate.confidence or 0) / 100, is_difference=is_paired(gate), clusters=clusters)
     needed = reach.cases(abs(gap))
     return None if needed is None else max(needed - len(values), 1)
 

@@ -102,7 +102,7 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownNames:
     """The names that a gate may contain.
 
     ``slices`` maps each key to the values that cases have; an empty collection allows any value. ``check_measure``
@@ -160,7 +160,7 @@ def _expected(text: str, rest: str, k: int) -> Gate:
     return replace(parse_gate(found[1], k), expected=reason)
 
 
-def check_gate(gate: Gate, known: Known) -> None:
+def check_gate(gate: Gate, known: KnownNames) -> None:
     """Make sure that everything a gate names exists.
 
     Raises:
@@ -185,7 +185,7 @@ def check_gate(gate: Gate, known: Known) -> None:
         )
 
 
-def _known_right(gate: Gate, right: Reference, known: Known) -> None:
+def _known_right(gate: Gate, right: Reference, known: KnownNames) -> None:
     if right.name == BASELINE and BASELINE not in known.names:
         raise SettingsError(
             f"Gate '{gate}': there is no baseline in this run. Name a saved one with --rag-compare NAME."

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 
-from rag_harness.gates.bounds import Found, interval_of
+from rag_harness.gates.bounds import ValuesAndTarget, interval_of
 from rag_harness.gates.calibrated import Correct, corrected_verdict, not_at_hand
-from rag_harness.gates.evidence import Rules, weighed
+from rag_harness.gates.evidence import GateRules, weighed
 from rag_harness.gates.grammar import BASELINE, Gate, Reference
 from rag_harness.gates.remarks import reasons, remarks_on, returns, unusable
 from rag_harness.gates.scores import SuiteScores
 from rag_harness.gates.unreviewed import with_drafts
-from rag_harness.gates.verdict import State, Verdict, as_expected, holds
+from rag_harness.gates.verdict import Verdict, VerdictState, as_expected, meets_threshold
 
 
 def judge(
@@ -23,7 +23,7 @@ def judge(
     baseline: Mapping[str, SuiteScores] | None = None,
     unit: str = "share",
     correct: Correct = not_at_hand,
-    rules: Rules | None = None,
+    rules: GateRules | None = None,
 ) -> Verdict:
     """Judge ``gate``. With ``partial``, a selection of cases counts as all of them. ``baseline`` is the saved run.
 
@@ -33,7 +33,7 @@ def judge(
     Unreviewed cases do not count, unless ``rules`` say so. Where no case is reviewed, the gate is not judged. Two
     suites are compared over the cases that both have a value for. Values within 1e-12 of the threshold equal it.
     """
-    rules = rules or Rules()
+    rules = rules or GateRules()
     ways = _Ways(correct, rules, unit)
 
     def judged(part: Gate) -> Verdict:
@@ -53,7 +53,7 @@ class _Ways:
     """The rules and functions by which values become a verdict."""
 
     correct: Correct
-    rules: Rules
+    rules: GateRules
     unit: str
 
 
@@ -63,7 +63,7 @@ def _if_measured(verdict: Verdict, sides: Sequence[SuiteScores], most: float) ->
     for scores in sides:
         without = scores.unmeasured(gate.measure, where)
         could = without + len(scores.values(gate.measure, where))
-        if could and not holds(without / could, "<=", most):
+        if could and not meets_threshold(without / could, "<=", most):
             why = f"{without / could:.1%} of {could} cases could not be measured, more than {most:.1%}"
             said = f"{why} (--rag-max-unmeasured){reasons(gate, [scores])}"
             return replace(verdict, state="failed", reason=said, lacking=True)
@@ -143,7 +143,7 @@ def _against_number(gate: Gate, scores: SuiteScores, threshold: float, ways: _Wa
     remarks = remarks_on(gate, {gate.suite: scores}, ways.rules)
     if gate.calibrated:
         return corrected_verdict(gate, found, threshold, ways.correct, remarks, ways.unit)
-    evidence = Found(found, threshold, _population(gate, scores, len(values)), remarks[0])
+    evidence = ValuesAndTarget(found, threshold, _population(gate, scores, len(values)), remarks[0])
     return _weighed(gate, values, threshold, evidence, remarks, ways)
 
 
@@ -157,7 +157,7 @@ def _against_other(gate: Gate, mine: SuiteScores, theirs: SuiteScores, right: Re
         return Verdict(gate, "failed", reason=f"{problem} in both {gate.suite} and {right.name}")
     threshold = _aggregate(gate, second) + right.offset
     remarks = remarks_on(gate, {gate.suite: mine, right.name: theirs}, ways.rules)
-    evidence = Found(differences(ours, others), right.offset, _population(gate, mine, len(first)), remarks[0])
+    evidence = ValuesAndTarget(differences(ours, others), right.offset, _population(gate, mine, len(first)), remarks[0])
     return _weighed(gate, first, threshold, evidence, remarks, ways)
 
 
@@ -168,11 +168,16 @@ def _population(gate: Gate, scores: SuiteScores, n: int) -> int:
 
 
 def _weighed(
-    gate: Gate, values: Sequence[float], threshold: float, found: Found, remarks: tuple[bool, str], ways: _Ways
+    gate: Gate,
+    values: Sequence[float],
+    threshold: float,
+    found: ValuesAndTarget,
+    remarks: tuple[bool, str],
+    ways: _Ways,
 ) -> Verdict:
     """Return the verdict by the value, with its interval, or by evidence where the gate asks for that."""
     value, (lost, reason) = _aggregate(gate, values), remarks
-    state: State = "passed" if holds(value, gate.op, threshold) and not lost else "failed"
+    state: VerdictState = "passed" if meets_threshold(value, gate.op, threshold) and not lost else "failed"
     interval = interval_of(gate, found, ways.rules, ways.unit)
     point = Verdict(gate, state, value, threshold, len(values), interval, reason)
     return weighed(point, found, ways.rules, ways.unit)

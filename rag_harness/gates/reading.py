@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from rag_harness.gates.grammar import Gate, Known, Reference, check_gate, parse_gate
+from rag_harness.gates.grammar import Gate, KnownNames, Reference, check_gate, parse_gate
 from rag_harness.measures import measure_named
 
 
@@ -24,7 +24,7 @@ def read_gates(
     found: dict[tuple[object, ...], Gate] = {}
     for text in texts:
         gate = parse_gate(text, k)
-        check_gate(gate, Known(names, slices_of(gate.suite) if gate.slice else {}, measure_named, is_share))
+        check_gate(gate, KnownNames(names, slices_of(gate.suite) if gate.slice else {}, measure_named, is_share))
         found[gate.suite, gate.slice, gate.what, gate.op, _kind(gate)] = gate
     return list(found.values())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isfinite
 
-from rag_harness.gates.evidence import Rules
+from rag_harness.gates.evidence import GateRules
 from rag_harness.gates.grammar import Gate
 from rag_harness.gates.scores import SuiteScores
 
@@ -37,7 +37,7 @@ def reasons(gate: Gate, sides: Sequence[SuiteScores]) -> str:
     return f": {', '.join(said)}" if said else ""
 
 
-def remarks_on(gate: Gate, sides: Mapping[str, SuiteScores], rules: Rules) -> tuple[bool, str]:
+def remarks_on(gate: Gate, sides: Mapping[str, SuiteScores], rules: GateRules) -> tuple[bool, str]:
     """Return whether any case was lost, and the remarks on the cases that were looked at."""
     where = dict(gate.slice)
     lost = sum(scores.lost_of(where) for scores in sides.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-Slice = Mapping[str, str]
+SliceLabels = Mapping[str, str]
 
 
 class SuiteScores(Protocol):
@@ -15,27 +15,27 @@ class SuiteScores(Protocol):
     or that could not be measured, has none.
     """
 
-    def total_of(self, where: Slice, /) -> int:
+    def total_of(self, where: SliceLabels, /) -> int:
         """Count the cases in the data."""
         ...
 
-    def selected_of(self, where: Slice, /) -> int:
+    def selected_of(self, where: SliceLabels, /) -> int:
         """Count the cases that this run was to look at, lost ones included."""
         ...
 
-    def lost_of(self, where: Slice, /) -> int:
+    def lost_of(self, where: SliceLabels, /) -> int:
         """Count the cases that were lost to a crash."""
         ...
 
-    def values(self, measure: str, where: Slice, /) -> Mapping[str, float]:
+    def values(self, measure: str, where: SliceLabels, /) -> Mapping[str, float]:
         """Return the value of each case by its id."""
         ...
 
-    def absent(self, measure: str, where: Slice, /) -> Mapping[str, int]:
+    def absent(self, measure: str, where: SliceLabels, /) -> Mapping[str, int]:
         """Count the selected cases without a value, by the reason: "no ground truth"."""
         ...
 
-    def unmeasured(self, measure: str, where: Slice, /) -> int:
+    def unmeasured(self, measure: str, where: SliceLabels, /) -> int:
         """Count the selected cases without a value that have an answer, and that the measure applies to."""
         ...
 

@@ -10,7 +10,7 @@ _UNITS = {"ms": " ms", "tokens": " tokens"}
 _MOST_DIGITS = 13
 
 
-def shown(value: float, unit: str, digits: int) -> str:
+def value_with_unit(value: float, unit: str, digits: int) -> str:
     """Write a value with its unit."""
     sign = "-" if value < 0 and unit == "usd" else ""
     number = f"{abs(value) if sign else value:.{digits}f}"
@@ -21,15 +21,15 @@ def told_apart(value: float, threshold: float, unit: str, same: bool) -> tuple[s
     """Write both numbers with enough digits to show that they differ, so that no line says 0.950 failed >= 0.95."""
     fewest = _DIGITS.get(unit, 3)
     for digits in range(fewest, _MOST_DIGITS):
-        pair = shown(value, unit, digits), shown(threshold, unit, digits)
+        pair = value_with_unit(value, unit, digits), value_with_unit(threshold, unit, digits)
         if pair[0] != pair[1] or same:
             return pair
-    return shown(value, unit, fewest), shown(threshold, unit, fewest)
+    return value_with_unit(value, unit, fewest), value_with_unit(threshold, unit, fewest)
 
 
 def value_said(value: float, unit: str = "share") -> str:
     """Write a value with its unit, and with the unit's number of digits."""
-    return shown(value, unit, _DIGITS.get(unit, 3))
+    return value_with_unit(value, unit, _DIGITS.get(unit, 3))
 
 
 def bounds(low: float, high: float, unit: str, signed: bool = False, digits: int = 2) -> str:

@@ -18,7 +18,7 @@ from rag_harness.gates.verdict import Verdict
 from rag_harness.types import PLACEHOLDER, REVIEWED
 
 if TYPE_CHECKING:
-    from rag_harness.gates.evidence import Rules
+    from rag_harness.gates.evidence import GateRules
 
 _OTHER = {"yes": "no", "no": "yes"}
 
@@ -43,7 +43,7 @@ def judged_part(gate: Gate, counts_drafts: bool) -> Gate:
 
 
 def with_drafts(
-    gate: Gate, scores: SuiteScores | None, judged: Callable[[Gate], Verdict], rules: Rules, unit: str
+    gate: Gate, scores: SuiteScores | None, judged: Callable[[Gate], Verdict], rules: GateRules, unit: str
 ) -> Verdict:
     """Return the verdict of ``judged`` over the reviewed cases, and say how many cases were set apart."""
     if scores is None:
@@ -65,7 +65,7 @@ def with_drafts(
     return replace(whole, state="not judged", unreviewed=parts.apart, reason=_joined(said, whole))
 
 
-def _parts(gate: Gate, scores: SuiteScores, rules: Rules) -> _Parts:
+def _parts(gate: Gate, scores: SuiteScores, rules: GateRules) -> _Parts:
     part = judged_part(gate, rules.counts_drafts)
     every, (key, value) = dict(gate.slice), part.slice[-1]
     apart = scores.selected_of({**every, key: _OTHER[value]})
@@ -73,7 +73,7 @@ def _parts(gate: Gate, scores: SuiteScores, rules: Rules) -> _Parts:
     return _Parts(gate, part, scores.selected_of(every) - apart, apart, placeholders)
 
 
-def _none_reviewed(gate: Gate, scores: SuiteScores, rules: Rules) -> Verdict | None:
+def _none_reviewed(gate: Gate, scores: SuiteScores, rules: GateRules) -> Verdict | None:
     """Return the verdict of a gate on reviewed cases where no case is reviewed; None where some are."""
     where = dict(gate.slice)
     if where.get(REVIEWED) != "yes" or scores.total_of(where):

@@ -11,7 +11,7 @@ from typing import Literal
 from rag_harness.gates.grammar import Gate, Reference
 from rag_harness.gates.units import bounds, told_apart
 
-State = Literal["passed", "failed", "stale", "inconclusive", "not judged", "xfailed", "xpassed"]
+VerdictState = Literal["passed", "failed", "stale", "inconclusive", "not judged", "xfailed", "xpassed"]
 Interval = tuple[float, float]
 _STATE_WIDTH = len("not judged")
 _WIDTH = 100
@@ -33,7 +33,7 @@ class Verdict:
     """
 
     gate: Gate
-    state: State
+    state: VerdictState
     value: float | None = None
     threshold: float | None = None
     n: int = 0
@@ -70,7 +70,7 @@ class Verdict:
         """
         if self.state != "failed" or self.lacking or self.value is None or self.threshold is None:
             return False
-        return not holds(self.value, self.gate.op, self.threshold)
+        return not meets_threshold(self.value, self.gate.op, self.threshold)
 
     def _said(self, width: int, states: int) -> list[str]:
         narrow = f"{self.state:<{states}}  {self.gate.condition}"
@@ -146,6 +146,6 @@ def equal(value: float, threshold: float) -> bool:
     return isclose(value, threshold, rel_tol=1e-12, abs_tol=1e-12)
 
 
-def holds(value: float, op: str, threshold: float) -> bool:
+def meets_threshold(value: float, op: str, threshold: float) -> bool:
     """Whether a value is on the side of the threshold that the operator asks for."""
     return "=" in op if equal(value, threshold) else (value > threshold) == (">" in op)

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from rag_harness.measures.judged import (
-    Ask,
     Claim,
+    ClaimedText,
     Judge,
+    JudgeQuestion,
     Material,
     Opinion,
     Relevancy,
-    Source,
-    Text,
+    SupportSource,
     Usefulness,
     Verdicts,
 )
@@ -34,7 +34,7 @@ _BETWEEN = re.compile(r"(?:[^\S\n]|[,;&]|\band\b)*\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class MarksSideBySide:
     """Adjacent marks, from ``start`` to ``end`` of the answer, and the sources that they name, from 1."""
 
     start: int
@@ -55,7 +55,7 @@ class Unmarked:
 
     answer: str
     text: str
-    marks: tuple[Mark, ...]
+    marks: tuple[MarksSideBySide, ...]
     pieces: tuple[tuple[int, int], ...]
 
     def placed(self, claims: Sequence[Claim]) -> list[Claim]:
@@ -77,7 +77,7 @@ class Unmarked:
         begins, place = self.pieces[bisect_right(self.pieces, at, key=lambda piece: piece[0]) - 1]
         return place + at - begins
 
-    def _owner(self, mark: Mark, claims: Sequence[Claim]) -> int | None:
+    def _owner(self, mark: MarksSideBySide, claims: Sequence[Claim]) -> int | None:
         """Return the start of the claim that a mark belongs to: the last one before it, if possible on the same line.
 
         A mark at the beginning of a line belongs to the claim after it.
@@ -92,7 +92,7 @@ class Unmarked:
         return behind[0] if behind else None
 
 
-def unmarked(answer: str, contexts: int) -> Unmarked:
+def unmarked_answer(answer: str, contexts: int) -> Unmarked:
     """Return ``answer`` without its citation marks: those of the prompts, and ``[1]`` up to the number of contexts.
 
     A number in brackets is no mark inside code, or above the number of contexts: it may be an index, or a list.
@@ -110,23 +110,23 @@ def unmarked(answer: str, contexts: int) -> Unmarked:
     return Unmarked(answer, text + answer[done:], marks, tuple(pieces))
 
 
-def _marks(answer: str, contexts: int) -> Iterator[Mark]:
+def _marks(answer: str, contexts: int) -> Iterator[MarksSideBySide]:
     for found in CITATION.finditer(answer):
-        yield Mark(*found.span(), tuple(cited_sources(found[0])))
+        yield MarksSideBySide(*found.span(), tuple(cited_sources(found[0])))
     code = [found.span() for found in _CODE.finditer(answer)]
     for found in _NUMBERED.finditer(answer):
         numbers = tuple(int(number) for number in re.findall(r"\d+", found[1]))
         inside = any(start <= found.start() < end for start, end in code)
         if not inside and all(1 <= number <= contexts for number in numbers):
-            yield Mark(*found.span(), numbers)
+            yield MarksSideBySide(*found.span(), numbers)
 
 
-def _joined(answer: str, marks: Sequence[Mark]) -> Iterator[Mark]:
+def _joined(answer: str, marks: Sequence[MarksSideBySide]) -> Iterator[MarksSideBySide]:
     """Join marks that have only commas and "and" between them."""
-    last: Mark | None = None
+    last: MarksSideBySide | None = None
     for mark in marks:
         if last and _BETWEEN.match(answer, last.end, mark.start):
-            last = Mark(last.start, mark.end, (*last.sources, *mark.sources))
+            last = MarksSideBySide(last.start, mark.end, (*last.sources, *mark.sources))
             continue
         if last:
             yield last
@@ -154,8 +154,8 @@ class CitationsOff:
         """The judge's own revision, and a digest of the rules by which marks are removed."""
         return f"{self._judge.revision}+{code_digest(__name__)[:8]}"
 
-    def opinion(self, material: Material, asks: Collection[Ask]) -> Opinion:
-        plain = unmarked(material.answer, len(material.contexts))
+    def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> Opinion:
+        plain = unmarked_answer(material.answer, len(material.contexts))
         opinion = self._judge.opinion(replace(material, answer=plain.text), asks)
         return _Cited(opinion, plain) if plain.marks else opinion
 
@@ -166,7 +166,7 @@ class _Cited:
     def __init__(self, opinion: Opinion, plain: Unmarked) -> None:
         self._opinion, self._plain = opinion, plain
 
-    async def supported(self, claims: Text, source: Source) -> Verdicts:
+    async def supported(self, claims: ClaimedText, source: SupportSource) -> Verdicts:
         said = await self._opinion.supported(claims, source)
         if claims != "answer":
             return said

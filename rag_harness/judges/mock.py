@@ -5,7 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from rag_harness.measures.judged import Ask, Claim, Material, Relevancy, Source, Text, Usefulness, Verdict, Verdicts
+from rag_harness.measures.judged import (
+    Claim,
+    ClaimedText,
+    JudgeQuestion,
+    Material,
+    Relevancy,
+    SupportSource,
+    Usefulness,
+    Verdict,
+    Verdicts,
+)
 from rag_harness.protocols import JudgeParts
 from rag_harness.registry.identity import code_digest
 from rag_harness.words.sentences.rough import marked_sentences
@@ -20,7 +30,7 @@ class MockJudge:
     model = "mock/word-overlap"
     revision = code_digest(__name__)
 
-    def opinion(self, material: Material, asks: Collection[Ask]) -> MockOpinion:  # noqa: ARG002 - nothing is put together
+    def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> MockOpinion:  # noqa: ARG002 - nothing is put together
         return MockOpinion(material)
 
 
@@ -30,11 +40,11 @@ class MockOpinion:
     def __init__(self, material: Material) -> None:
         self._material = material
 
-    async def supported(self, claims: Text, source: Source) -> Verdicts:
+    async def supported(self, claims: ClaimedText, source: SupportSource) -> Verdicts:
         passages = self._texts(source)
         return Verdicts(tuple(_verdict(claim, passages) for claim in self._claims(claims)))
 
-    def _claims(self, of: Text) -> list[Claim]:
+    def _claims(self, of: ClaimedText) -> list[Claim]:
         if of == "nuggets":
             return [Claim(quote) for quote in self._material.quotes]
         return [claim for text in self._texts(of) for claim in _sentences(text)]
@@ -46,7 +56,7 @@ class MockOpinion:
     async def relevancy(self) -> Relevancy:
         return Relevancy(_share(self._material.question, self._material.answer))
 
-    def _texts(self, which: Text | Source) -> tuple[str, ...]:
+    def _texts(self, which: ClaimedText | SupportSource) -> tuple[str, ...]:
         material = self._material
         of = {"answer": (material.answer,), "ground_truth": (material.ground_truth,), "nuggets": material.quotes}
         return {**of, "contexts": material.contexts, "gold_pages": material.gold_pages}[which]

@@ -136,9 +136,9 @@ class RankingMeasure(RowMeasure):
     def score(self, case: Case, row: ExperimentResult) -> Score:
         """Return the score of one row: a batch of one."""
         from rag_harness.measures.hits import ranking_of
-        from rag_harness.measures.ranking_arrays import find
+        from rag_harness.measures.ranking_arrays import find_relevant
 
-        found = find({"": ranking_of(row, case)}, {"": case.qrels}, None)
+        found = find_relevant({"": ranking_of(row, case)}, {"": case.qrels}, None)
         return Score(float(self.batch(found)[0]))
 
 

@@ -8,7 +8,7 @@ from rag_harness.measures.judged.measure import JudgedMeasure
 from rag_harness.measures.measure import Measure
 from rag_harness.registry import registered, resolve
 
-GROUP = "measures"
+MEASURES_GROUP = "measures"
 _PACKAGE = "rag_harness."
 _USUAL_CUTOFFS = (5, 10)
 RANKING = (
@@ -28,7 +28,7 @@ ANSWERS = (
 
 def known_measures() -> list[str]:
     """Return the registered names, without cutoffs."""
-    return sorted(registered(GROUP))
+    return sorted(registered(MEASURES_GROUP))
 
 
 def measure_named(text: str) -> Measure:
@@ -38,11 +38,11 @@ def measure_named(text: str) -> Measure:
         SettingsError: there is no such measure, or its cutoff is not possible; suggests the nearest name.
     """
     name, at, cutoff = text.strip().partition("@")
-    if name not in registered(GROUP):
+    if name not in registered(MEASURES_GROUP):
         raise SettingsError(unknown("measure", name, known_measures()))
     if at and not (cutoff.isascii() and cutoff.isdigit() and int(cutoff) > 0):
         raise SettingsError(f"Measure {text!r} needs a cutoff of 1 or more, e.g. '{name}@10'; found {cutoff!r}.")
-    measure: Measure = resolve(GROUP, name)(int(cutoff) if at else None)
+    measure: Measure = resolve(MEASURES_GROUP, name)(int(cutoff) if at else None)
     return measure
 
 
@@ -62,7 +62,7 @@ def default_measures(golden: bool, k: int) -> list[Measure]:
 
 
 def _own() -> list[str]:
-    return [name for name, point in sorted(registered(GROUP).items()) if not point.value.startswith(_PACKAGE)]
+    return [name for name, point in sorted(registered(MEASURES_GROUP).items()) if not point.value.startswith(_PACKAGE)]
 
 
 def _usual(name: str) -> list[Measure]:

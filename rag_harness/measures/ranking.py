@@ -16,7 +16,7 @@ import numpy.typing as npt
 from rag_harness.errors import SettingsError
 from rag_harness.measures.measure import RankingMeasure
 from rag_harness.measures.named import measure_named
-from rag_harness.measures.ranking_arrays import Found, Qrels, Run, divide, find
+from rag_harness.measures.ranking_arrays import Found, Qrels, Run, divide, find_relevant
 
 _Floats = npt.NDArray[np.float64]
 
@@ -121,7 +121,7 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[str]) -> dict[str, dict[
     wanted = dict(zip(measures, map(_ranking_measure, measures), strict=True))
     cutoffs = [measure.cutoff for measure in wanted.values()]
     depth = None if None in cutoffs else max((k for k in cutoffs if k is not None), default=0)
-    found = find(run, qrels, depth)
+    found = find_relevant(run, qrels, depth)
     return {text: dict(zip(qrels, measure.batch(found).tolist(), strict=True)) for text, measure in wanted.items()}
 
 

@@ -140,7 +140,7 @@ class Finder:
         return self.looked().found()
 
 
-def find(run: Run, qrels: Qrels, depth: int | None) -> Found:
+def find_relevant(run: Run, qrels: Qrels, depth: int | None) -> Found:
     """Look up the first ``depth`` documents of each query in the qrels (None: all of them)."""
     finder = Finder(depth)
     for query_id, relevant in qrels.items():

@@ -17,10 +17,10 @@ def refuse_long(answer: str, longest: int, author: str) -> None:
         ModelOutputError: the answer is longer.
     """
     if isinstance(answer, str) and len(answer) > longest:  # a user's pipeline may return anything
-        raise too_long(author, answer, longest)
+        raise answer_too_long(author, answer, longest)
 
 
-def too_long(author: str, said: str, longest: int) -> ModelOutputError:
+def answer_too_long(author: str, said: str, longest: int) -> ModelOutputError:
     """Return the error for a too long answer; ``said`` is the text so far."""
     return ModelOutputError(
         f"{author} answered with at least {len(said):,} characters, and {longest:,} are taken. A model that repeats "

@@ -8,10 +8,10 @@ from typing import Any
 
 import httpx2
 
-from rag_harness.models.unpacked import MOST_BYTES, PACKINGS, Unpacked
+from rag_harness.models.unpacked import MOST_REPLY_BYTES, PACKINGS, Unpacked
 
 
-def bounds(server: str, seconds: float, most_bytes: int = MOST_BYTES) -> dict[str, Any]:
+def bounds(server: str, seconds: float, most_bytes: int = MOST_REPLY_BYTES) -> dict[str, Any]:
     """Return arguments for an ``httpx2.Client`` that limit it.
 
     The client's own timeout is for each read. A server that sends single bytes would never reach it.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rag_harness.errors import BudgetError
 
-PARTS = 10**12
+PARTS_OF_A_DOLLAR = 10**12
 """Parts of a USD. Sums are whole numbers, because floats would drift."""
 
 
@@ -30,7 +30,7 @@ class Budget:
     @property
     def spent(self) -> float:
         """USD spent so far."""
-        return self._spent / PARTS
+        return self._spent / PARTS_OF_A_DOLLAR
 
     async def reserve(self, usd: float) -> None:
         """Reserve the highest cost of a call. Wait for calls in flight if they may become cheaper.
@@ -72,7 +72,7 @@ class Budget:
             elif self._spent + first.parts <= self._room:
                 return
             else:
-                first.admitted.set_exception(self._refusal(first.parts / PARTS))
+                first.admitted.set_exception(self._refusal(first.parts / PARTS_OF_A_DOLLAR))
             self._waiting.popleft()
 
     def _refusal(self, usd: float) -> BudgetError:
@@ -84,4 +84,4 @@ class Budget:
 
 def in_parts(usd: float) -> int:
     """Return USD as a whole number of parts."""
-    return round(usd * PARTS)
+    return round(usd * PARTS_OF_A_DOLLAR)

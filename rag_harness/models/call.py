@@ -13,7 +13,7 @@ CALL = "rag_call"
 """Key of the ``Call`` in the extensions of a response."""
 _BYTES_A_TOKEN = 3
 _TOKENS_A_MESSAGE = 16
-NOTHING = Usage()
+NO_USAGE = Usage()
 """Usage of a call that was refused or never reached the server."""
 
 

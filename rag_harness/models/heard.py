@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import Protocol
 
 
-class Listener(Protocol):
+class CallListener(Protocol):
     """Listens to one call of a chat model, in the thread that reads the answer. It must not raise."""
 
     def begins(self) -> None:
@@ -20,12 +20,12 @@ class Listener(Protocol):
         ...
 
 
-listening: ContextVar[Listener | None] = ContextVar("listening", default=None)
+listening: ContextVar[CallListener | None] = ContextVar("listening", default=None)
 """The listener of the current calls, or None."""
 
 
 @contextmanager
-def hearing(listener: Listener) -> Iterator[None]:
+def hearing(listener: CallListener) -> Iterator[None]:
     """Let ``listener`` hear the calls of the block, also in its threads and tasks."""
     token = listening.set(listener)
     try:

@@ -17,7 +17,7 @@ ASKING = ("fused", "ragas")
 """Judges that call a chat model."""
 
 
-def check_keys(settings: Settings) -> None:
+def check_api_keys(settings: Settings) -> None:
     """Check that every endpoint of this run has a key, and every model a price if there is a budget.
 
     Raises:

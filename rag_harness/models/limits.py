@@ -34,7 +34,7 @@ class Turn:
         self._tokens = used
 
 
-class Window:
+class CallWindow:
     """Limit of calls in flight: at most ``most``. A refusal halves it, and each round trip adds one."""
 
     def __init__(self, most: int) -> None:
@@ -114,7 +114,7 @@ class Limits:
     """
 
     def __init__(self, most: int, rpm: float = 0.0, tpm: float = 0.0, patience: float = inf) -> None:
-        self.window: Window = Window(most)
+        self.window: CallWindow = CallWindow(most)
         self.patience: float = patience
         self._caps = [Cap(rpm), Cap(tpm, counts_tokens=True)]
         self._paused_until = -inf

@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 
 from rag_harness.models.allowed import Line
-from rag_harness.models.call import CALL, NOTHING, Call, tokens, upper_bound
+from rag_harness.models.call import CALL, NO_USAGE, Call, tokens, upper_bound
 from rag_harness.models.chat.failures import retry_after
 from rag_harness.models.meter import Money
 from rag_harness.types import Usage
@@ -40,7 +40,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         try:
             response: httpx2.Response = await self._inner.handle_async_request(request)
         except BaseException:
-            call.settle(NOTHING)
+            call.settle(NO_USAGE)
             self._end(call)
             raise
         self._observe(call, response)
@@ -78,7 +78,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         elif response.status_code < 500:
             self._limiter.answered()
         if response.status_code != 200 or "json" in response.headers.get("content-type", ""):
-            call.settle(NOTHING)  # a refusal costs nothing; for a broken answer the highest cost counts
+            call.settle(NO_USAGE)  # a refusal costs nothing; for a broken answer the highest cost counts
 
     def _end(self, call: Call) -> None:
         if call.turn is None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rag_harness.errors import SettingsError
 from rag_harness.types import Hit, Message
-from rag_harness.words.marks import unmarked
+from rag_harness.words.marks import without_marks
 
 _PACKAGE = Path(__file__).parents[1]
 _SLOT = re.compile(r"\{(context|question)\}")
@@ -49,7 +49,7 @@ def context_of(hits: Sequence[Hit], label: Callable[[Hit], str] = filename_of) -
     Marks inside labels and texts are removed, because a document must not begin a source of its own.
     """
     return "\n\n".join(
-        f"[Source {n}: {unmarked(label(hit))}] {unmarked(hit.chunk.text)}" for n, hit in enumerate(hits, 1)
+        f"[Source {n}: {without_marks(label(hit))}] {without_marks(hit.chunk.text)}" for n, hit in enumerate(hits, 1)
     )
 
 

@@ -9,15 +9,15 @@ from rag_harness.models.chat.failures import PassingError
 from rag_harness.models.patience import patience
 from rag_harness.work.deadline import Deadline
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 async def retried(
-    once: Callable[[Deadline], Awaitable[T]],
+    once: Callable[[Deadline], Awaitable[_T]],
     deadline: Callable[[], Deadline],
     given_up: Callable[[PassingError, str], Exception],
     wait: Callable[[float], Awaitable[object]],
-) -> tuple[T, int, float]:
+) -> tuple[_T, int, float]:
     """Return the result of ``once``, the number of retries, and the milliseconds of waiting, between tries included.
 
     Args:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from rag_harness.errors import ModelOutputError
 
-MOST_BYTES = 20 * 2**20
+MOST_REPLY_BYTES = 20 * 2**20
 """Most bytes of a decompressed reply: fifty times the default longest answer, as each word has an event around it."""
 PACKINGS = "gzip, deflate"
 """The encodings that requests accept and this module can decompress."""
@@ -30,7 +30,7 @@ class Unpacked:
         ModelOutputError: the encoding is not one that the request accepts.
     """
 
-    def __init__(self, server: str, packing: str = "", most: int = MOST_BYTES) -> None:
+    def __init__(self, server: str, packing: str = "", most: int = MOST_REPLY_BYTES) -> None:
         self._server, self._most, self._size = server, most, 0
         self._kind = packing.strip().lower()
         if self._kind not in ("", "identity", "gzip", "x-gzip", "deflate"):

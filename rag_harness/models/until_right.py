@@ -10,7 +10,7 @@ from rag_harness.errors import ModelOutputError
 from rag_harness.protocols import ChatModel
 from rag_harness.types import Message
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 TRIES = 3
 """Most times that a model is asked for one result."""
@@ -31,10 +31,10 @@ class Fault:
 async def ask_until_right(
     chat: ChatModel,
     messages: Sequence[Message],
-    read: Callable[[str], Awaitable[T | Fault]],
+    read: Callable[[str], Awaitable[_T | Fault]],
     again: str,
     remembered: int = REMEMBERED,
-) -> T | Fault:
+) -> _T | Fault:
     """Return the result of ``read`` for the first usable reply, or the last fault after ``TRIES``.
 
     A reply without text is a fault, too. For a retry, the model gets its last reply and ``again``.

@@ -17,7 +17,7 @@ import httpx2
 from yarl import URL
 
 from rag_harness.models.proxies import proxy_of
-from rag_harness.models.unpacked import MOST_BYTES, PACKINGS, Unpacked
+from rag_harness.models.unpacked import MOST_REPLY_BYTES, PACKINGS, Unpacked
 
 _NOT_ADDED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 """Headers that aiohttp would add where the request has none."""
@@ -36,7 +36,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         most_bytes: most bytes of a decompressed reply; a longer one raises ModelOutputError.
     """
 
-    def __init__(self, server: str = "", most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, server: str = "", most_bytes: int = MOST_REPLY_BYTES) -> None:
         self._server, self._most_bytes = server, most_bytes
         self._proxies: dict[tuple[str, str], str | None] = {}
 

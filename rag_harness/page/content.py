@@ -64,7 +64,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailedTrial:
     """A failed trial for people: question, cause, remedy.
 
     Attributes:
@@ -87,7 +87,7 @@ class Failures:
     """The worst trials of an experiment."""
 
     experiment: str
-    shown: Sequence[Failure]
+    shown: Sequence[FailedTrial]
     total: int
 
 
@@ -133,6 +133,6 @@ class Section:
     blocks: Sequence[Block] = field(default_factory=tuple)
 
 
-def words(*texts: str) -> list[Cell]:
+def word_cells(*texts: str) -> list[Cell]:
     """Return cells of plain text."""
     return [Cell(text) for text in texts]

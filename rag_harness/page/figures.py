@@ -10,7 +10,7 @@ from rag_harness.gates.units import bounds, value_said
 from rag_harness.measures import Measure
 from rag_harness.page.content import Cell
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.report.summary import SHORT
+from rag_harness.report.summary import SHORT_MEASURE_NAMES
 from rag_harness.stats import quantile, quantile_interval
 
 NONE = "–"
@@ -37,7 +37,7 @@ def better_of(measure: Measure) -> Literal["higher", "lower", ""]:
 
 def name_said(name: str) -> str:
     """Return a measure's name with the study's short one."""
-    short = SHORT.get(name, name)
+    short = SHORT_MEASURE_NAMES.get(name, name)
     return name if short == name or short.lower() == name else f"{name} ({short})"
 
 
@@ -89,6 +89,6 @@ def counted(n: int, one: str, many: str = "") -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
-def listed(names: Sequence[str]) -> str:
+def joined_names(names: Sequence[str]) -> str:
     """Return names joined as in a sentence."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from rag_harness.page.charts import stylesheet
 from rag_harness.page.content import Section
 from rag_harness.page.payload.index import Payload
-from rag_harness.page.payload.packed import packed, plain
+from rag_harness.page.payload.packed import packed, script_json
 from rag_harness.shown.html import visible
 
 _STYLES = ("page.css", "trials.css")
@@ -51,7 +51,7 @@ def html_of(title: str, sections: Sequence[Section], payload: Payload, is_plain:
 def _blocks(payload: Payload, is_plain: bool) -> Iterator[tuple[str, str, Markup]]:
     """Yield name, packing and text of each block of data."""
     names, values = zip(*payload.blocks(), strict=True)
-    how, pack = ("json", plain) if is_plain else ("gzip", packed)
+    how, pack = ("json", script_json) if is_plain else ("gzip", packed)
     with ThreadPoolExecutor(_PACKERS) as packers:  # zlib releases the interpreter lock
         for name, text in zip(names, packers.map(pack, values), strict=True):
             yield name, how, Markup(text)

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from rag_harness.page.content import Block, Cell, Code, Facts, Failures, Figure, More, Prose, Section, Table
 from rag_harness.shown.markdown import code, code_block, in_html, plain
 
-MOST = 60_000
+LONGEST_COMMENT = 60_000
 """Bytes. A comment on GitHub may have 65,536 characters."""
 _SIGNS = {"good": "✅ ", "bad": "❌ ", "unsure": "❔ "}
 _FEW_FAILURES = 3
 
 
-def markdown_of(title: str, sections: Sequence[Section], most: int = MOST) -> str:
+def markdown_of(title: str, sections: Sequence[Section], most: int = LONGEST_COMMENT) -> str:
     """Return the report, at most ``most`` bytes long. Blocks at the end that do not fit are left out and named."""
     parts, left, room = [f"# {plain(title)}\n"], list[str](), most - 400
     for section in sections:

@@ -13,12 +13,12 @@ from rag_harness.files.json_text import read_json
 from rag_harness.measures.named import ANSWERS, RANKING
 from rag_harness.report.abstention import Abstention, abstentions
 from rag_harness.report.asked import asked_measures, slices_in
-from rag_harness.report.pairwise import Cell, judged_measures, on_measure, pairwise
+from rag_harness.report.pairwise import PairDifference, judged_measures, on_measure, pairwise
 from rag_harness.report.slices_asked import read_slices
 from rag_harness.report.standing import Standings
 from rag_harness.report.standings import standings
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.report.summary_file import FILE
+from rag_harness.report.summary_file import SUMMARY_FILE
 from rag_harness.report.tables import read_tables
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.causes import CAUSES, CauseLine, read_causes
@@ -110,12 +110,12 @@ class Run:
         return [gate for gate in self.summary.get("gates", ()) if gate.get("state") != "silent"]
 
     @cached_property
-    def pairwise(self) -> Sequence[Cell]:
+    def pairwise(self) -> Sequence[PairDifference]:
         """Each pair of experiments on each judged measure."""
         return pairwise(self.tables, self.suites)
 
     @cached_property
-    def unjudged(self) -> Sequence[Cell]:
+    def unjudged(self) -> Sequence[PairDifference]:
         """Each pair of experiments on each measure without a judge; p-values are adjusted over a measure's pairs."""
         tables = list(self.experiments.values())
         known = dict.fromkeys([*UNJUDGED, *(name for table in tables for name in table.columns)])
@@ -170,7 +170,7 @@ def read_run(
 def _summary(output: Path, manifest: RunManifest) -> Mapping[str, Any]:
     """Return the content of the file; empty where it is damaged or of another run."""
     try:
-        said = read_json((output / FILE).read_bytes())
+        said = read_json((output / SUMMARY_FILE).read_bytes())
     except (OSError, ValueError):
         return {}
     return said if isinstance(said, dict) and said.get("run") in (None, manifest.date) else {}

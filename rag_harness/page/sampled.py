@@ -17,9 +17,9 @@ import numpy.typing as npt
 from rag_harness.derived.attribution.failing import FAILED, badness_of
 from rag_harness.page.content import Section
 from rag_harness.page.run import Run
-from rag_harness.report.suite_table import State, SuiteTable
+from rag_harness.report.suite_table import CaseState, SuiteTable
 
-MOST = 20_000
+MOST_TRIALS_LISTED = 20_000
 """Trials of a page of 11 MB, which a browser loads in a second."""
 _Places: TypeAlias = npt.NDArray[np.intp]
 _Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -39,7 +39,8 @@ class Sample:
 
 
 def sample_of(runs: Sequence[Run], sections: Sequence[Section] = ()) -> Sample:
-    """Return the listed trials of a page of ``runs``: all, where there are at most ``MOST``, else a sample.
+    """Return the listed trials of a page of ``runs``: all, where there are at most ``MOST_TRIALS_LISTED``, else a
+    sample.
 
     Args:
         runs: runs of the report.
@@ -47,8 +48,8 @@ def sample_of(runs: Sequence[Run], sections: Sequence[Section] = ()) -> Sample:
     """
     tables = {(run.name, name): table for run in runs for name, table in run.experiments.items()}
     if not is_sampled(runs):
-        return Sample({key: np.flatnonzero(table.states != State.LEFT_OUT) for key, table in tables.items()})
-    linked, quota, ranks = _linked(sections), MOST // len(tables), dict[int, npt.NDArray[np.uint64]]()
+        return Sample({key: np.flatnonzero(table.states != CaseState.LEFT_OUT) for key, table in tables.items()})
+    linked, quota, ranks = _linked(sections), MOST_TRIALS_LISTED // len(tables), dict[int, npt.NDArray[np.uint64]]()
     found = {}
     for run in runs:
         for name, table in run.experiments.items():
@@ -62,14 +63,14 @@ def sample_of(runs: Sequence[Run], sections: Sequence[Section] = ()) -> Sample:
 
 def is_sampled(runs: Sequence[Run]) -> bool:
     """Whether a page of ``runs`` cannot list every trial."""
-    return _trials(runs) > MOST
+    return _trials(runs) > MOST_TRIALS_LISTED
 
 
 def sample_said(runs: Sequence[Run]) -> str:
     """Say which trials a page of ``runs`` lists; empty where it lists all."""
     if not is_sampled(runs):
         return ""
-    quota = MOST // sum(len(run.experiments) for run in runs)
+    quota = MOST_TRIALS_LISTED // sum(len(run.experiments) for run in runs)
     worst = quota // 2
     return (
         f"Of {_trials(runs):,} trials the page lists a sample. Of each experiment: the {worst:,} worst, which are "
@@ -86,13 +87,15 @@ def _trials(runs: Sequence[Run]) -> int:
 
 def _named(linked: Collection[str], begin: str, table: SuiteTable) -> list[int]:
     wanted = {address.removeprefix(begin) for address in linked if address.startswith(begin)}
-    return [place for place, case in enumerate(table.ids) if case in wanted and table.states[place] != State.LEFT_OUT]
+    return [
+        place for place, case in enumerate(table.ids) if case in wanted and table.states[place] != CaseState.LEFT_OUT
+    ]
 
 
 def _chosen(table: SuiteTable, rank: npt.NDArray[np.uint64], quota: int, named: Sequence[int]) -> _Places:
     chosen = np.zeros(len(table.ids), np.bool_)
     chosen[_worst(table)[: quota // 2]] = True
-    left = (table.states != State.LEFT_OUT) & ~chosen
+    left = (table.states != CaseState.LEFT_OUT) & ~chosen
     chosen[_drawn(table, rank, left, quota - int(chosen.sum()))] = True
     chosen[list(named)] = True
     return np.flatnonzero(chosen)
@@ -103,9 +106,9 @@ def _worst(table: SuiteTable) -> _Places:
     badness = badness_of(table)
     kinds = table.categories or ()
     failed = np.fromiter((kind in FAILED for kind in kinds), np.bool_, len(kinds)) if kinds else np.bool_(False)
-    order = np.where(table.states == State.OK, np.where(failed, 1, 0), 2)
+    order = np.where(table.states == CaseState.OK, np.where(failed, 1, 0), 2)
     every = np.lexsort((-badness, -order))
-    found: _Places = every[table.states[every] != State.LEFT_OUT]
+    found: _Places = every[table.states[every] != CaseState.LEFT_OUT]
     return found
 
 

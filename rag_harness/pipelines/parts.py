@@ -32,7 +32,7 @@ from rag_harness.work.once import Once
 if TYPE_CHECKING:
     from rag_harness.settings.endpoint_spec import EndpointSpec
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class RunParts:
@@ -116,9 +116,9 @@ class RunParts:
             self._versions[service.name] = told["version"] if told else ask()
         return self._versions[service.name]
 
-    def run(self, calls: Coroutine[Any, Any, T]) -> T:
+    def run(self, calls: Coroutine[Any, Any, _T]) -> _T:
         """Run ``calls`` of models before the first trial, and return their result."""
-        result: T = self.loop(calls)
+        result: _T = self.loop(calls)
         return result
 
     def prompts(self, experiment: str) -> Prompts:

@@ -11,14 +11,14 @@ from operator import add
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rag_harness.pipelines.watched import shown
+from rag_harness.pipelines.watched import watched_call
 from rag_harness.types import Answer, Call, Completion, Decision, Hit, Message, PipelineOutput, Stage, Usage
 from rag_harness.work.local_work import on_local_thread
 
 if TYPE_CHECKING:
     from rag_harness.protocols import ChatModel, Reranker, Retriever
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 @dataclass
@@ -48,10 +48,10 @@ class Trace:
             # A stage may run several times, e.g. once for each sub-question.
             self.milliseconds[name] = self.milliseconds.get(name, 0.0) + (perf_counter() - started) * 1000
 
-    async def off_loop(self, name: str, work: Callable[..., T], *args: object) -> T:
+    async def off_loop(self, name: str, work: Callable[..., _T], *args: object) -> _T:
         """Run CPU-bound ``work`` as a stage off the event loop, so that model calls continue. Waiting is not timed."""
 
-        def timed() -> T:
+        def timed() -> _T:
             with self.stage(name):
                 return work(*args)
 
@@ -66,13 +66,13 @@ class Trace:
         ranked = await self._share("rerank", reranker, reranker.rerank, query, tuple(self.retrieved))
         self._keep_best(ranked, k)
 
-    async def _share(self, name: str, part: object, work: Callable[..., T], *args: Any) -> T:
+    async def _share(self, name: str, part: object, work: Callable[..., _T], *args: Any) -> _T:
         shared = getattr(part, "shared", None)
         if shared is None:
             return await self.off_loop(name, work, *args)
         before = self.milliseconds.get(name, 0.0)
         with self.stage(name):
-            result: T
+            result: _T
             # A retriever of a service also returns its calls.
             result, milliseconds, *calls = await shared.ask(args)
         for made in calls:
@@ -95,7 +95,7 @@ class Trace:
         role: str = "answer",
     ) -> Completion:
         """Ask a model as a part of ``stage``. The call is noted with its messages."""
-        with self.stage(stage), shown(stage, role, self.context, response_format is not None):
+        with self.stage(stage), watched_call(stage, role, self.context, response_format is not None):
             said = await chat.complete(messages, response_format)
         call = Call(
             role,

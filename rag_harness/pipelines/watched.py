@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Protocol
 
-from rag_harness.models.heard import Listener, hearing
+from rag_harness.models.heard import CallListener, hearing
 from rag_harness.types import Hit
 
 _SHOWN = ("generate", "answer")
@@ -17,7 +17,7 @@ _SHOWN = ("generate", "answer")
 class Watcher(Protocol):
     """Shows an answer while it is made."""
 
-    def answering(self, context: Sequence[Hit], in_json: bool) -> Listener:
+    def answering(self, context: Sequence[Hit], in_json: bool) -> CallListener:
         """Take the context of the answer, in prompt order; return the listener for the model's text.
 
         ``in_json`` says that the model writes JSON, with the answer as the value of "answer".
@@ -38,7 +38,7 @@ def watching(watcher: Watcher) -> Iterator[None]:
         _watcher.reset(token)
 
 
-def shown(stage: str, role: str, context: Sequence[Hit], in_json: bool) -> AbstractContextManager[None]:
+def watched_call(stage: str, role: str, context: Sequence[Hit], in_json: bool) -> AbstractContextManager[None]:
     """Return the context manager for a call of ``stage``. In it, the watcher hears a call that writes the answer."""
     watcher = _watcher.get()
     if watcher is None or (stage, role) != _SHOWN:

@@ -26,7 +26,7 @@ from rag_harness.plugin.fixtures import (
 from rag_harness.plugin.items import trial_id_of
 from rag_harness.plugin.keys import NOT_RUN, RETRIEVAL, SESSION, SHIPPED, TRIALS
 from rag_harness.plugin.options import add_options, is_used
-from rag_harness.plugin.screen import make_inert, stop, usage_error
+from rag_harness.plugin.screen import make_inert, stop_tests, usage_error
 from rag_harness.shown.terminal import block, line
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def _ship_scores(item: pytest.Item, report: pytest.TestReport, trial: TrialId) -
         judged = item.config.stash[TRIALS].judged(trial, item.nodeid)
         again = item.config.stash[TRIALS].answered_again(trial)
     except CriticalError as error:
-        stop(item.config, error)
+        stop_tests(item.config, error)
         return
     except CancelledError:
         return  # the run was stopped; the scores that came back are in the journal
@@ -257,7 +257,7 @@ def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Ite
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Make no more calls, before failures are printed."""
-    activation.stop(session.config)
+    activation.stop_calls(session.config)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from rag_harness.plugin.affected import Affected
     from rag_harness.plugin.session import RagSession
-    from rag_harness.plugin.trials import Trials
+    from rag_harness.plugin.trials import TrialRunner
 
 
 def wake(config: pytest.Config) -> RagSession:
@@ -19,10 +19,10 @@ def wake(config: pytest.Config) -> RagSession:
     if SESSION not in config.stash:
         from rag_harness.plugin.affected import Affected
         from rag_harness.plugin.session import RagSession
-        from rag_harness.plugin.trials import Trials
+        from rag_harness.plugin.trials import TrialRunner
 
         config.stash[SESSION] = session = RagSession(config)
-        config.stash[TRIALS] = trials = Trials(session)
+        config.stash[TRIALS] = trials = TrialRunner(session)
         affected = Affected(session)
         config.pluginmanager.register(affected, "rag_harness.affected")
         if not hasattr(config, "workerinput"):
@@ -30,13 +30,13 @@ def wake(config: pytest.Config) -> RagSession:
     return config.stash[SESSION]
 
 
-def _register_writers(config: pytest.Config, session: RagSession, trials: Trials, affected: Affected) -> None:
+def _register_writers(config: pytest.Config, session: RagSession, trials: TrialRunner, affected: Affected) -> None:
     """Register the objects that write files, gate the run and print. The order of the listeners matters."""
-    from rag_harness.plugin.collected import Collection
+    from rag_harness.plugin.collected import CollectedTrials
     from rag_harness.plugin.early_stop import EarlyStopping
     from rag_harness.plugin.end_of_run import InnerEnd, OuterEnd, RunEnd
     from rag_harness.plugin.gating import GateKeeper
-    from rag_harness.plugin.keeping import Keeping
+    from rag_harness.plugin.keeping import TableKeeping
     from rag_harness.plugin.progress import Progress
     from rag_harness.plugin.readiness import Readiness
     from rag_harness.plugin.recorder import Recorder
@@ -56,13 +56,13 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Trials
     gates = GateKeeper(session, recorder, record, run)
     progress = Progress(session, lambda: trials.equipment.in_flight, recorder.is_resumed)
     recording = RecordingReport(session, recorder, trials)
-    keeping = Keeping(session.cases, record, measures)
+    keeping = TableKeeping(session.cases, record, measures)
     recorder.written, recorder.scored = keeping.take, keeping.take_score
     record.before_reading.append(keeping.seal)
     # The recorder comes first: it takes over what an earlier run left before a trial is looked up. The gates come
     # second: they are read before the costs of the run are printed.
     listeners = (recorder, gates, Readiness(session, trials), Slices(session, measures), progress, recording, keeping)
-    collection = Collection(session, listeners)
+    collection = CollectedTrials(session, listeners)
     register = config.pluginmanager.register
     register(recorder, "rag_harness.recorder")
     run_end = RunEnd(session, recorder, findings, trials, gates, recording, affected)
@@ -90,7 +90,7 @@ class Waker:
             self._config.stash[RECORDER].pytest_runtest_logreport(report)
 
 
-def stop(config: pytest.Config) -> None:
+def stop_calls(config: pytest.Config) -> None:
     """Make no more calls. A worker also tells the controller which recordings it has used."""
     if SESSION not in config.stash:
         return

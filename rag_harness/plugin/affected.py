@@ -13,7 +13,7 @@ from rag_harness.shown.terminal import line
 from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
-    from rag_harness.authoring.questions.since import Question, Why
+    from rag_harness.authoring.questions.since import DatedQuestion, Why
     from rag_harness.dataset.data import Data
     from rag_harness.plugin.changes import Changes
     from rag_harness.plugin.session import RagSession
@@ -58,7 +58,7 @@ class Affected:
         return self._found[key]
 
     def _find(self, key: str) -> Mapping[str, Why]:
-        from rag_harness.authoring.questions import Collection
+        from rag_harness.authoring.questions import DocumentCollection
         from rag_harness.authoring.questions.retrieved import retrieved_before
         from rag_harness.authoring.questions.since import affected
         from rag_harness.errors import SettingsError
@@ -74,7 +74,7 @@ class Affected:
         self._changes[key] = changes = changes_of(data, settings, golden)
         touched = changes.change.pages
         before = retrieved_before(self._session.output, settings.candidates, lambda name: self._is_of(name, key))
-        collection = Collection(data.documents) if touched else None
+        collection = DocumentCollection(data.documents) if touched else None
         return affected(_questions(data, golden), changes.change, before, collection, settings.candidates)
 
     def _is_of(self, experiment: str, key: str) -> bool:
@@ -165,14 +165,14 @@ class Affected:
         return bool(self.revision) and selected != "all" and {*selected} == {*self.of_suite(suite)}
 
 
-def _questions(data: Data, golden: bool) -> Iterator[Question]:
-    from rag_harness.authoring.questions.since import Question
+def _questions(data: Data, golden: bool) -> Iterator[DatedQuestion]:
+    from rag_harness.authoring.questions.since import DatedQuestion
 
     if golden:
         for entry in data.golden:
             pages = {name for each in entry.expected for name in (each, each.rpartition("#")[0]) if name}
-            yield Question(entry.entry_id, entry.query, frozenset(pages))
+            yield DatedQuestion(entry.entry_id, entry.query, frozenset(pages))
     else:
         for case in data.cases:
             quoted = (quote.filename for quote in case.evidence)
-            yield Question(case.query.query_id, case.query.text, frozenset([*case.qrels, *quoted]))
+            yield DatedQuestion(case.query.query_id, case.query.text, frozenset([*case.qrels, *quoted]))

@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from rag_harness.authoring.questions.since import Why
     from rag_harness.plugin.changes import Changes
 
-Found = Sequence[tuple[str, "Mapping[str, Why]", "Changes"]]
+AffectedQueries = Sequence[tuple[str, "Mapping[str, Why]", "Changes"]]
 _NAMED = 3
 
 
-def lines_of(revision: str, found: Found) -> list[str]:
+def lines_of(revision: str, found: AffectedQueries) -> list[str]:
     """Return a line for each set of data, and a line for what was not looked at."""
     return [
         f"rag: {line}" for line in [*_affected(revision, found), *_unknown(revision, found), *_code(revision, found)]
     ]
 
 
-def _affected(revision: str, found: Found) -> Iterator[str]:
+def _affected(revision: str, found: AffectedQueries) -> Iterator[str]:
     from rag_harness.authoring.questions.since import WHYS
 
     for key, names, changes in found:
@@ -43,13 +43,13 @@ def _affected(revision: str, found: Found) -> Iterator[str]:
             yield f"{who} affected by {revision}{': ' * bool(said)}{said} ({of})"
 
 
-def _unknown(revision: str, found: Found) -> Iterator[str]:
+def _unknown(revision: str, found: AffectedQueries) -> Iterator[str]:
     for _, _, changes in found:
         if changes.unknown:
             yield f"{changes.unknown} is not in git at {revision}, so all that it asks counts as new"
 
 
-def _code(revision: str, found: Found) -> Iterator[str]:
+def _code(revision: str, found: AffectedQueries) -> Iterator[str]:
     files = sorted({path for _, _, changes in found for path in changes.code})
     if files:
         more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.run_findings import RunFindings
     from rag_harness.plugin.session import RagSession
-    from rag_harness.plugin.trials import Trials
+    from rag_harness.plugin.trials import TrialRunner
     from rag_harness.protocols import Experiment
     from rag_harness.results.causes import CauseLine
 
@@ -23,7 +23,7 @@ SPENT = "the workers have shared the budget among them, so nothing was run again
 class Attribution:
     """Explains failed trials after the gates are judged, and prints the causes below the scorecard."""
 
-    def __init__(self, session: RagSession, recorder: Recorder, findings: RunFindings, trials: Trials) -> None:
+    def __init__(self, session: RagSession, recorder: Recorder, findings: RunFindings, trials: TrialRunner) -> None:
         self._session, self._recorder, self._findings, self._trials = session, recorder, findings, trials
         self._causes: list[CauseLine] | None = None
         self._problem = ""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from rag_harness.plugin.trial_ids import param_id
 
 
-def batches(nodeids: Sequence[str], size: int) -> dict[str, str]:
+def trial_batches(nodeids: Sequence[str], size: int) -> dict[str, str]:
     """Return the batch of each node id: ``size`` trials in a row. Tests of the same trial stay together."""
     trials: dict[str, int] = {}
     batch_of: dict[str, str] = {}
@@ -34,4 +34,4 @@ def batch_size(trials: int, workers: int, concurrency: int) -> int:
 def plan(nodeids: Sequence[str], workers: int, concurrency: int) -> dict[str, str]:
     """Return the batch of each node id for a run of ``workers``."""
     trials = len({trial for nodeid in nodeids if (trial := param_id(nodeid))})
-    return batches(nodeids, batch_size(trials, workers, -(-concurrency // workers)))
+    return trial_batches(nodeids, batch_size(trials, workers, -(-concurrency // workers)))

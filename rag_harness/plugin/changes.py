@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rag_harness.errors import DataError, SettingsError
 
 if TYPE_CHECKING:
-    from rag_harness.authoring.questions.since import Change
+    from rag_harness.authoring.questions.since import DataChange
     from rag_harness.dataset.data import Data
     from rag_harness.files.git import Since
     from rag_harness.settings import Settings
@@ -31,7 +31,7 @@ class Changes:
         code: changed files of the repository that may change answers but are not documents.
     """
 
-    change: Change
+    change: DataChange
     folder: str
     unknown: str
     code: tuple[str, ...]
@@ -49,7 +49,7 @@ def changes_of(data: Data, settings: Settings, golden: bool) -> Changes:
         SettingsError: git cannot say what changed.
         DataError: the questions cannot be read.
     """
-    from rag_harness.authoring.questions.since import Change
+    from rag_harness.authoring.questions.since import DataChange
     from rag_harness.files.git import since
 
     if data.collection is not None:
@@ -65,7 +65,7 @@ def changes_of(data: Data, settings: Settings, golden: bool) -> Changes:
     now, before = _now_and_before(at, file, tracked, _golden_rows if golden else _rows)
     rows = frozenset(name for name, row in now.items() if before.get(name) != row)
     return Changes(
-        Change(pages, rows), data.folder, file.name if now and not before else "", _code(at, folder, tracked)
+        DataChange(pages, rows), data.folder, file.name if now and not before else "", _code(at, folder, tracked)
     )
 
 

@@ -75,7 +75,7 @@ class CollectionListener(Protocol):
         ...
 
 
-class Collection:
+class CollectedTrials:
     """Tells the listeners, in the process that writes. Under xdist only workers collect, and all collect the same."""
 
     def __init__(self, session: RagSession, listeners: Sequence[CollectionListener]) -> None:

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from rag_harness.derived.attribution.bench import Bench
     from rag_harness.derived.attribution.derived import DerivedRuns
     from rag_harness.plugin.session import RagSession
-    from rag_harness.plugin.trials import Trials
+    from rag_harness.plugin.trials import TrialRunner
     from rag_harness.protocols import Experiment
 
 
 @contextmanager
-def derived_runs(session: RagSession, trials: Trials) -> Iterator[DerivedRuns | None]:
+def derived_runs(session: RagSession, trials: TrialRunner) -> Iterator[DerivedRuns | None]:
     """Give the runner of derived trials; None if the workers have shared the whole budget among them."""
     from rag_harness.derived.attribution.derived import DerivedRuns
 

@@ -18,12 +18,12 @@ from rag_harness.shown.terminal import line
 
 if TYPE_CHECKING:
     from rag_harness.engine.rows import Trial
-    from rag_harness.gates import Gate, Rules
+    from rag_harness.gates import Gate, GateRules
     from rag_harness.measures import Measure, Score
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.session import RagSession
     from rag_harness.plugin.stop_plan import Watch
-    from rag_harness.plugin.trials import Trials
+    from rag_harness.plugin.trials import TrialRunner
     from rag_harness.results.row import ExperimentResult
     from rag_harness.types import TrialId
 
@@ -39,7 +39,7 @@ class EarlyStopping:
     """
 
     def __init__(
-        self, session: RagSession, recorder: Recorder, trials: Trials, gates: Callable[[], Sequence[Gate]]
+        self, session: RagSession, recorder: Recorder, trials: TrialRunner, gates: Callable[[], Sequence[Gate]]
     ) -> None:
         self._session, self._recorder, self._trials, self._gates = session, recorder, trials, gates
         self._watches: dict[str, Watch] = {}
@@ -73,12 +73,12 @@ class EarlyStopping:
     def _watch(self, experiment: str, selected: set[TrialId]) -> dict[TrialId, int]:
         """Watch the gates of an experiment and return the places of its trials; empty if it must be asked in full."""
         from rag_harness.gates.early_stop import random_order
-        from rag_harness.plugin.stop_plan import Watch, Watched, drafted, refusal
+        from rag_harness.plugin.stop_plan import Watch, Watched, refusal, why_drafts_count
         from rag_harness.types import TrialId
 
         settings, cases = self._session.settings, self._session.cases.all_of(experiment)
         why = refusal(experiment, self._gates(), cases, len(selected))
-        why = why or drafted(experiment, self._gates(), cases, settings.gate_unreviewed)
+        why = why or why_drafts_count(experiment, self._gates(), cases, settings.gate_unreviewed)
         if why:
             self._refused[experiment] = why
             return {}
@@ -144,7 +144,7 @@ class EarlyStopping:
                 raise
             return Score(None, f"the measure raised {type(error).__name__}")
 
-    def rules_for(self, gate: Gate, rules: Rules, some_left: bool) -> Rules:
+    def rules_for(self, gate: Gate, rules: GateRules, some_left: bool) -> GateRules:
         """Return how a gate is judged. If it could be settled early, it is about these cases only, settled or not."""
         watch = self._watches.get(gate.suite)
         if watch is None:

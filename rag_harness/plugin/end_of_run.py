@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.recording_report import RecordingReport
     from rag_harness.plugin.run_findings import RunFindings
     from rag_harness.plugin.session import RagSession
-    from rag_harness.plugin.trials import Trials
+    from rag_harness.plugin.trials import TrialRunner
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class RunEnd:
     session: RagSession
     recorder: Recorder
     findings: RunFindings
-    trials: Trials
+    trials: TrialRunner
     gates: GateKeeper
     recording: RecordingReport
     affected: Affected

@@ -42,11 +42,11 @@ class Experiments:
             PrerequisiteError: there is no such experiment, or a key that it needs is missing.
         """
         if name not in self._registered:
-            from rag_harness.models.keys import check_keys
+            from rag_harness.models.keys import check_api_keys
             from rag_harness.pipelines import experiment
 
             if name not in self.endpoints:
-                check_keys(self._settings.get())
+                check_api_keys(self._settings.get())
             self._registered[name] = experiment(name, self._parts.get())
         return self._registered[name]
 

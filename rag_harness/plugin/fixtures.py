@@ -8,7 +8,7 @@ import pytest
 
 from rag_harness.plugin.activation import wake
 from rag_harness.plugin.keys import NOT_RUN, RETRIEVAL, SHIPPED, TRIALS
-from rag_harness.plugin.screen import failed, stop
+from rag_harness.plugin.screen import failed, stop_tests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -85,7 +85,7 @@ def rag_result(
         experiment = rag_session.experiments.of(rag_trial.experiment, rag_pipeline, module)
         shipped = _shipped(request, rag_trial, experiment)
     if shipped.critical:
-        stop(request.config, shipped.row.why)
+        stop_tests(request.config, shipped.row.why)
     if shipped.error is not None:
         raise shipped.error
     return shipped.row
@@ -179,5 +179,5 @@ class _halting:  # noqa: N801 - a context manager reads as a verb
         from rag_harness.errors import CriticalError, PrerequisiteError
 
         if isinstance(error, (CriticalError, PrerequisiteError)):
-            stop(self._request.config, error)
+            stop_tests(self._request.config, error)
             raise failed(error) from None

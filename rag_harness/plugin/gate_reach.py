@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
 
 
-class Reach:
+class GateReach:
     """Compares what a run was asked for with what its gates are about."""
 
     def __init__(self, session: RagSession, findings: RunFindings) -> None:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from rag_harness.types import GOLDEN, REVIEWED
 
 if TYPE_CHECKING:
-    from rag_harness.gates import Gate, Rules
+    from rag_harness.gates import Gate, GateRules
     from rag_harness.plugin.run_findings import RunFindings
     from rag_harness.plugin.session import RagSession
     from rag_harness.settings import Settings
 
-CONFIDENCE = 95.0
+USUAL_CONFIDENCE = 95.0
 """Confidence in per cent, for a gate that states none when all gates need evidence."""
 
 
@@ -23,7 +23,7 @@ def asked(gates: Sequence[Gate], settings: Settings) -> list[Gate]:
     """Return the gates as they are judged: under --rag-verdict=evidence each of them needs evidence."""
     if settings.verdict == "point":
         return list(gates)
-    return [gate if gate.confidence is not None else replace(gate, confidence=CONFIDENCE) for gate in gates]
+    return [gate if gate.confidence is not None else replace(gate, confidence=USUAL_CONFIDENCE) for gate in gates]
 
 
 def check_clusters(gates: Iterable[Gate], session: RagSession) -> None:
@@ -43,12 +43,12 @@ def check_clusters(gates: Iterable[Gate], session: RagSession) -> None:
             check_cluster(suite, ((case, case.labels) for case in session.cases.all_of(suite)), key)
 
 
-def rules_of(session: RagSession, findings: RunFindings) -> Rules:
+def rules_of(session: RagSession, findings: RunFindings) -> GateRules:
     """Return how gates are judged; the clusters come from the tables."""
-    from rag_harness.gates import Rules
+    from rag_harness.gates import GateRules
 
     settings = session.settings
-    return Rules(
+    return GateRules(
         max_unmeasured=settings.max_unmeasured,
         population=settings.population,
         cluster=settings.cluster,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from rag_harness.work.once import Once
 
 if TYPE_CHECKING:
-    from rag_harness.engine.judging import Judged, Judging
+    from rag_harness.engine.judging import JudgedRow, Judging
     from rag_harness.engine.rows import Trial
     from rag_harness.measures import Score
     from rag_harness.measures.judged import JudgedMeasure
@@ -38,7 +38,7 @@ class Judgements:
         self._session, self._kit = session, equipment
         self._judging = Once(self._make_judging)
         self._under_way: set[TrialId] = set()
-        self._done: dict[TrialId, Judged] = {}
+        self._done: dict[TrialId, JudgedRow] = {}
         self._shipped: dict[TrialId, str] = {}
         self._last: TrialId | None = None
         self._kept: dict[TrialId, set[str]] = {}
@@ -128,15 +128,15 @@ class Judgements:
         turns = self.turns_of(trial.id)
         self._kit.engine.get().submit(key, lambda: judging.row(row, trial.case, measures, find, turns), first=True)
 
-    def _came_of(self, key: Hashable) -> Judged:
+    def _came_of(self, key: Hashable) -> JudgedRow:
         """Wait for the result of judging."""
-        return cast("Judged", self._kit.engine.get().result(key))
+        return cast("JudgedRow", self._kit.engine.get().result(key))
 
     def turns_of(self, trial: TrialId) -> int:
         """Return how often the judge is asked again about the answer of a trial."""
         return self._session.settings.judge_repeats if trial in (self._repeated or ()) else 0
 
-    def ship(self, trial: TrialId, test: str, forget: bool) -> Judged | None:
+    def ship(self, trial: TrialId, test: str, forget: bool) -> JudgedRow | None:
         """Return the judgement of a trial, for the writer of the files; None if there is none to write.
 
         Only one test of a trial ships it: the first. If a plugin runs that test again, it ships again: the plugin has
@@ -155,7 +155,7 @@ class Judgements:
             self._kept.setdefault(self._last, set()).update(self._done.pop(self._last).scores)
             self._last = None
 
-    def _result(self, trial: TrialId) -> Judged | None:
+    def _result(self, trial: TrialId) -> JudgedRow | None:
         if trial in self._under_way:
             key = trial, "judged"
             judged = self._came_of(key)

@@ -24,7 +24,7 @@ LEAST = 5_000
 """Number of trials from which an experiment counts as large. The rows of a smaller one are read in a second or two."""
 
 
-class Keeping:
+class TableKeeping:
     """Keeps the values of large experiments, in the process that writes.
 
     Args:

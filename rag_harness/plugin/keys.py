@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.session import RagSession
     from rag_harness.plugin.shipped import Shipped
-    from rag_harness.plugin.trials import Trials
+    from rag_harness.plugin.trials import TrialRunner
     from rag_harness.types import TrialId
 
 SESSION: pytest.StashKey[RagSession] = pytest.StashKey()
-TRIALS: pytest.StashKey[Trials] = pytest.StashKey()
+TRIALS: pytest.StashKey[TrialRunner] = pytest.StashKey()
 RECORDER: pytest.StashKey[Recorder] = pytest.StashKey()
 SHIPPED: pytest.StashKey[Shipped] = pytest.StashKey()
 NOT_RUN: pytest.StashKey[TrialId] = pytest.StashKey()

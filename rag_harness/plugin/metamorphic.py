@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.run_findings import RunFindings
     from rag_harness.plugin.session import RagSession
-    from rag_harness.plugin.trials import Trials
+    from rag_harness.plugin.trials import TrialRunner
     from rag_harness.results.score import ScoreLine
 
 SPENT = "the workers have shared the budget among them, so nothing was asked again; run without -n"
@@ -26,7 +26,7 @@ SPENT = "the workers have shared the budget among them, so nothing was asked aga
 class Metamorphic:
     """Runs the checks that were asked for, and prints what broke."""
 
-    def __init__(self, session: RagSession, recorder: Recorder, findings: RunFindings, trials: Trials) -> None:
+    def __init__(self, session: RagSession, recorder: Recorder, findings: RunFindings, trials: TrialRunner) -> None:
         self._session, self._recorder, self._findings, self._trials = session, recorder, findings, trials
         self._found: dict[str, list[ScoreLine]] | None = None
         self._problem = ""
@@ -47,19 +47,19 @@ class Metamorphic:
             self._problem = f"cannot be checked: {why}" if why else ""
 
     def _checked(self, wanted: dict[str, list[str]]) -> dict[str, list[ScoreLine]]:
-        from rag_harness.derived.metamorphic.section import as_json
+        from rag_harness.derived.metamorphic.section import rates_as_json
 
         with derived_runs(self._session, self._trials) as runs:
             checker = self._checker(runs, SPENT if runs is None else "")
             found = {name: checker.check(name, measures) for name, measures in wanted.items()}
-        self._findings.more["metamorphic"] = as_json(found)
+        self._findings.more["metamorphic"] = rates_as_json(found)
         return found
 
     def _checker(self, runs: DerivedRuns | None, why_not: str) -> Checker:
-        from rag_harness.derived.metamorphic.checking import Checker, Sampling
+        from rag_harness.derived.metamorphic.checking import CaseSampling, Checker
 
         settings, manifest = self._session.settings, self._findings.manifest
-        sampling = Sampling(settings.metamorphic_cases, settings.seed)
+        sampling = CaseSampling(settings.metamorphic_cases, settings.seed)
         words = self._paraphraser() if runs is not None else None
         bench = bench_of(self._session, self._session.experiments.known)
         return Checker(self._session.output, manifest, bench, runs, sampling, words, why_not)

@@ -18,7 +18,7 @@ from rag_harness.models.recording.network_guard import LOOPBACK
 from rag_harness.models.recording.playback import Playback
 from rag_harness.models.recording.scrubbing import Scrub, secrets_of
 from rag_harness.models.recording.transports import patched
-from rag_harness.plugin.screen import failed, stop
+from rag_harness.plugin.screen import failed, stop_tests
 from rag_harness.work.local_work import is_harness_at_work
 
 if TYPE_CHECKING:
@@ -114,5 +114,5 @@ def _is_qdrant(url: Any, settings: Settings) -> bool:
 
 
 def _stop(request: pytest.FixtureRequest, error: Exception) -> NoReturn:
-    stop(request.config, error)
+    stop_tests(request.config, error)
     raise failed(error) from None

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.collected import Collected
     from rag_harness.plugin.line_below import LineBelow
     from rag_harness.plugin.session import RagSession
-    from rag_harness.report.tally import Tally
+    from rag_harness.report.tally import TrialTally
     from rag_harness.results.row import ExperimentResult
     from rag_harness.types import TrialId
 
@@ -32,7 +32,7 @@ _BARS = ((110, 24), (60, 10), (0, 0))
 """Pairs of the terminal's width and the bar's: from how many columns on the bar has which width."""
 
 
-def wanted(config: pytest.Config) -> bool:
+def wants_progress(config: pytest.Config) -> bool:
     """Return whether the output is a terminal that a person sees and that only pytest writes to."""
     option, reporter = config.option, config.pluginmanager.get_plugin("terminalreporter")
     # Other reporters draw their own progress.
@@ -73,11 +73,11 @@ class Progress:
         in_flight: Callable[[], int | None],
         is_resumed: Callable[[TrialId], bool] = lambda _: False,
     ) -> None:
-        from rag_harness.report.tally import Tally
+        from rag_harness.report.tally import TrialTally
         from rag_harness.work.reporting import WorkHeard
 
         self._config, self._in_flight, self._is_resumed = session.config, in_flight, is_resumed
-        self._tally: Tally = Tally(0)
+        self._tally: TrialTally = TrialTally(0)
         self._work = WorkHeard()
         self._line: LineBelow | None = None
 
@@ -121,7 +121,7 @@ class Progress:
     def start(self, total: int) -> None:
         """Show the line for ``total`` trials, if it is wanted."""
         self._tally.total = total
-        if self._line is not None or not wanted(self._config):
+        if self._line is not None or not wants_progress(self._config):
             return
         from rag_harness.plugin.line_below import LineBelow
 

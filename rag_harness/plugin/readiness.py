@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rag_harness.pipelines.endpoint.pipeline import EndpointPipeline
     from rag_harness.plugin.collected import Collected
     from rag_harness.plugin.session import RagSession
-    from rag_harness.plugin.trials import Trials
+    from rag_harness.plugin.trials import TrialRunner
     from rag_harness.types import Case
 
 
@@ -23,7 +23,7 @@ class Readiness:
         trials: know what need not be asked again.
     """
 
-    def __init__(self, session: RagSession, trials: Trials) -> None:
+    def __init__(self, session: RagSession, trials: TrialRunner) -> None:
         self._session, self._trials = session, trials
 
     def collection_done(self, selected: Collected) -> None:
@@ -65,15 +65,15 @@ class Readiness:
             check_ready(specs[name], pipeline, [case.query for case in cases], session.access)
 
     def _check_keys(self, selected: Collected, names: Sequence[str]) -> None:
-        from rag_harness.models.keys import check_keys
+        from rag_harness.models.keys import check_api_keys
 
         session = self._session
         if names and session.access.calls_network and to_run(session, self._trials, selected, names):
-            check_keys(session.settings)
+            check_api_keys(session.settings)
 
 
 def to_run(
-    session: RagSession, trials: Trials, selected: Collected, experiments: Sequence[str]
+    session: RagSession, trials: TrialRunner, selected: Collected, experiments: Sequence[str]
 ) -> dict[str, list[Case]]:
     """Return the selected cases that have no row yet, by registered experiment."""
     from rag_harness.engine.rows import Trial

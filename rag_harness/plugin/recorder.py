@@ -11,7 +11,7 @@ import pytest
 
 from rag_harness.files.full_disk import naming, unwritable
 from rag_harness.files.log import log
-from rag_harness.plugin.screen import stop, usage_error
+from rag_harness.plugin.screen import stop_tests, usage_error
 from rag_harness.types import GOLDEN, TrialId
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class Recorder:
             self._take(report)
         except OSError as error:
             self.broken = error
-            stop(self._session.config, self.told(error))
+            stop_tests(self._session.config, self.told(error))
 
     def _take(self, report: pytest.TestReport) -> None:
         if hasattr(report, "rag_missed"):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.collected import Collected
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.session import RagSession
-    from rag_harness.plugin.trials import Trials
+    from rag_harness.plugin.trials import TrialRunner
 
 _USED = "rag_used_recordings"
 
@@ -24,7 +24,7 @@ _USED = "rag_used_recordings"
 class RecordingReport:
     """Prints both reports, in the process that prints."""
 
-    def __init__(self, session: RagSession, recorder: Recorder, trials: Trials) -> None:
+    def __init__(self, session: RagSession, recorder: Recorder, trials: TrialRunner) -> None:
         self._session, self._recorder, self._trials = session, recorder, trials
         self._said = False
         self._used: set[Path] = set()
@@ -72,7 +72,7 @@ def used_recordings(session: RagSession) -> dict[str, list[str]]:
     return {_USED: [str(file) for file in session.cassettes_used()]}
 
 
-def _forecast(session: RagSession, trials: Trials, selected: Collected) -> str:
+def _forecast(session: RagSession, trials: TrialRunner, selected: Collected) -> str:
     """Return the line about what the selected trials will ask for."""
     from rag_harness.engine.expected import forecast
     from rag_harness.errors import RagHarnessError

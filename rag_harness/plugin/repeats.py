@@ -11,9 +11,9 @@ from rag_harness.work.once import Once
 
 if TYPE_CHECKING:
     from rag_harness.engine.judging import Judging
-    from rag_harness.engine.repeated import Again, Repeating
+    from rag_harness.engine.repeated import RepeatedTrial, Repeating
     from rag_harness.engine.rows import Trial
-    from rag_harness.engine.workplace import Ask
+    from rag_harness.engine.workplace import AskJudge
     from rag_harness.measures import Score
     from rag_harness.measures.judged import JudgedMeasure, Material
     from rag_harness.plugin.equipment import Equipment
@@ -78,8 +78,10 @@ class Repeats:
                 self._kit.engine.get().submit(key, self._job(trial, experiment, key[2]), first=True)
         return trial.id in self._under_way
 
-    def _job(self, trial: Trial, experiment: Experiment, repeat: int) -> Callable[[], Coroutine[Any, Any, Again]]:
-        from rag_harness.engine.repeated import Again
+    def _job(
+        self, trial: Trial, experiment: Experiment, repeat: int
+    ) -> Callable[[], Coroutine[Any, Any, RepeatedTrial]]:
+        from rag_harness.engine.repeated import RepeatedTrial
         from rag_harness.results.repeat_names import repeat_fingerprint, repeat_name
 
         fingerprint = self._session.identities.fingerprint(experiment)
@@ -93,12 +95,12 @@ class Repeats:
         # Opening the workplace has brought what nodes had, so the files may have the row now.
         stored = stored or self._kit.stored.get().find(name, repeat_fingerprint(fingerprint, repeat), query_id)
 
-        async def job() -> Again:
+        async def job() -> RepeatedTrial:
             row, earlier = stored or (await repeating.answer(trial, repeat, experiment, fingerprint), False)
             if row is None:
-                return Again()
+                return RepeatedTrial()
             scores = await repeating.judge(trial, repeat, row, measures, self._judgements.turns_of(trial.id))
-            return Again((*(() if earlier else (row.line().encode(),)), *left, *scores), scores)
+            return RepeatedTrial((*(() if earlier else (row.line().encode(),)), *left, *scores), scores)
 
         return job
 
@@ -113,23 +115,25 @@ class Repeats:
         self._shipped.add(trial)
         found: list[str] = []
         for key in keys:
-            again = cast("Again", self._kit.engine.get().result(key))
+            again = cast("RepeatedTrial", self._kit.engine.get().result(key))
             self._kit.engine.get().forget(key)
             found += [line.decode() for line in again.lines]
         return found
 
 
-def _taken(row: ExperimentResult, earlier: bool, left: Sequence[bytes]) -> Callable[[], Coroutine[Any, Any, Again]]:
+def _taken(
+    row: ExperimentResult, earlier: bool, left: Sequence[bytes]
+) -> Callable[[], Coroutine[Any, Any, RepeatedTrial]]:
     """Return a job that gives a row that is there already. The row is written unless an ``earlier`` run wrote it."""
-    from rag_harness.engine.repeated import Again
+    from rag_harness.engine.repeated import RepeatedTrial
 
-    async def job() -> Again:
-        return Again((*(() if earlier else (row.line().encode(),)), *left))
+    async def job() -> RepeatedTrial:
+        return RepeatedTrial((*(() if earlier else (row.line().encode(),)), *left))
 
     return job
 
 
-def _of_repeat(ask: Ask, first: int, behind: int) -> Ask:
+def _of_repeat(ask: AskJudge, first: int, behind: int) -> AskJudge:
     """Return a function that asks the judge elsewhere about a repeat: its seeds are ``first``, then ``behind`` + n."""
 
     async def asked(material: Material, measures: Sequence[JudgedMeasure], turn: int) -> Mapping[str, Score]:

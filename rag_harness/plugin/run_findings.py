@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.table_measures import TableMeasures
     from rag_harness.report.abstention import Abstention
     from rag_harness.report.noise import Noise
-    from rag_harness.report.pairwise import Cell
+    from rag_harness.report.pairwise import PairDifference
     from rag_harness.report.standing import Standings
     from rag_harness.report.suite_table import SuiteTable
     from rag_harness.results.manifest import RunManifest, SuiteRecord
@@ -85,7 +85,7 @@ class RunFindings:
         return record is not None and bool(record.settled)
 
     @cached_property
-    def pairwise(self) -> Sequence[Cell]:
+    def pairwise(self) -> Sequence[PairDifference]:
         """The comparison of each pair of experiments on each judged measure."""
         from rag_harness.report.pairwise import pairwise
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
-from rag_harness.plugin.gate_reach import Reach
+from rag_harness.plugin.gate_reach import GateReach
 from rag_harness.plugin.left_behind import baseline_file
 from rag_harness.types import GOLDEN, REVIEWED
 
 if TYPE_CHECKING:
-    from rag_harness.gates import Gate, Rules, Verdict
+    from rag_harness.gates import Gate, GateRules, Verdict
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.run_findings import RunFindings
     from rag_harness.plugin.session import RagSession
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class RulesFor(Protocol):
     """Says how a gate that could be settled early is judged; other gates are judged by ``rules``."""
 
-    def __call__(self, gate: Gate, rules: Rules, some_left: bool) -> Rules:
+    def __call__(self, gate: Gate, rules: GateRules, some_left: bool) -> GateRules:
         """``some_left``: some cases were not asked, since all gates of the suite were settled."""
         ...
 
@@ -49,7 +49,7 @@ class RunGates:
     ) -> None:
         self._session, self._recorder, self.findings, self._rules_for = session, recorder, findings, rules_for
         self._is_all_affected = is_all_affected
-        self.reach = Reach(session, findings)
+        self.reach = GateReach(session, findings)
 
     @cached_property
     def gates(self) -> list[Gate]:
@@ -95,12 +95,12 @@ class RunGates:
         Raises:
             DataError: there is no run of that name.
         """
-        from rag_harness.report.baseline import load
+        from rag_harness.report.baseline import load_saved_run
 
         settings = self._session.settings
         if settings.save == settings.compare and not baseline_file(settings, settings.compare).exists():
             return None  # the first run of them makes it
-        return load(baseline_file(settings, settings.compare)) if settings.compare else None
+        return load_saved_run(baseline_file(settings, settings.compare)) if settings.compare else None
 
     def verdicts(self, refused: bool) -> list[Verdict]:
         """Return a verdict for each gate; ``refused``: the saved run cannot be compared with this one."""
@@ -148,7 +148,7 @@ class RunGates:
         return asked is not None and self._is_all_affected(gate.suite, asked.selected)
 
     @cached_property
-    def _rules(self) -> Rules:
+    def _rules(self) -> GateRules:
         from rag_harness.plugin.gate_rules import rules_of
 
         return rules_of(self._session, self.findings)

@@ -36,7 +36,7 @@ def failed(why: object) -> BaseException:
     return pytest.fail.Exception(block(str(why)), pytrace=False)
 
 
-def stop(config: pytest.Config, why: object) -> None:
+def stop_tests(config: pytest.Config, why: object) -> None:
     """Let no further test run, in this process or in workers."""
     for name in ("session", "dsession"):
         runs = config.pluginmanager.get_plugin(name)

@@ -13,9 +13,9 @@ from rag_harness.plugin.experiments import Experiments
 from rag_harness.plugin.identities import Identities
 from rag_harness.plugin.options import read_settings
 from rag_harness.plugin.run_cases import RunCases
-from rag_harness.plugin.trial_ids import Known
-from rag_harness.plugin.versions import told, versions_for_workers
-from rag_harness.plugin.wanted import Wanted
+from rag_harness.plugin.trial_ids import KnownTrials
+from rag_harness.plugin.versions import versions_for_workers, versions_told
+from rag_harness.plugin.wanted import WantedMeasures
 from rag_harness.types import GOLDEN
 from rag_harness.work.once import Once
 
@@ -54,7 +54,7 @@ class RagSession:
         self.experiments = Experiments(self._settings, self.cases, self._parts, self._golden)
         self.identities = Identities(self._settings, self.experiments, self._parts, self._golden)
         self._versions = Once(lambda: versions_for_workers(self.settings))
-        self.wanted = Wanted(self._settings.get)
+        self.wanted = WantedMeasures(self._settings.get)
         self._pages: dict[str, dict[str, str]] = {}
 
     @property
@@ -128,7 +128,7 @@ class RagSession:
             self.share, scrub, self.cases.data, self._leased_meter() if self.settings.engine == "ray" else None
         )
         # The controller of an xdist run asks services once, for its workers and for itself.
-        parts.told_versions = told(self.config) or (self.versions_for_workers if self._is_controller else {})
+        parts.told_versions = versions_told(self.config) or (self.versions_for_workers if self._is_controller else {})
         self.closing.callback(parts.flush)
         return parts
 
@@ -164,11 +164,11 @@ class RagSession:
         return share_of(self.settings, min(self.workers, self.settings.concurrency))
 
     @property
-    def known(self) -> Known:
+    def known(self) -> KnownTrials:
         """The experiments and ids that the id of a test can name."""
         from rag_harness.pipelines import known_experiments
 
-        return Known(known_experiments(self.settings), self.cases.query_ids.get, lambda: self.golden.known_ids)
+        return KnownTrials(known_experiments(self.settings), self.cases.query_ids.get, lambda: self.golden.known_ids)
 
     def gold_pages(self, experiment: str, case: Case) -> list[str]:
         """Return the texts of the relevant documents of one of an experiment's cases."""

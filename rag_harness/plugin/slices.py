@@ -41,13 +41,13 @@ class Slices:
                 self._measures.want(experiment, measure)
 
     def _read(self, experiments: Collection[str]) -> list[str]:
-        from rag_harness.report.slices_asked import check_keys, measures_of, read_slices
+        from rag_harness.report.slices_asked import check_slice_keys, measures_of, read_slices
 
         session, settings = self._session, self._session.settings
         asked = read_slices(settings.slices, settings.k)
         keys = _keys(case for name in experiments for case in session.cases.all_of(name))
         # The ini file is for all data that it names. A single run need not use all of them.
-        check_keys(asked, keys if all(each.key in keys for each in asked) else keys | self._keys_elsewhere())
+        check_slice_keys(asked, keys if all(each.key in keys for each in asked) else keys | self._keys_elsewhere())
         return measures_of(settings.slices, settings.k)
 
     def _keys_elsewhere(self) -> set[str]:

@@ -10,7 +10,7 @@ from rag_harness.errors import SettingsError
 from rag_harness.gates import Gate, Reference
 from rag_harness.gates.early_stop import EarlyStop, why_not
 from rag_harness.gates.unreviewed import judged_part
-from rag_harness.gates.verdict import holds
+from rag_harness.gates.verdict import meets_threshold
 from rag_harness.measures import measure_named
 from rag_harness.measures.metamorphic import MetamorphicMeasure
 from rag_harness.types import is_in
@@ -18,7 +18,7 @@ from rag_harness.types import is_in
 if TYPE_CHECKING:
     import pytest
 
-    from rag_harness.gates.verdict import State
+    from rag_harness.gates.verdict import VerdictState
     from rag_harness.measures import Measure, Score
     from rag_harness.types import Case, TrialId
 
@@ -58,7 +58,7 @@ def refusal(experiment: str, gates: Iterable[Gate], cases: Sequence[Case], selec
     return f"{selected} of {len(cases)} cases selected" if selected < len(cases) else ""
 
 
-def drafted(experiment: str, gates: Iterable[Gate], cases: Sequence[Case], counts_drafts: bool) -> str:
+def why_drafts_count(experiment: str, gates: Iterable[Gate], cases: Sequence[Case], counts_drafts: bool) -> str:
     """Return why an experiment whose gates set drafts apart must be asked in full; "" if they set none apart."""
     for gate in (gate for gate in gates if gate.suite == experiment):
         apart = _about(gate, cases) - _about(judged_part(gate, counts_drafts), cases)
@@ -112,10 +112,12 @@ class Watched:
             self._stop.add(_share(score.value))
 
     @property
-    def verdict(self) -> tuple[State, str] | None:
+    def verdict(self) -> tuple[VerdictState, str] | None:
         """The verdict and its reason, if it is settled. If too many cases were not measured, more are asked."""
         could = self._measured + self._unmeasured
-        if self._stop.state is None or (could and not holds(self._unmeasured / could, "<=", self._max_unmeasured)):
+        if self._stop.state is None or (
+            could and not meets_threshold(self._unmeasured / could, "<=", self._max_unmeasured)
+        ):
             return None
         return self._stop.state, self._stop.said
 
@@ -148,7 +150,7 @@ class Watch:
         return {watched.measure.name: watched.measure for watched in self._gates}.values()
 
     @property
-    def verdicts(self) -> dict[Gate, tuple[State, str]]:
+    def verdicts(self) -> dict[Gate, tuple[VerdictState, str]]:
         """The gates that are settled."""
         return {watched.gate: verdict for watched in self._gates if (verdict := watched.verdict) is not None}
 

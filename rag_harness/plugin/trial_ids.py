@@ -22,7 +22,7 @@ def param_id(nodeid: str) -> str:
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownTrials:
     """The names that a trial can have. The ids are read when they are first needed.
 
     Args:
@@ -40,7 +40,7 @@ class Known:
 class _Reading:
     """What the ids of one collection have shown so far."""
 
-    known: Known
+    known: KnownTrials
     of_function: dict[str, set[str]] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
 
@@ -59,7 +59,7 @@ class _Reading:
         return cuts[0]
 
 
-def trial_ids(nodeids: Iterable[str], known: Known) -> dict[str, TrialId]:
+def trial_ids(nodeids: Iterable[str], known: KnownTrials) -> dict[str, TrialId]:
     """Return the trials of the node ids that have one."""
     reading = _Reading(known)
     cuts = {nodeid: found for nodeid in nodeids if (found := list(_cuts(param_id(nodeid), known)))}
@@ -73,7 +73,7 @@ def _function(nodeid: str) -> str:
     return nodeid.partition("[")[0]
 
 
-def _cuts(text: str, known: Known) -> Iterator[TrialId]:
+def _cuts(text: str, known: KnownTrials) -> Iterator[TrialId]:
     """Yield every trial that ``text`` can stand for. Other parameters may stand before and after it."""
     if "-" not in text:
         return
@@ -88,7 +88,7 @@ def _cuts(text: str, known: Known) -> Iterator[TrialId]:
                 yield from (cut for cut in _cuts_of(parts[start:end], known) if cut.experiment in names)
 
 
-def _cuts_of(parts: list[str], known: Known) -> Iterator[TrialId]:
+def _cuts_of(parts: list[str], known: KnownTrials) -> Iterator[TrialId]:
     for n in range(1, len(parts)):
         name, rest = "-".join(parts[:n]), "-".join(parts[n:])
         if name and rest in (known.entries() if name == GOLDEN else known.queries()):

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     import pytest
 
     from rag_harness.engine.jobs import JobResult
-    from rag_harness.engine.judging import Judged
+    from rag_harness.engine.judging import JudgedRow
     from rag_harness.engine.rows import Trial
-    from rag_harness.engine.trial import Outcome
+    from rag_harness.engine.trial import TrialOutcome
     from rag_harness.plugin.session import RagSession
     from rag_harness.protocols import Experiment
     from rag_harness.results.row import ExperimentResult
     from rag_harness.types import TrialId
 
 
-class Trials:
+class TrialRunner:
     """The trials of one process."""
 
     def __init__(self, session: RagSession) -> None:
@@ -46,9 +46,9 @@ class Trials:
 
     async def _keep(self, result: JobResult) -> None:
         """Keep a result on disk. A row is then judged, before any test has seen it."""
-        from rag_harness.engine.trial import Outcome
+        from rag_harness.engine.trial import TrialOutcome
 
-        if not isinstance(result, Outcome):
+        if not isinstance(result, TrialOutcome):
             if result.new:
                 await self.equipment.journal.get().keep(b"".join(result.new))
         elif result.row is not None:
@@ -111,9 +111,9 @@ class Trials:
                 f"several definitions). Give each its own name: @pytest.mark.rag_experiment(…)."
             )
 
-    def _outcome(self, trial_id: TrialId, items: list[pytest.Item]) -> Outcome:
+    def _outcome(self, trial_id: TrialId, items: list[pytest.Item]) -> TrialOutcome:
         """Return the outcome of a trial. The engine forgets it after the last of its tests has asked."""
-        outcome = cast("Outcome", self.equipment.engine.get().result(trial_id))
+        outcome = cast("TrialOutcome", self.equipment.engine.get().result(trial_id))
         self._count(trial_id, items)
         if self._tests[trial_id] <= 0 and outcome.row is not None and outcome.row.ok:
             self.equipment.engine.get().forget(trial_id)
@@ -167,7 +167,7 @@ class Trials:
             experiment.prepare(self._session.experiments.queries(experiment))
         self._prepared.add(experiment.id)
 
-    def judged(self, trial: TrialId, test: str) -> Judged | None:
+    def judged(self, trial: TrialId, test: str) -> JudgedRow | None:
         """Return the judgement of a trial, to its first test; None if nothing is judged."""
         return self.judgements.ship(trial, test, forget=self._tests[trial] <= 0)
 

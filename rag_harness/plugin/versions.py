@@ -35,7 +35,7 @@ def _asked(settings: Settings, spec: Any) -> dict[str, str]:
         return {"problem": str(error)}
 
 
-def told(config: pytest.Config) -> Mapping[str, Mapping[str, str]]:
+def versions_told(config: pytest.Config) -> Mapping[str, Mapping[str, str]]:
     """Return the versions that this process was told; empty if it asks services itself."""
     found: Mapping[str, Mapping[str, str]] = getattr(config, "workerinput", {}).get(TOLD, {})
     return found

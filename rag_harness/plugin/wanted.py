@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rag_harness.settings import Settings
 
 
-class Wanted:
+class WantedMeasures:
     """The measures and checks that a run wants beside its rows. They are read when first asked for.
 
     Args:

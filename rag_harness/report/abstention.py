@@ -14,7 +14,7 @@ from rag_harness.stats.inputs import UndefinedError
 from rag_harness.stats.selective import Promise, RiskCoverage, promise, risk_coverage
 from rag_harness.types import GOLDEN
 
-CONFIDENCE = "confidence"
+CONFIDENCE_MEASURE = "confidence"
 RIGHT_BY = ("answer_correctness", "factuality", "faithfulness", "token_f1")
 """Measures that decide whether an answer is right, the best first. Compared experiments use one that all have."""
 RIGHT_FROM = 0.5
@@ -113,10 +113,10 @@ def _abstention(
 
 def _answered(table: SuiteTable) -> dict[str, float]:
     """Return the confidence of each answer. Declined questions are left out: declining cannot be wrong."""
-    if CONFIDENCE not in table.columns:
+    if CONFIDENCE_MEASURE not in table.columns:
         return {}
     declined = table.values("abstention_rate", {}) if "abstention_rate" in table.columns else {}
-    return {case: value for case, value in table.values(CONFIDENCE, {}).items() if not declined.get(case)}
+    return {case: value for case, value in table.values(CONFIDENCE_MEASURE, {}).items() if not declined.get(case)}
 
 
 def _of(name: str, measure: str, confidence: Mapping[str, float], wrong: Mapping[str, float]) -> Abstention:

@@ -15,10 +15,10 @@ from rag_harness.measures.judged.categories import (
     UNMEASURED,
     WRONG_ABSTENTION,
 )
-from rag_harness.report.blocks.block import Mask, Scores
+from rag_harness.report.blocks.block import Mask, MeasureArrays
 
 
-def answer_kinds(parts: Sequence[Scores], abstained: Mask, answerable: Mask) -> list[str]:
+def answer_kinds(parts: Sequence[MeasureArrays], abstained: Mask, answerable: Mask) -> list[str]:
     """Return the category of each answer. Where two rules hold, the first one counts.
 
     Args:

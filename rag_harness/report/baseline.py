@@ -18,7 +18,7 @@ from rag_harness.results.manifest import RunManifest
 from rag_harness.results.row import first_problem
 from rag_harness.types import is_in
 
-Slice = Mapping[str, str]
+SliceLabels = Mapping[str, str]
 _Value = Annotated[float, Field(allow_inf_nan=False)]
 # The values take the form that they have when read back: a tuple that becomes a list would look like a difference.
 _Parts = Annotated[dict[str, Any], BeforeValidator(lambda parts: json.loads(json.dumps(parts, default=str)))]
@@ -44,29 +44,29 @@ class SavedSuite(_Saved):
     depth: int | None = None
     """The highest number of hits of a case; None where nothing was retrieved, or where the number was not kept."""
 
-    def total_of(self, where: Slice, /) -> int:
+    def total_of(self, where: SliceLabels, /) -> int:
         """Count the cases in the data."""
         return len(self._in(where))
 
-    def selected_of(self, where: Slice, /) -> int:
+    def selected_of(self, where: SliceLabels, /) -> int:
         """Count the cases that the run was to look at."""
         return sum(case.state != "left out" for case in self._in(where).values())
 
-    def lost_of(self, where: Slice, /) -> int:
+    def lost_of(self, where: SliceLabels, /) -> int:
         """Count the cases that were lost to a crash."""
         return sum(case.state == "lost" for case in self._in(where).values())
 
-    def values(self, measure: str, where: Slice, /) -> dict[str, float]:
+    def values(self, measure: str, where: SliceLabels, /) -> dict[str, float]:
         """Return the value of each case by its id; empty for a measure that was not saved."""
         cases = self._in(where).items()
         return {case_id: case.values[measure] for case_id, case in cases if measure in case.values}
 
-    def absent(self, measure: str, where: Slice, /) -> dict[str, int]:
+    def absent(self, measure: str, where: SliceLabels, /) -> dict[str, int]:
         """Count the selected cases without a value. The reason is not kept."""
         without = self.selected_of(where) - len(self.values(measure, where))
         return {"no saved value": without} if without else {}
 
-    def unmeasured(self, measure: str, where: Slice, /) -> int:  # noqa: ARG002
+    def unmeasured(self, measure: str, where: SliceLabels, /) -> int:  # noqa: ARG002
         """Return 0: the file does not keep this."""
         return 0
 
@@ -74,7 +74,7 @@ class SavedSuite(_Saved):
         """Return the measures that at least one case has a value of, sorted."""
         return sorted({measure for case in self.cases.values() for measure in case.values})
 
-    def _in(self, where: Slice) -> dict[str, SavedCase]:
+    def _in(self, where: SliceLabels) -> dict[str, SavedCase]:
         return {case_id: case for case_id, case in self.cases.items() if is_in(case.slices, where)}
 
 
@@ -153,7 +153,7 @@ def save(file: Path, run: SavedRun) -> None:
     write_atomically(file, (_json(content, _DEPTH_OF_CASES) + "\n").encode())
 
 
-def load(file: Path) -> SavedRun:
+def load_saved_run(file: Path) -> SavedRun:
     """Read a saved run.
 
     Raises:

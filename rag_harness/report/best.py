@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rag_harness.report.pairwise import Cell
+from rag_harness.report.pairwise import PairDifference
 from rag_harness.report.suite_table import SuiteTable
 
 
-def best_of(measure: str, tables: Mapping[str, SuiteTable], cells: Sequence[Cell]) -> frozenset[str]:
+def best_of(measure: str, tables: Mapping[str, SuiteTable], cells: Sequence[PairDifference]) -> frozenset[str]:
     """Return the experiments that are better than every other with values of ``measure``; empty where there is none.
 
     An experiment is better where both tests of ``cells`` are significant after Holm's correction. Experiments with the
@@ -28,11 +28,11 @@ def best_of(measure: str, tables: Mapping[str, SuiteTable], cells: Sequence[Cell
     return frozenset(best if all(twin in best for name, twin in same if name in best) else ())
 
 
-def _winner(cell: Cell, tables: Mapping[str, SuiteTable]) -> str:
+def _winner(cell: PairDifference, tables: Mapping[str, SuiteTable]) -> str:
     assert cell.found is not None
     lower = tables[cell.first].columns[cell.measure].measure.better == "lower"
     return cell.first if (cell.found.difference > 0) != lower else cell.second
 
 
-def _loser(cell: Cell, tables: Mapping[str, SuiteTable]) -> str:
+def _loser(cell: PairDifference, tables: Mapping[str, SuiteTable]) -> str:
     return cell.second if _winner(cell, tables) == cell.first else cell.first

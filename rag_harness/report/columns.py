@@ -10,7 +10,7 @@ import numpy.typing as npt
 from rag_harness.measures import Measure, RankingMeasure
 from rag_harness.measures.measure import NO_RELEVANT
 from rag_harness.measures.ranking_arrays import Found
-from rag_harness.report.blocks.block import Block, Mask, Reason, Scores
+from rag_harness.report.blocks.block import Mask, MeasureArrays, Reason, RowBlock
 from rag_harness.report.blocks.scored import NO_ANSWER
 from rag_harness.report.suite_table import Column
 from rag_harness.results.cases import KeptCase
@@ -33,7 +33,7 @@ class Growing:
         self._reasons = {"": 0}
         self._unmeasured: set[int] = set()
 
-    def take(self, block: Block, rows: _Rows, found: Found) -> None:
+    def take(self, block: RowBlock, rows: _Rows, found: Found) -> None:
         """Add the scores of some rows of a block. ``found`` has the rankings of those with an answer."""
         scores, positions = block.scores(self.measure.name), block["position"][rows]
         ok = block["ok"][rows]
@@ -61,7 +61,7 @@ class Growing:
             self._unmeasured.clear()
         return Column(self.measure, self._values, self._absent, list(self._reasons), frozenset(self._unmeasured))
 
-    def put(self, positions: _Rows, scores: Scores) -> None:
+    def put(self, positions: _Rows, scores: MeasureArrays) -> None:
         """Set the scores of cases, in place of earlier ones. Where a case comes twice, its last score counts."""
         numbers = self._numbers(scores)[scores.absent]
         _, from_the_end = np.unique(positions[::-1], return_index=True)
@@ -78,12 +78,12 @@ class Growing:
         open_: Mask = np.isnan(self._values) & (self._absent == 0)
         return open_
 
-    def scores(self, positions: _Rows) -> Scores:
+    def scores(self, positions: _Rows) -> MeasureArrays:
         """Return the scores of cases."""
         reasons = [(why, number not in self._unmeasured) for number, why in enumerate(self._reasons)]
-        return Scores(self._values[positions], self._absent[positions], reasons)
+        return MeasureArrays(self._values[positions], self._absent[positions], reasons)
 
-    def _numbers(self, scores: Scores) -> npt.NDArray[np.uint8]:
+    def _numbers(self, scores: MeasureArrays) -> npt.NDArray[np.uint8]:
         """Return the column's number for each of the block's reasons. New reasons get the next numbers."""
         numbers = np.zeros(len(scores.reasons), dtype=np.uint8)
         used, first = np.unique(scores.absent, return_index=True)
@@ -99,7 +99,7 @@ class Growing:
         return number
 
 
-def _without_column(measure: Measure, ok: Mask, applies: Mask) -> Scores:
+def _without_column(measure: Measure, ok: Mask, applies: Mask) -> MeasureArrays:
     """Return scores for a measure without a column in the block. Rankings and judges fill in the open values."""
     worst, failed = measure.worst, applies & ~ok
     values, absent = np.full(len(ok), np.nan), np.where(applies, 0, 1).astype(np.uint16)
@@ -107,4 +107,4 @@ def _without_column(measure: Measure, ok: Mask, applies: Mask) -> Scores:
         absent[failed] = 2
     else:
         values[failed] = worst
-    return Scores(values, absent, _REASONS)
+    return MeasureArrays(values, absent, _REASONS)

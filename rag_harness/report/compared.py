@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rag_harness.report.baseline import SavedRun
-from rag_harness.report.comparison import Change, Comparison, compare, on_common_data, paired_of
+from rag_harness.report.comparison import Comparison, MeasureChange, compare, on_common_data, paired_of
 from rag_harness.report.pairwise_lines import FIGURES, cut, figures, measure_said
 from rag_harness.report.summary import table
 from rag_harness.stats import holm
@@ -17,7 +17,7 @@ from rag_harness.stats.paired import Paired
 class Compared:
     """A measure of a suite, the second run minus the first. Holm adjusts the p-values over the suite's measures."""
 
-    change: Change
+    change: MeasureChange
     found: Paired
     p_t: float | None = None
     p_permutation: float | None = None
@@ -47,7 +47,7 @@ def _nothing(both: Comparison, measures: Sequence[str]) -> str:
     return f"nothing to compare in {', '.join(measures)}; both runs have {known}" if known else "nothing to compare"
 
 
-def _suite(suite: str, changes: Sequence[Change], before: SavedRun, now: SavedRun) -> Iterator[str]:
+def _suite(suite: str, changes: Sequence[MeasureChange], before: SavedRun, now: SavedRun) -> Iterator[str]:
     tested = _tested(suite, [change for change in changes if change.suite == suite], before, now)
     count = sum(each.p_t is not None for each in tested)
     yield f"{suite}: p adjusted by Holm for {count} tests"
@@ -57,7 +57,7 @@ def _suite(suite: str, changes: Sequence[Change], before: SavedRun, now: SavedRu
             yield f"  {measure_said(each.change.measure)}: {each.found.reason}, so no test"
 
 
-def _tested(suite: str, changes: Sequence[Change], before: SavedRun, now: SavedRun) -> list[Compared]:
+def _tested(suite: str, changes: Sequence[MeasureChange], before: SavedRun, now: SavedRun) -> list[Compared]:
     found = [_paired(suite, change, before, now) for change in changes]
     tests = [each for each in found if each.p_t is not None and each.p_permutation is not None]
     by_t = holm([each.p_t or 0.0 for each in tests]) if tests else []
@@ -69,5 +69,5 @@ def _tested(suite: str, changes: Sequence[Change], before: SavedRun, now: SavedR
     ]
 
 
-def _paired(suite: str, change: Change, before: SavedRun, now: SavedRun) -> Paired:
+def _paired(suite: str, change: MeasureChange, before: SavedRun, now: SavedRun) -> Paired:
     return paired_of(now.suites[suite], before.suites[suite], change.measure, now.clusters.get(suite))

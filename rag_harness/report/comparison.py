@@ -25,7 +25,7 @@ _SHOWN = 36
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MeasureChange:
     """A measure of a suite in two runs, over the cases that have a value in both.
 
     ``difference`` is the mean of now - before, with its 95 % interval by the gates' method; None where the cases allow
@@ -58,7 +58,7 @@ class Comparison:
     before: str
     differing: tuple[str, ...]
     notes: tuple[str, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[MeasureChange, ...]
 
     def lines(self) -> list[str]:
         """Return the comparison for the terminal, at most 100 columns wide."""
@@ -110,7 +110,7 @@ def _cut(line: str) -> str:
     return line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…"
 
 
-def _changes(name: str, now_run: SavedRun, before_run: SavedRun) -> list[Change]:
+def _changes(name: str, now_run: SavedRun, before_run: SavedRun) -> list[MeasureChange]:
     now, before = now_run.suites[name], before_run.suites[name]
     measures = [each for each in now.measures() if not now_run.judged_otherwise(before_run, name, each)]
     clusters = now_run.clusters.get(name)
@@ -123,7 +123,7 @@ def _changes(name: str, now_run: SavedRun, before_run: SavedRun) -> list[Change]
 
 def _change(
     name: str, measure: str, now: SavedSuite, before: SavedSuite, clusters: Mapping[str, str] | None
-) -> Change | None:
+) -> MeasureChange | None:
     new, old = now.values(measure, {}), before.values(measure, {})
     cases = sorted(new.keys() & old.keys())
     if not cases:
@@ -135,7 +135,7 @@ def _change(
     means = mean_or_none(b) or 0.0, mean_or_none(a) or 0.0
     found = paired_of(now, before, measure, clusters)
     p = permutation_test(a, b) if found.p_permutation is None else found.p_permutation
-    return Change(name, measure, len(cases), *means, means[1] - means[0], found.interval, p, gained, lost)
+    return MeasureChange(name, measure, len(cases), *means, means[1] - means[0], found.interval, p, gained, lost)
 
 
 def paired_of(now: SavedSuite, before: SavedSuite, measure: str, clusters: Mapping[str, str] | None = None) -> Paired:

@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from rag_harness.measures import Score
 from rag_harness.measures.composite import CompositeMeasure
-from rag_harness.report.blocks.block import Reason, Scores
+from rag_harness.report.blocks.block import MeasureArrays, Reason
 
 _A_VALUE: Reason = ("", True)
 
 
-def composed(measure: CompositeMeasure, parts: Mapping[str, Scores]) -> Scores:
+def composed(measure: CompositeMeasure, parts: Mapping[str, MeasureArrays]) -> MeasureArrays:
     """Return a composite of some rows, from the scores of its parts by name.
 
     Raises:
@@ -27,7 +27,7 @@ def composed(measure: CompositeMeasure, parts: Mapping[str, Scores]) -> Scores:
     return _listed([measure.score(dict(zip(measure.parts, row, strict=True))) for row in by_row])
 
 
-def _of_formula(measure: CompositeMeasure, parts: Sequence[Scores]) -> Scores:
+def _of_formula(measure: CompositeMeasure, parts: Sequence[MeasureArrays]) -> MeasureArrays:
     """Do what ``CompositeMeasure.score`` does, without an object a row. The first missing part gives the reason."""
     values, reasons = np.full(len(parts[0].values), nan), [_A_VALUE]
     absent = np.zeros(len(values), np.intp)
@@ -39,7 +39,7 @@ def _of_formula(measure: CompositeMeasure, parts: Sequence[Scores]) -> Scores:
     rows = zip(*(part.values[whole].tolist() for part in parts), strict=True)
     values[whole] = [measure.combine(dict(zip(measure.parts, row, strict=True))) for row in rows]
     _check(values[whole])
-    return Scores(values, absent, reasons)
+    return MeasureArrays(values, absent, reasons)
 
 
 def _check(values: npt.NDArray[np.float64]) -> None:
@@ -47,17 +47,17 @@ def _check(values: npt.NDArray[np.float64]) -> None:
         Score(float(value))  # raises an error that says what is wrong
 
 
-def _each(part: Scores) -> list[Score]:
+def _each(part: MeasureArrays) -> list[Score]:
     lacking = [Score(None, why, undefined=undefined) for why, undefined in part.reasons]
     pairs = zip(part.values.tolist(), part.absent.tolist(), strict=True)
     return [lacking[number] if number else Score(value) for value, number in pairs]
 
 
-def _listed(scores: Sequence[Score]) -> Scores:
+def _listed(scores: Sequence[Score]) -> MeasureArrays:
     reasons: dict[Reason, int] = {}
     absent = [_number(score, reasons) for score in scores]
     values = [nan if score.value is None else score.value for score in scores]
-    return Scores(np.array(values, np.float64), np.array(absent, np.intp), [_A_VALUE, *reasons])
+    return MeasureArrays(np.array(values, np.float64), np.array(absent, np.intp), [_A_VALUE, *reasons])
 
 
 def _number(score: Score, reasons: dict[Reason, int]) -> int:

@@ -15,7 +15,7 @@ from rag_harness.files.atomic import write_atomically
 from rag_harness.registry import missing_package
 from rag_harness.report.trial_columns import Kind, Record
 from rag_harness.report.trial_csv import csv_lines
-from rag_harness.report.trial_records import Trials, read_trials
+from rag_harness.report.trial_records import TrialRecords, read_trials
 
 Frame = Literal["pandas", "polars", "records"]
 _GROUP = 10_000
@@ -86,7 +86,7 @@ def _write(file: Path, content: bytes | Iterable[bytes]) -> None:
         ) from error
 
 
-def _pandas(trials: Trials) -> Any:
+def _pandas(trials: TrialRecords) -> Any:
     import pandas
 
     types = {"text": "string", "flag": "boolean", "number": "Float64", "count": "Int64"}
@@ -99,7 +99,7 @@ def _pandas(trials: Trials) -> Any:
     return pandas.DataFrame({name: series(*found) for name, found in _by_column(trials).items()})
 
 
-def _polars(trials: Trials) -> Any:
+def _polars(trials: TrialRecords) -> Any:
     import polars
 
     types: Mapping[Kind, Any] = {
@@ -115,11 +115,11 @@ def _polars(trials: Trials) -> Any:
     return polars.DataFrame([polars.Series(name, values, types[kind]) for name, (values, kind) in columns])
 
 
-def _records(trials: Trials) -> list[Record]:
+def _records(trials: TrialRecords) -> list[Record]:
     return list(trials)
 
 
-def _by_column(trials: Trials) -> dict[str, tuple[list[Any], Kind]]:
+def _by_column(trials: TrialRecords) -> dict[str, tuple[list[Any], Kind]]:
     columns: dict[str, tuple[list[Any], Kind]] = {name: ([], kind) for name, kind in trials.columns.items()}
     for record in trials:
         for name, (values, _) in columns.items():
@@ -127,7 +127,7 @@ def _by_column(trials: Trials) -> dict[str, tuple[list[Any], Kind]]:
     return columns
 
 
-def _parquet(trials: Trials) -> bytes:
+def _parquet(trials: TrialRecords) -> bytes:
     """Return the file's bytes. It is made in memory, where a run's frame fits: Parquet's writer needs to seek."""
     import pyarrow
     import pyarrow.parquet
@@ -151,10 +151,10 @@ def _parquet(trials: Trials) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
-def _groups(trials: Trials) -> Iterator[list[Record]]:
+def _groups(trials: TrialRecords) -> Iterator[list[Record]]:
     records = iter(trials)
     while group := list(islice(records, _GROUP)):
         yield group
 
 
-_MADE: Mapping[Frame, Callable[[Trials], Any]] = {"pandas": _pandas, "polars": _polars, "records": _records}
+_MADE: Mapping[Frame, Callable[[TrialRecords], Any]] = {"pandas": _pandas, "polars": _polars, "records": _records}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rag_harness.measures.golden_run import RetrievalResult
-from rag_harness.report.misses import WIDTH, cut, miss_line
+from rag_harness.report.misses import TERMINAL_WIDTH, cut, miss_line
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import table as aligned
 
-MEASURES = ("recall@1", "recall@3", "recall@5", "recall@10", "mrr@10", "ndcg@10")
+GOLDEN_MEASURES = ("recall@1", "recall@3", "recall@5", "recall@10", "mrr@10", "ndcg@10")
 SLICE = "query_type"
 _MOST_SLICES = 8
 _MOST_MISSES = 6
@@ -20,9 +20,9 @@ def golden_lines(table: SuiteTable, results: Sequence[RetrievalResult]) -> list[
     slices = sorted(table.slices().get(SLICE, set()))[:_MOST_SLICES]
     rows = [_row(table, {SLICE: each}, each) for each in slices if table.selected_of({SLICE: each})]
     misses = [result for result in results if not result.found]
-    lines = aligned([("golden", "n", *MEASURES), *rows, _row(table, {}, "all")])
+    lines = aligned([("golden", "n", *GOLDEN_MEASURES), *rows, _row(table, {}, "all")])
     lines += [f"recall@10 of all: 95 % interval {_interval(table)}", _ranks(results)]
-    lines += [cut(f"miss  {miss_line(result)}", WIDTH) for result in misses[:_MOST_MISSES]]
+    lines += [cut(f"miss  {miss_line(result)}", TERMINAL_WIDTH) for result in misses[:_MOST_MISSES]]
     if len(misses) > _MOST_MISSES:
         lines.append(
             f"… and {len(misses) - _MOST_MISSES} more misses; --rag-misses=FILE writes all, --rag-strict fails on each"
@@ -31,7 +31,7 @@ def golden_lines(table: SuiteTable, results: Sequence[RetrievalResult]) -> list[
 
 
 def _row(table: SuiteTable, where: dict[str, str], name: str) -> tuple[str, ...]:
-    values = table.aggregate(MEASURES, where)
+    values = table.aggregate(GOLDEN_MEASURES, where)
     shown = (f"{value:.3f}" if value is not None else "-" for value in values.values())
     return (name, str(table.selected_of(where)), *shown)
 

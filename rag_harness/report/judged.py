@@ -10,10 +10,10 @@ import numpy.typing as npt
 from rag_harness.measures import Measure
 from rag_harness.measures.composite import CompositeMeasure
 from rag_harness.measures.judged import JudgedMeasure
-from rag_harness.measures.judged.categories import PARTS
+from rag_harness.measures.judged.categories import CATEGORY_MEASURES
 from rag_harness.measures.metamorphic import CHECKER, MetamorphicMeasure
 from rag_harness.report.answer_kinds import answer_kinds
-from rag_harness.report.blocks.block import Block, Mask, Reason, Scores
+from rag_harness.report.blocks.block import Mask, MeasureArrays, Reason, RowBlock
 from rag_harness.report.blocks.scores import ScoreBlock
 from rag_harness.report.columns import Growing
 from rag_harness.report.composed import composed
@@ -46,7 +46,7 @@ class JudgedColumns:
         self._said: dict[str, dict[str, dict[int, float | None]]] = {}
         self._abstained, self._answerable = np.zeros(len(ids), np.bool_), np.ones(len(ids), np.bool_)
 
-    def note(self, block: Block, rows: _Rows) -> None:
+    def note(self, block: RowBlock, rows: _Rows) -> None:
         """Note rows with an answer. Their scores are read later."""
         if self._judged or self._composites or self._checked:
             positions = block["position"][rows].astype(np.intp)
@@ -112,10 +112,12 @@ class JudgedColumns:
         positions = self._open(column)
         column.put(positions, composed(measure, {name: self._scores(name, positions) for name in measure.parts}))
 
-    def _scores(self, name: str, positions: _Rows) -> Scores:
+    def _scores(self, name: str, positions: _Rows) -> MeasureArrays:
         if name in self._columns:
             return self._columns[name].scores(positions)
-        return Scores(np.full(len(positions), np.nan), np.ones(len(positions), np.uint8), [("", True), _NOT_JUDGED])
+        return MeasureArrays(
+            np.full(len(positions), np.nan), np.ones(len(positions), np.uint8), [("", True), _NOT_JUDGED]
+        )
 
     def said_again(self) -> dict[str, dict[str, list[float | None]]]:
         """Return the values of repeated judgements, by measure and case."""
@@ -126,10 +128,10 @@ class JudgedColumns:
 
     def categories(self) -> list[str] | None:
         """Return the category of each answer, "" where there is none; None where its measures were not judged."""
-        if not set(PARTS) <= set(self._judged):
+        if not set(CATEGORY_MEASURES) <= set(self._judged):
             return None
         noted = np.flatnonzero(self._is_noted)
-        parts = [self._scores(name, noted) for name in PARTS]
+        parts = [self._scores(name, noted) for name in CATEGORY_MEASURES]
         if not np.logical_and.reduce([part.absent == 0 for part in parts]).any():
             return None
         kinds = answer_kinds(parts, self._abstained[noted], self._answerable[noted])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rag_harness.measures.golden_run import FoundHit, RetrievalResult
 
-WIDTH = 100
+TERMINAL_WIDTH = 100
 _LABEL = 11
 
 
@@ -47,7 +47,7 @@ def _remedy(result: RetrievalResult) -> str:
 
 
 def _labelled(label: str, text: str) -> list[str]:
-    body = textwrap.wrap(text, WIDTH - _LABEL, break_on_hyphens=False, max_lines=4, placeholder=" …") or [""]
+    body = textwrap.wrap(text, TERMINAL_WIDTH - _LABEL, break_on_hyphens=False, max_lines=4, placeholder=" …") or [""]
     return [f"{(label if n == 0 else '').ljust(_LABEL)}{line}" for n, line in enumerate(body)]
 
 
@@ -63,7 +63,7 @@ def _found(hits: Sequence[FoundHit]) -> list[str]:
 def _hit_line(hit: FoundHit, document: int, section: int) -> str:
     where = f"{cut(hit.document, document):{document}}  {cut(hit.section.rpartition(' > ')[2], section):{section}}"
     start = f"{'':{_LABEL}}{hit.rank:>4} {hit.score:>6.3f}  {where}  "
-    return f"{start}{cut(hit.snippet, max(0, WIDTH - len(start)))}".rstrip()
+    return f"{start}{cut(hit.snippet, max(0, TERMINAL_WIDTH - len(start)))}".rstrip()
 
 
 def cut(text: str, width: int) -> str:

@@ -33,7 +33,7 @@ ALPHA = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class PairDifference:
     """A measure of ``first`` minus that of ``second``.
 
     Where ``found`` is None, ``reason`` says why it is not defined. ``quantile`` is None for the mean. ``p_t`` and
@@ -94,7 +94,7 @@ def excludes_0(interval: Interval | None) -> bool:
     return interval is None or interval.low > 0 or interval.high < 0
 
 
-def pairwise(tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord]) -> list[Cell]:
+def pairwise(tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord]) -> list[PairDifference]:
     """Return a cell for each pair and measure, then the quantiles; none where no two have judged cases in common."""
     judged = [name for name, table in sorted(tables.items()) if name != GOLDEN and judged_measures(table)]
     cells = [cell for pair in _pairs(judged, suites) for cell in _cells(tables, suites, *pair)]
@@ -103,10 +103,12 @@ def pairwise(tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord]
     return [*adjusted(cells), *_tails(tables, cells)]
 
 
-def on_measure(tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord], measure: str) -> list[Cell]:
+def on_measure(
+    tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord], measure: str
+) -> list[PairDifference]:
     """Return a cell for each pair of experiments on a measure without a judge. They are a family of their own."""
     having = [name for name, table in sorted(tables.items()) if name != GOLDEN and table.has(measure)]
-    return adjusted([compared(tables, Cell(*pair, measure, "others")) for pair in _pairs(having, suites)])
+    return adjusted([compared(tables, PairDifference(*pair, measure, "others")) for pair in _pairs(having, suites)])
 
 
 def _pairs(names: Sequence[str], suites: Mapping[str, SuiteRecord]) -> list[tuple[str, str]]:
@@ -122,18 +124,18 @@ def judged_measures(table: SuiteTable) -> list[str]:
     return [*(name for name in _FIRST if name in found), *sorted(set(found) - set(_FIRST))]
 
 
-def adjusted(cells: Sequence[Cell]) -> list[Cell]:
+def adjusted(cells: Sequence[PairDifference]) -> list[PairDifference]:
     """Return the cells with the p-values of each family adjusted."""
     families = {cell.family: [each for each in cells if each.family == cell.family and _tested(each)] for cell in cells}
     corrected = {key: cell for family in families.values() for key, cell in _corrected(family)}
     return [corrected.get(_place(cell), cell) for cell in cells]
 
 
-def _place(cell: Cell) -> tuple[object, ...]:
+def _place(cell: PairDifference) -> tuple[object, ...]:
     return cell.pair, cell.measure, cell.where
 
 
-def _corrected(family: Sequence[Cell]) -> Iterator[tuple[tuple[object, ...], Cell]]:
+def _corrected(family: Sequence[PairDifference]) -> Iterator[tuple[tuple[object, ...], PairDifference]]:
     tests = [cell.found for cell in family if cell.found]
     if not tests:
         return
@@ -143,22 +145,24 @@ def _corrected(family: Sequence[Cell]) -> Iterator[tuple[tuple[object, ...], Cel
         yield _place(cell), replace(cell, p_t=p_t, p_permutation=p_permutation)
 
 
-def _tested(cell: Cell) -> bool:
+def _tested(cell: PairDifference) -> bool:
     return cell.found is not None and cell.found.p_t is not None
 
 
 def _cells(
     tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord], first: str, second: str
-) -> Iterator[Cell]:
+) -> Iterator[PairDifference]:
     names = {name: None for each in (first, second) for name in judged_measures(tables[each])}
     study = {"g_mean", _risk(tables[first], tables[second])}
     otherwise = suites[first].authors != suites[second].authors
     for name in sorted(names, key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST)):
-        cell = Cell(first, second, name, "study" if name in study else "others")
+        cell = PairDifference(first, second, name, "study" if name in study else "others")
         yield compared(tables, cell, "they were judged by different judges" if otherwise else "")
 
 
-def compared(tables: Mapping[str, SuiteTable], cell: Cell, reason: str = "", resamples: int = 10_000) -> Cell:
+def compared(
+    tables: Mapping[str, SuiteTable], cell: PairDifference, reason: str = "", resamples: int = 10_000
+) -> PairDifference:
     """Return the cell with its result, or with the reason for none; ``reason`` where it is already known."""
     if reason := reason or _undefined(tables, cell):
         return replace(cell, reason=reason)
@@ -175,7 +179,7 @@ def _risk(first: SuiteTable, second: SuiteTable) -> str:
     return "hri" if both else "hri_gold"
 
 
-def _undefined(tables: Mapping[str, SuiteTable], cell: Cell) -> str:
+def _undefined(tables: Mapping[str, SuiteTable], cell: PairDifference) -> str:
     """Return why there is nothing to compare; empty where there is something."""
     for name in (cell.first, cell.second):
         table = tables[name]
@@ -187,19 +191,19 @@ def _undefined(tables: Mapping[str, SuiteTable], cell: Cell) -> str:
     return "" if _values(tables, cell)[0] else f"{cell.pair}: no case has it in both"
 
 
-def _values(tables: Mapping[str, SuiteTable], cell: Cell) -> tuple[Mapping[str, float], Mapping[str, float]]:
+def _values(tables: Mapping[str, SuiteTable], cell: PairDifference) -> tuple[Mapping[str, float], Mapping[str, float]]:
     """Return both sides' values over the cases with a value on both, in the same order."""
     a, b = (tables[name].values(cell.measure, dict(cell.where)) for name in (cell.first, cell.second))
     return in_both(a, b)
 
 
-def _clusters(tables: Mapping[str, SuiteTable], cell: Cell, cases: Iterable[str]) -> list[str] | None:
+def _clusters(tables: Mapping[str, SuiteTable], cell: PairDifference, cases: Iterable[str]) -> list[str] | None:
     """Return the cluster of each case. A case without one is a cluster by itself."""
     known = tables[cell.first].cluster_by_case
     return None if known is None else [known[case] for case in cases]
 
 
-def _tails(tables: Mapping[str, SuiteTable], cells: Sequence[Cell]) -> Iterator[Cell]:
+def _tails(tables: Mapping[str, SuiteTable], cells: Sequence[PairDifference]) -> Iterator[PairDifference]:
     for cell in cells:
         if cell.measure in RISKS and cell.found:
             yield _tail(cell, *([*side.values()] for side in _values(tables, cell)))
@@ -210,7 +214,7 @@ def _resamples(n: int) -> int:
     return max(500, min(2000, 2_000_000 // n))
 
 
-def _tail(cell: Cell, a: Sequence[float], b: Sequence[float]) -> Cell:
+def _tail(cell: PairDifference, a: Sequence[float], b: Sequence[float]) -> PairDifference:
     tail = replace(cell, quantile=TAIL, p_t=None, p_permutation=None)
     try:
         difference, interval = quantile_difference(a, b, TAIL, resamples=_resamples(len(a)))

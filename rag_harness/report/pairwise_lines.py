@@ -7,8 +7,8 @@ from textwrap import wrap
 
 from rag_harness.errors import PrerequisiteError
 from rag_harness.measures import measure_named
-from rag_harness.report.pairwise import Cell
-from rag_harness.report.summary import SHORT, table
+from rag_harness.report.pairwise import PairDifference
+from rag_harness.report.summary import SHORT_MEASURE_NAMES, table
 from rag_harness.stats.paired import Paired
 
 FIGURES = ("n", "difference", "95 % interval", "d_z", "p (t)", "p (perm)")
@@ -19,7 +19,7 @@ _MOST_PAIRS = 10
 """All pairs of five experiments, or eleven against the first. The rest is in ``summary.json`` and the report."""
 
 
-def pairwise_lines(cells: Sequence[Cell]) -> list[str]:
+def pairwise_lines(cells: Sequence[PairDifference]) -> list[str]:
     """Return the lines; none where no two experiments have judged cases in common."""
     if not cells:
         return []
@@ -46,7 +46,7 @@ def measure_said(name: str) -> str:
         lower = measure_named(name).better == "lower"
     except PrerequisiteError:
         lower = False  # a measure that is not registered here
-    return SHORT.get(name, name) + (" ↓" if lower else "")
+    return SHORT_MEASURE_NAMES.get(name, name) + (" ↓" if lower else "")
 
 
 def figures(found: Paired, p_t: float | None, p_permutation: float | None) -> list[str]:
@@ -66,7 +66,7 @@ def cut(line: str) -> str:
     return line.rstrip() if len(line.rstrip()) <= _WIDTH else line[: _WIDTH - 1] + "…"
 
 
-def _study(cells: Sequence[Cell]) -> list[str]:
+def _study(cells: Sequence[PairDifference]) -> list[str]:
     if not cells:
         return []
     rows = [
@@ -77,12 +77,12 @@ def _study(cells: Sequence[Cell]) -> list[str]:
     return table([["the study's", "", *FIGURES, ""], *rows])
 
 
-def _name(cell: Cell) -> str:
+def _name(cell: PairDifference) -> str:
     tail = f" p{cell.quantile * 100:.0f}" if cell.quantile else ""
     return measure_said(cell.measure).replace(" ↓", f"{tail} ↓") if tail else measure_said(cell.measure)
 
 
-def _matrix(cells: Sequence[Cell]) -> Iterator[str]:
+def _matrix(cells: Sequence[PairDifference]) -> Iterator[str]:
     """Yield the mean differences of all other measures, one line for each pair."""
     others = {(cell.pair, cell.measure): cell for cell in cells if cell.family == "others" and not cell.quantile}
     measures = list(dict.fromkeys(measure for (_, measure), cell in others.items() if cell.found))
@@ -93,20 +93,20 @@ def _matrix(cells: Sequence[Cell]) -> Iterator[str]:
         yield from table([["others", *map(measure_said, names)], *rows])
 
 
-def _difference(cell: Cell | None) -> str:
+def _difference(cell: PairDifference | None) -> str:
     if cell is None or cell.found is None:
         return "-"
     return f"{cell.found.difference:+.3f}" + (sign_of(cell) or " ")
 
 
-def sign_of(cell: Cell) -> str:
+def sign_of(cell: PairDifference) -> str:
     """Return ``>`` where the first is significantly better, ``<`` where the second is; else nothing."""
     if not cell.is_significant or cell.found is None:
         return ""
     return ">" if (cell.found.difference > 0) != measure_said(cell.measure).endswith("↓") else "<"
 
 
-def _reasons(cells: Sequence[Cell]) -> Iterator[str]:
+def _reasons(cells: Sequence[PairDifference]) -> Iterator[str]:
     """Yield why a difference or a test is missing, one line for each reason."""
     by_reason: dict[str, dict[str, None]] = {}
     for cell in cells:

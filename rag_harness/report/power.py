@@ -16,10 +16,10 @@ from rag_harness.report.pairwise_lines import cut, measure_said
 from rag_harness.report.summary import table
 from rag_harness.stats.inputs import UndefinedError
 from rag_harness.stats.paired import spread_of
-from rag_harness.stats.settling import Reach
+from rag_harness.stats.settling import BoundReach
 from rag_harness.types import GOLDEN
 
-USUAL = ("recall@5", "mrr@10", "token_f1")
+USUAL_MEASURES = ("recall@5", "mrr@10", "token_f1")
 """Measures that are shown for a run without judgements."""
 
 
@@ -107,14 +107,14 @@ def _power(
     return Power(name, measure, row.slice, row.n, sd, detectable if isfinite(detectable) else None, needed, reason)
 
 
-def _reach(columns: Sequence[Sequence[float]], measure: str, clusters: Sequence[str] | None) -> Reach:
+def _reach(columns: Sequence[Sequence[float]], measure: str, clusters: Sequence[str] | None) -> BoundReach:
     """Return the reach of a gate's bound, on the side where the measure is better."""
     is_difference = len(columns) > 1
     values = [a - b for a, b in zip(*columns, strict=True)] if is_difference else list(columns[0])
     span = span_of(values, "share" if _is_share(measure) else "", is_difference)
     if lower_is_better(measure):
         values, span = [-value for value in values], (-span[1], -span[0]) if span else None
-    return Reach(values, span, is_difference=is_difference, clusters=clusters)
+    return BoundReach(values, span, is_difference=is_difference, clusters=clusters)
 
 
 def _measures(run: SavedRun, named: Sequence[str]) -> list[str]:
@@ -123,7 +123,7 @@ def _measures(run: SavedRun, named: Sequence[str]) -> list[str]:
         if name not in known:
             raise DataError(f"{unknown('measure', name, known)} The run has no values of it.")
     judged = [name for name in known if is_judged(name)]
-    return list(named) or judged or [name for name in USUAL if name in known] or known
+    return list(named) or judged or [name for name in USUAL_MEASURES if name in known] or known
 
 
 def _check_difference(difference: float, measures: Sequence[str]) -> None:

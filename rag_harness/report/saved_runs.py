@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rag_harness.errors import DataError
 from rag_harness.report.asked import asked_measures
-from rag_harness.report.baseline import SavedRun, load, saved_run
+from rag_harness.report.baseline import SavedRun, load_saved_run, saved_run
 from rag_harness.report.tables import read_tables
 from rag_harness.results.manifest import MANIFEST, read_manifest
 
@@ -26,9 +26,9 @@ def read_run(named: str, baselines: Path = Path("baselines")) -> SavedRun:
     if place.is_dir():
         return _of_output(place)
     if place.is_file():
-        return load(place)
+        return load_saved_run(place)
     if (baselines / f"{named}.json").is_file():
-        return load(baselines / f"{named}.json")
+        return load_saved_run(baselines / f"{named}.json")
     raise DataError(
         f"{named!r} is no run: there is neither a folder {place} with {MANIFEST} nor a file {baselines / named}.json. "
         f"Name the output folder of a run, or what --rag-save wrote of it."

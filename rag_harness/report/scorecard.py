@@ -12,7 +12,7 @@ from rag_harness.measures.judged.categories import kinds_shown
 from rag_harness.models.families import maker_of
 from rag_harness.report.money import money
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.report.summary import SHORT, table
+from rag_harness.report.summary import SHORT_MEASURE_NAMES, table
 from rag_harness.results.manifest import SuiteRecord
 from rag_harness.settings.prices import Prices
 from rag_harness.stats import quantile
@@ -89,7 +89,7 @@ def _means(judged: Mapping[str, SuiteTable]) -> Iterator[str]:
     columns = [column for name in names for column in ([name, "p95"] if name.startswith("hri") else [name])]
     first = ["experiment", *judged]
     cells = [
-        [SHORT.get(column, column), *(_cell(suite, columns, n) for suite in judged.values())]
+        [SHORT_MEASURE_NAMES.get(column, column), *(_cell(suite, columns, n) for suite in judged.values())]
         for n, column in enumerate(columns)
     ]
     for shown in _blocks(first, cells):

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping
 from rag_harness.registry import registered, resolve
 from rag_harness.report.suite_table import SuiteTable
 
-GROUP = "sections"
+SECTIONS_GROUP = "sections"
 
 
 def own_sections(tables: Mapping[str, SuiteTable]) -> Iterator[tuple[str, list[str]]]:
     """Yield title and lines of each registered section that has lines. A section that fails says why."""
-    for name in sorted(registered(GROUP)):
+    for name in sorted(registered(SECTIONS_GROUP)):
         try:
-            lines = [str(line) for line in resolve(GROUP, name)(tables)]
+            lines = [str(line) for line in resolve(SECTIONS_GROUP, name)(tables)]
         except Exception as error:  # users' code may raise anything, and the run was paid for
             lines = [f"it failed: {type(error).__name__}: {error}"]
         if lines:

@@ -57,7 +57,7 @@ def _measure(text: str, name: str, k: int) -> str:
         raise SettingsError(f"--rag-slices={text}: {error}") from error
 
 
-def check_keys(asked: Iterable[SliceAsked], keys: Collection[str]) -> None:
+def check_slice_keys(asked: Iterable[SliceAsked], keys: Collection[str]) -> None:
     """Make sure that cases have each key.
 
     Raises:

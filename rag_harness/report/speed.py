@@ -7,30 +7,30 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.report.misses import WIDTH
+from rag_harness.report.misses import TERMINAL_WIDTH
 from rag_harness.report.money import money
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import table
 from rag_harness.report.totals import STAGES
 from rag_harness.stats import quantile
 
-SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+TIME_QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 _WORTH_SAYING = 0.05
 """Seconds. Below this, a wait is only a thread that woke late, not a rate limit."""
-Tables = Mapping[str, SuiteTable]
+TablesByName = Mapping[str, SuiteTable]
 
 
 def stage_quantiles(suite: SuiteTable) -> dict[str, dict[str, float]]:
     """Return p50, p95 and p99 in milliseconds of the whole trial, and of each stage that some row has a time of."""
     found = {stage: _there(times) for stage, times in suite.totals.times.items()}
     return {
-        stage: {name: quantile(times, share) for name, share in SHARES.items()}
+        stage: {name: quantile(times, share) for name, share in TIME_QUANTILES.items()}
         for stage, times in found.items()
         if any(times)
     }
 
 
-def stage_lines(tables: Tables) -> list[str]:
+def stage_lines(tables: TablesByName) -> list[str]:
     """Return a line for each experiment with p50/p95/p99 of trials and stages; none where there are no times."""
     found = {name: stage_quantiles(suite) for name, suite in sorted(tables.items()) if suite.totals.rows}
     stages = [stage for stage in STAGES if any(stage in times for times in found.values())]
@@ -40,7 +40,7 @@ def stage_lines(tables: Tables) -> list[str]:
     return table([("p50/p95/p99 ms", *stages), *cells])
 
 
-def speed_lines(tables: Tables, concurrency: int) -> list[str]:
+def speed_lines(tables: TablesByName, concurrency: int) -> list[str]:
     """Return how long this run's own trials took, and where; none where all are replayed or resumed."""
     new = [suite for suite in tables.values() if suite.totals.new.any()]
     if not new:
@@ -72,7 +72,7 @@ def _folded(parts: Sequence[str]) -> list[str]:
     lines = [parts[0]]
     for part in parts[1:]:
         longer = f"{lines[-1]}, {part}"
-        lines = [*lines[:-1], longer] if len(longer) < WIDTH else [*lines[:-1], f"{lines[-1]},", part]
+        lines = [*lines[:-1], longer] if len(longer) < TERMINAL_WIDTH else [*lines[:-1], f"{lines[-1]},", part]
     return lines
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rag_harness.report.pairwise import Cell
+from rag_harness.report.pairwise import PairDifference
 from rag_harness.stats.intervals import Interval
 
 Where = tuple[str, str]
@@ -14,7 +14,7 @@ Where = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SliceStanding:
     """How experiments compare on a slice.
 
     Attributes:
@@ -38,7 +38,7 @@ class Standing:
     n: int
     mean: float
     interval: Interval | None
-    against: Sequence[Cell]
+    against: Sequence[PairDifference]
     without: Sequence[str] = ()
 
     @property
@@ -47,17 +47,17 @@ class Standing:
         return "=".join(self.where)
 
     @property
-    def beaten(self) -> list[Cell]:
+    def beaten(self) -> list[PairDifference]:
         """Experiments that are significantly worse than the best."""
         return [cell for cell in self.against if cell.is_significant and self._is_ahead(cell)]
 
     @property
-    def ahead(self) -> list[Cell]:
+    def ahead(self) -> list[PairDifference]:
         """Experiments that are significantly better than the best: possible where some cases lack a value."""
         return [cell for cell in self.against if cell.is_significant and not self._is_ahead(cell)]
 
     @property
-    def equal(self) -> list[Cell]:
+    def equal(self) -> list[PairDifference]:
         """Experiments with the same value as the best on every case."""
         return [cell for cell in self.against if cell.is_level]
 
@@ -67,7 +67,7 @@ class Standing:
         return len(self.equal) == len(self.against)
 
     @property
-    def open(self) -> list[Cell]:
+    def open(self) -> list[PairDifference]:
         """Experiments that differ from the best on some cases, but not significantly."""
         told = [*self.beaten, *self.ahead, *self.equal]
         return [cell for cell in self.against if cell not in told]
@@ -78,7 +78,7 @@ class Standing:
         won = self.beaten and len(self.beaten) + len(self.equal) == len(self.against)
         return [self.best, *(cell.second for cell in self.equal)] if won else []
 
-    def _is_ahead(self, cell: Cell) -> bool:
+    def _is_ahead(self, cell: PairDifference) -> bool:
         return cell.found is not None and (cell.found.difference < 0) == self.is_lower
 
     def as_json(self) -> dict[str, Any]:
@@ -110,7 +110,7 @@ class Standings:
         several: whether ``found`` are about more than one data set.
     """
 
-    found: Sequence[Standing] = ()
+    found: Sequence[SliceStanding] = ()
     blank: Sequence[str] = ()
     tests: int = 0
     several: bool = False

@@ -7,9 +7,9 @@ from itertools import groupby
 from textwrap import wrap
 
 from rag_harness.gates.units import bounds, value_said
-from rag_harness.report.pairwise import Cell
+from rag_harness.report.pairwise import PairDifference
 from rag_harness.report.pairwise_lines import measure_said, p_said
-from rag_harness.report.standing import Standing, Standings
+from rag_harness.report.standing import SliceStanding, Standings
 
 _WIDTH = 79
 _WIDEST_NAME = 36
@@ -31,7 +31,7 @@ def standing_lines(found: Standings) -> list[str]:
     return [_cut(line) for line in [*lines, *(part for why in found.blank for part in _wrapped(why))]]
 
 
-def _group(group: Sequence[Standing], data: str) -> Iterator[str]:
+def _group(group: Sequence[SliceStanding], data: str) -> Iterator[str]:
     """Yield the slices of one measure."""
     names = [_short(each.name) for each in group]
     title = f"{measure_said(group[0].measure)}{data}"
@@ -44,13 +44,13 @@ def _group(group: Sequence[Standing], data: str) -> Iterator[str]:
         yield from _wrapped("; ".join(_told(each)), "  ")
 
 
-def mean_said(each: Standing) -> str:
+def mean_said(each: SliceStanding) -> str:
     """Return the best one's mean with its interval, and the number of cases where some have no value."""
     between = f" {bounds(*each.interval, each.unit, digits=3)}" if each.interval else ""
     return f"{value_said(each.mean, each.unit)}{between}{_of(each.n, each)}"
 
 
-def _told(each: Standing) -> Iterator[str]:
+def _told(each: SliceStanding) -> Iterator[str]:
     """Yield the winner, or which experiments do not differ significantly from the best, and which do."""
     few = f"only {each.cases} cases, " if each.cases < FEW else ""
     if each.winners:
@@ -65,7 +65,7 @@ def _told(each: Standing) -> Iterator[str]:
         yield f"no value: {', '.join(each.without)}"
 
 
-def _others(each: Standing) -> Iterator[str]:
+def _others(each: SliceStanding) -> Iterator[str]:
     """Yield which experiments differ significantly from a best that has not won."""
     if each.equal and not each.is_level:
         yield f"the same on every case: {_names(each.equal, each)}"
@@ -75,7 +75,7 @@ def _others(each: Standing) -> Iterator[str]:
         yield f"beats {_differences(each.beaten, each)}"
 
 
-def _undecided(each: Standing) -> str:
+def _undecided(each: SliceStanding) -> str:
     if each.is_level:
         return "all are the same on every case"
     if not each.open:
@@ -85,7 +85,7 @@ def _undecided(each: Standing) -> str:
     return f"not told apart from {_names([first], each)}, {_difference(first, each)}{more}"
 
 
-def _difference(cell: Cell, each: Standing) -> str:
+def _difference(cell: PairDifference, each: SliceStanding) -> str:
     """Return a difference with its interval and p, or the reason for none."""
     if cell.found is None:
         return cell.reason
@@ -93,7 +93,7 @@ def _difference(cell: Cell, each: Standing) -> str:
     return _kept_together(f"{_signed(cell.found.difference, each.unit)}{between} ({_p(cell)})")
 
 
-def _differences(cells: Sequence[Cell], each: Standing) -> str:
+def _differences(cells: Sequence[PairDifference], each: SliceStanding) -> str:
     """Return names with differences."""
     found = [(cell, cell.found.difference) for cell in cells if cell.found]
     return ", ".join(
@@ -102,7 +102,7 @@ def _differences(cells: Sequence[Cell], each: Standing) -> str:
     )
 
 
-def _p(cell: Cell) -> str:
+def _p(cell: PairDifference) -> str:
     if cell.p_t is None or cell.p_permutation is None:
         return f"no test: {cell.found.reason}" if cell.found else "no test"
     return f"p {p_said(max(cell.p_t, cell.p_permutation))}"
@@ -112,12 +112,12 @@ def _signed(value: float, unit: str) -> str:
     return ("+" if value >= 0 else "") + value_said(value, unit)
 
 
-def _names(cells: Sequence[Cell], each: Standing) -> str:
+def _names(cells: Sequence[PairDifference], each: SliceStanding) -> str:
     """Return the other experiments, with the number of common cases where that is smaller than the slice."""
     return ", ".join(_kept_together(cell.second + (_of(cell.found.n, each) if cell.found else "")) for cell in cells)
 
 
-def _of(n: int, each: Standing) -> str:
+def _of(n: int, each: SliceStanding) -> str:
     return f" (n={n})" if n < each.cases else ""
 
 

@@ -13,9 +13,9 @@ from itertools import combinations
 from math import comb, inf
 from statistics import fmean
 
-from rag_harness.report.pairwise import Cell, adjusted, compared, judged_measures
+from rag_harness.report.pairwise import PairDifference, adjusted, compared, judged_measures
 from rag_harness.report.slices_asked import SliceAsked
-from rag_harness.report.standing import Standing, Standings, Where
+from rag_harness.report.standing import SliceStanding, Standings, Where
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.manifest import SuiteRecord
 from rag_harness.stats.intervals import Interval
@@ -27,10 +27,10 @@ _DRAWS = 40
 """Least sign flips a test. The smallest p is 1 / (flips + 1): with fewer, no corrected p could be significant."""
 _MOST_DRAWS = 100_000
 
-Tables = Mapping[str, SuiteTable]
+TablesByName = Mapping[str, SuiteTable]
 
 
-def standings(tables: Tables, suites: Mapping[str, SuiteRecord], asked: Sequence[SliceAsked]) -> Standings:
+def standings(tables: TablesByName, suites: Mapping[str, SuiteRecord], asked: Sequence[SliceAsked]) -> Standings:
     """Return the standing of the experiments of each data on each slice; nothing for data with one experiment."""
     by_data: dict[str, dict[str, SuiteTable]] = {}
     for name in sorted(tables):
@@ -56,7 +56,7 @@ class _Field:
     data: str
     where: Where
     measure: str
-    tables: Tables
+    tables: TablesByName
 
     @property
     def inside(self) -> dict[str, str]:
@@ -85,19 +85,19 @@ class _Field:
         said = f"{f'only {next(iter(having))}' if having else 'nobody'} has {self.measure}"
         return f"{said} ({'; '.join(why)})" if why else said
 
-    def cells(self, suites: Mapping[str, SuiteRecord], draws: int) -> Iterator[Cell]:
+    def cells(self, suites: Mapping[str, SuiteRecord], draws: int) -> Iterator[PairDifference]:
         """Yield the differences of all pairs."""
         for first, second in combinations(self.having, 2):
             judged = self.measure in judged_measures(self.tables[first])
             otherwise = judged and suites[first].authors != suites[second].authors
-            cell = Cell(first, second, self.measure, "others", where=(self.where,))
+            cell = PairDifference(first, second, self.measure, "others", where=(self.where,))
             yield compared(self.tables, cell, "they were judged by different judges" if otherwise else "", draws)
 
-    def has(self, cell: Cell) -> bool:
+    def has(self, cell: PairDifference) -> bool:
         """Whether a cell belongs to this slice, measure and data."""
         return cell.where == (self.where,) and cell.measure == self.measure and cell.first in self.tables
 
-    def standing(self, cells: Sequence[Cell]) -> Standing:
+    def standing(self, cells: Sequence[PairDifference]) -> SliceStanding:
         """Return the standing, from the differences of all pairs."""
         measure = next(iter(self.tables.values())).columns[self.measure].measure
         sign = -1 if measure.better == "lower" else 1
@@ -107,7 +107,7 @@ class _Field:
         best = max(means, key=lambda name: (led[name], sign * means[name]))
         interval = self.having[best].interval(self.measure, self.inside)
         mine = [cell if cell.first == best else _turned(cell) for cell in cells if best in (cell.first, cell.second)]
-        return Standing(
+        return SliceStanding(
             data=self.data,
             where=self.where,
             measure=self.measure,
@@ -123,7 +123,7 @@ class _Field:
         )
 
 
-def _fields(data: str, tables: Tables, asked: Sequence[SliceAsked]) -> Iterator[_Field]:
+def _fields(data: str, tables: TablesByName, asked: Sequence[SliceAsked]) -> Iterator[_Field]:
     wanted = _wanted(tables, asked)
     for measure in dict.fromkeys(measure for measure, _ in wanted):
         having = {name: table for name, table in tables.items() if table.has(measure)}
@@ -131,19 +131,19 @@ def _fields(data: str, tables: Tables, asked: Sequence[SliceAsked]) -> Iterator[
             yield _Field(data, where, measure, having)
 
 
-def _wanted(tables: Tables, asked: Sequence[SliceAsked]) -> list[tuple[str, str]]:
+def _wanted(tables: TablesByName, asked: Sequence[SliceAsked]) -> list[tuple[str, str]]:
     """Return measures with keys. Where no measure is named, it is the first usual one that two experiments have."""
     usual = next((name for name in _USUAL if sum(table.has(name) for table in tables.values()) > 1), _USUAL[0])
     return list(dict.fromkeys((each.measure or usual, each.key) for each in asked))
 
 
-def _slices(tables: Tables, key: str) -> list[Where]:
+def _slices(tables: TablesByName, key: str) -> list[Where]:
     """Return the slices of a key that this run was to look at."""
     values = {value for table in tables.values() for value in table.slices().get(key, ())}
     return [(key, v) for v in sorted(values) if any(table.selected_of({key: v}) for table in tables.values())]
 
 
-def _absent(rivals: Mapping[str, Tables], asked: Sequence[SliceAsked]) -> Iterator[str]:
+def _absent(rivals: Mapping[str, TablesByName], asked: Sequence[SliceAsked]) -> Iterator[str]:
     """Yield which experiments have no value at all, one line for each measure and reason."""
     for tables in rivals.values():
         for measure in dict.fromkeys(measure for measure, _ in _wanted(tables, asked)):
@@ -170,7 +170,7 @@ def _why(table: SuiteTable, measure: str, where: Mapping[str, str]) -> str:
     return f"{why[0][1]} of {table.selected_of(where)} have {why[0][0]}" if why else "not selected"
 
 
-def _lead(cell: Cell, name: str) -> int:
+def _lead(cell: PairDifference, name: str) -> int:
     """Return 1 where an experiment is the higher of a pair, -1 where it is the lower, else 0."""
     if cell.found is None or name not in (cell.first, cell.second):
         return 0
@@ -178,7 +178,7 @@ def _lead(cell: Cell, name: str) -> int:
     return sign if name == cell.first else -sign
 
 
-def _turned(cell: Cell) -> Cell:
+def _turned(cell: PairDifference) -> PairDifference:
     """Return the difference with the sides exchanged. The p-values stay, for they are two-sided."""
     turned = replace(cell, first=cell.second, second=cell.first)
     if cell.found is None:

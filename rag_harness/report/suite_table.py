@@ -20,13 +20,13 @@ from rag_harness.stats.by_case import CaseValues
 from rag_harness.stats.means import mean_of
 from rag_harness.types import REVIEWED, is_in, review_of
 
-Slice = Mapping[str, str]
+SliceLabels = Mapping[str, str]
 StateName = Literal["ok", "error", "lost", "left out"]
 _Mask = npt.NDArray[np.bool_]
 _Floats = npt.NDArray[np.float64]
 
 
-class State(IntEnum):
+class CaseState(IntEnum):
     """The state of a case. ``LOST`` is a selected case without a row."""
 
     LEFT_OUT = 0
@@ -35,11 +35,11 @@ class State(IntEnum):
     OK = 3
 
 
-STATE_NAMES: Mapping[State, StateName] = {
-    State.LEFT_OUT: "left out",
-    State.LOST: "lost",
-    State.ERROR: "error",
-    State.OK: "ok",
+STATE_NAMES: Mapping[CaseState, StateName] = {
+    CaseState.LEFT_OUT: "left out",
+    CaseState.LOST: "lost",
+    CaseState.ERROR: "error",
+    CaseState.OK: "ok",
 }
 
 
@@ -68,7 +68,7 @@ class SuiteTable:
     Args:
         ids: ids of every case in the data.
         labels: labels of each case, in the same order.
-        states: ``State`` of each case.
+        states: ``CaseState`` of each case.
         columns: columns by the measure's name.
         totals: sums over the rows.
 
@@ -82,13 +82,13 @@ class SuiteTable:
     def __init__(
         self,
         ids: Sequence[str],
-        labels: Sequence[Slice],
+        labels: Sequence[SliceLabels],
         states: npt.NDArray[np.uint8],
         columns: Mapping[str, Column],
         totals: Totals,
     ) -> None:
         self.ids: Sequence[str] = ids
-        self.labels: Sequence[Slice] = labels
+        self.labels: Sequence[SliceLabels] = labels
         self.states: npt.NDArray[np.uint8] = states
         self.columns: Mapping[str, Column] = columns
         self.totals: Totals = totals
@@ -98,28 +98,28 @@ class SuiteTable:
         self.said_again: Mapping[str, Mapping[str, Sequence[float | None]]] = {}
         self.clusters: Sequence[str] | None = None
 
-    def total_of(self, where: Slice, /) -> int:
+    def total_of(self, where: SliceLabels, /) -> int:
         """Count the cases in the data."""
         return int(self.mask(where).sum())
 
-    def selected_of(self, where: Slice, /) -> int:
+    def selected_of(self, where: SliceLabels, /) -> int:
         """Count the cases that this run was to look at, lost ones included."""
         return int(self._selected(where).sum())
 
-    def lost_of(self, where: Slice, /) -> int:
+    def lost_of(self, where: SliceLabels, /) -> int:
         """Count the selected cases without a row."""
-        return int((self.mask(where) & (self.states == State.LOST)).sum())
+        return int((self.mask(where) & (self.states == CaseState.LOST)).sum())
 
     def state_of(self, position: int) -> StateName:
         """Return the state of a case."""
-        return STATE_NAMES[State(self.states[position])]
+        return STATE_NAMES[CaseState(self.states[position])]
 
     @property
     def depth(self) -> int | None:
         """The highest number of hits of a row; None where nothing was retrieved."""
         return self.totals.depth or None
 
-    def values(self, measure: str, where: Slice, /) -> Mapping[str, float]:
+    def values(self, measure: str, where: SliceLabels, /) -> Mapping[str, float]:
         """Return the value of each case that has one. An error and a lost case have the worst value.
 
         Raises:
@@ -134,29 +134,29 @@ class SuiteTable:
         column = self.columns.get(measure)
         return column is not None and bool((self._selected({}) & ~np.isnan(column.values)).any())
 
-    def absent(self, measure: str, where: Slice, /) -> Counter[str]:
+    def absent(self, measure: str, where: SliceLabels, /) -> Counter[str]:
         """Count the selected cases without a value, by the reason: "no ground truth"."""
         column = self.columns[measure]
         numbers = column.absent[self._selected(where)]
         return Counter({column.reasons[n]: int((numbers == n).sum()) for n in np.unique(numbers) if n})
 
-    def unmeasured(self, measure: str, where: Slice, /) -> int:
+    def unmeasured(self, measure: str, where: SliceLabels, /) -> int:
         """Count the cases without a value that have an answer, and that the measure applies to."""
         return self.failures(measure, where).total()
 
-    def failures(self, measure: str, where: Slice, /) -> Counter[str]:
+    def failures(self, measure: str, where: SliceLabels, /) -> Counter[str]:
         """Count the same cases by the reason."""
         column = self.columns[measure]
         names = {column.reasons[number] for number in column.unmeasured}
         return Counter({why: n for why, n in self.absent(measure, where).items() if why in names})
 
-    def aggregate(self, measures: Sequence[str], where: Slice | None = None) -> dict[str, float | None]:
+    def aggregate(self, measures: Sequence[str], where: SliceLabels | None = None) -> dict[str, float | None]:
         """Return the mean of each measure; None where no case has a value."""
         chosen = self._selected(where or {})
         found = {measure: self.columns[measure].values[chosen] for measure in measures}
         return {measure: mean_of(values[~np.isnan(values)]) for measure, values in found.items()}
 
-    def interval(self, measure: str, where: Slice | None = None) -> tuple[float, float] | None:
+    def interval(self, measure: str, where: SliceLabels | None = None) -> tuple[float, float] | None:
         """Return the 95 % interval of a measure's mean, by the method of the gates. Some case must have a value.
 
         None where the cases allow none: one case, or times that are all equal.
@@ -181,7 +181,7 @@ class SuiteTable:
         found = _slices([kinds[n] for n in np.unique(number_of[self._selected({})])]).get(key, ())
         return {value: self.aggregate(measures, {key: value}) for value in sorted(found)}
 
-    def shares(self, where: Slice | None = None) -> dict[str, float]:
+    def shares(self, where: SliceLabels | None = None) -> dict[str, float]:
         """Return the share of each category among the selected answers; empty where there are no categories."""
         chosen = map(int, np.flatnonzero(self._selected(where or {})))
         kinds = Counter(self.categories[n] for n in chosen if self.categories[n]) if self.categories else Counter()
@@ -191,11 +191,11 @@ class SuiteTable:
         """Return every slice key with the values that cases in the data have."""
         return _slices(self._kinds[0])
 
-    def _selected(self, where: Slice) -> _Mask:
-        chosen: _Mask = self.mask(where) & (self.states != State.LEFT_OUT)
+    def _selected(self, where: SliceLabels) -> _Mask:
+        chosen: _Mask = self.mask(where) & (self.states != CaseState.LEFT_OUT)
         return chosen
 
-    def mask(self, where: Slice) -> _Mask:
+    def mask(self, where: SliceLabels) -> _Mask:
         """Return a mask of the cases in a slice, shape (cases,)."""
         key = frozenset(where.items())
         if key not in self._masks:
@@ -204,7 +204,7 @@ class SuiteTable:
         return self._masks[key]
 
     @cached_property
-    def _kinds(self) -> tuple[list[Slice], npt.NDArray[np.intp]]:
+    def _kinds(self) -> tuple[list[SliceLabels], npt.NDArray[np.intp]]:
         """The different sets of labels, and the number of each case's set: many cases share theirs."""
         places = np.fromiter(map(id, self.labels), np.int64, len(self.labels))
         _, first, number_of = np.unique(places, return_index=True, return_inverse=True)
@@ -212,7 +212,7 @@ class SuiteTable:
         return [self.labels[n] for n in first[in_order]], np.argsort(in_order)[number_of]
 
 
-def _slices(kinds: Sequence[Slice]) -> dict[str, set[str]]:
+def _slices(kinds: Sequence[SliceLabels]) -> dict[str, set[str]]:
     """Return the values of each key. Where only some cases have the label ``reviewed``, the others have its default."""
     found: dict[str, set[str]] = {}
     for labels in kinds:

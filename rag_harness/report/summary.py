@@ -12,9 +12,9 @@ from rag_harness.report.suite_table import SuiteTable
 HEADER = (
     "experiment", "trials", "errors", "resumed", "recall@5", "mrr@10", "abstained", "tokens", "lost", "cost"
 )  # fmt: skip
-MEASURES = ("recall@5", "mrr@10")
+SUMMARY_MEASURES = ("recall@5", "mrr@10")
 """The measures that the lines show; a table must have them."""
-SHORT = {
+SHORT_MEASURE_NAMES = {
     "context_precision": "CP",
     "faithfulness": "F",
     "answer_relevancy": "AR",
@@ -96,7 +96,7 @@ def author(model: str) -> str:
 
 
 def _summary(experiment: str, suite: SuiteTable) -> ExperimentSummary:
-    totals, means = suite.totals, suite.aggregate(MEASURES)
+    totals, means = suite.totals, suite.aggregate(SUMMARY_MEASURES)
     return ExperimentSummary(
         experiment=experiment,
         trials=totals.rows,

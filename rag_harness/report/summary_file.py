@@ -17,7 +17,7 @@ from rag_harness.report.suite_table import SuiteTable
 from rag_harness.stats import quantile
 from rag_harness.types import GOLDEN
 
-FILE = "summary.json"
+SUMMARY_FILE = "summary.json"
 
 
 def write_summary_file(
@@ -32,7 +32,7 @@ def write_summary_file(
     gates = [_verdict(verdict) for verdict in verdicts]
     content = {**suites, "gates": gates, "profile": settings["profile"], "mode": settings["mode"], **(more or {})}
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
-    write_atomically(output / FILE, (text + "\n").encode())
+    write_atomically(output / SUMMARY_FILE, (text + "\n").encode())
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:

@@ -9,16 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_harness.measures import Measure
-from rag_harness.report.blocks.block import Block, Mask
+from rag_harness.report.blocks.block import Mask, RowBlock
 from rag_harness.report.blocks.reading import read_blocks, read_score_blocks
 from rag_harness.report.blocks.segments import SEGMENT
 from rag_harness.report.clusters import clusters_in
 from rag_harness.report.columns import Growing
 from rag_harness.report.judged import JudgedColumns
-from rag_harness.report.suite_table import State, SuiteTable
+from rag_harness.report.suite_table import CaseState, SuiteTable
 from rag_harness.report.totals import Totals
 from rag_harness.results.cases import CaseFile
-from rag_harness.results.manifest import RunManifest, SuiteRecord, awaited, chosen, missing_of, read_manifest
+from rag_harness.results.manifest import RunManifest, SuiteRecord, awaited, chooser_of, missing_of, read_manifest
 from rag_harness.results.places import result_path
 from rag_harness.results.repeat_names import repeat_fingerprint, repeat_name
 from rag_harness.results.score import CHECKED, SCORES
@@ -89,17 +89,17 @@ class _Reading:
         self._name, self._cases = name, cases
         self._fingerprints = frozenset(record.fingerprints)
         self._has_come = _which(cases, awaited(record), record.selected == "all" and not missing_of(record))
-        self._resumed = _which(cases, chosen(record.resumed), record.resumed == "all")
+        self._resumed = _which(cases, chooser_of(record.resumed), record.resumed == "all")
         self._states = _states_before(record, cases)
         self._totals = Totals(len(cases.ids))
         self._columns = {measure.name: Growing(measure, len(cases.ids)) for measure in measures}
         self._judged = JudgedColumns(self._columns, record.authors, cases.ids)
 
-    def take(self, block: Block) -> None:
+    def take(self, block: RowBlock) -> None:
         """Take the rows of a block. Rows of another run, and later rows of the same case, are left out."""
         rows = self._counted(block)
         positions, ok = block["position"][rows], block["ok"][rows]
-        self._states[positions] = np.where(ok, State.OK, State.ERROR)
+        self._states[positions] = np.where(ok, CaseState.OK, CaseState.ERROR)
         self._totals.take(block, rows, self._resumed)
         answered = np.zeros(len(block), np.bool_)
         answered[rows[ok]] = True
@@ -108,10 +108,10 @@ class _Reading:
             column.take(block, rows, found)
         self._judged.note(block, rows[ok])
 
-    def _counted(self, block: Block) -> npt.NDArray[np.intp]:
+    def _counted(self, block: RowBlock) -> npt.NDArray[np.intp]:
         is_of_run = np.array([each in self._fingerprints for each in block.texts.fingerprints], np.bool_)
         positions = block["position"]
-        counts = self._has_come[positions] & (self._states[positions] == State.LOST)
+        counts = self._has_come[positions] & (self._states[positions] == CaseState.LOST)
         rows = np.flatnonzero(counts & is_of_run[block["fingerprint"]])
         _, first = np.unique(positions[rows], return_index=True)
         return rows[np.sort(first)]
@@ -123,7 +123,7 @@ class _Reading:
 
     def table(self) -> SuiteTable:
         """Return the table, with the cases that have no row."""
-        for position in np.flatnonzero(self._states == State.LOST):
+        for position in np.flatnonzero(self._states == CaseState.LOST):
             kept = self._cases[int(position)]
             for column in self._columns.values():
                 column.lose(int(position), kept)
@@ -143,11 +143,11 @@ class _Reading:
 
 def _states_before(record: SuiteRecord, cases: CaseFile) -> npt.NDArray[np.uint8]:
     """Return the states before a row is read. Selected cases count as lost until their row comes."""
-    is_selected, not_run = chosen(record.selected), frozenset([*record.not_run, *record.settled])
+    is_selected, not_run = chooser_of(record.selected), frozenset([*record.not_run, *record.settled])
     waits = _which(
         cases, lambda case: is_selected(case) and case not in not_run, record.selected == "all" and not not_run
     )
-    return np.where(waits, State.LOST, State.LEFT_OUT).astype(np.uint8)
+    return np.where(waits, CaseState.LOST, CaseState.LEFT_OUT).astype(np.uint8)
 
 
 def _which(cases: CaseFile, is_one: Callable[[str], bool], every: bool) -> Mask:

@@ -17,7 +17,7 @@ _LEAST_SECONDS = 3.0
 _MOST_ARRIVALS = 1000
 
 
-class Tally:
+class TrialTally:
     """Counts of a run of ``total`` trials. Times are seconds of a monotonic clock."""
 
     def __init__(self, total: int) -> None:

@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.report.blocks.block import Block, Mask
+from rag_harness.report.blocks.block import Mask, RowBlock
 from rag_harness.report.origins import Origins
 
 STAGES = {
@@ -66,7 +66,7 @@ class Totals:
         """Number of rows with an answer and no error."""
         return self.rows - self.errors
 
-    def take(self, block: Block, rows: Rows, resumed: Mask) -> None:
+    def take(self, block: RowBlock, rows: Rows, resumed: Mask) -> None:
         """Count some rows of a block. ``resumed``, of shape (cases,), marks those of an earlier run."""
         positions, of_old = block["position"][rows], resumed[block["position"][rows]]
         self.rows += len(rows)
@@ -85,7 +85,7 @@ class Totals:
             times[positions] = block[f"ms {stage}"][rows]
         self._pace(block, rows[~of_old & ~block["replayed"][rows] & ~np.isnan(block["ended"][rows])])
 
-    def _spend(self, block: Block, rows: Rows) -> None:
+    def _spend(self, block: RowBlock, rows: Rows) -> None:
         self.prompt_tokens += int(block["prompt_tokens"][rows].sum())
         self.completion_tokens += int(block["completion_tokens"][rows].sum())
         self.calls += int(block["calls"][rows].sum())
@@ -98,7 +98,7 @@ class Totals:
         """All tokens of prompts and answers."""
         return self.prompt_tokens + self.completion_tokens
 
-    def _outcome(self, block: Block, rows: Rows) -> None:
+    def _outcome(self, block: RowBlock, rows: Rows) -> None:
         ok = block["ok"][rows]
         self.errors += int(len(rows) - ok.sum())
         self.answers |= bool(block["answers"][rows].any())
@@ -118,7 +118,7 @@ class Totals:
         errors = ((trial, why) for row, trial, why in texts.errors if taken[row])
         self.first_errors += islice(errors, MOST_ERRORS - len(self.first_errors))
 
-    def _pace(self, block: Block, rows: Rows) -> None:
+    def _pace(self, block: RowBlock, rows: Rows) -> None:
         if not len(rows):
             return
         self.new[block["position"][rows]] = True

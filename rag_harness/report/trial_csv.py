@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from rag_harness.report.trial_records import Trials
+from rag_harness.report.trial_records import TrialRecords
 from rag_harness.shown.cells import cell
 
 _NO_DOCUMENT = "-"
@@ -22,7 +22,7 @@ class _Echo:
         return text
 
 
-def csv_lines(trials: Trials) -> Iterator[bytes]:
+def csv_lines(trials: TrialRecords) -> Iterator[bytes]:
     """Yield the column names and a line for each trial, in UTF-8."""
     writer: Any = csv.writer(_Echo(), lineterminator="\r\n")
     yield writer.writerow([cell(name) for name in trials.columns]).encode()

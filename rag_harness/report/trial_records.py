@@ -28,7 +28,7 @@ from rag_harness.results.row import ExperimentResult, rows_in
 from rag_harness.types import TrialId
 
 
-class Trials:
+class TrialRecords:
     """The trials of the last run in ``output``: suites by name, in each the cases in their order.
 
     Every selected case has one; its status is "lost" where it has no row. Rows of other runs are left out, and so are
@@ -97,15 +97,15 @@ class Trials:
         return {"cause": text_or_none(line.cause), "cause_detail": text_or_none(line.detail)}
 
 
-def read_trials(output: Path) -> Trials:
+def read_trials(output: Path) -> TrialRecords:
     """Return the trials of the last run in ``output``.
 
     Raises:
-        DataError, SettingsError: see ``Trials``.
+        DataError, SettingsError: see ``TrialRecords``.
     """
     if output.is_file():
         raise DataError(f"{output} is a file. Name the output folder of a run, where {MANIFEST} is.")
-    return Trials(output)
+    return TrialRecords(output)
 
 
 def _category(table: SuiteTable, position: int) -> str | None:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from rag_harness.errors import DataError
 from rag_harness.files.atomic import write_atomically
 from rag_harness.results.row import first_problem, numbered_lines
-from rag_harness.results.storable import Metadata, Text
+from rag_harness.results.storable import Metadata, StorableText
 from rag_harness.types import TrialId
 
 CAUSES = "causes.jsonl"
@@ -36,22 +36,22 @@ class CauseLine(BaseModel):
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="ignore")
 
-    experiment: Text
-    query_id: Text
-    query: Text = ""
-    category: Text = ""
+    experiment: StorableText
+    query_id: StorableText
+    query: StorableText = ""
+    category: StorableText = ""
     hri: float | None = None
-    cause: Text
-    detail: Text = ""
-    repaired_by: Text = ""
-    evidence: Text = ""
-    remedy: Text = ""
+    cause: StorableText
+    detail: StorableText = ""
+    repaired_by: StorableText = ""
+    evidence: StorableText = ""
+    remedy: StorableText = ""
     observational: bool = False
-    limits: Text = ""
+    limits: StorableText = ""
     answers: Metadata = {}
-    fingerprint: Text = ""
-    reviewed_cause: Text = ""
-    reviewed_by: Text = ""
+    fingerprint: StorableText = ""
+    reviewed_cause: StorableText = ""
+    reviewed_by: StorableText = ""
 
     @property
     def trial(self) -> TrialId:

@@ -115,14 +115,14 @@ def ids_or_all(ids: Collection[str], total: int) -> Some:
     return "all" if ids and len(ids) == total else list(ids)
 
 
-def chosen(some: Some) -> Callable[[str], bool]:
+def chooser_of(some: Some) -> Callable[[str], bool]:
     """Return a function that says whether an id is among ``some``."""
     return (lambda _: True) if some == "all" else frozenset(some).__contains__
 
 
 def awaited(record: SuiteRecord) -> Callable[[str], bool]:
     """Return a function that says whether a case has a row in the run: it was selected, asked for, and not lost."""
-    is_selected, missing = chosen(record.selected), missing_of(record)
+    is_selected, missing = chooser_of(record.selected), missing_of(record)
     return lambda case_id: is_selected(case_id) and case_id not in missing
 
 

@@ -14,7 +14,7 @@ PROMPTS = "prompts"
 """Folder beside the result files."""
 
 
-def named(messages: Sequence[Message]) -> tuple[str, str]:
+def named_prompt(messages: Sequence[Message]) -> tuple[str, str]:
     """Return the digest of messages, and the content of their file; both are empty where there are no messages."""
     if not messages:
         return "", ""
@@ -39,13 +39,13 @@ class PromptFiles:
         Raises:
             CriticalError: the folder cannot be written.
         """
-        digest, content = named(messages)
+        digest, content = named_prompt(messages)
         if digest:
             self.keep_file(digest, content)
         return digest
 
     def keep_file(self, digest: str, content: str) -> None:
-        """Write messages that another process has ``named``, unless their file exists.
+        """Write messages that another process has ``named_prompt``, unless their file exists.
 
         Raises:
             CriticalError: the folder cannot be written.

@@ -25,7 +25,7 @@ from rag_harness.results.row_parts import (
     RowStage,
     TokenUsage,
 )
-from rag_harness.results.storable import Metadata, Text
+from rag_harness.results.storable import Metadata, StorableText
 from rag_harness.types import NEGATIVE, TrialId
 
 SCHEMA_VERSION = 1
@@ -36,26 +36,28 @@ _BEGIN = b'{"query_id":"'
 class ExperimentResult(FrozenModel):
     """One trial: one experiment on one query."""
 
-    query_id: Text
-    experiment: Text
-    query: Text
+    query_id: StorableText
+    experiment: StorableText
+    query: StorableText
     inputs: Metadata = Field({}, description="what else the user sent, by name")
-    query_type: Text = Field(description="any label: direct, multi_hop, negative, …")
+    query_type: StorableText = Field(description="any label: direct, multi_hop, negative, …")
     answerable: bool = Field(True, description="the documents answer the query")
     retrieved_chunks: tuple[RetrievedChunk, ...] = Field(description="what went into the prompt, in prompt order")
     candidates: tuple[Candidate, ...] = Field(description="all that the first stage returned, in its order")
-    ranking: tuple[Text, ...] | None = Field(
+    ranking: tuple[StorableText, ...] | None = Field(
         None,
         description="names that ranking measures look up, best first; null where they are the documents of the chunks",
     )
-    llm_answer: Text = Field(description="empty where status is error")
-    raw_output: Text = Field(description="what the model said, before it was read into parts")
+    llm_answer: StorableText = Field(description="empty where status is error")
+    raw_output: StorableText = Field(description="what the model said, before it was read into parts")
     citations: tuple[int, ...] = Field(description="n of each [Source n] cited that is in retrieved_chunks, 1-based")
     invalid_citations: tuple[int, ...] = Field(description="n of each [Source n] cited that is not")
     abstained: bool = Field(description="the answer says that it does not know")
-    reasoning_steps: tuple[Text, ...] | None = Field(description="null where the experiment asks for no reasoning")
-    ground_truth: Text
-    context_reference: tuple[Text, ...]
+    reasoning_steps: tuple[StorableText, ...] | None = Field(
+        description="null where the experiment asks for no reasoning"
+    )
+    ground_truth: StorableText
+    context_reference: tuple[StorableText, ...]
     metadata: Metadata
     retrieval_time_ms: Milliseconds | None = Field(description="null where the experiment does not retrieve")
     rerank_time_ms: Milliseconds | None = Field(description="null where the experiment has no reranker")
@@ -77,22 +79,22 @@ class ExperimentResult(FrozenModel):
     stages: tuple[RowStage, ...] = Field((), description="timed steps with their calls, in the order in which they ran")
     decisions: tuple[RowDecision, ...] = Field((), description="what the pipeline decided, in its order")
     confidence: Finite | None = Field(None, description="0 to 1; null where the pipeline states none")
-    model: Text = Field(description="chat model; empty where no answer was asked for")
-    profile: Text
+    model: StorableText = Field(description="chat model; empty where no answer was asked for")
+    profile: StorableText
     mode: Literal["auto", "replay", "record", "live"]
     dry_run: bool
     timings_recorded: bool = Field(False, description="the model's times are those of the recorded call")
-    recorded_at: Text = Field(
+    recorded_at: StorableText = Field(
         "", description="UTC, ISO 8601, of the oldest call that was replayed; empty where none was, or nobody knows"
     )
     outdated: bool = Field(
         False, description="a call was recorded by another version of the model than there was when the row was made"
     )
-    version: Text = Field("", description="of the service that answered; empty where it has none")
+    version: StorableText = Field("", description="of the service that answered; empty where it has none")
     status: Literal["ok", "error"]
     error: RowError | None = Field(description="null where status is ok")
-    fingerprint: Text = Field(description="digest of everything that changes a result of this experiment")
-    finished_at: Text = Field("", description="UTC, ISO 8601")
+    fingerprint: StorableText = Field(description="digest of everything that changes a result of this experiment")
+    finished_at: StorableText = Field("", description="UTC, ISO 8601")
     schema_version: int = SCHEMA_VERSION
 
     @model_validator(mode="after")

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rag_harness.results.storable import Metadata, Text
+from rag_harness.results.storable import Metadata, StorableText
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Milliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -21,11 +21,13 @@ class FrozenModel(BaseModel):
 class HitMetadata(FrozenModel):
     """Where a chunk comes from."""
 
-    filename: Text
-    section: Text = Field(description="headings above the chunk, outermost first, joined by ' > '")
-    version: Text | None = Field(None, description="of the page, null where the knowledge base names none")
-    date: Text | None = Field(None, description="from which the page holds; null where the knowledge base names none")
-    markup: Text | None = Field(
+    filename: StorableText
+    section: StorableText = Field(description="headings above the chunk, outermost first, joined by ' > '")
+    version: StorableText | None = Field(None, description="of the page, null where the knowledge base names none")
+    date: StorableText | None = Field(
+        None, description="from which the page holds; null where the knowledge base names none"
+    )
+    markup: StorableText | None = Field(
         None, description="'taken off' where the text has lost the page's marks, null where it has them"
     )
     page: int | None = Field(None, description="of the file that the chunk begins on; null where it has no pages")
@@ -35,8 +37,8 @@ class HitMetadata(FrozenModel):
 class RetrievedChunk(FrozenModel):
     """A chunk that went into the prompt."""
 
-    chunk_id: Text
-    text: Text
+    chunk_id: StorableText
+    text: StorableText
     score: Finite = Field(description="first stage's score; cosine for dense retrieval")
     rerank_score: Finite | None = Field(None, description="null where the experiment has no reranker")
     scores: dict[str, Finite] = Field({}, description="score of each signal by its name: dense, bm25, rerank, …")
@@ -46,7 +48,7 @@ class RetrievedChunk(FrozenModel):
 class Candidate(FrozenModel):
     """A chunk that the first stage returned."""
 
-    chunk_id: Text
+    chunk_id: StorableText
     score: Finite
     rerank_score: Finite | None = Field(None, description="null where the experiment has no reranker")
     scores: dict[str, Finite] = Field({}, description="score of each signal by its name")
@@ -63,23 +65,27 @@ class TokenUsage(FrozenModel):
 class RowCall(FrozenModel):
     """A call of a model."""
 
-    role: Text
-    model: Text
+    role: StorableText
+    model: StorableText
     usage: TokenUsage = TokenUsage()
     ms: Milliseconds = 0.0
     ttft_ms: Milliseconds | None = Field(None, description="time to first token; null where nothing was streamed")
     waited_ms: Milliseconds = 0.0
     retries: int = 0
     recorded: bool = Field(False, description="the times are those of the recorded call")
-    recorded_at: Text = Field("", description="when a replayed call was recorded: UTC, ISO 8601; empty: nobody knows")
-    finish_reason: Text = Field("", description="why the model stopped, as its server says; empty where it does not")
-    prompt: Text = Field("", description="digest of the messages that were sent: prompts/<digest>.json")
+    recorded_at: StorableText = Field(
+        "", description="when a replayed call was recorded: UTC, ISO 8601; empty: nobody knows"
+    )
+    finish_reason: StorableText = Field(
+        "", description="why the model stopped, as its server says; empty where it does not"
+    )
+    prompt: StorableText = Field("", description="digest of the messages that were sent: prompts/<digest>.json")
 
 
 class RowStage(FrozenModel):
     """A timed step."""
 
-    name: Text
+    name: StorableText
     ms: Milliseconds
     calls: tuple[RowCall, ...] = ()
     detail: Metadata = Field({}, description="what the step has to say, by name")
@@ -88,16 +94,16 @@ class RowStage(FrozenModel):
 class RowDecision(FrozenModel):
     """What the pipeline decided and why."""
 
-    name: Text
-    outcome: Text
+    name: StorableText
+    outcome: StorableText
     value: Finite | None = Field(None, description="null where it was no number that decided")
     threshold: Finite | None = Field(None, description="what the value was set against; null where there is none")
-    reason: Text = ""
+    reason: StorableText = ""
 
 
 class RowError(FrozenModel):
     """Why a trial has no answer."""
 
-    stage: Text = Field(description="query, retrieve, rerank, prompt, generate, parse or pipeline")
-    type: Text
-    message: Text
+    stage: StorableText = Field(description="query, retrieve, rerank, prompt, generate, parse or pipeline")
+    type: StorableText
+    message: StorableText

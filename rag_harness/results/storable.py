@@ -45,5 +45,5 @@ def _text(value: Any) -> Any:
     return storable(value) if isinstance(value, str) and not value.isascii() else value
 
 
-Text = Annotated[str, BeforeValidator(_text)]
+StorableText = Annotated[str, BeforeValidator(_text)]
 Metadata = Annotated[dict[str, Any], BeforeValidator(storable)]

@@ -10,7 +10,7 @@ from rag_harness.settings import Settings, access_of
 
 
 @contextmanager
-def alone(settings: Settings) -> Iterator[None]:
+def building_alone(settings: Settings) -> Iterator[None]:
     """Hold the run's building lock. Without a folder to keep results in, there is no lock."""
     from filelock import FileLock
 

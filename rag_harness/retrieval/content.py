@@ -20,7 +20,7 @@ class ContentDigest:
         self._state = blake2b(f"{model}\0{revision}".encode(), digest_size=16)
 
     def add(self, said: bytes) -> None:
-        """Add ``said_of`` of the next chunks."""
+        """Add ``digested_bytes`` of the next chunks."""
         self._state.update(said)
 
     def hexdigest(self) -> str:
@@ -28,6 +28,6 @@ class ContentDigest:
         return self._state.hexdigest()
 
 
-def said_of(chunks: Iterable[Chunk]) -> bytes:
+def digested_bytes(chunks: Iterable[Chunk]) -> bytes:
     """Return the bytes for the digest: ids and texts. The bytes of two lists, joined, are those of the joined list."""
     return b"".join(f"{chunk.chunk_id}\0{chunk.text}\0".encode("utf-8", "surrogatepass") for chunk in chunks)

@@ -17,9 +17,9 @@ from rag_harness.registry.identity import code_digest
 from rag_harness.types import Chunk
 from rag_harness.words.minhash import PERMUTATIONS, RUN, Hashing, candidates, resemblance, signature
 
-USUAL = 0.9
+NEAR_DUPLICATE_SHARE = 0.9
 """Share of common runs from which a report names near-duplicates."""
-SHORT = 12
+SHORT_CHUNK = 12
 """Fewest words. Shorter chunks are phrases that documents may share."""
 # Tokens that change a statement in otherwise equal words: figures, dates, versions, and "not".
 _DECIDES = re.compile(
@@ -81,7 +81,7 @@ def _sketched(chunks: Sequence[Chunk], hashing: Hashing) -> tuple[list[int], npt
     numbers, sketches = [], []
     for number, chunk in enumerate(chunks):
         runs = hashing.runs(chunk.text)
-        if len(runs) + RUN > SHORT:
+        if len(runs) + RUN > SHORT_CHUNK:
             numbers.append(number)
             sketches.append(signature(runs))
     return numbers, np.array(sketches, dtype=np.uint32).reshape(-1, PERMUTATIONS)

@@ -27,7 +27,7 @@ from rag_harness.types import Chunk, Hit
 
 K1, B = 0.9, 0.4
 
-Floats = npt.NDArray[np.float32]
+_Floats = npt.NDArray[np.float32]
 Postings = Mapping[str, tuple["Sequence[int] | npt.NDArray[np.int64]", "Sequence[int] | npt.NDArray[np.int64]"]]
 """For each word, the positions of the chunks that have it, and its count in each."""
 
@@ -44,7 +44,7 @@ _STOP_WORDS = {
 _POSSESSIVE = re.compile(r"['’＇][sS]$")
 
 
-def words(text: str) -> list[str]:
+def bm25_words(text: str) -> list[str]:
     """Return the words of an English text as BM25 compares them, in order, with repetitions."""
     return cut(text, Stems())
 
@@ -58,7 +58,7 @@ class Bm25Index:
 
     def __init__(self, chunks: Callable[[], Sequence[Chunk]]) -> None:
         self._make = chunks
-        self._weights: dict[str, tuple[npt.NDArray[np.int64], Floats]] = {}
+        self._weights: dict[str, tuple[npt.NDArray[np.int64], _Floats]] = {}
 
     @cached_property
     def _chunks(self) -> Sequence[Chunk]:
@@ -81,16 +81,16 @@ class Bm25Index:
         best = [i for i in np.argsort(-scores, kind="stable")[:k] if scores[i] > 0]
         return [Hit(self._chunks[i], float(scores[i]), n, "bm25") for n, i in enumerate(best, 1)]
 
-    def _scores(self, query: str) -> Floats:
+    def _scores(self, query: str) -> _Floats:
         scores = np.zeros(len(self._chunks), np.float32)
         postings, _ = self._counted
-        for word in words(query):
+        for word in bm25_words(query):
             if word in postings:
                 positions, weights = self._weights[word] = self._weights.get(word) or self._weighed(word)
                 scores[positions] += weights
         return scores
 
-    def _weighed(self, word: str) -> tuple[npt.NDArray[np.int64], Floats]:
+    def _weighed(self, word: str) -> tuple[npt.NDArray[np.int64], _Floats]:
         """Return the positions of the chunks that have a word, and its contribution to the score of each."""
         postings, length_parts = self._counted
         positions, counts = postings[word]
@@ -124,7 +124,7 @@ class Stems(dict[str, "str | None"]):
 
 
 def cut(text: str, stems: Stems) -> list[str]:
-    """Return the words of a text as ``words`` does. Several texts share ``stems``."""
+    """Return the words of a text as ``bm25_words`` does. Several texts share ``stems``."""
     return [stem for word in _WORD.findall(text) if (stem := stems[word]) is not None]
 
 

@@ -20,7 +20,7 @@ from rag_harness.types import Chunk
 _LEAST_DEAD = 1_000
 """Number of removed chunks from which their words are deleted. Fewer cost nothing."""
 
-Places = npt.NDArray[np.int64]
+ChunkPositions = npt.NDArray[np.int64]
 
 
 @dataclass
@@ -60,7 +60,7 @@ class _Counted:
         return made
 
 
-def _read(numbers: array[int]) -> Places:
+def _read(numbers: array[int]) -> ChunkPositions:
     # Copied while Python's lock is held, because an array cannot grow while NumPy has a view of it.
     return np.frombuffer(numbers.tobytes(), np.int64)
 
@@ -95,13 +95,13 @@ class _View(Bm25Index):
         return _Postings(self._own, places), length_parts(lengths)
 
 
-class _Postings(Mapping[str, tuple[Places, Places]]):
+class _Postings(Mapping[str, tuple[ChunkPositions, ChunkPositions]]):
     """The places of one state's chunks that have a word, and its count in each."""
 
-    def __init__(self, counted: _Counted, places: Places) -> None:
+    def __init__(self, counted: _Counted, places: ChunkPositions) -> None:
         self._counted, self._places = counted, places
 
-    def __getitem__(self, word: str) -> tuple[Places, Places]:
+    def __getitem__(self, word: str) -> tuple[ChunkPositions, ChunkPositions]:
         slots, counts = self._counted.having[word]
         read = _read(slots)
         read = read[: np.searchsorted(read, len(self._places))]

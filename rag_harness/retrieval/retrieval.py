@@ -13,10 +13,10 @@ from rag_harness.files.log import log
 from rag_harness.models.names import embedder_name, reranker_name
 from rag_harness.protocols import Index, LexicalIndex, PersistentIndex, Reranker, Retriever, Stores
 from rag_harness.registry import module_of, resolve
-from rag_harness.registry.identity import Made, code_digest, is_noting, note, noting
-from rag_harness.retrieval.building import alone
+from rag_harness.registry.identity import NotedParts, code_digest, is_noting, note, noting
+from rag_harness.retrieval.building import building_alone
 from rag_harness.retrieval.chunking import Chunker, ChunkingSettings
-from rag_harness.retrieval.content import ContentDigest, said_of
+from rag_harness.retrieval.content import ContentDigest, digested_bytes
 from rag_harness.retrieval.cuts import RecordedCuts
 from rag_harness.retrieval.duplicates import duplicates
 from rag_harness.retrieval.duplicates import source as duplicates_source
@@ -74,7 +74,7 @@ class Retrieval:
         )
         self._documents = documents
         self.refused: dict[str, str] = {}
-        self._rerankers: dict[str, tuple[SharedReranker, Made]] = {}
+        self._rerankers: dict[str, tuple[SharedReranker, NotedParts]] = {}
 
     @property
     def token_embedder(self) -> CachedEmbedder:
@@ -145,7 +145,7 @@ class Retrieval:
         """Digest of the index's content and the embedding model. Indexes with the same digest have the same content."""
         digest = ContentDigest(self.embedder.model, self.embedder.revision)
         for chunk in self.indexed:
-            digest.add(said_of([chunk]))
+            digest.add(digested_bytes([chunk]))
         return digest.hexdigest()
 
     @cached_property
@@ -265,7 +265,7 @@ class Retrieval:
     @contextmanager
     def building(self) -> Iterator[None]:
         """Hold the building lock during the block, and write all results, even if a later batch fails."""
-        with alone(self.settings):
+        with building_alone(self.settings):
             try:
                 yield
             finally:

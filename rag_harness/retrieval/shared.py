@@ -13,8 +13,8 @@ from rag_harness.protocols import Reranker, Retriever
 from rag_harness.types import Hit
 from rag_harness.work.local_work import on_local_thread
 
-Q = TypeVar("Q")
-R = TypeVar("R")
+_Q = TypeVar("_Q")
+_R = TypeVar("_R")
 
 _TOGETHER = 16
 """Most requests in a batch. With more, the first model call would wait for the last query's reranking."""
@@ -22,7 +22,7 @@ _REMEMBERED = 4096
 """Number of results kept for later equal requests. The scores themselves are in the stores."""
 
 
-class SharedWork(Generic[Q, R]):
+class SharedWork(Generic[_Q, _R]):
     """Answers requests of many trials on the local thread.
 
     Args:
@@ -30,13 +30,13 @@ class SharedWork(Generic[Q, R]):
         key: returns a key; requests with equal keys are the same.
     """
 
-    def __init__(self, work: Callable[[Sequence[Q]], Sequence[R]], key: Callable[[Q], Hashable]) -> None:
+    def __init__(self, work: Callable[[Sequence[_Q]], Sequence[_R]], key: Callable[[_Q], Hashable]) -> None:
         self._work, self._key = work, key
-        self._asked: OrderedDict[Hashable, asyncio.Future[tuple[R, float]]] = OrderedDict()
-        self._waiting: list[tuple[Q, asyncio.Future[tuple[R, float]]]] = []
+        self._asked: OrderedDict[Hashable, asyncio.Future[tuple[_R, float]]] = OrderedDict()
+        self._waiting: list[tuple[_Q, asyncio.Future[tuple[_R, float]]]] = []
         self._busy: asyncio.Task[None] | None = None
 
-    async def ask(self, request: Q) -> tuple[R, float]:
+    async def ask(self, request: _Q) -> tuple[_R, float]:
         """Return the result of ``request``, and its share of the batch's time in milliseconds."""
         key = self._key(request)
         future = self._asked.get(key)
@@ -59,7 +59,7 @@ class SharedWork(Generic[Q, R]):
         finally:
             self._busy = None
 
-    async def _do(self, batch: list[tuple[Q, asyncio.Future[tuple[R, float]]]]) -> None:
+    async def _do(self, batch: list[tuple[_Q, asyncio.Future[tuple[_R, float]]]]) -> None:
         try:
             results, milliseconds = await on_local_thread(lambda: self._timed([request for request, _ in batch]))
         except Exception as error:
@@ -68,7 +68,7 @@ class SharedWork(Generic[Q, R]):
         for (_, future), result in zip(batch, results, strict=True):
             future.set_result((result, milliseconds / len(batch)))
 
-    async def _fail(self, batch: list[tuple[Q, asyncio.Future[tuple[R, float]]]], error: Exception) -> None:
+    async def _fail(self, batch: list[tuple[_Q, asyncio.Future[tuple[_R, float]]]], error: Exception) -> None:
         if len(batch) > 1:
             # A request that fails must not fail the others.
             for each in batch:
@@ -78,7 +78,7 @@ class SharedWork(Generic[Q, R]):
         self._asked.pop(self._key(request), None)
         future.set_exception(error)
 
-    def _timed(self, requests: Sequence[Q]) -> tuple[Sequence[R], float]:
+    def _timed(self, requests: Sequence[_Q]) -> tuple[Sequence[_R], float]:
         started = perf_counter()
         results = self._work(requests)
         if len(results) != len(requests):

@@ -102,14 +102,14 @@ class WindowedRetriever:
             known = depth == _first_depth(requests[number][1])
             return first[number] if known else index.search(vectors[number], depth)
 
-        return [folded(partial(search, n), self.over.chunk_of_window, k) for n, (_, k) in enumerate(requests)]
+        return [folded_windows(partial(search, n), self.over.chunk_of_window, k) for n, (_, k) in enumerate(requests)]
 
 
 def _first_depth(k: int) -> int:
     return 2 * k
 
 
-def folded(search: Callable[[int], Sequence[Hit]], chunk_of: Mapping[str, Chunk], k: int) -> list[Hit]:
+def folded_windows(search: Callable[[int], Sequence[Hit]], chunk_of: Mapping[str, Chunk], k: int) -> list[Hit]:
     """Return the ``k`` chunks whose best windows score highest; fewer only if there are fewer chunks.
 
     ``search(depth)`` gives the best windows. The depth grows until they contain ``k`` chunks.

@@ -23,7 +23,7 @@ _OUTCOMES: dict[str, Outcome] = {"pass": "pass", "warn": "warn", "abstain": "abs
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ServiceQuestion:
     """A question and how to answer it: ``trace_id`` names the query, ``mode`` is normal or strict."""
 
     text: str
@@ -36,7 +36,7 @@ class Question:
         return Query(self.trace_id, self.text, dict(self.inputs))
 
 
-async def answer(serving: Serving, question: Question, seconds: float) -> PipelineOutput:
+async def answer(serving: Serving, question: ServiceQuestion, seconds: float) -> PipelineOutput:
     """Return the experiment's answer. If its model cannot be asked, return an abstention with what was found.
 
     Raises:
@@ -49,7 +49,7 @@ async def answer(serving: Serving, question: Question, seconds: float) -> Pipeli
             output: PipelineOutput = await asyncio.wait_for(experiment.pipeline.answer(question.query()), seconds)
         refuse_long(output.answer.text, serving.longest_answer, "The model")
     except QueryTooLongError as error:
-        raise too_long(error) from error
+        raise query_too_long(error) from error
     except (ModelCallError, ModelOutputError, DeadlineError) as error:
         output = _without_a_model(error)
     except (TimeoutError, asyncio.TimeoutError) as error:
@@ -60,7 +60,7 @@ async def answer(serving: Serving, question: Question, seconds: float) -> Pipeli
     return _held_back(output) if strict and outcome_of(output) == "warn" else output
 
 
-def too_long(error: QueryTooLongError) -> ProblemError:
+def query_too_long(error: QueryTooLongError) -> ProblemError:
     """Return the problem of a question that is too long for the embedder. Asking it again does not help."""
     detail = f"The question has {error.tokens} tokens, and may have {error.most}. Ask a shorter one."
     return ProblemError(413, "query_too_long", detail, extra={"tokens": error.tokens, "limit": error.most})
@@ -130,7 +130,7 @@ def _last_decision(output: PipelineOutput) -> Decision | None:
     return next((each for each in reversed(output.decisions) if each.name == "decision"), None)
 
 
-def shown(serving: Serving, output: PipelineOutput, trace_id: str, debug: bool) -> Answered:
+def answer_for_client(serving: Serving, output: PipelineOutput, trace_id: str, debug: bool) -> Answered:
     """Return an answer in the form that a client reads, with exact citations."""
     said = output.answer
     citations = cited(said.text, said.citations, output.context, serving.document)

@@ -16,8 +16,8 @@ from rag_harness.service.routes import chat, documents, health, page, query, tra
 from rag_harness.service.schemas import Problem
 from rag_harness.service.serviced import Service
 
-Opening = Callable[[], AbstractAsyncContextManager[Service]]
-ABOUT = "Answers from documents, with exact citations, and says how sure it is."
+OpenService = Callable[[], AbstractAsyncContextManager[Service]]
+API_DESCRIPTION = "Answers from documents, with exact citations, and says how sure it is."
 _PROBLEM = {
     "description": "What is wrong, and what to do.",
     "content": {PROBLEM: {"schema": Problem.model_json_schema()}},
@@ -25,7 +25,7 @@ _PROBLEM = {
 _PROBLEMS: dict[int | str, dict[str, Any]] = {"4XX": _PROBLEM, "5XX": _PROBLEM}
 
 
-def create_app(opening: Opening) -> FastAPI:
+def create_app(opening: OpenService) -> FastAPI:
     """Return the application. It enters ``opening`` when the server starts, and leaves it when the server ends."""
 
     @asynccontextmanager
@@ -37,7 +37,7 @@ def create_app(opening: Opening) -> FastAPI:
 
     # A path with an extra slash is unknown. A redirect would repeat any Host that a client sends.
     shown: dict[str, Any] = {"redoc_url": None, "docs_url": None, "redirect_slashes": False}
-    app = FastAPI(title="rag_harness", description=ABOUT, lifespan=lifespan, **shown)
+    app = FastAPI(title="rag_harness", description=API_DESCRIPTION, lifespan=lifespan, **shown)
     for room in (query, chat, documents, traces, health, page):
         app.include_router(room.router, responses=_PROBLEMS)
     install(app)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from rag_harness.service.claims import Mark, marks_of
-from rag_harness.service.passages import Passages, place_of
+from rag_harness.service.claims import CitationMark, marks_of
+from rag_harness.service.passages import ClaimPassages, chunk_span
 from rag_harness.types import Chunk, Document, Hit
 from rag_harness.words.sentences.cited import Span, stripped
 from rag_harness.words.terms import terms
@@ -71,7 +71,7 @@ def cited(
     unmarked = [n for n in dict.fromkeys(citations) if n in valid and not any(n in mark.sources for mark in marks)]
     by_marks = [sources.citation(n, answer_text, mark) for mark in marks for n in mark.sources if n in valid]
     whole = stripped(answer_text, 0, len(answer_text))
-    return (*by_marks, *(sources.citation(n, answer_text, Mark((n,), whole, (0, 0))) for n in unmarked))
+    return (*by_marks, *(sources.citation(n, answer_text, CitationMark((n,), whole, (0, 0))) for n in unmarked))
 
 
 class _Sources:
@@ -79,11 +79,11 @@ class _Sources:
 
     def __init__(self, context: Sequence[Hit], document_of: Callable[[str], Document]) -> None:
         self._context, self._document_of = context, document_of
-        self._read: dict[int, tuple[Document | None, Passages | None]] = {}
+        self._read: dict[int, tuple[Document | None, ClaimPassages | None]] = {}
         self._words: dict[Span, frozenset[str]] = {}
         self._best: dict[tuple[int, Span], Span] = {}
 
-    def citation(self, n: int, answer: str, mark: Mark) -> Citation:
+    def citation(self, n: int, answer: str, mark: CitationMark) -> Citation:
         chunk = self._context[n - 1].chunk
         document, passages = self._source(n)
         claim = self._claim(answer, mark, passages.words if passages else frozenset())
@@ -96,7 +96,7 @@ class _Sources:
         url = url_of(document) if document else None
         return Citation(*claim, n, chunk.doc_id, section_of(chunk), page, url, quote, start, end)
 
-    def _claim(self, answer: str, mark: Mark, known: frozenset[str]) -> Span:
+    def _claim(self, answer: str, mark: CitationMark, known: frozenset[str]) -> Span:
         if mark.before[0] == mark.before[1]:
             return mark.behind
         before, behind = (_share(self._terms(answer, span), known) for span in (mark.before, mark.behind))
@@ -107,19 +107,19 @@ class _Sources:
             self._words[span] = terms(answer[slice(*span)])
         return self._words[span]
 
-    def _source(self, n: int) -> tuple[Document | None, Passages | None]:
+    def _source(self, n: int) -> tuple[Document | None, ClaimPassages | None]:
         if n not in self._read:
             self._read[n] = self._opened(n)
         return self._read[n]
 
-    def _opened(self, n: int) -> tuple[Document | None, Passages | None]:
+    def _opened(self, n: int) -> tuple[Document | None, ClaimPassages | None]:
         chunk = self._context[n - 1].chunk
         try:
             document = self._document_of(chunk.doc_id)
         except LookupError:
             return None, None
-        place = place_of(chunk, document)
-        return document, Passages(document.text, place) if place else None
+        place = chunk_span(chunk, document)
+        return document, ClaimPassages(document.text, place) if place else None
 
 
 def _share(words: frozenset[str], known: frozenset[str]) -> float:

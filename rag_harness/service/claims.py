@@ -17,7 +17,7 @@ _OPENERS = ",;:.)-*•+>"
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class CitationMark:
     """``[Source 2]``, or several marks side by side: the sources they name, and the text that they may support.
 
     ``before`` is the sentence's text before the mark, from the last mark on; if a sentence ends before the mark, it is
@@ -29,14 +29,14 @@ class Mark:
     behind: Span
 
 
-def marks_of(text: str) -> list[Mark]:
+def marks_of(text: str) -> list[CitationMark]:
     """Return the marks of an answer in their order. Marks side by side count as one."""
     groups = list(_groups(text))
     # Marks are blanked out, so that a mark belongs to the sentence before it.
     masked = CITATION.sub(lambda mark: " " * len(mark[0]), text)
     inside = cited_sentences(masked, 0, len(masked), wrapped=False)
     borders = _borders(inside, len(text))
-    marks: list[Mark] = []
+    marks: list[CitationMark] = []
     for before, (start, end), behind in zip([None, *groups], groups, [*groups[1:], None], strict=False):
         first, last = _sentence(borders, start)
         begin = max(first, before[1] if before else 0)
@@ -45,7 +45,7 @@ def marks_of(text: str) -> list[Mark]:
             own = marks[-1].before
         until = last if behind is None or behind[0] >= last else end
         sources = tuple(cited_sources(text[start:end]))
-        marks.append(Mark(sources, own, stripped(masked, end, max(until, end), _OPENERS)))
+        marks.append(CitationMark(sources, own, stripped(masked, end, max(until, end), _OPENERS)))
     return marks
 
 

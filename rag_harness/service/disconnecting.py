@@ -11,7 +11,7 @@ from rag_harness.service.problems import ProblemError
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 CLIENT_LEFT = 499
 """The status that nginx logs for a client that left; no client receives it."""
 
@@ -21,7 +21,7 @@ def client_left() -> ProblemError:
     return ProblemError(CLIENT_LEFT, "client_left", "The client left.")
 
 
-async def while_waited_for(request: Request, work: Coroutine[Any, Any, T]) -> T:
+async def while_waited_for(request: Request, work: Coroutine[Any, Any, _T]) -> _T:
     """Return what ``work`` returns. If the client leaves before, end the work and close its model call."""
     task, gone = asyncio.ensure_future(work), asyncio.ensure_future(gone_from(request))
     try:

@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_harness.errors import RagHarnessError
 from rag_harness.pipelines.watched import watching
-from rag_harness.service.telling import Event, Telling, retrieval
+from rag_harness.service.telling import AnswerEvent, Telling, retrieval
 from rag_harness.types import PipelineOutput
 from rag_harness.work.local_work import in_a_thread
 
@@ -34,7 +34,7 @@ class Shows:
 
 async def events(
     answering: Callable[[], Coroutine[Any, Any, PipelineOutput]], shows: Shows, *, strict: bool = False
-) -> AsyncGenerator[Event, None]:
+) -> AsyncGenerator[AnswerEvent, None]:
     """Yield what happens while ``answering`` works; the last event is ``done`` or ``error``.
 
     - ``retrieval`` {sources}: the sources of the answer, before it is written. Sent again if they change.
@@ -70,13 +70,16 @@ async def _ended(work: asyncio.Future[PipelineOutput]) -> None:
 
 async def _ending(
     work: asyncio.Future[PipelineOutput], shows: Shows, telling: Telling, strict: bool
-) -> Sequence[Event]:
+) -> Sequence[AnswerEvent]:
     try:
         output = _result(work)
         # Making the citations of a long answer takes a while.
         body = await in_a_thread(lambda: shows.answer(output))
     except Exception as error:
-        return [*([Event("replace", {"answer": ""})] if telling.words else []), Event("error", shows.failure(error))]
+        return [
+            *([AnswerEvent("replace", {"answer": ""})] if telling.words else []),
+            AnswerEvent("error", shows.failure(error)),
+        ]
     found = [retrieval(output.context)] if telling.context != output.context else []
     return [*found, *_told(body, telling.words, strict)]
 
@@ -87,16 +90,16 @@ def _result(work: asyncio.Future[PipelineOutput]) -> PipelineOutput:
     return work.result()
 
 
-def _told(body: Mapping[str, Any], words: str, strict: bool) -> Iterator[Event]:
-    verdict = Event("verdict", {name: body[name] for name in _VERDICT})
-    said = [*_rest(body["answer"], words), *(Event("citation", each) for each in body["citations"])]
+def _told(body: Mapping[str, Any], words: str, strict: bool) -> Iterator[AnswerEvent]:
+    verdict = AnswerEvent("verdict", {name: body[name] for name in _VERDICT})
+    said = [*_rest(body["answer"], words), *(AnswerEvent("citation", each) for each in body["citations"])]
     yield from [verdict, *said] if strict else [*said, verdict]
-    yield Event("done", body)
+    yield AnswerEvent("done", body)
 
 
-def _rest(answer: str, told: str) -> Iterator[Event]:
+def _rest(answer: str, told: str) -> Iterator[AnswerEvent]:
     """Yield the rest of the answer. If other words were sent, yield the whole of it."""
     if not answer.startswith(told):
-        yield Event("replace", {"answer": answer})
+        yield AnswerEvent("replace", {"answer": answer})
     elif answer != told:
-        yield Event("token", {"text": answer[len(told) :]})
+        yield AnswerEvent("token", {"text": answer[len(told) :]})

@@ -12,7 +12,7 @@ _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ChatQuestion:
     """A question of a chat.
 
     Attributes:
@@ -33,7 +33,7 @@ class Asked:
         return {"history": [dict(turn) for turn in self.history]} if self.history else {}
 
 
-def asked_of(body: Any, model: str) -> Asked:
+def asked_of(body: Any, model: str) -> ChatQuestion:
     """Read a request that was parsed from JSON.
 
     Only messages of user and assistant are read: the experiment has its own instructions, which no client may change.
@@ -56,7 +56,7 @@ def asked_of(body: Any, model: str) -> Asked:
     if not isinstance(options, dict):
         raise _bad("stream_options", "must be an object", options)
     query, history = _turns(body.get("messages"))
-    return Asked(query, history, _flag(body, "stream"), _flag(options, "include_usage", "stream_options."))
+    return ChatQuestion(query, history, _flag(body, "stream"), _flag(options, "include_usage", "stream_options."))
 
 
 def _refuse_other_forms(body: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from rag_harness.service.telling import Event
+from rag_harness.service.telling import AnswerEvent
 from rag_harness.types import PipelineOutput, Usage
 
 WITHDRAWN = "\n\n(What stands above is withdrawn.)\n\n"
@@ -36,7 +36,7 @@ class Completion:
         return {**self.envelope("chat.completion"), "choices": [choice], "usage": body["usage"]}
 
     async def chunks(
-        self, events: AsyncGenerator[Event, None], include_usage: bool = False
+        self, events: AsyncGenerator[AnswerEvent, None], include_usage: bool = False
     ) -> AsyncGenerator[dict[str, Any], None]:
         """Yield the parts of a streamed answer. Its citations are in the last delta. ``events`` end with the stream.
 
@@ -71,7 +71,7 @@ class _Stream:
     before: int = 0
     citations: list[Mapping[str, Any]] = field(default_factory=list)
 
-    def chunks(self, event: Event) -> Iterator[dict[str, Any]]:
+    def chunks(self, event: AnswerEvent) -> Iterator[dict[str, Any]]:
         """Yield the parts that an event adds to the stream."""
         if event.name == "error":
             yield dict(event.data)
@@ -91,7 +91,7 @@ class _Stream:
             yield {**self.completion.envelope("chat.completion.chunk"), "choices": [], "usage": body["usage"]}
 
 
-def _text(event: Event) -> str:
+def _text(event: AnswerEvent) -> str:
     """Return the text that an event adds to the stream."""
     if event.name == "replace":
         return f"{WITHDRAWN}{event.data['answer']}"

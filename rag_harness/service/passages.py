@@ -16,7 +16,7 @@ _ALIKE = 0.5
 """The share of a chunk's words that must be at its stated place in the document. Otherwise it is not from there."""
 
 
-def place_of(chunk: Chunk, document: Document) -> Span | None:
+def chunk_span(chunk: Chunk, document: Document) -> Span | None:
     """Return the place of the chunk's text in ``document.text``; None if the document no longer has it.
 
     The chunk's text may differ from the page's, for example without markup. Then its own stated place is returned.
@@ -34,7 +34,7 @@ def _is_of(chunk: Chunk, piece: str) -> bool:
     return len(words & terms(piece)) >= _ALIKE * len(words) and bool(words or chunk.metadata.get("markup") == UNMARKED)
 
 
-class Passages:
+class ClaimPassages:
     """The sentences of one stretch of a document, each with its words."""
 
     def __init__(self, text: str, place: Span) -> None:

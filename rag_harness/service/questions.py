@@ -10,27 +10,27 @@ from functools import partial
 from typing import Any, Protocol
 
 from rag_harness.pipelines.trace import Trace
-from rag_harness.service.access.headers import told
+from rag_harness.service.access.headers import problem_of_any
 from rag_harness.service.access.principal import Principal
 from rag_harness.service.access.quota import grant
-from rag_harness.service.answering import Question, answer, outcome_of, shown
+from rag_harness.service.answering import ServiceQuestion, answer, answer_for_client, outcome_of
 from rag_harness.service.corpus.serving import Serving
 from rag_harness.service.disconnecting import CLIENT_LEFT
 from rag_harness.service.events import Shows, events
-from rag_harness.service.observing.logs import about
+from rag_harness.service.observing.logs import log_context
 from rag_harness.service.observing.observed import FAILED, LEFT, Observed
 from rag_harness.service.observing.trace_ids import TraceIds
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.schemas import Answered
 from rag_harness.service.serviced import Service
-from rag_harness.service.telling import Event
+from rag_harness.service.telling import AnswerEvent
 from rag_harness.types import Answer, PipelineOutput
 
 
 class Shape(Protocol):
     """How an interface shows answers."""
 
-    def body(self, asking: Asking, output: PipelineOutput) -> Mapping[str, Any]:
+    def body(self, asking: QuestionUnderWay, output: PipelineOutput) -> Mapping[str, Any]:
         """Return the body of the answer."""
         ...
 
@@ -40,7 +40,7 @@ class Shape(Protocol):
 
 
 @dataclass
-class Asking:
+class QuestionUnderWay:
     """One question to one state of a collection.
 
     Attributes:
@@ -58,7 +58,7 @@ class Asking:
     principal: Principal
     collection: str
     serving: Serving
-    question: Question
+    question: ServiceQuestion
     ids: TraceIds
     debug: bool = False
     _began: float = field(default_factory=time.time)
@@ -66,7 +66,7 @@ class Asking:
     _first_token_ms: float | None = None
     pipeline_ms: float = 0.0
 
-    async def granted(self) -> Asking:
+    async def granted(self) -> QuestionUnderWay:
         """Grant the question, before any work is done for it.
 
         Raises:
@@ -88,14 +88,14 @@ class Asking:
         """
         return await self._answered(streamed=False)
 
-    async def events(self, shape: Shape, *, holds: bool = False) -> AsyncGenerator[Event, None]:
+    async def events(self, shape: Shape, *, holds: bool = False) -> AsyncGenerator[AnswerEvent, None]:
         """Yield the answer as it comes; ``done`` has all of it.
 
         Args:
             shape: how the interface shows it.
             holds: whether to send no word before the verdict; mode strict does so anyway.
         """
-        shows = Shows(partial(shape.body, self), lambda error: shape.failure(told(error, self.ids.trace_id)))
+        shows = Shows(partial(shape.body, self), lambda error: shape.failure(problem_of_any(error, self.ids.trace_id)))
         strict = holds or self.question.mode == "strict"
         async with aclosing(events(lambda: self._answered(streamed=True), shows, strict=strict)) as each:
             async for event in each:
@@ -105,10 +105,10 @@ class Asking:
 
     def shown(self, output: PipelineOutput) -> Answered:
         """Return an answer in the form of ``POST /query``."""
-        return shown(self.serving, output, self.ids.trace_id, self.debug)
+        return answer_for_client(self.serving, output, self.ids.trace_id, self.debug)
 
     async def _answered(self, streamed: bool) -> PipelineOutput:
-        with about(trace_id=self.ids.trace_id), self.service.metrics.in_flight():
+        with log_context(trace_id=self.ids.trace_id), self.service.metrics.in_flight():
             began = time.perf_counter()
             try:
                 output = await answer(self.serving, self.question, self.service.options.seconds)

@@ -20,7 +20,7 @@ from rag_harness.files.log import log
 from rag_harness.service.access import keys
 from rag_harness.service.access.binding import check_host, listening_on, url_of
 from rag_harness.service.access.listening import settings as listening
-from rag_harness.service.access.rates import parsed
+from rag_harness.service.access.rates import parsed_rate
 from rag_harness.service.app import create_app
 from rag_harness.service.corpus.corpora import Corpora
 from rag_harness.service.ending import ending_within
@@ -62,7 +62,7 @@ def serve(options: Options, settings: Settings, log_format: Format, log_level: s
     """
     # uvicorn ends its work and then raises the signal again. Without a handler, the state folder would not be closed.
     signal.signal(signal.SIGTERM, _end)
-    parsed(options.rate)
+    parsed_rate(options.rate)
     check_export(address(options.otlp))
     with ending_within(_LEAVES_WITHIN, _leave) as server_type, StateFolder(options.state) as state:
         check_host(options.host, keys.any_made(state.database))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rag_harness.service.state.folder import StateFolder
 
 
-class Collection(Protocol):
+class ServedCollection(Protocol):
     """The documents of a tenant, and the answers about them."""
 
     @property
@@ -56,11 +56,11 @@ class Collection(Protocol):
 class Collections(Protocol):
     """The collections of all tenants."""
 
-    def get(self, name: str) -> Collection:
+    def get(self, name: str) -> ServedCollection:
         """Return a collection; KeyError if it does not exist."""
         ...
 
-    async def create(self, name: str) -> Collection:
+    async def create(self, name: str) -> ServedCollection:
         """Return a collection; it is made if it does not exist."""
         ...
 
@@ -98,7 +98,7 @@ class Service:
             raise no_such_collection()
         return principal.collection
 
-    def collection(self, principal: Principal, asked: str | None) -> Collection:
+    def collection(self, principal: Principal, asked: str | None) -> ServedCollection:
         """Return the collection that a request is about.
 
         Raises:

@@ -8,7 +8,7 @@ from rag_harness.service.problems import ProblemError
 
 if TYPE_CHECKING:
     from rag_harness.service.corpus.corpora import Corpora
-    from rag_harness.service.serviced import Collection
+    from rag_harness.service.serviced import ServedCollection
 
 _COME_BACK_S = 5
 
@@ -28,7 +28,7 @@ class Starting:
         await self._corpora.open()
         self._is_open = True
 
-    def get(self, name: str) -> Collection:
+    def get(self, name: str) -> ServedCollection:
         """Return a collection; KeyError if it does not exist.
 
         Raises:
@@ -37,7 +37,7 @@ class Starting:
         self._check()
         return self._corpora.get(name)
 
-    async def create(self, name: str) -> Collection:
+    async def create(self, name: str) -> ServedCollection:
         """Return a collection; it is made if it does not exist.
 
         Raises:

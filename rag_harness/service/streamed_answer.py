@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Generator
 from typing import TypeVar
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 _Say = Callable[[str], object]
-_Reading = Generator[re.Pattern[str], str, T]
+_Reading = Generator[re.Pattern[str], str, _T]
 """A reader: it yields the pattern of the next piece of JSON, and is sent that piece."""
 
 KEY = "answer"

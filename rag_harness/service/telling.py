@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rag_harness.models.heard import Listener
+from rag_harness.models.heard import CallListener
 from rag_harness.service.citing import section_of
 from rag_harness.service.streamed_answer import AnswerInJson, PlainText
 from rag_harness.types import Hit
@@ -17,16 +17,16 @@ Name = Literal["retrieval", "token", "replace", "citation", "verdict", "done", "
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class AnswerEvent:
     """One event for a client; ``data`` is plain JSON."""
 
     name: Name
     data: Mapping[str, Any]
 
 
-def retrieval(context: Sequence[Hit]) -> Event:
+def retrieval(context: Sequence[Hit]) -> AnswerEvent:
     """Return the event with the sources of an answer, in the order of their numbers."""
-    return Event("retrieval", {"sources": [_source(n, hit) for n, hit in enumerate(context, 1)]})
+    return AnswerEvent("retrieval", {"sources": [_source(n, hit) for n, hit in enumerate(context, 1)]})
 
 
 def _source(n: int, hit: Hit) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class Telling:
     def __init__(self, holds: bool) -> None:
         self._holds = holds
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
-        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._events: asyncio.Queue[AnswerEvent | None] = asyncio.Queue()
         self._words: list[str] = []
         self._reading: type[AnswerInJson | PlainText] = PlainText
         self._reader: AnswerInJson | PlainText = PlainText()
@@ -57,7 +57,7 @@ class Telling:
         """The words that were sent and not withdrawn."""
         return "".join(self._words)
 
-    async def next(self) -> Event | None:
+    async def next(self) -> AnswerEvent | None:
         """Return the next event; None if no more will come."""
         return await self._events.get()
 
@@ -65,7 +65,7 @@ class Telling:
         """Note that no more events will come."""
         self._put(None)
 
-    def answering(self, context: Sequence[Hit], in_json: bool) -> Listener:
+    def answering(self, context: Sequence[Hit], in_json: bool) -> CallListener:
         """Take the sources of the answer. The same sources are sent only once."""
         if tuple(context) != self.context:
             self.context = tuple(context)
@@ -78,16 +78,16 @@ class Telling:
         self._reader = self._reading()
         if self._words:
             self._words.clear()
-            self._put(Event("replace", {"answer": ""}))
+            self._put(AnswerEvent("replace", {"answer": ""}))
 
     def hears(self, text: str) -> None:
         """Send the new words of the answer."""
         said = "" if self._holds else self._reader.feed(text)
         if said:
             self._words.append(said)
-            self._put(Event("token", {"text": said}))
+            self._put(AnswerEvent("token", {"text": said}))
 
-    def _put(self, event: Event | None) -> None:
+    def _put(self, event: AnswerEvent | None) -> None:
         if threading.get_ident() == self._thread:
             self._events.put_nowait(event)
         else:

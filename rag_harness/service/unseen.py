@@ -12,7 +12,7 @@ _BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uff
 """Letters, marks and signs without a picture (Unicode's Default_Ignorable_Code_Point, and Braille without a dot)."""
 
 
-def fault_of(name: str) -> str:
+def unseen_fault(name: str) -> str:
     """Return what is invisible in ``name``; empty if nothing is."""
     if not any(_is_seen(each) for each in name):
         return "is empty" if not name else "has nothing that can be seen"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.errors import SettingsError
-from rag_harness.settings.profiles import check_keys, pyproject_table
+from rag_harness.settings.profiles import check_table_keys, pyproject_table
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def _spec(name: str, table: Any) -> DataSpec:
         raise SettingsError(f"{where} is {table!r}: expected a table with kb, and maybe queries, golden and gates.")
     if name in RESERVED:
         raise SettingsError(f"{where}: the name is taken by the run's own data. Choose another.")
-    check_keys(where, table, {each.name for each in fields(DataSpec)} - {"name", "instead"})
+    check_table_keys(where, table, {each.name for each in fields(DataSpec)} - {"name", "instead"})
     for key, value in table.items():
         _check(where, key, value)
     if not table.get("kb"):

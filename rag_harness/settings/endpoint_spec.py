@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Reading:
+class AnswerPaths:
     """Where the parts of an answer are: JSONPath, JSON Pointer, or a plain name. A ``?`` at the end means optional.
 
     ``text``, ``id``, ``document`` and ``score`` are looked up in each item of ``contexts``.
@@ -91,7 +91,7 @@ class EndpointSpec:
     body: str = ""
     model: str = ""
     tool: str = ""
-    read: Reading = Reading()
+    read: AnswerPaths = AnswerPaths()
     stream: StreamReading = StreamReading()
     version: VersionReading = VersionReading()
     data: str = ""

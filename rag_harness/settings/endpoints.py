@@ -14,10 +14,10 @@ from typing import Any
 
 from rag_harness.errors import SettingsError, unknown
 from rag_harness.settings.endpoint_checks import check_name, check_url, checked_headers, number, refuse_variables, text
-from rag_harness.settings.endpoint_spec import EndpointSpec, Reading, StreamReading, VersionReading
-from rag_harness.settings.profiles import check_keys, parsed_toml, pyproject_table
+from rag_harness.settings.endpoint_spec import AnswerPaths, EndpointSpec, StreamReading, VersionReading
+from rag_harness.settings.profiles import check_table_keys, parsed_toml, pyproject_table
 
-KINDS = ("json", "sse", "openai", "mcp")
+ENDPOINT_KINDS = ("json", "sse", "openai", "mcp")
 
 
 _TEXTS = ("url", "kind", "method", "model", "tool", "data")
@@ -79,12 +79,12 @@ def _spec(name: Any, table: Any, where: str) -> EndpointSpec:
     if not isinstance(table, Mapping):
         raise SettingsError(f"{where} is {table!r}: expected a table with url, and maybe body and read.")
     known = {*(each.name for each in fields(EndpointSpec)), "arguments"} - {"name", "where"}
-    check_keys(where, table, known)
+    check_table_keys(where, table, known)
     given: dict[str, Any] = {key: text(where, key, table[key]) for key in _TEXTS if key in table}
     given |= {key: number(where, key, table[key], whole=key == "concurrency") for key in _NUMBERS if key in table}
     kind = given.setdefault("kind", "json")
-    if kind not in KINDS:
-        raise SettingsError(f"{where}: {unknown('kind', kind, KINDS)}")
+    if kind not in ENDPOINT_KINDS:
+        raise SettingsError(f"{where}: {unknown('kind', kind, ENDPOINT_KINDS)}")
     check_url(where, given.get("url", ""))
     return EndpointSpec(
         **{
@@ -93,7 +93,7 @@ def _spec(name: Any, table: Any, where: str) -> EndpointSpec:
             "method": given.get("method", "POST").upper(),
             "headers": checked_headers(where, table.get("headers", {})),
             "body": _body(table, where, given),
-            "read": Reading(**_texts(table, "read", where, Reading, _DEFAULT_READING[kind])),
+            "read": AnswerPaths(**_texts(table, "read", where, AnswerPaths, _DEFAULT_READING[kind])),
             "stream": StreamReading(**_texts(table, "stream", where, StreamReading, {})),
             "version": _version(table, where),
             "where": where,
@@ -121,7 +121,7 @@ def _texts(
     if not isinstance(given, Mapping):
         raise SettingsError(f"{where}: {key} is {given!r}: expected a table, [{key}].")
     names: Collection[str] = {each.name for each in fields(kind)}
-    check_keys(f"{where}, [{key}]", given, names)
+    check_table_keys(f"{where}, [{key}]", given, names)
     return {**default, **{name: text(f"{where}, [{key}]", name, value) for name, value in given.items()}}
 
 

@@ -12,7 +12,7 @@ from rag_harness.errors import SettingsError
 from rag_harness.settings.profiles import parsed_toml
 from rag_harness.settings.table import options
 
-Table = Mapping[str, Any]
+IniTable = Mapping[str, Any]
 
 
 def ini_values(folder: Path) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def ini_values(folder: Path) -> dict[str, Any]:
     return {names[key]: value for key, value in _found(folder).items() if key in names and value not in ("", [])}
 
 
-def _found(folder: Path) -> Table:
+def _found(folder: Path) -> IniTable:
     for name, read in _FILES:
         file = folder / name
         try:
@@ -39,21 +39,21 @@ def _found(folder: Path) -> Table:
     return {}
 
 
-def _section(file: Path, name: str) -> Table | None:
+def _section(file: Path, name: str) -> IniTable | None:
     found = IniConfig(str(file))
     return dict(found[name].items()) if name in found else None
 
 
-def _toml(file: Path) -> Table:
+def _toml(file: Path) -> IniTable:
     return parsed_toml(file.read_text(encoding="utf-8"))
 
 
-def _pyproject(file: Path) -> Table | None:
-    pytest: Table | None = _toml(file).get("tool", {}).get("pytest")
+def _pyproject(file: Path) -> IniTable | None:
+    pytest: IniTable | None = _toml(file).get("tool", {}).get("pytest")
     return None if pytest is None else pytest.get("ini_options", pytest)
 
 
-_FILES: tuple[tuple[str, Callable[[Path], Table | None]], ...] = (
+_FILES: tuple[tuple[str, Callable[[Path], IniTable | None]], ...] = (
     ("pytest.toml", lambda file: _toml(file).get("pytest", {})),
     (".pytest.toml", lambda file: _toml(file).get("pytest", {})),
     ("pytest.ini", lambda file: _section(file, "pytest") or {}),

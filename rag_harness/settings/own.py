@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 from rag_harness.errors import SettingsError, unknown
 from rag_harness.settings.affects import Affects
-from rag_harness.settings.profiles import check_keys, pyproject_table
+from rag_harness.settings.profiles import check_table_keys, pyproject_table
 
 _KEYS = ("default", "affects", "help")
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -54,7 +54,7 @@ def _declared(name: str, about: Any) -> OwnOption:
     where = f"pyproject.toml, [tool.rag_harness.options.{name}]"
     if not isinstance(about, Mapping):
         raise SettingsError(f"{where} is {about!r}: expected a table with default and affects.")
-    check_keys(where, about, _KEYS)
+    check_table_keys(where, about, _KEYS)
     default, affects = about.get("default"), str(about.get("affects", ""))
     if not isinstance(default, (str, int, float)):
         raise SettingsError(f"{where}: default is {default!r}: expected a string, a number or a boolean.")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.errors import SettingsError
-from rag_harness.settings.profiles import EMBEDDED_URL, check_keys
+from rag_harness.settings.profiles import EMBEDDED_URL, check_table_keys
 from rag_harness.settings.table import Settings
 
 SHIPPED = Path(__file__).with_name("prices.toml")
@@ -107,7 +107,7 @@ def _read(file: Path) -> dict[str, Any]:
         table = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"The price table {file} cannot be read: {error}. It is set with --rag-prices.") from error
-    check_keys(str(file), table, ("version", "date", "source", "models"))
+    check_table_keys(str(file), table, ("version", "date", "source", "models"))
     if not isinstance(table.get("models", {}), dict):
         raise SettingsError(f"{file}: models is {table['models']!r}: expected a table of models.")
     for model, price in table.get("models", {}).items():
@@ -120,7 +120,7 @@ def _check_price(where: str, price: object) -> None:
         raise SettingsError(f"{where} is {price!r}: expected {{ input = …, output = … }}, USD per million tokens.")
     if any(isinstance(each, dict) for each in price.values()):
         raise SettingsError(f'{where} holds tables. A name with a dot needs quotes: [models."gpt-4.1"].')
-    check_keys(where, price, ("input", "output"))
+    check_table_keys(where, price, ("input", "output"))
     for key in ("input", "output"):
         value = price.get(key)
         if value is None:

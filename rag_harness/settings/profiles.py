@@ -76,7 +76,7 @@ def _check(name: str, table: object) -> None:
     where = f"pyproject.toml, profile {name!r}"
     if not isinstance(table, dict):
         raise SettingsError(f"{where} is {table!r}: expected a table, [tool.rag_harness.profiles.{name}].")
-    check_keys(where, table, {each.name for each in fields(Profile)})
+    check_table_keys(where, table, {each.name for each in fields(Profile)})
     for key, value in table.items():
         if not isinstance(value, str):
             raise SettingsError(f"{where}: {key} is {value!r}: expected a string.")
@@ -115,7 +115,7 @@ def parsed_toml(text: str) -> Mapping[str, Any]:
     return tomllib.loads(text)
 
 
-def check_keys(where: str, table: Mapping[str, object], known: Collection[str]) -> None:
+def check_table_keys(where: str, table: Mapping[str, object], known: Collection[str]) -> None:
     """Refuse a key that is not ``known``.
 
     Raises:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rag_harness.settings.endpoint_spec import EndpointSpec
     from rag_harness.settings.own import OwnOption
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 Mode = Literal["auto", "replay", "record", "live"]
 Precision = Literal["float32", "bfloat16"]
 Device = Literal["cpu", "cuda", "mps"]
@@ -27,10 +27,10 @@ EngineName = Literal["local", "ray"]
 Population = Literal["like", "finite"]
 
 
-def option(default: T, help_: str, affects: Affects, *, env: str = "", flag: bool = True, **limits: Any) -> T:
+def option(default: _T, help_: str, affects: Affects, *, env: str = "", flag: bool = True, **limits: Any) -> _T:
     """Declare an option. ``env`` replaces the usual ``RAG_<NAME>``; ``limits`` are pydantic's (ge, le, min_length)."""
     about = {"help": help_, "affects": affects, "env": env, "flag": flag, "limits": limits}
-    made: T = field(default=default, metadata=about)
+    made: _T = field(default=default, metadata=about)
     return made
 
 
@@ -48,10 +48,10 @@ def paths_option(help_: str, affects: Affects) -> tuple[str, ...]:
     return made
 
 
-def derived(default: T, help_: str, affects: Affects) -> T:
+def derived(default: _T, help_: str, affects: Affects) -> _T:
     """Declare a value that is derived from files and other options. It cannot be set directly."""
     about = {"help": help_, "affects": affects, "env": "", "flag": False, "derived": True}
-    made: T = field(default=default, metadata=about)
+    made: _T = field(default=default, metadata=about)
     return made
 
 

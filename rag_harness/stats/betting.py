@@ -13,10 +13,10 @@ from typing import Literal
 
 import numpy as np
 
-from rag_harness.stats.bounded import Span
-from rag_harness.stats.inputs import Floats, checked
+from rag_harness.stats.bounded import ValueRange
+from rag_harness.stats.inputs import Floats, checked_confidence
 
-Side = Literal["above", "below"]
+ThresholdSide = Literal["above", "below"]
 _STAKES = np.array([0.3, 0.5, 0.7, 0.9])
 """Stakes as parts of the largest possible loss in one bet. Small ones win near the threshold, large ones win soon."""
 
@@ -34,7 +34,7 @@ class MeanTest:
         ValueError: the span is not finite, the threshold lies outside it, or the population is empty.
     """
 
-    def __init__(self, threshold: float, population: int, span: Span = (0, 1), confidence: float = 0.95) -> None:
+    def __init__(self, threshold: float, population: int, span: ValueRange = (0, 1), confidence: float = 0.95) -> None:
         if not (np.isfinite(span).all() and span[0] < span[1]):
             raise ValueError(f"a stop rule needs values between two finite ends; got {span[0]:g} to {span[1]:g}.")
         if not span[0] <= threshold <= span[1]:
@@ -43,12 +43,12 @@ class MeanTest:
             raise ValueError(f"a population has 1 case or more; got {population}.")
         self._low, self._width = span[0], span[1] - span[0]
         self._threshold, self._population = (threshold - self._low) / self._width, population
-        self._enough = 1 / (1 - checked(confidence))
+        self._enough = 1 / (1 - checked_confidence(confidence))
         self._above: Floats = np.ones(len(_STAKES))
         self._below: Floats = np.ones(len(_STAKES))
         self.n: int = 0
         self._sum = 0.0
-        self.shown: Side | None = None
+        self.shown: ThresholdSide | None = None
 
     def add(self, value: float) -> None:
         """Take a value.

@@ -19,11 +19,11 @@ from math import ceil
 import numpy as np
 
 from rag_harness.stats.clusters import ClusterSums, cluster_sums
-from rag_harness.stats.inputs import Floats, Values, checked, floats, positive
+from rag_harness.stats.inputs import Floats, Values, checked_confidence, floats, positive
 from rag_harness.stats.intervals import Interval
 from rag_harness.stats.resampling import by_chunks
 
-Span = tuple[float, float]
+ValueRange = tuple[float, float]
 """The lowest and the highest possible value of a case."""
 MANY = 1000
 """Number of values from which similar ones are weighted together."""
@@ -36,7 +36,7 @@ _BINS = 256
 
 def bounded_bounds(
     values: Values,
-    span: Span = (0, 1),
+    span: ValueRange = (0, 1),
     confidence: float = 0.95,
     clusters: Sequence[Hashable] | None = None,
     *,
@@ -50,7 +50,7 @@ def bounded_bounds(
     Raises:
         ValueError: a value lies outside the span.
     """
-    array, tail = within(values, span), 1 - checked(confidence)
+    array, tail = within(values, span), 1 - checked_confidence(confidence)
     resamples = max(DRAWS if resamples is None else positive(resamples), min(ceil(_BEYOND / tail), _MOST_DRAWS))
     if clusters is not None:
         return _drawn(*_grouped(array, clusters), span, tail, resamples, seed)
@@ -60,11 +60,11 @@ def bounded_bounds(
 
 
 @lru_cache(maxsize=64)  # experiments that differ only in their answers have equal values for retrieval
-def _of_few(values: bytes, span: Span, tail: float, resamples: int, seed: int) -> Interval:
+def _of_few(values: bytes, span: ValueRange, tail: float, resamples: int, seed: int) -> Interval:
     return _drawn(*_grouped(np.frombuffer(values), None), span, tail, resamples, seed)
 
 
-def _drawn(sums: ClusterSums, counts: Floats, span: Span, tail: float, resamples: int, seed: int) -> Interval:
+def _drawn(sums: ClusterSums, counts: Floats, span: ValueRange, tail: float, resamples: int, seed: int) -> Interval:
     # The unseen case has the mean size of the clusters.
     size = float((sums.sizes * counts).sum() / counts.sum())
     rng = np.random.default_rng(seed)
@@ -79,7 +79,7 @@ def _drawn(sums: ClusterSums, counts: Floats, span: Span, tail: float, resamples
     return Interval(float(np.quantile(lows, tail)), float(np.quantile(highs, 1 - tail)))
 
 
-def _of_many(array: Floats, span: Span, tail: float, resamples: int, seed: int) -> Interval:
+def _of_many(array: Floats, span: ValueRange, tail: float, resamples: int, seed: int) -> Interval:
     counts, means, spreads = _binned(array, span)
     rng = np.random.default_rng(seed)
 
@@ -96,7 +96,7 @@ def _of_many(array: Floats, span: Span, tail: float, resamples: int, seed: int) 
     return Interval(max(low, span[0]), min(high, span[1]))
 
 
-def _binned(array: Floats, span: Span) -> tuple[Floats, Floats, Floats]:
+def _binned(array: Floats, span: ValueRange) -> tuple[Floats, Floats, Floats]:
     """Return the count, the mean and the variance of each bin with values."""
     place = np.minimum(((array - span[0]) / (span[1] - span[0]) * _BINS).astype(np.intp), _BINS - 1)
     every = np.bincount(place, minlength=_BINS)
@@ -110,7 +110,7 @@ def _binned(array: Floats, span: Span) -> tuple[Floats, Floats, Floats]:
     return counts, middle[there] + shift, np.maximum(squares - shift**2, 0.0)
 
 
-def within(values: Values, span: Span) -> Floats:
+def within(values: Values, span: ValueRange) -> Floats:
     """Return the values as an array.
 
     Raises:

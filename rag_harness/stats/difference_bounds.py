@@ -12,16 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rag_harness.stats.bounded import Span
+from rag_harness.stats.bounded import ValueRange
 from rag_harness.stats.clusters import cluster_sums
-from rag_harness.stats.inputs import Floats, UndefinedError, Values, checked, floats
+from rag_harness.stats.inputs import Floats, UndefinedError, Values, checked_confidence, floats
 from rag_harness.stats.intervals import Interval
 from rag_harness.stats.mean_bounds import mean_bounds, of_these
 from rag_harness.stats.students import skewed_t_bounds
 
-FEWEST = 10
+FEWEST_DIFFERING = 10
 """Least number of cases that differ."""
-MOST = 0.2
+LARGEST_SHARE_OF_SQUARES = 0.2
 """Highest share of the sum of squares that one case may have."""
 _SAME = 1e-12
 _NONE = "nothing differs"
@@ -36,7 +36,7 @@ class DifferenceBounds(NamedTuple):
 
 def difference_bounds(
     differences: Values,
-    span: Span | None = None,
+    span: ValueRange | None = None,
     confidence: float = 0.95,
     clusters: Sequence[Hashable] | None = None,
     population: int | None = None,
@@ -55,7 +55,7 @@ def difference_bounds(
         UndefinedError, ValueError: as ``mean_bounds``.
     """
     array = floats(differences, "difference_bounds")
-    checked(confidence)
+    checked_confidence(confidence)
     guarded = why_guarded(array, clusters)
     if guarded or population == len(array):
         return DifferenceBounds(mean_bounds(array, span, confidence, clusters, population), guarded)
@@ -69,7 +69,7 @@ def difference_bounds(
 
 def difference_interval(
     differences: Values,
-    span: Span | None = None,
+    span: ValueRange | None = None,
     confidence: float = 0.95,
     clusters: Sequence[Hashable] | None = None,
 ) -> Interval:
@@ -78,7 +78,7 @@ def difference_interval(
     Raises:
         UndefinedError, ValueError: as ``mean_bounds``.
     """
-    return difference_bounds(differences, span, (1 + checked(confidence)) / 2, clusters).interval
+    return difference_bounds(differences, span, (1 + checked_confidence(confidence)) / 2, clusters).interval
 
 
 def why_guarded(differences: Floats, clusters: Sequence[Hashable] | None = None) -> str:
@@ -86,8 +86,8 @@ def why_guarded(differences: Floats, clusters: Sequence[Hashable] | None = None)
     units = differences if clusters is None else cluster_sums(differences, clusters).totals
     what = "cases" if clusters is None else "clusters"
     differ = int(np.count_nonzero(np.abs(units) > _SAME))
-    if differ < FEWEST:
+    if differ < FEWEST_DIFFERING:
         return f"only {differ} {what} differ" if differ > 1 else f"only one {what[:-1]} differs" if differ else _NONE
     squares = units**2
     largest = float(squares.max() / squares.sum())
-    return f"one {what[:-1]} makes up {largest:.0%} of the squares" if largest > MOST else ""
+    return f"one {what[:-1]} makes up {largest:.0%} of the squares" if largest > LARGEST_SHARE_OF_SQUARES else ""

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.stats.inputs import Floats, UndefinedError, Values, checked, floats, positive
+from rag_harness.stats.inputs import Floats, UndefinedError, Values, checked_confidence, floats, positive
 from rag_harness.stats.intervals import Interval
 
 Statistic: TypeAlias = Callable[..., float]
@@ -51,7 +51,7 @@ def estimate(
         return Estimate(value, reason="too few items for an interval: many resamples do not define it")
     if min(drawn) == max(drawn):
         return Estimate(value, reason="no resample differs, so no interval")
-    tail = (1 - checked(confidence)) / 2
+    tail = (1 - checked_confidence(confidence)) / 2
     low, high = np.quantile(drawn, [tail, 1 - tail])
     return Estimate(value, Interval(float(low), float(high)))
 

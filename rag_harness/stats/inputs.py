@@ -54,7 +54,7 @@ def finite(array: Floats, who: str, remedy: str) -> Floats:
     return array
 
 
-def checked(confidence: float) -> float:
+def checked_confidence(confidence: float) -> float:
     """Return ``confidence``. Raise a ValueError where it is not between 0 and 1."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence is a share between 0 and 1, e.g. 0.95; got {confidence}.")

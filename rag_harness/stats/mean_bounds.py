@@ -11,8 +11,8 @@ from math import sqrt
 
 import numpy as np
 
-from rag_harness.stats.bounded import Span, bounded_bounds, within
-from rag_harness.stats.inputs import Floats, UndefinedError, Values, checked, floats
+from rag_harness.stats.bounded import ValueRange, bounded_bounds, within
+from rag_harness.stats.inputs import Floats, UndefinedError, Values, checked_confidence, floats
 from rag_harness.stats.intervals import Interval
 from rag_harness.stats.shares import finite_share_bounds, share_bounds
 from rag_harness.stats.students import skewed_t_bounds, t_bounds
@@ -20,7 +20,7 @@ from rag_harness.stats.students import skewed_t_bounds, t_bounds
 
 def mean_interval(
     values: Values,
-    span: Span | None = None,
+    span: ValueRange | None = None,
     confidence: float = 0.95,
     clusters: Sequence[Hashable] | None = None,
     population: int | None = None,
@@ -32,12 +32,12 @@ def mean_interval(
     Raises:
         UndefinedError, ValueError: as ``mean_bounds``.
     """
-    return mean_bounds(values, span, (1 + checked(confidence)) / 2, clusters, population)
+    return mean_bounds(values, span, (1 + checked_confidence(confidence)) / 2, clusters, population)
 
 
 def mean_bounds(
     values: Values,
-    span: Span | None = None,
+    span: ValueRange | None = None,
     confidence: float = 0.95,
     clusters: Sequence[Hashable] | None = None,
     population: int | None = None,
@@ -57,7 +57,7 @@ def mean_bounds(
         ValueError: no values, NaN, a value outside the span, more values than the population has.
     """
     array = within(values, span) if span else floats(values, "mean_bounds")
-    checked(confidence)
+    checked_confidence(confidence)
     if population is not None and len(array) > population:
         raise ValueError(f"{len(array)} values cannot be of a population of {population}.")
     if clusters is not None and len(clusters) != len(array):
@@ -71,7 +71,7 @@ def mean_bounds(
     return bounds if population is None else of_these(bounds, array, span, population)
 
 
-def _open(array: Floats, span: Span | None, confidence: float, clusters: Sequence[Hashable] | None) -> Interval:
+def _open(array: Floats, span: ValueRange | None, confidence: float, clusters: Sequence[Hashable] | None) -> Interval:
     if clusters is not None and len(set(clusters)) < 2:
         raise UndefinedError("all cases are of one cluster, which bounds nothing")
     if span is None:
@@ -85,7 +85,7 @@ def _open(array: Floats, span: Span | None, confidence: float, clusters: Sequenc
         return bounds
 
 
-def _share(array: Floats, span: Span, confidence: float, population: int | None) -> Interval:
+def _share(array: Floats, span: ValueRange, confidence: float, population: int | None) -> Interval:
     successes, n = int((array == span[1]).sum()), len(array)
     found = (
         share_bounds(successes, n, confidence)
@@ -95,7 +95,7 @@ def _share(array: Floats, span: Span, confidence: float, population: int | None)
     return Interval(*(span[0] + share * (span[1] - span[0]) for share in found))
 
 
-def _held(bounds: Interval, span: Span) -> Interval:
+def _held(bounds: Interval, span: ValueRange) -> Interval:
     return Interval(max(bounds.low, span[0]), min(bounds.high, span[1]))
 
 
@@ -103,7 +103,7 @@ def _wider(first: Interval, second: Interval) -> Interval:
     return Interval(min(first.low, second.low), max(first.high, second.high))
 
 
-def of_these(bounds: Interval, array: Floats, span: Span | None, population: int) -> Interval:
+def of_these(bounds: Interval, array: Floats, span: ValueRange | None, population: int) -> Interval:
     """Narrow the bounds to the mean of a finite population that the values are a part of.
 
     The finite-population correction is sqrt(1 - n / N). The seen values and the span may narrow the bounds further.

@@ -8,11 +8,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rag_harness.stats.bounded import Span
+from rag_harness.stats.bounded import ValueRange
 from rag_harness.stats.clusters import cluster_sums, standard_error
 from rag_harness.stats.difference_bounds import difference_interval
 from rag_harness.stats.distributions import t_outside
-from rag_harness.stats.inputs import Floats, UndefinedError, Values, checked, differences_of, pairs_of, positive
+from rag_harness.stats.inputs import (
+    Floats,
+    UndefinedError,
+    Values,
+    checked_confidence,
+    differences_of,
+    pairs_of,
+    positive,
+)
 from rag_harness.stats.intervals import Interval
 from rag_harness.stats.permutation import permutation_test
 from rag_harness.stats.quantiles_drawn import MANY, drawn_differences
@@ -45,7 +53,7 @@ def paired(
     a: Values,
     b: Values,
     *,
-    span: Span | None = None,
+    span: ValueRange | None = None,
     clusters: Sequence[Hashable] | None = None,
     confidence: float = 0.95,
     resamples: int = 10_000,
@@ -86,7 +94,7 @@ def paired(
 
 
 def _interval(
-    differences: Floats, span: Span | None, confidence: float, clusters: Sequence[Hashable] | None
+    differences: Floats, span: ValueRange | None, confidence: float, clusters: Sequence[Hashable] | None
 ) -> Interval | None:
     try:
         return difference_interval(differences, span, confidence, clusters)
@@ -115,7 +123,7 @@ def quantile_difference(
     if _is_flat(first - second, max(np.abs(first).max(), np.abs(second).max())):
         raise UndefinedError(ALL_EQUAL)
     drawn = _all_drawn(first, second, place, positive(resamples), np.random.default_rng(seed))
-    tail = (1 - checked(confidence)) / 2
+    tail = (1 - checked_confidence(confidence)) / 2
     low, high = np.quantile(drawn, [tail, 1 - tail])
     return float(np.sort(first)[place] - np.sort(second)[place]), Interval(float(low), float(high))
 

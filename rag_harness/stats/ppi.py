@@ -13,7 +13,7 @@ import numpy as np
 
 from rag_harness.stats.distributions import t_quantile
 from rag_harness.stats.estimate import members_of
-from rag_harness.stats.inputs import Floats, Values, checked, floats, pairs_of, positive
+from rag_harness.stats.inputs import Floats, Values, checked_confidence, floats, pairs_of, positive
 from rag_harness.stats.intervals import Interval
 from rag_harness.stats.ppi_sums import Rest, Weighed, added, cluster_sums, rest_of, weigh
 
@@ -75,7 +75,7 @@ def ppi_mean(
     sums = cluster_sums(y, f, members_of(clusters, len(y)))
     found = weigh(np.ones((1, len(sums))), sums, rest)
     lam, value = float(found.lam[0]), float(np.clip(found.value[0], 0, 1))
-    interval, method = _bounds(sums, y, f, rest, (1 + checked(confidence)) / 2, positive(resamples), seed)
+    interval, method = _bounds(sums, y, f, rest, (1 + checked_confidence(confidence)) / 2, positive(resamples), seed)
     reason = "" if interval else "the labels are of one item or cluster, so no interval"
     return Corrected(value, interval, lam, float(y.mean()), len(y), len(sums), rest.n, method, reason)
 

@@ -8,7 +8,7 @@ from math import ceil, inf
 import numpy as np
 
 from rag_harness.stats.binomial import binomial_distribution
-from rag_harness.stats.inputs import Values, checked, floats
+from rag_harness.stats.inputs import Values, checked_confidence, floats
 from rag_harness.stats.intervals import Interval
 
 
@@ -30,7 +30,7 @@ def quantile_interval(values: Values, share: float, confidence: float = 0.95) ->
     if not 0 < share < 1:
         raise ValueError(f"quantile_interval needs a share between 0 and 1, e.g. 0.95; got {share}.")
     ordered = np.sort(floats(values, "quantile_interval"))
-    n, tail = len(ordered), (1 - checked(confidence)) / 2
+    n, tail = len(ordered), (1 - checked_confidence(confidence)) / 2
     at_most = binomial_distribution(n, share)
     # The i-th value, counted from 1, is above the quantile where at most i - 1 values are below it.
     low = int(np.count_nonzero(at_most <= tail))

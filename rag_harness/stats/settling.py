@@ -14,11 +14,11 @@ from statistics import NormalDist
 
 import numpy as np
 
-from rag_harness.stats.bounded import Span
+from rag_harness.stats.bounded import ValueRange
 from rag_harness.stats.clusters import cluster_sums, standard_error
-from rag_harness.stats.difference_bounds import FEWEST, MOST
+from rag_harness.stats.difference_bounds import FEWEST_DIFFERING, LARGEST_SHARE_OF_SQUARES
 from rag_harness.stats.distributions import t_quantile
-from rag_harness.stats.inputs import Floats, Values, checked, floats
+from rag_harness.stats.inputs import Floats, Values, checked_confidence, floats
 from rag_harness.stats.students import skew_term
 
 _RUNS = 600
@@ -30,7 +30,7 @@ _NEAR = 1.02
 """The number of cases is found to 2 %: simulation is not more precise."""
 
 
-class Reach:
+class BoundReach:
     """The distance of a run's lower bound below its mean.
 
     Args:
@@ -45,15 +45,19 @@ class Reach:
     def __init__(
         self,
         values: Values,
-        span: Span | None = None,
+        span: ValueRange | None = None,
         confidence: float = 0.95,
         *,
         is_difference: bool = False,
         clusters: Sequence[Hashable] | None = None,
         power: float = 0.8,
     ) -> None:
-        array = floats(values, "Reach")
-        self._mean, self._confidence, self._power = float(array.mean()), checked(confidence), checked(power)
+        array = floats(values, "BoundReach")
+        self._mean, self._confidence, self._power = (
+            float(array.mean()),
+            checked_confidence(confidence),
+            checked_confidence(power),
+        )
         self._places, counts = _told_apart(array)
         self._shares = counts / counts.sum()
         self._least, self._is_difference = (span[0] if span else None), is_difference
@@ -98,7 +102,9 @@ class Reach:
         if self._is_difference:
             squares = counts @ places**2
             largest = np.max(np.where(counts > 0, places**2, 0.0), axis=1)
-            guarded = (counts[:, places != 0].sum(axis=1) < FEWEST) | (largest > MOST * squares)
+            guarded = (counts[:, places != 0].sum(axis=1) < FEWEST_DIFFERING) | (
+                largest > LARGEST_SHARE_OF_SQUARES * squares
+            )
             return np.where(guarded | (variance <= _NO_SPREAD), without, found)
         return np.where(variance > _NO_SPREAD, found, -np.inf)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rag_harness.stats.binomial import binomial_distribution, hypergeometric_distribution
-from rag_harness.stats.inputs import checked
+from rag_harness.stats.inputs import checked_confidence
 from rag_harness.stats.intervals import Interval
 
 _HALVINGS = 50
@@ -14,7 +14,7 @@ _HALVINGS = 50
 
 def clopper_pearson(successes: int, n: int, confidence: float = 0.95) -> Interval:
     """Return an interval of a share, in [0, 1], by both tails of the binomial distribution (Clopper & Pearson 1934)."""
-    return share_bounds(successes, n, (1 + checked(confidence)) / 2)
+    return share_bounds(successes, n, (1 + checked_confidence(confidence)) / 2)
 
 
 def share_bounds(successes: int, n: int, confidence: float = 0.95) -> Interval:
@@ -23,7 +23,7 @@ def share_bounds(successes: int, n: int, confidence: float = 0.95) -> Interval:
     The lower bound is the smallest share for which as many or more successes have a probability above 1 - confidence.
     """
     _check(successes, n)
-    least, low, high = 1 - checked(confidence), 0.0, 1.0
+    least, low, high = 1 - checked_confidence(confidence), 0.0, 1.0
     if successes:
         low = _border(lambda share: 1 - binomial_distribution(n, share)[successes - 1] > least)
     if successes < n:
@@ -41,7 +41,7 @@ def finite_share_bounds(successes: int, n: int, population: int, confidence: flo
     if n > population:
         raise ValueError(f"{n} cases cannot be drawn from a population of {population}.")
     # A probability that is exactly 5 % is excluded, whichever way it was rounded.
-    least, unseen = (1 - checked(confidence)) * (1 + 1e-9), population - n
+    least, unseen = (1 - checked_confidence(confidence)) * (1 + 1e-9), population - n
 
     def high_enough(more: int) -> bool:
         chance = hypergeometric_distribution(n, successes + more, population)

@@ -9,7 +9,7 @@ import numpy as np
 
 from rag_harness.stats.clusters import ClusterSums, cluster_sums, standard_error
 from rag_harness.stats.distributions import t_quantile
-from rag_harness.stats.inputs import UndefinedError, Values, checked, floats
+from rag_harness.stats.inputs import UndefinedError, Values, checked_confidence, floats
 from rag_harness.stats.intervals import Interval
 
 
@@ -20,7 +20,7 @@ def t_bounds(values: Values, confidence: float = 0.95, clusters: Sequence[Hashab
         UndefinedError: there is only one value or cluster, or all are equal: their variance is unknown.
     """
     sums, error = _spread(values, clusters, "t_bounds")
-    half = t_quantile(max(checked(confidence), 0.5), len(sums.sizes) - 1) * error
+    half = t_quantile(max(checked_confidence(confidence), 0.5), len(sums.sizes) - 1) * error
     return Interval(sums.mean - half, sums.mean + half)
 
 
@@ -34,7 +34,7 @@ def skewed_t_bounds(values: Values, confidence: float = 0.95, clusters: Sequence
     """
     sums, error = _spread(values, clusters, "skewed_t_bounds")
     count = len(sums.sizes)
-    t = t_quantile(max(checked(confidence), 0.5), count - 1)
+    t = t_quantile(max(checked_confidence(confidence), 0.5), count - 1)
     residuals = sums.totals - sums.mean * sums.sizes
     skewness = float(np.mean(residuals**3) / np.mean(residuals**2) ** 1.5)
     more = skew_term(skewness, t, count)

@@ -13,7 +13,7 @@ The group has a limit. Without it, each unclosed mark would be read to the end o
 _MARK = re.compile(r"\[(?P<said>\s*sources?\b[^\[\]]*)(?P<end>\]?)", re.IGNORECASE)
 
 
-def unmarked(text: str) -> str:
+def without_marks(text: str) -> str:
     """Return ``text`` of unknown origin with round brackets in place of citation marks, also of unclosed ones.
 
     Unchanged, its marks would look like sources of the prompt, and like citations in an answer that quotes them.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-FEWEST = 4
+FEWEST_WORDS_FOUND = 4
 """Fewest words that identify a quote: "45 days" stands in many texts."""
 _LINK = re.compile(r"!?\[([^\]\n]{0,200})\]\([^)\n]{0,200}\)")
 _TAG = re.compile(r"<[^<>\n]{1,200}>")
@@ -24,4 +24,4 @@ def words_of(text: str) -> list[str]:
 def says_words(text: str, quote: str) -> bool:
     """Return whether the words of ``quote``, at least four, stand in ``text`` in one sequence."""
     wanted = words_of(quote)
-    return len(wanted) >= FEWEST and f" {' '.join(wanted)} " in f" {' '.join(words_of(text))} "
+    return len(wanted) >= FEWEST_WORDS_FOUND and f" {' '.join(wanted)} " in f" {' '.join(words_of(text))} "

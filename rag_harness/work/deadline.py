@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from rag_harness.errors import DeadlineError
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 _WIND_UP = 1.0
 """Seconds that cancelled work gets to finish."""
@@ -56,7 +56,7 @@ class Deadline:
         if not self._pauses:
             self._waited += self._clock() - self._paused_at
 
-    async def bound(self, work: Coroutine[Any, Any, T]) -> T:
+    async def bound(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Run ``work`` and return its result; cancel it when the time is over.
 
         Raises:
@@ -75,7 +75,7 @@ class Deadline:
             raise
         return task.result() if task.done() else await self._end(task)
 
-    async def _end(self, task: asyncio.Task[T]) -> T:
+    async def _end(self, task: asyncio.Task[_T]) -> _T:
         await _cancel(task)
         try:
             if task.done():

@@ -10,7 +10,7 @@ from contextvars import ContextVar, copy_context
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 inline: ContextVar[bool] = ContextVar("inline", default=False)
 """Whether work runs in the thread of the tests, where a debugger can stop in it."""
@@ -62,12 +62,12 @@ class _LocalThread:
 _local = _LocalThread()
 
 
-async def on_local_thread(work: Callable[[], T]) -> T:
+async def on_local_thread(work: Callable[[], _T]) -> _T:
     """Run CPU-bound work. A process runs one piece at a time."""
     return work() if inline.get() else await _elsewhere(work, _local.submit)
 
 
-async def in_a_thread(work: Callable[[], T]) -> T:
+async def in_a_thread(work: Callable[[], _T]) -> _T:
     """Run blocking work, such as a user's synchronous pipeline. It runs once per trial in flight at the same time.
 
     Each piece has its own daemon thread, so the end of the run never waits for work that hangs.
@@ -79,9 +79,9 @@ def _start_thread(work: Callable[[], None]) -> None:
     threading.Thread(target=copy_context().run, args=(work,), name="rag-sync", daemon=True).start()
 
 
-async def _elsewhere(work: Callable[[], T], start: Callable[[Callable[[], None]], None]) -> T:
+async def _elsewhere(work: Callable[[], _T], start: Callable[[Callable[[], None]], None]) -> _T:
     loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
+    future: asyncio.Future[_T] = loop.create_future()
 
     def run() -> None:
         try:

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Protocol
 
 
-class Listener(Protocol):
+class WorkListener(Protocol):
     """Gets reports of progress, in the thread that works."""
 
     def __call__(self, what: str, done: int, total: int, unit: str) -> None:
@@ -17,7 +17,7 @@ class Listener(Protocol):
         ...
 
 
-_listeners: tuple[Listener, ...] = ()
+_listeners: tuple[WorkListener, ...] = ()
 
 
 def report(what: str, done: int, total: int, unit: str = "") -> None:
@@ -31,7 +31,7 @@ def report(what: str, done: int, total: int, unit: str = "") -> None:
 
 
 @contextmanager
-def listening(listener: Listener) -> Iterator[None]:
+def listening(listener: WorkListener) -> Iterator[None]:
     """Pass all reports of this process to ``listener`` during the block."""
     global _listeners  # noqa: PLW0603 - one process, one set of listeners, as with logging
     _listeners = (*_listeners, listener)

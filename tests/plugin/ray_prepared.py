@@ -9,11 +9,11 @@ import pytest
 from safetensors.numpy import load_file
 
 from rag_harness.engine.distributed.carrying import carry
-from rag_harness.engine.distributed.homes import Part, Waiting
+from rag_harness.engine.distributed.homes import TextBatch, Waiting
 from rag_harness.engine.distributed.ray_actors import RayWorker
 from rag_harness.engine.distributed.ray_nodes import RayNodes
 from rag_harness.engine.distributed.remote import WorkerLostError
-from rag_harness.engine.distributed.values import Carried, Opening
+from rag_harness.engine.distributed.values import Carried, RunOpening
 from rag_harness.pipelines import experiment
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings import Settings
@@ -59,7 +59,7 @@ async def _workers(ray: RayNodes, settings: Settings) -> list[RayWorker]:
     workers = [ray.worker(f"ray{number}", node) for number, node in enumerate(ray.plan(2))]
     for number, worker in enumerate(workers):
         own = replace(settings, cache_dir=f"cache{number}")
-        await worker.open(Opening(own, 2, "run7", worker.name, "run7.shared", ledger))
+        await worker.open(RunOpening(own, 2, "run7", worker.name, "run7.shared", ledger))
     for worker in workers:
         await worker.meet([each.peer for each in workers])
     return workers
@@ -68,7 +68,7 @@ async def _workers(ray: RayNodes, settings: Settings) -> list[RayWorker]:
 async def _check_peer(worker: RayWorker, parts: RunParts) -> None:
     texts = [chunk.text for chunk in parts.retrieval().chunks[:3]]
     embedder = parts.embedder()
-    part = Part(parts.settings.embed_model, (embedder.model, embedder.revision), texts, "document", False)
+    part = TextBatch(parts.settings.embed_model, (embedder.model, embedder.revision), texts, "document", False)
     said = await worker.peer.embed(part)
     assert not isinstance(said, Waiting)
     assert said[0].tobytes() == embedder.embed_documents(texts).tobytes()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.plugin.progress import Progress, wanted
+from rag_harness.plugin.progress import Progress, wants_progress
 from tests.plugin.conftest import Suite
 from tests.plugin.screen import PlayedRun
 from tests.unit.rows import make_row
@@ -128,17 +128,17 @@ def _at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_when_it_is_wanted(options: dict[str, Any], expected: bool) -> None:
-    assert wanted(Terminal(**options)) is expected  # type: ignore[arg-type]
+    assert wants_progress(Terminal(**options)) is expected  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("_at_a_terminal")
 @pytest.mark.parametrize(("name", "value"), [("CI", "true"), ("BUILD_NUMBER", "7"), ("TERM", "dumb"), ("TERM", "")])
 def test_the_environment_can_say_that_nobody_looks(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, value)
-    assert not wanted(Terminal())  # type: ignore[arg-type]
+    assert not wants_progress(Terminal())  # type: ignore[arg-type]
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv(name, "" if name != "TERM" else "xterm")
-    assert wanted(Terminal())  # type: ignore[arg-type]
+    assert wants_progress(Terminal())  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("_at_a_terminal")
@@ -147,7 +147,7 @@ def test_it_is_not_wanted_in_a_worker_beside_another_reporter_or_without_any() -
     worker.workerinput = {}  # type: ignore[attr-defined]
     other.reporter = type("SugarReporter", (pytest.TerminalReporter,), {})
     none.reporter = None
-    assert [wanted(each) for each in (worker, other, none)] == [False, False, False]  # type: ignore[arg-type]
+    assert [wants_progress(each) for each in (worker, other, none)] == [False, False, False]  # type: ignore[arg-type]
 
 
 def progress(in_flight: Callable[[], int]) -> Progress:

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.errors import SettingsError
-from rag_harness.gates import Gate, Known, Reference, Verdict, check_gate, judge, parse_gate, verdict_lines
+from rag_harness.gates import Gate, KnownNames, Reference, Verdict, check_gate, judge, parse_gate, verdict_lines
 from rag_harness.gates.reading import is_share, read_gates
 from rag_harness.gates.verdict import together
 from rag_harness.measures import measure_named
 from rag_harness.stats import clopper_pearson, difference_interval, quantile_interval
 
-KNOWN = Known(
+KNOWN = KnownNames(
     names={"golden", "e2", "e3"},
     slices={"query_type": {"direct", "multi_hop"}, "difficulty": ()},
     check_measure=measure_named,
@@ -200,7 +200,7 @@ def test_names_that_exist_are_fine(text: str) -> None:
 
 
 def test_baseline_is_a_name_once_there_is_one() -> None:
-    known = Known({"e3", "baseline"}, {}, measure_named)
+    known = KnownNames({"e3", "baseline"}, {}, measure_named)
     check_gate(parse_gate("e3: recall@5 >= baseline", 5), known)
     check_gate(parse_gate("e3: recall@5 <= 95", 5), known)
     with pytest.raises(SettingsError, match="Unknown experiment 'baseline'"):

@@ -14,8 +14,8 @@ from rag_harness.errors import DataError, SettingsError
 from rag_harness.gates import Gate, Verdict, judge, parse_gate, verdict_lines
 from rag_harness.gates.calibrated import PeoplesMean, corrections
 from rag_harness.gates.reading import read_gates
-from rag_harness.judges.calibration.calibrate import Said, Subject, calibrate
-from rag_harness.judges.calibration.labels import Label
+from rag_harness.judges.calibration.calibrate import CalibrationSubject, JudgeScores, calibrate
+from rag_harness.judges.calibration.labels import AnswerLabel
 from rag_harness.judges.calibration.saved import save_calibration
 from rag_harness.judges.calibration.scored import read_scored
 from rag_harness.results.score import Author, row_digest
@@ -106,10 +106,10 @@ def labelled(output: Path, judges: Path, author: Author = JUDGE) -> dict[str, fl
     truth = write_judged(output)
     scored = read_scored(output, "faithfulness")
     items = sorted(truth)[::3]
-    labels = [Label(*item, float(truth[item])) for item in items]
+    labels = [AnswerLabel(*item, float(truth[item])) for item in items]
     digests = {item: row_digest(scored.rows[item]) for item in items}
-    subject = Subject("mine", "faithfulness", 1, author, "2026-01-01")
-    save_calibration(judges, calibrate(subject, labels, Said(scored.scores, digests=digests)))
+    subject = CalibrationSubject("mine", "faithfulness", 1, author, "2026-01-01")
+    save_calibration(judges, calibrate(subject, labels, JudgeScores(scored.scores, digests=digests)))
     return {query: value for (_, query), value in scored.scores.items()}
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.errors import SettingsError
-from rag_harness.gates import Rules, Verdict, check_gate, judge, parse_gate, verdict_lines
+from rag_harness.gates import GateRules, Verdict, check_gate, judge, parse_gate, verdict_lines
 from rag_harness.gates.calibrated import PeoplesMean
 from rag_harness.gates.evidence import decided
 from rag_harness.gates.grammar import Gate, Reference
@@ -22,7 +22,7 @@ from tests.unit.test_gates import KNOWN, Scores, gates, of
 SHARES = [0.5, 1.0, 0.75, 1.0, 0.25] * 20
 
 
-def weigh(text: str, rules: Rules | None = None, partial: bool = False, **suites: Scores) -> Verdict:
+def weigh(text: str, rules: GateRules | None = None, partial: bool = False, **suites: Scores) -> Verdict:
     gate = parse_gate(text, 5)
     return judge(gate, suites, partial, None, measure_named(gate.measure).unit, rules=rules)
 
@@ -177,7 +177,7 @@ def test_the_interval_beside_a_value_contains_the_bounds_that_decide(text: str, 
 
 
 def test_the_interval_is_by_cluster_where_cases_are_alike() -> None:
-    rules = Rules(cluster="source_page", clusters=lambda _: {f"q{n}": str(n // 10) for n in range(100)})
+    rules = GateRules(cluster="source_page", clusters=lambda _: {f"q{n}": str(n // 10) for n in range(100)})
     ordered = sorted(SHARES)
     alone, alike = weigh("e3: recall@5 >= 0.6", e3=of(*ordered)), weigh("e3: recall@5 >= 0.6", rules, e3=of(*ordered))
     assert alike.interval == mean_bounds(ordered, (0, 1), 0.975, [str(n // 10) for n in range(100)])
@@ -197,7 +197,7 @@ def test_costs_that_are_all_nothing_have_no_interval_of_a_share() -> None:
 
 
 def test_these_cases_and_no_others_are_known_when_all_were_asked() -> None:
-    finite, scores = Rules(population="finite"), of(*[1] * 36, *[0] * 4)
+    finite, scores = GateRules(population="finite"), of(*[1] * 36, *[0] * 4)
     found = weigh("e3: recall@5 >= 0.85 @95%", finite, e3=scores)
     assert (found.state, found.bounds) == ("passed", (0.9, 0.9))
     assert found.reason == "at least 0.900 for these 40 cases"
@@ -212,7 +212,7 @@ def test_these_cases_and_no_others_are_known_when_all_were_asked() -> None:
 
 
 def test_cases_that_the_measure_does_not_apply_to_are_none_of_these() -> None:
-    finite, values = Rules(population="finite"), [*[1] * 27, *[0] * 3, *[None] * 10]
+    finite, values = GateRules(population="finite"), [*[1] * 27, *[0] * 3, *[None] * 10]
     whole = weigh("e3: recall@5 >= 0.9 @95%", finite, e3=of(*values))
     assert (whole.state, whole.reason) == ("passed", "at least 0.900 for these 30 cases")
     part = weigh("e3: recall@5 >= 0.88 @95%", finite, partial=True, e3=of(*values, total=60))
@@ -221,14 +221,14 @@ def test_cases_that_the_measure_does_not_apply_to_are_none_of_these() -> None:
 
 
 def test_cases_that_are_alike_are_said_to_be() -> None:
-    rules = Rules(cluster="source_page", clusters=lambda _: {f"q{n}": str(n // 10) for n in range(100)})
+    rules = GateRules(cluster="source_page", clusters=lambda _: {f"q{n}": str(n // 10) for n in range(100)})
     ordered = sorted(SHARES)
     alone = weigh("e3: recall@5 >= 0.62 @95%", e3=of(*ordered))
     alike = weigh("e3: recall@5 >= 0.62 @95%", rules, e3=of(*ordered))
     assert (alone.state, alike.state) == ("passed", "inconclusive")
     assert "for cases like these, of 10 clusters by source_page; about" in alike.reason
     assert "more, in clusters of their own, would settle it" in alike.reason
-    one = Rules(cluster="topic", clusters=lambda _: dict.fromkeys((f"q{n}" for n in range(100)), "same"))
+    one = GateRules(cluster="topic", clusters=lambda _: dict.fromkeys((f"q{n}" for n in range(100)), "same"))
     found = weigh("e3: recall@5 >= 0.1 @95%", one, e3=of(*ordered))
     assert (found.state, found.reason) == ("inconclusive", "all cases are of one cluster, which bounds nothing")
 
@@ -242,9 +242,9 @@ def test_a_quantile_has_the_bounds_of_its_order() -> None:
     assert weigh("e3: p95(total_ms) <= 80 @95%", e3=of(*times)).state == "failed"
     few = weigh("e3: p95(total_ms) <= 900 @95%", e3=of(*times[:20]))
     assert few.reason == "17 ms to … for cases like these; about 39 more would settle it"
-    alike = Rules(cluster="topic", clusters=lambda _: {})
+    alike = GateRules(cluster="topic", clusters=lambda _: {})
     assert "a quantile has no bounds by topic" in weigh("e3: p95(total_ms) <= 900 @95%", alike, e3=of(*times)).reason
-    finite = Rules(population="finite")
+    finite = GateRules(population="finite")
     assert weigh("e3: p95(total_ms) <= 95 @95%", finite, e3=of(*times)).bounds == (95, 95)
 
 
@@ -279,7 +279,7 @@ def test_evidence_saves_nothing_that_fails_without_it() -> None:
     assert weigh("e3: total_ms <= 5 @95%", e3=of(1, lost=1)).state == "failed"
     assert weigh("e3: recall@5 >= 0.5 @95%", e3=of(1, total=9)).state == "not judged"
     unmeasured = Scores(dict.fromkeys("abcdefgh", 1.0), not_measured=4)
-    assert weigh("e3: recall@5 >= 0.9 @95%", Rules(max_unmeasured=0.05), e3=unmeasured).state == "failed"
+    assert weigh("e3: recall@5 >= 0.9 @95%", GateRules(max_unmeasured=0.05), e3=unmeasured).state == "failed"
 
 
 def test_a_calibrated_gate_has_the_bounds_of_its_labels() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rag_harness.errors import SettingsError
-from rag_harness.gates import Gate, Rules, Verdict, judge, parse_gate, verdict_lines
+from rag_harness.gates import Gate, GateRules, Verdict, judge, parse_gate, verdict_lines
 from rag_harness.gates.early_stop import EarlyStop
 from rag_harness.gates.grammar import Reference
 from rag_harness.gates.reading import measures_by_suite, read_gates
@@ -80,7 +80,7 @@ def test_the_later_of_two_gates_holds_with_what_it_says_or_does_not() -> None:
     assert measures_by_suite([first], 5) == {"e3": ["recall@5"]}
 
 
-def verdict(text: str, scores: Scores, rules: Rules | None = None, partial: bool = False) -> Verdict:
+def verdict(text: str, scores: Scores, rules: GateRules | None = None, partial: bool = False) -> Verdict:
     return judge(parse_gate(text, 5), {"e3": scores}, partial, rules=rules)
 
 
@@ -117,13 +117,13 @@ def test_there_is_nothing_to_do_where_it_holds_or_was_not_judged() -> None:
     ids=["no value", "lost", "nan", "unmeasured", "unmeasured, and low"],
 )
 def test_a_gate_that_failed_for_want_of_values_decides_nothing(scores: Scores) -> None:
-    found = verdict("e3: recall@5 >= 0.9 else x", scores, Rules(max_unmeasured=0.1))
+    found = verdict("e3: recall@5 >= 0.9 else x", scores, GateRules(max_unmeasured=0.1))
     assert (found.state, found.to_do) == ("failed", "undecided; would be: x")
 
 
 def test_a_gate_that_was_settled_early_is_found_by_its_equal() -> None:
     text = "e3: recall@5 >= 0.9 @95% else switch to e2"
-    rules = Rules(settled={parse_gate(text, 5): ("failed", "settled after 2 of 9 cases")})
+    rules = GateRules(settled={parse_gate(text, 5): ("failed", "settled after 2 of 9 cases")})
     found = verdict(text, of(0, 0, total=9), rules)
     assert (found.state, found.reason, found.to_do) == (
         "failed",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from rag_harness.gates import Rules, Verdict, judge, parse_gate
+from rag_harness.gates import GateRules, Verdict, judge, parse_gate
 from rag_harness.report.baseline import saved_suite
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case, Query, is_in
@@ -32,7 +32,7 @@ def judged(
     text: str,
     cases: Sequence[Case],
     missed: Sequence[int] = (),
-    rules: Rules | None = None,
+    rules: GateRules | None = None,
     selected: Mapping[str, Sequence[str]] | None = None,
 ) -> Verdict:
     return judge(parse_gate(text, 5), tables_of(rows(cases, missed), cases, selected=selected), rules=rules)
@@ -81,23 +81,23 @@ def test_who_asks_for_drafts_gets_them_judged() -> None:
     cases = [*DRAFTS, *READ]
     asked = judged("e3[reviewed=no]: recall@5 >= 0.5", cases, missed=(0, 1, 2))
     assert (asked.state, asked.value, asked.n) == ("failed", 0.25, 4)
-    counted = judged("e3: recall@5 >= 0.6", cases, missed=(0, 1, 2), rules=Rules(counts_drafts=True))
+    counted = judged("e3: recall@5 >= 0.6", cases, missed=(0, 1, 2), rules=GateRules(counts_drafts=True))
     assert (counted.state, counted.value, counted.n, counted.unreviewed) == ("failed", 0.5, 6, 0)
 
 
 @pytest.mark.parametrize("text", [f"e3{where}: recall@5 >= 0.9" for where in ("", "[reviewed=no]")])
 def test_a_placeholder_is_never_judged(text: str) -> None:
-    alone = judged(text, [PLACEHOLDER], rules=Rules(counts_drafts=True))
+    alone = judged(text, [PLACEHOLDER], rules=GateRules(counts_drafts=True))
     assert (alone.state, alone.value) == ("not judged", 1.0)
     assert alone.reason == "its one case is a placeholder: write a question in its place"
-    beside = judged(text, [*DRAFTS, PLACEHOLDER], missed=(4,), rules=Rules(counts_drafts=True))
+    beside = judged(text, [*DRAFTS, PLACEHOLDER], missed=(4,), rules=GateRules(counts_drafts=True))
     assert (beside.state, beside.value, beside.n) == ("passed", 1.0, 4)
 
 
 @pytest.mark.parametrize("where", ["placeholder=yes", "reviewed=no,placeholder=yes"])
 def test_nor_where_placeholders_are_asked_for(where: str) -> None:
     for counts_drafts in (True, False):
-        rules = Rules(counts_drafts=counts_drafts)
+        rules = GateRules(counts_drafts=counts_drafts)
         verdict = judged(f"e3[{where}]: recall@5 >= 0.9", [*DRAFTS, *READ, PLACEHOLDER], rules=rules)
         assert (verdict.state, verdict.n) == ("not judged", 1)
 

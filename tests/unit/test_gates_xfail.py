@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.errors import SettingsError
-from rag_harness.gates import Rules, Verdict, judge, parse_gate
+from rag_harness.gates import GateRules, Verdict, judge, parse_gate
 from tests.unit.test_gates import Scores, gates, of
 
 WHY = "the embedded reader cannot"
 
 
-def verdict(text: str, rules: Rules | None = None, **suites: Scores) -> Verdict:
+def verdict(text: str, rules: GateRules | None = None, **suites: Scores) -> Verdict:
     return judge(parse_gate(f"xfail {text} -- {WHY}", 5), suites, rules=rules)
 
 
@@ -70,4 +70,4 @@ def test_what_fails_for_another_reason_stays_a_failure(suites: dict[str, Scores]
 
 def test_too_many_unmeasured_are_no_known_failure() -> None:
     scores = Scores(dict.fromkeys("abcdefgh", 0.0), not_measured=4)
-    assert verdict("e3: recall@5 >= 0.9", Rules(max_unmeasured=0.05), e3=scores).state == "failed"
+    assert verdict("e3: recall@5 >= 0.9", GateRules(max_unmeasured=0.05), e3=scores).state == "failed"

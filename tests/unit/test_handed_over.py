@@ -11,7 +11,7 @@ import pytest
 from rag_harness.engine import distributed
 from rag_harness.engine.journal import JOURNALS
 from rag_harness.engine.rows import Trial
-from rag_harness.plugin.trials import Trials
+from rag_harness.plugin.trials import TrialRunner
 from rag_harness.protocols import Experiment
 from rag_harness.results.repeat_names import repeat_fingerprint
 from rag_harness.settings import Settings
@@ -59,7 +59,7 @@ def test_a_row_that_was_on_a_node_is_not_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_looked_before: bool
 ) -> None:
     monkeypatch.setattr(distributed, "RayWorkplace", Cluster)
-    trials = Trials(_session(Settings(engine="ray", output=str(tmp_path))))
+    trials = TrialRunner(_session(Settings(engine="ray", output=str(tmp_path))))
     if has_looked_before:
         assert trials.stored(Trial("mine", Case(Query("q0", "?"))), MINE) is None
     assert not trials._submit_if_new(Trial("mine", Case(Query("q1", "?"))), MINE)
@@ -73,7 +73,7 @@ def test_a_repeat_that_was_on_a_node_is_not_made_again_where_the_first_answer_wa
 ) -> None:
     monkeypatch.setattr(distributed, "RayWorkplace", Cluster)
     (tmp_path / "mine.jsonl").write_text(ROW.line())
-    trials = Trials(_session(Settings(engine="ray", output=str(tmp_path), repeats=2)))
+    trials = TrialRunner(_session(Settings(engine="ray", output=str(tmp_path), repeats=2)))
     trial = Trial("mine", Case(Query("q1", "?")))
     assert trials._submit_if_new(trial, MINE)
     assert trials.answered_again(trial.id) == []

@@ -21,7 +21,7 @@ from rag_harness.plugin.equipment import Equipment
 from rag_harness.plugin.judgements import Judgements
 from rag_harness.plugin.repeats import Repeats
 from rag_harness.plugin.session import RagSession
-from rag_harness.plugin.wanted import Wanted
+from rag_harness.plugin.wanted import WantedMeasures
 from rag_harness.protocols import Experiment
 from rag_harness.results.places import result_path
 from rag_harness.results.repeat_names import repeat_fingerprint
@@ -62,7 +62,7 @@ class Asked:
 
     settings = Settings(repeats=2)
     parts: RunParts
-    wanted = Wanted(lambda: Settings(repeats=2))
+    wanted = WantedMeasures(lambda: Settings(repeats=2))
     identities = SimpleNamespace(fingerprint=lambda _: "print")
 
     def __init__(self) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from rag_harness.gates import parse_gate
 from rag_harness.measures import Score
-from rag_harness.plugin.stop_plan import Watch, Watched, drafted, refusal
+from rag_harness.plugin.stop_plan import Watch, Watched, refusal, why_drafts_count
 from rag_harness.types import Case, Query
 
 IDS = [f"q{n}" for n in range(20)]
@@ -105,4 +105,4 @@ def test_an_experiment_with_drafts_among_the_cases_of_its_gates_is_asked_in_full
     text: str, counts_drafts: bool, said: str
 ) -> None:
     cases = [*CASES, Case(Query("draft", "?"), qrels={"a": 1}, metadata={"reviewed": "no"})]
-    assert drafted("e3", [parse_gate(text, 5)], cases, counts_drafts) == said
+    assert why_drafts_count("e3", [parse_gate(text, 5)], cases, counts_drafts) == said

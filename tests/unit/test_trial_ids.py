@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.plugin.trial_ids import Known, param_id, trial_ids
+from rag_harness.plugin.trial_ids import KnownTrials, param_id, trial_ids
 from rag_harness.types import TrialId
 
 QUERIES = {"q1", "own-q1", "q_direct_001"}
-KNOWN = Known(["e3", "e3-plain"], lambda: QUERIES, lambda: ["g1", "a-b.c"])
+KNOWN = KnownTrials(["e3", "e3-plain"], lambda: QUERIES, lambda: ["g1", "a-b.c"])
 
 
 def read(*ids: str, function: str = "t.py::test_a") -> list[TrialId | None]:
@@ -61,4 +61,4 @@ def test_files_are_read_where_an_id_has_a_hyphen_and_not_before() -> None:
     def never() -> list[str]:
         raise AssertionError("nobody needs to know")
 
-    assert trial_ids(["t.py::test_a[2]", "t.py::test_b"], Known(["e3"], never, never)) == {}
+    assert trial_ids(["t.py::test_a[2]", "t.py::test_b"], KnownTrials(["e3"], never, never)) == {}

@@ -9,16 +9,16 @@ import pytest
 from rag_harness.errors import PrerequisiteError, SettingsError
 from rag_harness.measures import Measure, measure_named
 from rag_harness.measures.metamorphic import METAMORPHIC
-from rag_harness.plugin.wanted import Wanted
+from rag_harness.plugin.wanted import WantedMeasures
 from rag_harness.settings import Settings
 from rag_harness.types import GOLDEN
 
 
-def wanted(**options: Any) -> Wanted:
-    return Wanted(lambda: Settings(**options))
+def wanted(**options: Any) -> WantedMeasures:
+    return WantedMeasures(lambda: Settings(**options))
 
 
-def measures(of: Wanted, experiment: str, *names: str) -> list[str]:
+def measures(of: WantedMeasures, experiment: str, *names: str) -> list[str]:
     return [measure.name for measure in of.judged_measures(experiment, names)]
 
 

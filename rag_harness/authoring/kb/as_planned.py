@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 
-from rag_harness.authoring.kb.markdown import shown
+from rag_harness.authoring.kb.markdown import visible_text
 from rag_harness.authoring.kb.page import Page, squeeze
 from rag_harness.authoring.kb.plan import Plan, PlanPage
 
@@ -17,7 +17,7 @@ _SHOWS: dict[str, tuple[Callable[[Page], bool], str]] = {
 
 def title_faults(page: PlanPage, written: Page) -> Iterator[str]:
     """Yield a fault if the first heading is not the planned title."""
-    if page.title is not None and squeeze(written.title) != shown(page.title):
+    if page.title is not None and squeeze(written.title) != visible_text(page.title):
         yield f"the first heading of {page.filename} is {written.title!r}, planned is {page.title!r}. Make them agree."
 
 

@@ -34,7 +34,7 @@ class Brief:
         """Return the page and short descriptions of the pages that it links to, as JSON: all that a writer gets."""
         return {
             **self.page.model_dump(mode="json", exclude_none=True, exclude={"id", "links_to"}),
-            "links": [{**about(goal), "is": self.relation(goal)} for goal in self.goals],
+            "links": [{**about_page(goal), "is": self.relation(goal)} for goal in self.goals],
         }
 
     def relation(self, goal: PlanPage) -> str:
@@ -47,7 +47,7 @@ class Brief:
     def known(self) -> Iterator[str]:
         """Yield every text whose figures may stand on the page."""
         others = (other for _, other in self._versions() if other)
-        told = [self.page.model_dump(mode="json", exclude_none=True), *map(about, (*self.goals, *others))]
+        told = [self.page.model_dump(mode="json", exclude_none=True), *map(about_page, (*self.goals, *others))]
         dates = [other.effective_date or "" for _, other in self._versions() if other]
         subjects = (fact.subject for goal in self.goals for fact in goal.facts or ())
         return chain(_texts(told), dates, subjects)
@@ -56,7 +56,7 @@ class Brief:
         return ("older version", self.older), ("newer version", self.newer)
 
 
-def about(page: PlanPage) -> dict[str, Any]:
+def about_page(page: PlanPage) -> dict[str, Any]:
     """Return what other pages may say about a page: its title and its subjects."""
     subjects = list(dict.fromkeys(fact.subject for fact in page.facts or ()))[:_ABOUT]
     return {

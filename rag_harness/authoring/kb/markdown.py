@@ -22,7 +22,7 @@ _MARKS = re.compile(r"[\\`*_<\[&]")
 """Characters that begin markup within a line."""
 
 
-def shown(text: str) -> str:
+def visible_text(text: str) -> str:
     """Return a line of Markdown as a reader sees it, with each run of white space as one blank."""
     if _MARKS.search(text):
         text = "".join(_seen(child) for token in _parser().parseInline(text) for child in token.children or ())

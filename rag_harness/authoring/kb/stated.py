@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from itertools import zip_longest
 
-from rag_harness.authoring.kb.markdown import shown
+from rag_harness.authoring.kb.markdown import visible_text
 from rag_harness.authoring.kb.page import Page, fold
 from rag_harness.authoring.kb.plan import PlannedFact, PlannedTable, PlanPage
 from rag_harness.words.sentences.rough import rough_sentences
@@ -74,7 +74,7 @@ def table_faults(page: PlanPage, written: Page) -> Iterator[str]:
 
 def _grid(table: PlannedTable) -> list[list[str]]:
     """Return the rows as a reader sees them: cells may contain marks of code, bold or links."""
-    return [[fold(shown(cell)) for cell in row] for row in (table.columns, *table.rows)]
+    return [[fold(visible_text(cell)) for cell in row] for row in (table.columns, *table.rows)]
 
 
 def _table_fault(table: PlannedTable, wanted: list[list[str]], like: list[list[str]] | None) -> str:

@@ -10,21 +10,21 @@ rows(drafts, collection)         rows of ``queries.jsonl``; ``lines`` writes the
 
 from __future__ import annotations
 
-from rag_harness.authoring.questions.asking import KINDS, Found, ask
-from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.asking import QUESTION_KINDS, GeneratedQuestions, make_questions
+from rag_harness.authoring.questions.collection import DocumentCollection
 from rag_harness.authoring.questions.draft import Draft
 from rag_harness.authoring.questions.planned import planned_facts
 from rag_harness.authoring.questions.rejected import rejected_beside, rejected_ids
-from rag_harness.authoring.questions.written import EMBEDDED, lines, rows
+from rag_harness.authoring.questions.written import EMBEDDED, json_lines, rows
 
 __all__ = [
     "EMBEDDED",
-    "KINDS",
-    "Collection",
+    "QUESTION_KINDS",
+    "DocumentCollection",
     "Draft",
-    "Found",
-    "ask",
-    "lines",
+    "GeneratedQuestions",
+    "json_lines",
+    "make_questions",
     "planned_facts",
     "rejected_beside",
     "rejected_ids",

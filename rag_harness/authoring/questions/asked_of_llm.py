@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from rag_harness.authoring.questions.asking import KINDS, Found
-from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.asking import QUESTION_KINDS, GeneratedQuestions
+from rag_harness.authoring.questions.collection import DocumentCollection
 from rag_harness.authoring.questions.draft import Draft
-from rag_harness.authoring.questions.filters import fault_of
+from rag_harness.authoring.questions.filters import draft_fault
 from rag_harness.authoring.questions.known_without import fault_of_answers
-from rag_harness.authoring.questions.likeness import Asked
+from rag_harness.authoring.questions.likeness import TakenQuestions
 from rag_harness.authoring.questions.negative import nearest_to
 from rag_harness.authoring.questions.replied import draft_of
 from rag_harness.authoring.questions.told_to_ask import Task, tasks
@@ -43,19 +43,19 @@ class Writer:
         at_once: how many questions are worked on at one time.
     """
 
-    def __init__(self, chat: ChatModel, prompts: Prompts, collection: Collection, at_once: int) -> None:
+    def __init__(self, chat: ChatModel, prompts: Prompts, collection: DocumentCollection, at_once: int) -> None:
         self._chat, self._prompts, self._collection = chat, prompts, collection
         self._at_once = max(1, at_once)
 
     async def ask(
         self, wanted: Mapping[str, int], seed: int, most_shared: float = 1.0, rejected: Sequence[Draft] = ()
-    ) -> Found:
+    ) -> GeneratedQuestions:
         """Return the questions; fewer than wanted if the pages or the budget allow no more.
 
         ``rejected`` are questions that a person has rejected; other questions replace them.
         """
-        found, asked = Found(), Asked(most_shared, self._collection, rejected)
-        for kind in KINDS:
+        found, asked = GeneratedQuestions(), TakenQuestions(most_shared, self._collection, rejected)
+        for kind in QUESTION_KINDS:
             if wanted.get(kind) and not found.stopped:
                 most = PATIENCE + PATIENCE * wanted[kind] + len(rejected)
                 await self._take(islice(tasks(kind, self._collection, seed), most), wanted[kind], found, asked)
@@ -63,7 +63,7 @@ class Writer:
             found.short |= {kind: lacking} if lacking else {}
         return found
 
-    async def _take(self, todo: Iterator[Task], wanted: int, found: Found, asked: Asked) -> None:
+    async def _take(self, todo: Iterator[Task], wanted: int, found: GeneratedQuestions, asked: TakenQuestions) -> None:
         # In waves, so that the order of the replies does not matter: the same replies give the same questions.
         failing = 0
         while wanted and not found.stopped:
@@ -77,7 +77,7 @@ class Writer:
             if failing >= PATIENCE:
                 found.stopped = found.stopped or f"the writer could not be asked: {results[0]}"
 
-    def _kept(self, result: Draft | Fault | BaseException, found: Found, asked: Asked) -> int:
+    def _kept(self, result: Draft | Fault | BaseException, found: GeneratedQuestions, asked: TakenQuestions) -> int:
         """Keep a question, or count why there is none; return how many were kept."""
         if isinstance(result, BudgetError):
             found.stopped = str(result)
@@ -103,7 +103,7 @@ class Writer:
         draft = draft_of(task, said)
         if isinstance(draft, str):
             return Fault(draft)
-        fault = fault_of(draft, self._collection) or await fault_of_answers(draft, self._chat, self._collection)
+        fault = draft_fault(draft, self._collection) or await fault_of_answers(draft, self._chat, self._collection)
         return Fault(fault) if fault else self._with_nearest(draft)
 
     def _with_nearest(self, draft: Draft) -> Draft:

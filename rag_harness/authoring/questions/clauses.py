@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from rag_harness.authoring.questions.pointing import POINTING
 from rag_harness.authoring.questions.verbs import BASES, THIRD
-from rag_harness.authoring.questions.wordlists import listed
+from rag_harness.authoring.questions.wordlists import word_set
 
-AUXILIARIES = listed("is are was were can could may might must should will would has have had do does did")
+AUXILIARIES = word_set("is are was were can could may might must should will would has have had do does did")
 _NOT = {
     "can't": "can", "cannot": "can", "isn't": "is", "aren't": "are", "won't": "will", "mustn't": "must",
     "doesn't": "does", "don't": "do", "wasn't": "was", "weren't": "were", "shouldn't": "should", "couldn't": "could",
@@ -21,8 +21,8 @@ _ADDED = (
     r"|then|though"
 )
 _CUT = re.compile(rf"(?:,? — |,? – |; |: |, (?:{_ADDED})\b).*$")
-_RELATIVE = listed("that which who whose whom where when if because while unless although though since as")
-_NO_SUBJECT = listed(
+_RELATIVE = word_set("that which who whose whom where when if because while unless although though since as")
+_NO_SUBJECT = word_set(
     """
     it this that these those they there here he she what which who when if while although however also then instead
     otherwise finally note first second next additionally similarly thus therefore so but and or yet both each either
@@ -32,13 +32,13 @@ _NO_SUBJECT = listed(
     don't never always every-thing does do did be being been using via per again later now today yes thanks
     """
 )
-_BEFORE_NOUNS = listed(
+_BEFORE_NOUNS = word_set(
     """
     the a an your our my its their and or of each every this that any some no all to in on for with by at two
     """
 )
-_NEEDLESS = listed("also deliberately intentionally simply currently yet actually normally just")
-_ADVERBS = listed("always never often rarely sometimes usually")
+_NEEDLESS = word_set("also deliberately intentionally simply currently yet actually normally just")
+_ADVERBS = word_set("always never often rarely sometimes usually")
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ _SMALL = re.compile(r"(?<![\w'’.:/-])[a-z][a-z'’]*(?![\w.:/=(-])")
 _GREAT = re.compile(r"(?<=[a-z,] )[A-Z][a-z'’]*\b")
 
 
-class Collection:
+class DocumentCollection:
     """Documents and an index of their chunks by words.
 
     Args:

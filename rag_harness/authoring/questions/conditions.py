@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rag_harness.authoring.questions.askable import Found, asks, does, tells_to_do
+from rag_harness.authoring.questions.askable import FactParts, can_be_asked, does, tells_to_do
 from rag_harness.authoring.questions.clauses import clause
 from rag_harness.authoring.questions.pointing import POINTING
 from rag_harness.words.terms import terms
@@ -34,16 +34,16 @@ _ASKED_BY = (
 )
 
 
-def wanted(text: str) -> Found:
+def wanted_purpose(text: str) -> FactParts:
     """Return the purpose of "if you want to …, do …"."""
     match = _WANTED.match(text)
     return ("purpose", match[2], {"purpose": match[1]}) if match and does(match[1]) else None
 
 
-def condition(text: str) -> Found:
+def condition(text: str) -> FactParts:
     """Return the condition of "if …, …"."""
     match = _CONDITION.match(text)
-    if not match or not asks(match[2]) or POINTING.match(match[3]) or _NO_MAIN.match(match[3]):
+    if not match or not can_be_asked(match[2]) or POINTING.match(match[3]) or _NO_MAIN.match(match[3]):
         return None
     if len(terms(match[2])) < 2 or (match[1] == "if" and re.match(r"\w+ing\b", match[2])):
         return None
@@ -51,10 +51,10 @@ def condition(text: str) -> Found:
     return "condition", match[3], {"when": match[1], "condition": match[2], "asked": asked}
 
 
-def condition_behind(text: str) -> Found:
+def condition_behind(text: str) -> FactParts:
     """Return the condition of "… if …"."""
     match = _CONDITION_BEHIND.match(text)
-    if not match or not asks(match[3]) or POINTING.search(match[1]):
+    if not match or not can_be_asked(match[3]) or POINTING.search(match[1]):
         return None
     if (
         clause(match[1]) is None
@@ -65,13 +65,13 @@ def condition_behind(text: str) -> Found:
     return "condition", match[1], {"when": match[2], "condition": match[3], "asked": _asked_of(match[1])}
 
 
-def purpose(text: str) -> Found:
+def purpose(text: str) -> FactParts:
     """Return the purpose of "to …, do …"."""
     match = _PURPOSE.match(text)
     return ("purpose", match[2], {"purpose": match[1]}) if match and does(match[1]) else None
 
 
-def used(text: str) -> Found:
+def used(text: str) -> FactParts:
     """Return the purpose of "use … to …"."""
     match = _USED.match(text)
     if not match or not does(match[2]) or POINTING.search(match[1]) or _IF.search(f"{match[1]} {match[2]}"):
@@ -79,7 +79,7 @@ def used(text: str) -> Found:
     return "purpose", match[1], {"purpose": match[2]}
 
 
-def by(text: str) -> Found:
+def by(text: str) -> FactParts:
     """Return the purpose of "you can … by …"."""
     match = _BY.match(text)
     return ("purpose", match[2], {"purpose": match[1]}) if match and does(match[1]) and " to " not in match[1] else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.collection import DocumentCollection
 from rag_harness.authoring.questions.draft import Draft
 from rag_harness.authoring.questions.facts import Fact
 from rag_harness.authoring.questions.paraphrase import in_other_words
@@ -19,7 +19,7 @@ from rag_harness.words.terms import terms
 KIND = "direct"
 
 
-def direct_drafts(collection: Collection, seed: int) -> Iterator[tuple[Draft, ...]]:
+def direct_drafts(collection: DocumentCollection, seed: int) -> Iterator[tuple[Draft, ...]]:
     """Yield drafts, page after page in turn. The facts of a page are read at its first turn.
 
     A tuple has alternatives, and the first one that passes is used: the question as it is, and with its topic.
@@ -38,13 +38,13 @@ def _is_vague(subject: str) -> bool:
     return len(terms(subject)) == 1 and subject.islower() and subject.isascii() and "_" not in subject
 
 
-def is_everywhere(subject: str, collection: Collection) -> bool:
+def is_everywhere(subject: str, collection: DocumentCollection) -> bool:
     """Whether all pages are about a subject: then many of them say what it does."""
     found = terms(subject)
     return bool(found) and all(collection.rarity(term) < min(COMMON, 0.3 * len(collection.chunks)) for term in found)
 
 
-def drafts_of(fact: Fact, collection: Collection, chance: Random) -> Iterator[Draft]:
+def drafts_of(fact: Fact, collection: DocumentCollection, chance: Random) -> Iterator[Draft]:
     """Yield the question for a fact, unless it needs a topic, and the same question with its topic."""
     if is_everywhere(fact.parts.get("subject", ""), collection):
         return

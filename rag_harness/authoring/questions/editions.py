@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from rag_harness.models.reader.prompt import Source
+from rag_harness.models.reader.prompt import PromptSource
 from rag_harness.models.reader.versions import Version, versions
 from rag_harness.types import Document
 
@@ -28,7 +28,7 @@ def _told(documents: Sequence[Document]) -> dict[str, str]:
 
 def _read(documents: Sequence[Document]) -> dict[str, str]:
     # A source's filename ends at the first blank.
-    known = versions(Source(n, each.doc_id.replace(" ", "-"), each.text) for n, each in enumerate(documents))
+    known = versions(PromptSource(n, each.doc_id.replace(" ", "-"), each.text) for n, each in enumerate(documents))
     families: dict[str, list[int]] = defaultdict(list)
     for number, version in known.items():
         families[version.family].append(number)

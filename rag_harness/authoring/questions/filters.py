@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.collection import DocumentCollection
 from rag_harness.authoring.questions.draft import BY_LLM, LEFT_OPEN, Draft
 from rag_harness.authoring.questions.facts import Fact
 from rag_harness.authoring.questions.passages import seen
@@ -13,7 +13,7 @@ from rag_harness.authoring.questions.pointing import POINTING
 from rag_harness.types import Evidence
 from rag_harness.words.terms import terms
 
-Filter = Callable[[Draft, Collection], str | None]
+Filter = Callable[[Draft, DocumentCollection], str | None]
 
 LEAST_TERMS = 2
 FOUND_WITHIN = 3
@@ -33,7 +33,7 @@ SAME = 0.85
 """From this share of the question's words on, weighted by rarity, another page is a rival."""
 
 
-def exact(draft: Draft, collection: Collection) -> str | None:
+def exact(draft: Draft, collection: DocumentCollection) -> str | None:
     """Reject evidence that is not in its page, word for word."""
     for each in draft.evidence:
         document = collection.by_id.get(each.filename)
@@ -42,7 +42,7 @@ def exact(draft: Draft, collection: Collection) -> str | None:
     return None
 
 
-def contained(draft: Draft, _: Collection) -> str | None:
+def contained(draft: Draft, _: DocumentCollection) -> str | None:
     """Reject an answer that is not in the evidence."""
     said = terms(" ".join(seen(each.quote) for each in draft.evidence))
     wanted = terms(draft.answer)
@@ -51,7 +51,7 @@ def contained(draft: Draft, _: Collection) -> str | None:
     return None if held >= least else "the evidence does not hold the answer"
 
 
-def readable(draft: Draft, _: Collection) -> str | None:
+def readable(draft: Draft, _: DocumentCollection) -> str | None:
     """Reject a question that refers to something its reader cannot see, or that is no proper sentence."""
     words = draft.text.split()
     if not 3 <= len(words) <= 40 or "?" not in draft.text:
@@ -61,7 +61,7 @@ def readable(draft: Draft, _: Collection) -> str | None:
     return "says too little" if len(terms(draft.plain)) < LEAST_TERMS else None
 
 
-def open_question(draft: Draft, _: Collection) -> str | None:
+def open_question(draft: Draft, _: DocumentCollection) -> str | None:
     """Reject a question that contains its answer."""
     answer = terms(draft.answer)
     if not answer or draft.made_of == ("permission",):
@@ -72,7 +72,7 @@ def open_question(draft: Draft, _: Collection) -> str | None:
     return "the question holds the answer" if len(told) / len(answer) <= 0.5 else None
 
 
-def specific(draft: Draft, collection: Collection) -> str | None:
+def specific(draft: Draft, collection: DocumentCollection) -> str | None:
     """Reject a question whose own words do not lead to its pages."""
     if draft.made_of == (BY_LLM,):
         return None  # a model was asked to share few words; another check asks it whether the evidence answers
@@ -83,7 +83,7 @@ def specific(draft: Draft, collection: Collection) -> str | None:
     return None if set(draft.pages) <= set(pages) else "its words lead to other pages"
 
 
-def unambiguous(draft: Draft, collection: Collection) -> str | None:
+def unambiguous(draft: Draft, collection: DocumentCollection) -> str | None:
     """Reject a question that another current page may answer, too: a page with its words, or its evidence's words."""
     probe = " ".join(seen(each.quote) for each in draft.evidence) if draft.made_of == (BY_LLM,) else draft.plain
     wanted = terms(probe)
@@ -94,7 +94,7 @@ def unambiguous(draft: Draft, collection: Collection) -> str | None:
     return "another page may answer it too" if rivals else None
 
 
-def needs_all(draft: Draft, collection: Collection) -> str | None:
+def needs_all(draft: Draft, collection: DocumentCollection) -> str | None:
     """Reject a question about several pages that one of them answers alone."""
     for each in draft.evidence:
         wanted = terms(seen(each.quote))
@@ -104,7 +104,7 @@ def needs_all(draft: Draft, collection: Collection) -> str | None:
     return "one page alone holds all evidence" if draft.kind == "multi_hop" and len(draft.pages) < 2 else None
 
 
-def unanswered(draft: Draft, collection: Collection) -> str | None:
+def unanswered(draft: Draft, collection: DocumentCollection) -> str | None:
     """Reject a question that nothing should answer if a chunk has nearly every word of it."""
     wanted = terms(draft.plain)
     if draft.made_of == (LEFT_OPEN,):
@@ -114,7 +114,7 @@ def unanswered(draft: Draft, collection: Collection) -> str | None:
     return None
 
 
-def fault_of_half(fact: Fact, question: str, collection: Collection) -> str | None:
+def fault_of_half(fact: Fact, question: str, collection: DocumentCollection) -> str | None:
     """Return the reason against using a fact as a part of a question; None if there is none."""
     draft = Draft(
         "direct", question, question, fact.said, fact.answer, (Evidence(fact.doc_id, fact.quote),), (fact.kind,)
@@ -130,6 +130,6 @@ FILTERS: Mapping[str, tuple[Filter, ...]] = {
 }
 
 
-def fault_of(draft: Draft, collection: Collection) -> str | None:
+def draft_fault(draft: Draft, collection: DocumentCollection) -> str | None:
     """Return the first reason against a draft; None if there is none."""
     return next((fault for check in FILTERS[draft.kind] if (fault := check(draft, collection))), None)

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from importlib.resources import files
 from typing import NamedTuple
 
-from rag_harness.authoring.questions.wordlists import listed
+from rag_harness.authoring.questions.wordlists import word_set
 
 _PAST = {
     "make": "made", "put": "put", "keep": "kept", "bring": "brought", "hold": "held", "send": "sent", "get": "got",
     "deal": "dealt", "find": "found", "buy": "bought", "set": "set", "tell": "told", "cap": "capped", "stop": "stopped",
 }  # fmt: skip
-_NO_PAST = listed("take begin go break spell choose give die rid stand turn lose buy be get")
+_NO_PAST = word_set("take begin go break spell choose give die rid stand turn lose buy be get")
 """Verbs whose participle differs from the past, or is not used. Their "-ed" form is not replaced."""
 
 
@@ -78,4 +78,4 @@ def past(verb: str) -> str:
     return f"{verb}d" if verb.endswith("e") else f"{verb}{verb[-1]}ed" if verb in _DOUBLED else f"{verb}ed"
 
 
-_DOUBLED = listed("get put set stop submit begin cap wrap ship log swap cancel permit quit occur")
+_DOUBLED = word_set("get put set stop submit begin cap wrap ship log swap cancel permit quit occur")

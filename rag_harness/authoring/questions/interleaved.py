@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from random import Random
 
-from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.collection import DocumentCollection
 from rag_harness.authoring.questions.direct import direct_drafts
 from rag_harness.authoring.questions.draft import Draft
 from rag_harness.authoring.questions.multi_hop import multi_hop_drafts
@@ -16,13 +16,13 @@ EVERY = 6
 """One draft in so many is about something that another version of a page states differently."""
 
 
-def direct_and_versions(collection: Collection, seed: int) -> Iterator[tuple[Draft, ...]]:
+def direct_and_versions(collection: DocumentCollection, seed: int) -> Iterator[tuple[Draft, ...]]:
     """Yield direct drafts, with some among them that a stale answer fails."""
     chance = Random(f"{seed} versions")
     return _between(direct_drafts(collection, seed), version_drafts(collection, chance))
 
 
-def hops_and_versions(collection: Collection, seed: int) -> Iterator[tuple[Draft, ...]]:
+def hops_and_versions(collection: DocumentCollection, seed: int) -> Iterator[tuple[Draft, ...]]:
     """Yield multi-hop drafts, with some among them that ask for old and new."""
     chance = Random(f"{seed} old and new")
     return _between(multi_hop_drafts(collection, seed), old_and_new_drafts(collection, chance))

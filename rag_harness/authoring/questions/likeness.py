@@ -6,7 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.collection import DocumentCollection
 from rag_harness.authoring.questions.draft import Draft
 from rag_harness.authoring.questions.overlap import overlap
 from rag_harness.types import Evidence
@@ -24,7 +24,7 @@ ASKED, REJECTED = "asked already", "somebody rejected it"
 _Facts = tuple[tuple[Evidence, ...], str, tuple[str, ...]]
 
 
-class Asked:
+class TakenQuestions:
     """The questions that were taken, and those that were rejected.
 
     Args:
@@ -34,7 +34,7 @@ class Asked:
     """
 
     def __init__(
-        self, most_shared: float = 1.0, collection: Collection | None = None, rejected: Iterable[Draft] = ()
+        self, most_shared: float = 1.0, collection: DocumentCollection | None = None, rejected: Iterable[Draft] = ()
     ) -> None:
         self._most_shared, self._collection = most_shared, collection
         self._hashing = Hashing()

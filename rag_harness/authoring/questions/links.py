@@ -6,7 +6,7 @@ import posixpath
 import re
 from urllib.parse import unquote
 
-from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.collection import DocumentCollection
 from rag_harness.types import Document
 
 _TARGET = re.compile(r"\]\(<?([^)<>#?\s]{1,300})(?:[#?][^)\s]{0,100})?>?(?:\s[^)]{0,200})?\)")
@@ -14,7 +14,7 @@ _FOUND = 3
 """How many pages a search adds."""
 
 
-def neighbours(document: Document, collection: Collection) -> list[str]:
+def neighbours(document: Document, collection: DocumentCollection) -> list[str]:
     """Return the current documents that a document links to, then those nearest to its title and headings."""
     linked = [_resolved(document.doc_id, target) for target in _TARGET.findall(document.text)]
     found = [hit.chunk.doc_id for hit in collection.nearest(_about(document))]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
-from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.collection import DocumentCollection
 from rag_harness.authoring.questions.compared import comparison
 from rag_harness.authoring.questions.draft import Draft
 from rag_harness.authoring.questions.facts import Fact
@@ -36,7 +36,7 @@ _OF_PAGE = 3
 """The most questions for one page: otherwise an overview page would be in every question."""
 
 
-def multi_hop_drafts(collection: Collection, seed: int) -> Iterator[tuple[Draft, ...]]:
+def multi_hop_drafts(collection: DocumentCollection, seed: int) -> Iterator[tuple[Draft, ...]]:
     """Yield drafts, one pair of pages after the other, each pair once."""
     chance = Random(f"{seed} multi-hop")
     read: dict[str, list[Fact]] = {}
@@ -52,7 +52,11 @@ def multi_hop_drafts(collection: Collection, seed: int) -> Iterator[tuple[Draft,
 
 
 def _of_page(
-    page: Document, collection: Collection, read: dict[str, list[Fact]], paired: set[frozenset[str]], chance: Random
+    page: Document,
+    collection: DocumentCollection,
+    read: dict[str, list[Fact]],
+    paired: set[frozenset[str]],
+    chance: Random,
 ) -> Iterator[Draft]:
     mine = _facts(page, collection, read, chance)
     for name in neighbours(page, collection)[:_NEIGHBOURS] if mine else ():
@@ -71,13 +75,15 @@ def _of_page(
             yield replace(draft, metadata={**draft.metadata, "hops": 2, "linked": linked})
 
 
-def _facts(page: Document, collection: Collection, read: dict[str, list[Fact]], chance: Random) -> list[Fact]:
+def _facts(page: Document, collection: DocumentCollection, read: dict[str, list[Fact]], chance: Random) -> list[Fact]:
     if page.doc_id not in read:
         read[page.doc_id] = shuffled(collection.facts(page.doc_id), chance)
     return read[page.doc_id]
 
 
-def _joined(mine: Sequence[Fact], theirs: Sequence[Fact], collection: Collection, chance: Random) -> Draft | None:
+def _joined(
+    mine: Sequence[Fact], theirs: Sequence[Fact], collection: DocumentCollection, chance: Random
+) -> Draft | None:
     """Ask for two facts about one thing that are on different pages."""
     pairs = [(_related(one, other, collection), one, other) for one in mine[:_TRIED] for other in theirs[:_TRIED]]
     for weight, one, other in sorted(pairs, key=lambda pair: -pair[0])[:_TRIED]:
@@ -90,17 +96,17 @@ def _joined(mine: Sequence[Fact], theirs: Sequence[Fact], collection: Collection
     return None
 
 
-def _least(collection: Collection) -> float:
+def _least(collection: DocumentCollection) -> float:
     return min(SHARED, 0.6 * math.log(len(collection.chunks) + 1))
 
 
-def _related(one: Fact, other: Fact, collection: Collection) -> float:
+def _related(one: Fact, other: Fact, collection: DocumentCollection) -> float:
     """Return how certain it is that two facts are about one thing: by their rarest common word, and by a link."""
     led = leads_to(one.quote, one.doc_id, other.doc_id) or leads_to(other.quote, other.doc_id, one.doc_id)
     return _shared(one.said, other.said, collection) + LED * led
 
 
-def _shared(one: str, other: str, collection: Collection) -> float:
+def _shared(one: str, other: str, collection: DocumentCollection) -> float:
     rarest = sorted((collection.rarity(term) for term in terms(one) & terms(other)), reverse=True)[:2]
     return max([0.0, *rarest[:1], sum(rarest) * TWO])
 

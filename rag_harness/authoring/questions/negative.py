@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.collection import DocumentCollection
 from rag_harness.authoring.questions.draft import LEFT_OPEN, Draft
 from rag_harness.authoring.questions.facts import PLANNED_KINDS, Fact
 from rag_harness.authoring.questions.paraphrase import in_other_words
@@ -27,7 +27,7 @@ from rag_harness.types import Document
 from rag_harness.words.terms import terms
 
 KIND = "negative"
-SHOWN = 3
+NEAREST_SHOWN = 3
 """How many nearest passages are in a row's metadata."""
 MOST_PAGES = 2_000
 """How many pages are tried, at random. A collection with few such questions would otherwise take minutes."""
@@ -38,7 +38,7 @@ _TRIED = 12
 _KINDS = frozenset(("cell", "quantity", "property", "permission", "condition", "purpose", *PLANNED_KINDS))
 
 
-def negative_drafts(collection: Collection, seed: int) -> Iterator[tuple[Draft, ...]]:
+def negative_drafts(collection: DocumentCollection, seed: int) -> Iterator[tuple[Draft, ...]]:
     """Yield drafts, page after page: for each, a question about a sibling, and one about something left open."""
     chance = Random(f"{seed} negative")
     usual = Usual(collection)
@@ -55,19 +55,19 @@ def negative_drafts(collection: Collection, seed: int) -> Iterator[tuple[Draft, 
             yield from ((draft,) for draft, _ in zip(found, range(_OF_EACH), strict=False))
 
 
-def _untold(page: Document, collection: Collection, chance: Random) -> Iterator[Draft]:
+def _untold(page: Document, collection: DocumentCollection, chance: Random) -> Iterator[Draft]:
     """Yield questions about this page's thing that plans answer for the things of similar pages."""
     for question, kind in untold(page.doc_id, collection):
         yield _draft(question, page.doc_id, kind, collection, chance)
 
 
 def _siblings(
-    facts: Sequence[Fact], of_kind: dict[str, tuple[str, ...]], collection: Collection, chance: Random
+    facts: Sequence[Fact], of_kind: dict[str, tuple[str, ...]], collection: DocumentCollection, chance: Random
 ) -> Iterator[Draft]:
     return (draft for fact in facts for draft in _of_fact(fact, of_kind, collection, chance))
 
 
-def _open(facts: Sequence[Fact], collection: Collection, used: Counter[str], chance: Random) -> Iterator[Draft]:
+def _open(facts: Sequence[Fact], collection: DocumentCollection, used: Counter[str], chance: Random) -> Iterator[Draft]:
     for fact in facts:
         asked = unsaid(fact, collection, used)
         if asked:
@@ -78,13 +78,13 @@ _MOST_READ = 1_000
 """How many pages are searched for siblings in their tables and names."""
 
 
-def _near(collection: Collection, chance: Random) -> list[Document]:
+def _near(collection: DocumentCollection, chance: Random) -> list[Document]:
     pages = shuffled(collection.current, chance)[:_MOST_READ]
     return sorted(pages, key=lambda page: page.doc_id)
 
 
 def _of_fact(
-    fact: Fact, of_kind: dict[str, tuple[str, ...]], collection: Collection, chance: Random
+    fact: Fact, of_kind: dict[str, tuple[str, ...]], collection: DocumentCollection, chance: Random
 ) -> Iterator[Draft]:
     question = question_of(fact, chance)
     page = collection.by_id[fact.doc_id].text
@@ -96,13 +96,13 @@ def _of_fact(
             return
 
 
-def nearest_to(question: str, collection: Collection) -> list[dict[str, str]]:
+def nearest_to(question: str, collection: DocumentCollection) -> list[dict[str, str]]:
     """Return the passages nearest to a question. A reviewer checks that none of them answers it."""
-    hits = collection.nearest(question, SHOWN)
+    hits = collection.nearest(question, NEAREST_SHOWN)
     return [{"filename": hit.chunk.doc_id, "text": seen(hit.chunk.text)[:240]} for hit in hits]
 
 
-def _draft(plain: str, doc_id: str, kind: str, collection: Collection, chance: Random) -> Draft:
+def _draft(plain: str, doc_id: str, kind: str, collection: DocumentCollection, chance: Random) -> Draft:
     truth = f"The documents do not answer this: {doc_id} is about something near, and does not say it."
     metadata = {"nearest_page": doc_id, "nearest": nearest_to(plain, collection)}
     return Draft(KIND, plain, in_other_words(plain, chance), truth, "", (), (kind,), metadata)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.collection import DocumentCollection
 from rag_harness.authoring.questions.draft import Draft
 from rag_harness.words.terms import terms
 
@@ -10,7 +10,7 @@ HIGH, LOW = 0.85, 0.5
 """Above the first share of common words a question is easy; below the second it is hard."""
 
 
-def overlap(draft: Draft, collection: Collection) -> float:
+def overlap(draft: Draft, collection: DocumentCollection) -> float:
     """Return the share of the question's stemmed content words that are in its evidence's pages: 0 to 1.
 
     For a question that nothing answers, return the share in the nearest chunk.
@@ -21,7 +21,7 @@ def overlap(draft: Draft, collection: Collection) -> float:
     return len(asked & frozenset().union(*pages)) / len(asked) if asked else 0.0
 
 
-def difficulty(draft: Draft, collection: Collection, shared: float) -> str:
+def difficulty(draft: Draft, collection: DocumentCollection, shared: float) -> str:
     """Return easy, medium or hard, by shared words, by how a search ranks its page, and by the number of pages."""
     if draft.kind != "direct":
         return "hard" if draft.kind == "negative" else "medium"

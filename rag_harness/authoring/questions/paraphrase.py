@@ -10,7 +10,7 @@ from functools import lru_cache
 from random import Random
 
 from rag_harness.authoring.questions.inflection import Forms, read_forms
-from rag_harness.authoring.questions.wordlists import listed
+from rag_harness.authoring.questions.wordlists import word_set
 from rag_harness.words.terms import STOPWORDS
 
 TURNED = 0.7
@@ -37,10 +37,10 @@ _TURNS = tuple(
 )
 _FREE = re.compile(r"(?<![\w.@/=_'\"“(:-])[a-z]+(?![\w(=/_@:'’\"-]|\.\w)")
 """A small word that is no part of a code, a path or a quote."""
-_VERBAL = listed("to i you we can could should must will would do does did not don't may might")
-_BEFORE_ING = listed("by when for of from without before after while is are not keep")
-_BEFORE_PAST = listed("is are was were be been has have had not i you get gets being")
-_NOMINAL = listed("the a an my your our its their this each every any some no of")
+_VERBAL = word_set("to i you we can could should must will would do does did not don't may might")
+_BEFORE_ING = word_set("by when for of from without before after while is are not keep")
+_BEFORE_PAST = word_set("is are was were be been has have had not i you get gets being")
+_NOMINAL = word_set("the a an my your our its their this each every any some no of")
 
 
 def in_other_words(question: str, chance: Random) -> str:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rag_harness.retrieval.chunking.markdown import Block, Section, read_sections
+from rag_harness.retrieval.chunking.markdown import HeadingSection, MarkdownBlock, read_sections
 from rag_harness.types import Document
 from rag_harness.words.sentences.asked import asked_sentences
 
-LONGEST = 500
+LONGEST_PASSAGE = 500
 """The most characters of a passage that is searched for facts. A longer one is no sentence."""
 
 _REFERENCE = re.compile(r"!?\[([^\[\]]{0,300})\](?:\([^()\s]{0,500}(?:\s\"[^\"]{0,200}\")?\)|\[[^\[\]]{0,300}\])")
@@ -23,7 +23,7 @@ _SYNTAX = re.compile(r"!!!|\?\?\?|:::|===|---|^\s*#")
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class QuotablePassage:
     """A sentence, a list item's sentence or a table row: ``document.text[start:end]`` is the quote.
 
     ``text`` is what a reader sees. For a row, ``names`` and ``cells`` are the header and the row, equally long.
@@ -46,7 +46,7 @@ def seen(markup: str) -> str:
     return " ".join(text.split())
 
 
-def passages(document: Document, sections: Sequence[Section] | None = None) -> Iterator[Passage]:
+def passages(document: Document, sections: Sequence[HeadingSection] | None = None) -> Iterator[QuotablePassage]:
     """Yield the passages of a document in their order. Code and HTML are left out."""
     for section in read_sections(document.text) if sections is None else sections:
         path = tuple(map(seen, section.path))
@@ -62,7 +62,7 @@ def passages(document: Document, sections: Sequence[Section] | None = None) -> I
                 yield from _sentences(document.text, block, path)
 
 
-def _sentences(text: str, block: Block, path: tuple[str, ...]) -> Iterator[Passage]:
+def _sentences(text: str, block: MarkdownBlock, path: tuple[str, ...]) -> Iterator[QuotablePassage]:
     raw = text[block.start : block.end].rstrip()
     mark = _ITEM.match(raw)
     first = mark.end() if mark else 0
@@ -71,13 +71,13 @@ def _sentences(text: str, block: Block, path: tuple[str, ...]) -> Iterator[Passa
     for begin, end in asked_sentences(raw, first):
         start = begin + len(raw[begin:end]) - len(raw[begin:end].lstrip())
         quote = raw[start:end].rstrip()
-        if quote and len(quote) <= 2 * LONGEST:
+        if quote and len(quote) <= 2 * LONGEST_PASSAGE:
             is_item = start == first and bool(raw[:first].strip("> \t\n"))
             at = block.start + start
-            yield Passage(at, at + len(quote), seen(quote), path, is_item)
+            yield QuotablePassage(at, at + len(quote), seen(quote), path, is_item)
 
 
-def _row(text: str, block: Block, path: tuple[str, ...]) -> Iterator[Passage]:
+def _row(text: str, block: MarkdownBlock, path: tuple[str, ...]) -> Iterator[QuotablePassage]:
     header = block.header
     if header is None:
         return
@@ -85,9 +85,9 @@ def _row(text: str, block: Block, path: tuple[str, ...]) -> Iterator[Passage]:
     start = max(block.start, header.end) if block.start <= header.start else block.start
     quote = text[start : block.end].strip()
     cells = _cells(quote)
-    if quote and "\n" not in quote and len(cells) == len(names) > 1 and len(quote) <= 2 * LONGEST:
+    if quote and "\n" not in quote and len(cells) == len(names) > 1 and len(quote) <= 2 * LONGEST_PASSAGE:
         at = text.index(quote, start)
-        yield Passage(at, at + len(quote), " | ".join(cells), path, names=names, cells=cells)
+        yield QuotablePassage(at, at + len(quote), " | ".join(cells), path, names=names, cells=cells)
 
 
 def _cells(line: str) -> tuple[str, ...]:

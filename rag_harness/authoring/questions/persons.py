@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection
 
 from rag_harness.authoring.questions.clauses import AUXILIARIES
-from rag_harness.authoring.questions.wordlists import listed
+from rag_harness.authoring.questions.wordlists import word_set
 
-_OBJECT_AFTER = listed(
+_OBJECT_AFTER = word_set(
     """
     to for from with by of on at between about around against give gives gave send sends let lets ask asks allow
     allows help helps tell tells show shows pay pays charge charges contact reach reaches call calls email text owe
@@ -17,7 +17,7 @@ _OBJECT_AFTER = listed(
     """
 )
 """Words after which "you" becomes "me"."""
-_OPENING = listed("A An The If When Once Unless To You We Your Our Each Every All No Any Some Use Set Call")
+_OPENING = word_set("A An The If When Once Unless To You We Your Our Each Every All No Any Some Use Set Call")
 _PERSONS = {
     "your": "my", "yours": "mine", "yourself": "myself", "you're": "I'm", "you’re": "I'm", "you've": "I've",
     "you’ve": "I've", "you'll": "I'll", "you’ll": "I'll", "you'd": "I'd", "we": "you", "us": "you", "our": "your",

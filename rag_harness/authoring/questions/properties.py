@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rag_harness.authoring.questions.askable import Found, asks, tells_apart
+from rag_harness.authoring.questions.askable import FactParts, can_be_asked, tells_apart
 from rag_harness.authoring.questions.clauses import clause
 from rag_harness.authoring.questions.pointing import POINTING
 from rag_harness.authoring.questions.verbs import ASKED_OF
@@ -21,7 +21,7 @@ _PERCEIVED = re.compile(r"(?:hear|see|notice|be|have|get|need|want|know|find)\b"
 _HALF = re.compile(r"^(?:just|only|necessarily|yet|even|always)\b|\b(?:and|because)\b")
 
 
-def definition(text: str) -> Found:
+def definition(text: str) -> FactParts:
     """Return the definition of a term."""
     found = clause(text)
     if found is None or found.auxiliary not in ("is", "are") or found.negated or not _DEFINING.match(found.rest):
@@ -37,7 +37,7 @@ def definition(text: str) -> Found:
     return "definition", answer, {"term": found.subject, "be": found.auxiliary}
 
 
-def stated_property(text: str) -> Found:
+def stated_property(text: str) -> FactParts:
     """Return what a thing does, by its verb and object."""
     found = clause(text)
     if found is None or found.negated or found.auxiliary not in ("does", "do") or found.subject in ("you", "we"):
@@ -48,7 +48,7 @@ def stated_property(text: str) -> Found:
     if verb not in ASKED_OF or not _is_thing(thing, verb) or not tells_apart(found.subject):
         return None
     parts = re.split(r" (?=(?:when|if|unless|until) )", thing, maxsplit=1)
-    when = parts[1] if len(parts) == 2 and asks(parts[1]) else ""
+    when = parts[1] if len(parts) == 2 and can_be_asked(parts[1]) else ""
     asked = {"do": found.auxiliary, "subject": found.subject, "verb": verb, "after": _AFTER.get(verb, ""), "when": when}
     return "property", parts[0] if when else thing, asked
 
@@ -59,10 +59,10 @@ def _is_thing(thing: str, verb: str) -> bool:
     return not elsewhere and len(thing.split()) > 1
 
 
-def permission(text: str) -> Found:
+def permission(text: str) -> FactParts:
     """Return what cannot, must not or does not happen."""
     found = clause(text)
-    if found is None or found.auxiliary in ("was", "were", "did", "had", "would") or not asks(found.rest):
+    if found is None or found.auxiliary in ("was", "were", "did", "had", "would") or not can_be_asked(found.rest):
         return None
     if found.auxiliary == "may" and _PERCEIVED.match(found.rest):
         return None

@@ -7,7 +7,7 @@ import re
 from rag_harness.authoring.questions.clauses import Clause
 from rag_harness.authoring.questions.pointing import POINTING
 from rag_harness.authoring.questions.verbs import THIRD
-from rag_harness.authoring.questions.wordlists import listed
+from rag_harness.authoring.questions.wordlists import word_set
 
 _NUMBER = r"(?:\d[\d.,]*|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fourteen|fifteen|twenty|thirty|sixty)"
 _TIME = (
@@ -41,7 +41,7 @@ _ASKED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (rf"^have (?:only |at least )?(?P<q>{_NUMBER} (?P<noun>[a-z]+s)){_LAST}", "how many {noun}"),
     )
 )
-_TIMES = listed("second minute hour day night week month year")
+_TIMES = word_set("second minute hour day night week month year")
 _LONE = re.compile(rf"(?:about |only |{_MOST} |at least )?(?P<q>{_MONEY}|{_DURATION}|\d[\d.,]*(?: [a-z]+)?)$", re.I)
 _OPEN = re.compile(
     r"\b(?:of|with|to|from|by|in|at|and|or|than|the|a|an|for|only|per|least|most|until|after|on|over|under|within|into"

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from rag_harness.authoring.questions.draft import MADE_OF, Draft
 from rag_harness.authoring.questions.review.file import rejected_file, rejected_rows
-from rag_harness.authoring.questions.review.rows import Row
+from rag_harness.authoring.questions.review.rows import QueryRow
 from rag_harness.errors import DataError
 from rag_harness.types import Evidence
 
-USUAL = "queries.jsonl"
+QUERIES_FILE = "queries.jsonl"
 
 
 def rejected_beside(file: Path) -> list[Draft]:
@@ -20,7 +20,7 @@ def rejected_beside(file: Path) -> list[Draft]:
         DataError: the rejected questions cannot be read.
     """
     place = file.resolve()
-    files = dict.fromkeys((place, place.with_name(USUAL)))
+    files = dict.fromkeys((place, place.with_name(QUERIES_FILE)))
     return [_draft(row, each) for each in files for row in rejected_rows(each)]
 
 
@@ -33,7 +33,7 @@ def rejected_ids(file: Path) -> set[str]:
     return {row["query_id"] for row in rejected_rows(file.resolve())}
 
 
-def _draft(row: Row, file: Path) -> Draft:
+def _draft(row: QueryRow, file: Path) -> Draft:
     try:
         evidence = tuple(Evidence(each["filename"], each["quote"]) for each in row.get("evidence") or ())
         made_of = tuple(str(row["metadata"].get("made_of", "")).split(MADE_OF))

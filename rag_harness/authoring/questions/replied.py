@@ -11,7 +11,7 @@ from rag_harness.authoring.questions.draft import BY_LLM, Draft
 from rag_harness.authoring.questions.told_to_ask import Task
 from rag_harness.types import Evidence
 
-LONGEST = 20_000
+LONGEST_DRAFT_REPLY = 20_000
 """How many characters of a reply are read."""
 _SHAPE = 'Reply with one JSON object with "question", "answer" and "quotes", and nothing else.'
 
@@ -30,7 +30,7 @@ class _Reply(BaseModel):
 def draft_of(task: Task, reply: str) -> Draft | str:
     """Return the draft in a reply, or what is wrong with the reply."""
     try:
-        read = _Reply.model_validate(_object(reply[:LONGEST]))
+        read = _Reply.model_validate(_object(reply[:LONGEST_DRAFT_REPLY]))
     except (ValueError, ValidationError):
         return f"it is not what was asked for. {_SHAPE}"
     if not read.question.strip() or not read.answer.strip():

@@ -17,10 +17,10 @@ WEIGHTS = {
 """How often each kind is used relative to the others, if pages have facts of all kinds."""
 
 
-Thing = TypeVar("Thing")
+_Thing = TypeVar("_Thing")
 
 
-def shuffled(things: Sequence[Thing], chance: Random) -> list[Thing]:
+def shuffled(things: Sequence[_Thing], chance: Random) -> list[_Thing]:
     """Return things in a random order."""
     order = list(things)
     chance.shuffle(order)

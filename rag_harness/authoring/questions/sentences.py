@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Collection, Iterator
 
 from rag_harness.authoring.questions import conditions, properties
-from rag_harness.authoring.questions.askable import Found
+from rag_harness.authoring.questions.askable import FactParts
 from rag_harness.authoring.questions.clauses import clause
-from rag_harness.authoring.questions.passages import Passage
+from rag_harness.authoring.questions.passages import QuotablePassage
 from rag_harness.authoring.questions.persons import asked_by_reader, lower_first
 from rag_harness.authoring.questions.quantities import quantity
 
-Stated = tuple[str, str, dict[str, str], str]
+StatedFact = tuple[str, str, dict[str, str], str]
 """Kind, answer, parts and statement: see ``facts.Fact``."""
 SHORTEST, LONGEST = 5, 45
 """The fewest and the most words of a sentence that is read."""
@@ -27,7 +27,7 @@ _POINTER = re.compile(
 _ASIDE = re.compile(r"\s\([^()]{1,200}\)")
 
 
-def read_sentence(passage: Passage, names: Collection[str]) -> Iterator[Stated]:
+def read_sentence(passage: QuotablePassage, names: Collection[str]) -> Iterator[StatedFact]:
     """Yield what a sentence states, as kind, answer, parts and statement."""
     text = lower_first(_ASIDE.sub("", passage.text), names)
     found = next(filter(None, (reads(text) for reads in _READERS)), None) if _stands_alone(text) else None
@@ -41,12 +41,12 @@ def _stands_alone(text: str) -> bool:
     return whole and SHORTEST <= len(text.split()) <= LONGEST and not (_POINTER.search(text) or _CONTEXT.search(text))
 
 
-def _quantity(text: str) -> Found:
+def _quantity(text: str) -> FactParts:
     found = clause(text)
     return quantity(found) if found and not found.negated else None
 
 
-_READERS: tuple[Callable[[str], Found], ...] = (
-    conditions.wanted, _quantity, conditions.condition, conditions.purpose, conditions.used, conditions.by,
+_READERS: tuple[Callable[[str], FactParts], ...] = (
+    conditions.wanted_purpose, _quantity, conditions.condition, conditions.purpose, conditions.used, conditions.by,
     properties.definition, properties.stated_property, properties.permission, conditions.condition_behind,
 )  # fmt: skip

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from rag_harness.authoring.questions.passages import Passage, passages, seen
+from rag_harness.authoring.questions.passages import QuotablePassage, passages, seen
 from rag_harness.retrieval.chunking.markdown import read_headings
 from rag_harness.types import Document
 
@@ -73,7 +73,7 @@ def _overlapping(name: str, other: str) -> bool:
     return name.casefold() in other.casefold() or other.casefold() in name.casefold()
 
 
-def _tables(found: Iterable[Passage]) -> list[list[str]]:
+def _tables(found: Iterable[QuotablePassage]) -> list[list[str]]:
     groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = defaultdict(list)
     for passage in found:
         if passage.names and _is_name(passage.cells[0]):

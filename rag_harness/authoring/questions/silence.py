@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.collection import DocumentCollection
 from rag_harness.words.terms import term, terms
 
 MANY = 40
@@ -25,7 +25,7 @@ _ALIKE = tuple(
 )
 
 
-def nothing_says(thing: str, asked: frozenset[str], collection: Collection, is_planned: bool = False) -> bool:
+def nothing_says(thing: str, asked: frozenset[str], collection: DocumentCollection, is_planned: bool = False) -> bool:
     """Whether no passage that names a thing has one of the rarest words asked, or a word of similar meaning.
 
     If all statements of the pages are planned, and none states this, it is enough that each passage lacks one of these

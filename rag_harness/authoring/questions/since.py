@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.collection import DocumentCollection
 
 Why = Literal["own row", "gold", "retrieved", "near"]
 WHYS: Mapping[Why, str] = {
@@ -20,7 +20,7 @@ WHYS: Mapping[Why, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class DatedQuestion:
     """What decides whether a question is affected; ``pages`` are those of its gold."""
 
     name: str
@@ -29,7 +29,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class DataChange:
     """The changes since a revision: ``pages`` that are new, changed or gone, and questions with a changed row."""
 
     pages: frozenset[str]
@@ -37,10 +37,10 @@ class Change:
 
 
 def affected(
-    questions: Iterable[Question],
-    change: Change,
+    questions: Iterable[DatedQuestion],
+    change: DataChange,
     retrieved: Mapping[str, Some[str]],
-    collection: Collection | None,
+    collection: DocumentCollection | None,
     k: int,
 ) -> dict[str, Why]:
     """Return the questions that a change affects, each with the first reason.
@@ -57,7 +57,11 @@ def affected(
 
 
 def _why(
-    asked: Question, change: Change, retrieved: Mapping[str, Some[str]], collection: Collection | None, k: int
+    asked: DatedQuestion,
+    change: DataChange,
+    retrieved: Mapping[str, Some[str]],
+    collection: DocumentCollection | None,
+    k: int,
 ) -> Why | None:
     if asked.name in change.questions:
         return "own row"

@@ -6,21 +6,21 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from rag_harness.authoring.questions.clauses import clause
-from rag_harness.authoring.questions.passages import Passage
+from rag_harness.authoring.questions.passages import QuotablePassage
 from rag_harness.authoring.questions.persons import lower_first
 from rag_harness.authoring.questions.pointing import POINTING
-from rag_harness.authoring.questions.wordlists import listed
+from rag_harness.authoring.questions.wordlists import word_set
 
 _EMPTY = re.compile(r"[\W_]*$|n/?a$|none$|unknown$|tbd$|same\b|see\b|as above|[✓✔✅❌✗✘]|(?:yes|no|x)\b", re.I)
 _MONEY = re.compile(r"(?:from |up to )?(?:[€$£¥]\s?\d[\d.,]*|\d[\d.,]*\s?(?:€|EUR|USD|GBP))(?: per [a-z]+)?$")
 _WHAT_IT = re.compile(r"what (?:it|they) ([a-z]+?)(s?)((?: [a-z]+)*)$", re.I)
-_TELLS = listed("meaning")
-_DOES = listed("description purpose effect behavior behaviour")
+_TELLS = word_set("meaning")
+_DOES = word_set("description purpose effect behavior behaviour")
 _CONDITIONS = re.compile(r"(?:if|when|situation|case|problem|what happened|if …|when …)\W*$", re.I)
 _OUTCOMES = re.compile(
     r"(?:then|outcome|result|what happens|what we do|what to do|what you can do|remedy|solution)\W*$", re.I
 )
-_ATTRIBUTES = listed(
+_ATTRIBUTES = word_set(
     """
     address age amount author availability benefit budget capacity category charge code colour color condition contact
     content cost country coverage currency date deadline default deductible deposit depth destination device diameter
@@ -34,21 +34,21 @@ _ATTRIBUTES = listed(
     """
 )
 """Attributes of things: heads of names that can follow "the … of"."""
-_OF = listed(
+_OF = word_set(
     "address age capacity depth diameter height length weight width size role type unit voltage strength surface"
 )
-_FEATURES = listed("feature property attribute specification detail")
+_FEATURES = word_set("feature property attribute specification detail")
 _NO_THING = re.compile(r"(?:off|up to|from|over|under|after|before|until|within|more|less|signed|not)\b", re.I)
-_NO_COLUMN = listed("support supported notes note value values details comment comments remarks result yes no")
+_NO_COLUMN = word_set("support supported notes note value values details comment comments remarks result yes no")
 _HANGS = re.compile(r"\b(?:from|until|to|of|for|with|in|on|at|by|as|per|…)$", re.I)
 _LONGEST = 6
 """The most words of a row's or a column's name. A longer one is a sentence."""
 
-Asked = tuple[str, str]
+QuestionForm = tuple[str, str]
 """The form of the question, and the words in it."""
 
 
-def read_row(passage: Passage, names_kept: Collection[str]) -> Iterator[tuple[str, str, dict[str, str], str]]:
+def read_row(passage: QuotablePassage, names_kept: Collection[str]) -> Iterator[tuple[str, str, dict[str, str], str]]:
     """Yield what the cells of a row state, as kind, answer, parts and statement."""
     row, *cells = passage.cells
     first, *names = passage.names
@@ -78,7 +78,7 @@ def _names_something(name: str) -> bool:
     )
 
 
-_CALLED = listed("parameter option field attribute setting argument event code method metric flag variable class")
+_CALLED = word_set("parameter option field attribute setting argument event code method metric flag variable class")
 
 
 def _asked(row: str, name: str, cell: str, first: str, names: Sequence[str]) -> dict[str, str]:
@@ -158,4 +158,4 @@ def _the(name: str) -> str:
     return name if bare else f"the {name}"
 
 
-_ARTICLES = listed("a an the my your each every any all no")
+_ARTICLES = word_set("a an the my your each every any all no")

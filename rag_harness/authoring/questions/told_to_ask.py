@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
-from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.collection import DocumentCollection
 from rag_harness.authoring.questions.links import neighbours
 from rag_harness.authoring.questions.selecting import shuffled
 from rag_harness.models.prompts import Prompts
@@ -39,7 +39,7 @@ class Task:
         return prompts.messages(_TASKS[self.kind], hits)
 
 
-def tasks(kind: str, collection: Collection, seed: int) -> Iterator[Task]:
+def tasks(kind: str, collection: DocumentCollection, seed: int) -> Iterator[Task]:
     """Yield tasks of a kind, one page after the other in a random order, then each page again with another part."""
     chance = Random(f"{seed} {kind} llm")
     parts = _parts(collection)
@@ -53,7 +53,7 @@ def tasks(kind: str, collection: Collection, seed: int) -> Iterator[Task]:
 
 
 def _task(
-    kind: str, page: Document, chunk: Chunk, parts: dict[str, list[Chunk]], collection: Collection, turn: int
+    kind: str, page: Document, chunk: Chunk, parts: dict[str, list[Chunk]], collection: DocumentCollection, turn: int
 ) -> Iterator[Task]:
     if kind != "multi_hop":
         yield Task(kind, (chunk,))
@@ -64,7 +64,7 @@ def _task(
         yield Task(kind, (chunk, (nearest or parts[near[turn]])[0]))
 
 
-def _parts(collection: Collection) -> dict[str, list[Chunk]]:
+def _parts(collection: DocumentCollection) -> dict[str, list[Chunk]]:
     found: dict[str, list[Chunk]] = {}
     for chunk in collection.chunks:
         if len(chunk.text) >= LEAST and chunk.doc_id not in collection.superseded:

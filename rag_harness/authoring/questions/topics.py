@@ -6,11 +6,11 @@ import math
 import re
 from random import Random
 
-from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.collection import DocumentCollection
 from rag_harness.authoring.questions.passages import seen
 from rag_harness.authoring.questions.persons import asked_by_reader
 from rag_harness.authoring.questions.verbs import BASES, TOLD_TO_DO
-from rag_harness.authoring.questions.wordlists import listed
+from rag_harness.authoring.questions.wordlists import word_set
 from rag_harness.types import Document
 from rag_harness.words.terms import terms
 
@@ -21,7 +21,7 @@ RARE, VERY_RARE = 4.0, 5.5
 small collection no word is so rare; the limits are then 0.6 and 0.8 of the rarest word's value. collection, in which no
 word is so rare, 0.6 and 0.8 of what the rarest have."""
 _CODED = re.compile(r"\w[_.]\w|[a-z][A-Z]|[A-Z][A-Z0-9]{0,40}-?\d")
-_GENERIC = listed("overview introduction index home readme welcome about guide basics summary misc general faq notes")
+_GENERIC = word_set("overview introduction index home readme welcome about guide basics summary misc general faq notes")
 _FRAMES = ("{about}: {asked}", "About {about}: {asked}", "Regarding {about}: {asked}", "{Asked} (Topic: {about})")
 _OF_THINGS = (
     "I have a question about {about}. {Asked}",
@@ -32,7 +32,7 @@ _OF_THINGS = (
 """For titles that name a thing, not an action."""
 
 
-def needs_topic(question: str, collection: Collection) -> bool:
+def needs_topic(question: str, collection: DocumentCollection) -> bool:
     """Whether a question is so vague that one would ask back: about what?"""
     found = terms(question)
     if any(_CODED.search(word) for word in question.split()):

@@ -10,16 +10,16 @@ from collections import Counter
 from typing import NamedTuple
 
 from rag_harness.authoring.questions.clauses import clause
-from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.collection import DocumentCollection
 from rag_harness.authoring.questions.facts import Fact
 from rag_harness.authoring.questions.persons import asked_by_reader, lower_first
 from rag_harness.authoring.questions.wording import sentence
-from rag_harness.authoring.questions.wordlists import listed
+from rag_harness.authoring.questions.wordlists import word_set
 from rag_harness.words.terms import terms
 
 SPOKEN_OF = 0.03
 """How large a share of the chunks must speak of something for a question about it to fit the collection."""
-MOST = 8
+MOST_ASKED_ALIKE = 8
 """How often one question may be asked. If many questions begin alike, a reader learns to decline them."""
 NEAR = 0.4
 """From this share of the statement's words on, weighted by rarity, a chunk is near it."""
@@ -74,10 +74,14 @@ _OPEN = tuple(
 _OPENING = re.compile(r"(?:you|there)\b")
 
 
-def unsaid(fact: Fact, collection: Collection, used: Counter[str]) -> str | None:
+def unsaid(fact: Fact, collection: DocumentCollection, used: Counter[str]) -> str | None:
     """Return the least ``used`` question about something that a statement leaves open; None if there is none."""
     parts = {"condition": _condition(fact), "outcome": _outcome(fact, collection)}
-    fitting = [each for each in _OPEN if parts[each.part] and used[each.asked] < MOST and _fits(each, parts[each.part])]
+    fitting = [
+        each
+        for each in _OPEN
+        if parts[each.part] and used[each.asked] < MOST_ASKED_ALIKE and _fits(each, parts[each.part])
+    ]
     fitting = [each for each in fitting if _is_spoken_of(each, collection)]
     near = _near(fact, collection) if fitting else []
     for each in sorted(fitting, key=lambda each: used[each.asked]):
@@ -100,7 +104,7 @@ def _condition(fact: Fact) -> str:
     return told if told and not _OPENING.match(told) and (clause(told) or told.startswith("I ")) else ""
 
 
-def _outcome(fact: Fact, collection: Collection) -> str:
+def _outcome(fact: Fact, collection: DocumentCollection) -> str:
     """Return the statement in the form for after "until"; empty if it is not about an event."""
     if fact.kind != "condition":
         return ""
@@ -111,7 +115,7 @@ def _outcome(fact: Fact, collection: Collection) -> str:
     return said if happens and 3 <= len(said.split()) <= 16 else ""
 
 
-_HAPPENS = listed(
+_HAPPENS = word_set(
     """
     add added arrive arrives book booked bring cancel cancelled charge charged close closed come comes create created
     delete deleted deliver delivered end ends fail fetch finish get give go goes lifted move moves pay paid receive
@@ -122,7 +126,7 @@ _HAPPENS = listed(
 """Verbs of events, for which one can wait."""
 
 
-def _near(fact: Fact, collection: Collection) -> list[str]:
+def _near(fact: Fact, collection: DocumentCollection) -> list[str]:
     wanted = terms(fact.said)
     hits = [hit.chunk for hit in collection.nearest(fact.said, 20)]
     return [
@@ -133,5 +137,5 @@ def _near(fact: Fact, collection: Collection) -> list[str]:
     ]
 
 
-def _is_spoken_of(each: Open, collection: Collection) -> bool:
+def _is_spoken_of(each: Open, collection: DocumentCollection) -> bool:
     return collection.share(each.spoken) >= SPOKEN_OF

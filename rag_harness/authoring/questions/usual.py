@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.collection import DocumentCollection
 from rag_harness.authoring.questions.facts import Fact
 from rag_harness.authoring.questions.selecting import shuffled
 from rag_harness.authoring.questions.silence import nothing_says
@@ -29,7 +29,7 @@ class Usual:
         collection: the documents of the pages.
     """
 
-    def __init__(self, collection: Collection) -> None:
+    def __init__(self, collection: DocumentCollection) -> None:
         self._collection = collection
         self._together: set[frozenset[str]] = set()
         self._pages: dict[str, set[str]] = defaultdict(set)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rag_harness.authoring.questions.inflection import third
-from rag_harness.authoring.questions.wordlists import listed
+from rag_harness.authoring.questions.wordlists import word_set
 
-BASES = listed(
+BASES = word_set(
     """
     accept add affect allow apply arrive ask attach begin belong block book bring call capture carry cause change
     charge check close come compare connect consist contain control convert copy cost count cover create decide
@@ -21,7 +21,7 @@ BASES = listed(
 )
 THIRD = {third(base): base for base in sorted(BASES)}
 """From the third person to the base form."""
-TOLD_TO_DO = listed(
+TOLD_TO_DO = word_set(
     """
     access air ask attach authenticate avoid be bring brush build buy cancel cap charge choose clean click collect
     combine comment compare compute configure confirm consider contact count create customise customize debug define
@@ -34,7 +34,7 @@ TOLD_TO_DO = listed(
     write
     """
 )
-ASKED_OF = listed(
+ASKED_OF = word_set(
     """
     accept add charge check contain control convert cost create default define delete depend determine disable emit
     enforce ensure exclude expose generate get handle hold ignore indicate inherit inject lead limit match mean

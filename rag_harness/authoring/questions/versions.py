@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
-from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.collection import DocumentCollection
 from rag_harness.authoring.questions.direct import drafts_of
 from rag_harness.authoring.questions.draft import Draft
 from rag_harness.authoring.questions.facts import PLANNED_KINDS, Fact
@@ -19,7 +19,7 @@ OF_PAIR = 2
 """The most questions for a pair of pages."""
 
 
-def version_drafts(collection: Collection, chance: Random) -> Iterator[tuple[Draft, ...]]:
+def version_drafts(collection: DocumentCollection, chance: Random) -> Iterator[tuple[Draft, ...]]:
     """Yield direct questions about facts of current pages that the previous page states differently."""
     for old, new in _pairs(collection):
         for fact, stale in _changed(old, new, collection)[:OF_PAIR]:
@@ -29,7 +29,7 @@ def version_drafts(collection: Collection, chance: Random) -> Iterator[tuple[Dra
             yield tuple(replace(draft, metadata={**draft.metadata, **told}) for draft in drafts)
 
 
-def old_and_new_drafts(collection: Collection, chance: Random) -> Iterator[tuple[Draft, ...]]:
+def old_and_new_drafts(collection: DocumentCollection, chance: Random) -> Iterator[tuple[Draft, ...]]:
     """Yield questions about what is true now and what was true before; they need both pages."""
     for old, new in _pairs(collection):
         for fact, stale in _changed(old, new, collection)[:1]:
@@ -41,12 +41,12 @@ def old_and_new_drafts(collection: Collection, chance: Random) -> Iterator[tuple
             yield (Draft("multi_hop", plain, plain, truth, answer, evidence, (fact.kind, stale.kind), metadata),)
 
 
-def _pairs(collection: Collection) -> list[tuple[Document, Document]]:
+def _pairs(collection: DocumentCollection) -> list[tuple[Document, Document]]:
     known = collection.by_id
     return [(known[old], known[new]) for old, new in sorted(collection.superseded.items()) if new in known]
 
 
-def _changed(old: Document, new: Document, collection: Collection) -> list[tuple[Fact, Fact]]:
+def _changed(old: Document, new: Document, collection: DocumentCollection) -> list[tuple[Fact, Fact]]:
     """Return the facts of a page that contradict the previous page, each once, with the previous page's statement."""
     before, now = ([fact for fact in collection.facts(page.doc_id) if fact.kind in _KINDS] for page in (old, new))
     changed: dict[int, tuple[Fact, Fact]] = {}

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 
-def listed(words: str) -> frozenset[str]:
+def word_set(words: str) -> frozenset[str]:
     """Return the words of a text that are separated by blanks."""
     return frozenset(words.split())

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
-from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.collection import DocumentCollection
 from rag_harness.authoring.questions.draft import MADE_OF, Draft
 from rag_harness.authoring.questions.overlap import difficulty, overlap
 from rag_harness.words.terms import terms
@@ -19,7 +19,7 @@ EMBEDDED = "embedded/templates"
 
 
 def rows(
-    drafts: Iterable[Draft], collection: Collection, by: str = EMBEDDED, taken: Container[str] = ()
+    drafts: Iterable[Draft], collection: DocumentCollection, by: str = EMBEDDED, taken: Container[str] = ()
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each draft, numbered by kind, as ``dataset.queries`` reads them. No id is in ``taken``."""
     numbers: Counter[str] = Counter()
@@ -53,7 +53,7 @@ def _name(kind: str, numbers: Counter[str], taken: Container[str]) -> str:
             return name
 
 
-def _distractors(draft: Draft, collection: Collection) -> dict[str, int]:
+def _distractors(draft: Draft, collection: DocumentCollection) -> dict[str, int]:
     """Return how many other pages tempt: they have a passage near the question with most of the matching words."""
     wanted = terms(draft.text)
     near = [hit.chunk for hit in collection.nearest(draft.text)]
@@ -63,6 +63,6 @@ def _distractors(draft: Draft, collection: Collection) -> dict[str, int]:
     return {"distractors": len(tempting)} if draft.evidence else {}
 
 
-def lines(found: Iterable[dict[str, Any]]) -> str:
+def json_lines(found: Iterable[dict[str, Any]]) -> str:
     """Return the rows as JSON lines. The same rows give the same bytes."""
     return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in found)

@@ -10,11 +10,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from rag_harness.commands.starter.documents import Documents, documents_folder
-from rag_harness.commands.starter.drafted import drafted
-from rag_harness.commands.starter.example import QUESTIONS, copy_pages, questions
+from rag_harness.commands.starter.drafted import drafted_questions
+from rag_harness.commands.starter.example import EXAMPLE_QUERIES_FILE, copy_pages, questions
 from rag_harness.commands.starter.ini_keys import write_ini
 from rag_harness.commands.starter.started import Started
-from rag_harness.commands.starter.workflow import FILE, WORKFLOW
+from rag_harness.commands.starter.workflow import WORKFLOW, WORKFLOW_FILE
 from rag_harness.errors import DataError
 
 __all__ = ["Started", "start", "start_example", "write_workflow"]
@@ -41,9 +41,9 @@ def start(folder: Path, kb: str = "") -> Started:
     """
     done = Started()
     documents = documents_folder(folder, kb, done)
-    has_old = (folder / _OLD).exists() and not (folder / QUESTIONS).exists()
-    golden = _OLD if has_old else QUESTIONS
-    text = "" if (folder / golden).exists() else drafted(folder / documents.folder, done)
+    has_old = (folder / _OLD).exists() and not (folder / EXAMPLE_QUERIES_FILE).exists()
+    golden = _OLD if has_old else EXAMPLE_QUERIES_FILE
+    text = "" if (folder / golden).exists() else drafted_questions(folder / documents.folder, done)
     done.write(folder / "test_retrieval.py", TEST)
     done.write(folder / golden, text)
     write_ini(folder, _pairs(documents, golden), GATE, done)
@@ -58,15 +58,16 @@ def start_example(folder: Path, kb: str = "") -> Started:
         DataError: other documents are where its pages would be, or there are questions about others.
     """
     done, named = Started(), kb or "docs"
-    if (folder / QUESTIONS).exists() and not (folder / named).exists():
+    if (folder / EXAMPLE_QUERIES_FILE).exists() and not (folder / named).exists():
         raise DataError(
-            f"{folder / QUESTIONS} is there, and none of the pages that the example asks about. Leave --example out, "
+            f"{folder / EXAMPLE_QUERIES_FILE} is there, and none of the pages that the example asks about. Leave "
+            "--example out, "
             "or try it in an empty folder."
         )
     pages = copy_pages(folder / named, done)
     done.write(folder / "test_retrieval.py", TEST)
-    done.write(folder / QUESTIONS, questions())
-    write_ini(folder, _pairs(Documents(named, pages), QUESTIONS), EXAMPLES_GATE, done)
+    done.write(folder / EXAMPLE_QUERIES_FILE, questions())
+    write_ini(folder, _pairs(Documents(named, pages), EXAMPLE_QUERIES_FILE), EXAMPLES_GATE, done)
     done.todo.append(f"{named} is made up, and so are its questions: what they score says nothing of your documents.")
     done.todo.append(_RUN)
     return done
@@ -78,12 +79,12 @@ def write_workflow(folder: Path, done: Started) -> None:
     Raises:
         DataError: the workflow cannot be written.
     """
-    done.write(folder / FILE, WORKFLOW)
+    done.write(folder / WORKFLOW_FILE, WORKFLOW)
 
 
 def _pairs(documents: Documents, golden: str) -> dict[str, str]:
     """Return the ini keys. BM25 needs no model and little time, so the suite works on any folder at once."""
-    questions = {"rag_queries": golden} if golden == QUESTIONS else {}
+    questions = {"rag_queries": golden} if golden == EXAMPLE_QUERIES_FILE else {}
     # With three pages or fewer, three hits would be all pages.
     k = 3 if documents.pages > 3 else 1
     return {

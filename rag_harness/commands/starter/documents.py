@@ -9,7 +9,7 @@ from rag_harness.commands.starter.started import Started
 from rag_harness.dataset.ingest import is_readable, kinds, page_files
 from rag_harness.errors import DataError
 
-USUAL = ("docs", "doc", "documentation", "content", "kb")
+USUAL_FOLDERS = ("docs", "doc", "documentation", "content", "kb")
 """Usual names of folders of documents, the likeliest first."""
 _EXAMPLE = "In an empty folder, rag-harness init --example brings a small knowledge base to try."
 
@@ -27,10 +27,10 @@ def documents_folder(folder: Path, kb: str, done: Started) -> Documents:
     Raises:
         DataError: there is no document in the folders that were searched.
     """
-    named = kb or next((name for name in USUAL if _has_pages(folder / name)), "")
+    named = kb or next((name for name in USUAL_FOLDERS if _has_pages(folder / name)), "")
     named = named or ("." if _has_pages_at_its_top(folder) else "")
     if not named:
-        places = ", ".join(USUAL)
+        places = ", ".join(USUAL_FOLDERS)
         raise DataError(
             f"No document ({kinds()}) in {folder}, nor in a folder there called {places}. Name yours: "
             f"rag-harness init --kb DIR. {_EXAMPLE}"
@@ -46,7 +46,7 @@ def documents_folder(folder: Path, kb: str, done: Started) -> Documents:
 
 
 def _said(named: str, kb: str) -> str:
-    if kb or named == USUAL[0]:
+    if kb or named == USUAL_FOLDERS[0]:
         return named
     what = "this folder and all below it" if named == "." else named
     return f"{what}; if your documents are elsewhere: rag-harness init --kb DIR"

@@ -14,26 +14,26 @@ _MULTI_HOP = 4
 _SEED = 0
 
 
-def drafted(folder: Path, done: Started) -> str:
+def drafted_questions(folder: Path, done: Started) -> str:
     """Return the lines of ``queries.jsonl`` for a folder of documents, and note that they are drafts.
 
     Raises:
         DataError: nothing in the folder can be read.
     """
-    from rag_harness.authoring.questions import Collection, ask, lines, planned_facts, rows
+    from rag_harness.authoring.questions import DocumentCollection, json_lines, make_questions, planned_facts, rows
     from rag_harness.dataset.knowledge_base import read_folder
 
     library = read_folder(folder)
     done.found += [f"not read: {each.line}" for each in library.unread]
-    collection = Collection(library.documents, planned_facts(folder))
-    found = ask(collection, {"direct": WANTED, "multi_hop": _MULTI_HOP}, _SEED)
+    collection = DocumentCollection(library.documents, planned_facts(folder))
+    found = make_questions(collection, {"direct": WANTED, "multi_hop": _MULTI_HOP}, _SEED)
     hops = [draft for draft in found.drafts if draft.kind == "multi_hop"]
     chosen = [*[draft for draft in found.drafts if draft.kind == "direct"][: WANTED - len(hops)], *hops]
     if not chosen:
         done.todo.append(_none(folder, found.dropped.total()))
         return placeholder(library.documents[0].doc_id)
     done.todo.append(_some(len(chosen)))
-    return lines(rows(chosen, collection))
+    return json_lines(rows(chosen, collection))
 
 
 def placeholder(page: str) -> str:

@@ -8,7 +8,7 @@ from rag_harness.commands.starter.started import Started
 from rag_harness.dataset.ingest import page_files
 from rag_harness.errors import DataError
 
-QUESTIONS = "queries.jsonl"
+EXAMPLE_QUERIES_FILE = "queries.jsonl"
 _PLACE = Path(__file__).with_name("shipped")
 _ABOUT = "README.md"
 
@@ -33,4 +33,4 @@ def copy_pages(target: Path, done: Started) -> int:
 
 def questions() -> str:
     """Return the lines of its questions."""
-    return (_PLACE / QUESTIONS).read_text(encoding="utf-8")
+    return (_PLACE / EXAMPLE_QUERIES_FILE).read_text(encoding="utf-8")

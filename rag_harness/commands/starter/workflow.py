@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rag_harness.registry.installed import NAME
 
-FILE = ".github/workflows/rag.yml"
+WORKFLOW_FILE = ".github/workflows/rag.yml"
 WORKFLOW = f"""\
 # Runs the suite of rag-harness on each pull request. A gate that fails stops it, and so does one that was not judged.
 name: rag

@@ -17,7 +17,7 @@ from rag_harness.dataset.ingest.limits import MEMORY_BYTES, OUTPUT_BYTES, limit_
 from rag_harness.dataset.ingest.parsed import Parsed, Passing, packed, packed_fault
 from rag_harness.errors import UnreadableError
 
-KINDS = {"txt": "plain", "html": "html_pages", "pdf": "pdf_pages"}
+PARSER_MODULES = {"txt": "plain", "html": "html_pages", "pdf": "pdf_pages"}
 """The module for each kind of file, in this folder; it has ``parse(data) -> Parsed``.
 
 ``txt@cp1252`` gives the charset of a file that does not state it.
@@ -68,11 +68,11 @@ def _answer(kind: str, data: bytes) -> bytes:
 
 def _made(kind: str, data: bytes) -> bytes:
     kind, _, charset = kind.partition("@")
-    if kind not in KINDS:
+    if kind not in PARSER_MODULES:
         module, _, function = kind.partition(":")
         work: Callable[[bytes], bytes] = getattr(import_module(module), function)
         return work(data)
-    parse: Callable[..., Parsed] = import_module(f"rag_harness.dataset.ingest.{KINDS[kind]}").parse
+    parse: Callable[..., Parsed] = import_module(f"rag_harness.dataset.ingest.{PARSER_MODULES[kind]}").parse
     return packed(parse(data, charset) if charset else parse(data))
 
 

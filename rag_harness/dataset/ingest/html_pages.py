@@ -8,8 +8,8 @@ from pathlib import Path
 from rag_harness.dataset.ingest.charset import decoded
 from rag_harness.dataset.ingest.html_reader import PageReader
 from rag_harness.dataset.ingest.parsed import Parsed
-from rag_harness.dataset.ingest.quality import checked
-from rag_harness.dataset.ingest.reading import parsed
+from rag_harness.dataset.ingest.quality import checked_text
+from rag_harness.dataset.ingest.reading import parsed_file
 from rag_harness.errors import UnreadableError
 from rag_harness.types import Document
 
@@ -26,7 +26,7 @@ def load(file: Path, doc_id: str) -> Document:
     Raises:
         UnreadableError, OSError: the file cannot be read.
     """
-    return parsed("html", file).document(file, doc_id)
+    return parsed_file("html", file).document(file, doc_id)
 
 
 def parse(data: bytes, charset: str = "") -> Parsed:
@@ -43,7 +43,7 @@ def parse(data: bytes, charset: str = "") -> Parsed:
     except AssertionError as error:  # the standard library's parser refuses some declarations in this way
         raise UnreadableError(f"cannot be parsed as HTML: {error}. Save it anew"[:300]) from None
     text = page.text()
-    return Parsed(checked(text, _plain(text)), page.title, hidden=page.hidden, guessed=found.guessed)
+    return Parsed(checked_text(text, _plain(text)), page.title, hidden=page.hidden, guessed=found.guessed)
 
 
 def _plain(markdown: str) -> str:

@@ -10,7 +10,7 @@ from rag_harness.dataset.ingest.hidden import Look, Sheet, look_of
 from rag_harness.dataset.ingest.html_elements import BEGINS, BLOCKS, ENDS, tags
 from rag_harness.dataset.ingest.markdown_writer import MarkdownWriter
 
-DEEPEST = 500
+DEEPEST_ELEMENT = 500
 """Most open elements. Of deeper elements only the text counts."""
 _LONGEST_TITLE = 300
 
@@ -69,7 +69,7 @@ class PageReader(HTMLParser):
             around = replace(around, silent=False)  # the nav was never closed
         silent = around.silent or tag in _NO_TEXT or attributes.get("role", "").lower() in _NO_TEXT_ROLES
         opened = _Open(tag, look, silent, began=not (silent or look.hidden))
-        if tag not in _VOID and len(self._open) >= DEEPEST:
+        if tag not in _VOID and len(self._open) >= DEEPEST_ELEMENT:
             self._too_deep[tag] += 1
             self._out.end_block()
             return

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from rag_harness.dataset.ingest.table_rows import Table
+from rag_harness.dataset.ingest.table_rows import OpenTable
 
-DEEPEST = 8
+DEEPEST_LIST = 8
 """Most levels of lists and quotes. Deeper ones are written at this level."""
 LONGEST_ADDRESS = 500
 
@@ -54,7 +54,7 @@ class MarkdownWriter:
         self._code: list[str] | None = None
         self._lists: list[_List] = []
         self._inside: list[_Inside] = []
-        self._tables: list[Table] = []
+        self._tables: list[OpenTable] = []
 
     def text(self) -> str:
         """End all that is open and return the whole text."""
@@ -174,7 +174,7 @@ class MarkdownWriter:
         """Begin a table. A table that contains another is for layout."""
         self._to_layout()
         self.end_block()
-        self._tables.append(Table())
+        self._tables.append(OpenTable())
 
     def end_table(self) -> None:
         """End the innermost table."""
@@ -221,7 +221,7 @@ class MarkdownWriter:
             self._add(block)
 
     def _add(self, block: str) -> None:
-        shown = self._inside[:DEEPEST]
+        shown = self._inside[:DEEPEST_LIST]
         item = bool(shown) and not shown[-1].quote and not shown[-1].used
         first = "".join(each.prefix() for each in shown)
         for each in shown:

@@ -9,8 +9,8 @@ from typing import Any
 
 from rag_harness.dataset.ingest.limits import OUTPUT_BYTES, PAGES
 from rag_harness.dataset.ingest.parsed import Parsed
-from rag_harness.dataset.ingest.quality import checked
-from rag_harness.dataset.ingest.reading import parsed
+from rag_harness.dataset.ingest.quality import checked_text
+from rag_harness.dataset.ingest.reading import parsed_file
 from rag_harness.errors import UnreadableError
 from rag_harness.types import Document
 
@@ -26,7 +26,7 @@ def load(file: Path, doc_id: str) -> Document:
     Raises:
         UnreadableError, OSError: the file cannot be read, or is a scan without text.
     """
-    return parsed("pdf", file).document(file, doc_id)
+    return parsed_file("pdf", file).document(file, doc_id)
 
 
 def parse(data: bytes) -> Parsed:
@@ -45,7 +45,7 @@ def parse(data: bytes) -> Parsed:
     if not any(texts):
         why = next(iter(unread.values()), "a scan? Recognise its text first")
         raise UnreadableError(f"no text in its {len(texts)} pages: {why}"[:300])
-    return Parsed(checked(BETWEEN.join(texts)), _title(reader), tuple(_starts(texts)), unread_pages=tuple(unread))
+    return Parsed(checked_text(BETWEEN.join(texts)), _title(reader), tuple(_starts(texts)), unread_pages=tuple(unread))
 
 
 def _opened(data: bytes) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rag_harness.errors import UnreadableError
 
-MOST_BYTES = 64 << 20
+MOST_FILE_BYTES = 64 << 20
 """Most bytes of one file. Documents are never that long, but a sparse file may claim any length."""
 
 
@@ -36,15 +36,15 @@ def read_bytes(file: Path) -> bytes:
     """Return all bytes of a file.
 
     Raises:
-        UnreadableError: the file is longer than ``MOST_BYTES``.
+        UnreadableError: the file is longer than ``MOST_FILE_BYTES``.
         OSError: the file cannot be read.
     """
     with file.open("rb") as stream:
         # The stated size first, because of sparse files. Then the bytes read, because a file may grow meanwhile.
-        too_long = file.stat().st_size > MOST_BYTES
-        data = b"" if too_long else stream.read(MOST_BYTES + 1)
-    if too_long or len(data) > MOST_BYTES:
-        raise UnreadableError(f"longer than {MOST_BYTES >> 20} MB. Split it")
+        too_long = file.stat().st_size > MOST_FILE_BYTES
+        data = b"" if too_long else stream.read(MOST_FILE_BYTES + 1)
+    if too_long or len(data) > MOST_FILE_BYTES:
+        raise UnreadableError(f"longer than {MOST_FILE_BYTES >> 20} MB. Split it")
     return data
 
 

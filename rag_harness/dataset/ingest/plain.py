@@ -6,8 +6,8 @@ from pathlib import Path
 
 from rag_harness.dataset.ingest.charset import decoded
 from rag_harness.dataset.ingest.parsed import Parsed
-from rag_harness.dataset.ingest.quality import checked
-from rag_harness.dataset.ingest.reading import parsed
+from rag_harness.dataset.ingest.quality import checked_text
+from rag_harness.dataset.ingest.reading import parsed_file
 from rag_harness.types import Document
 
 
@@ -17,10 +17,10 @@ def load(file: Path, doc_id: str) -> Document:
     Raises:
         UnreadableError, OSError: the file cannot be read, or is no text.
     """
-    return parsed("txt", file).document(file, doc_id)
+    return parsed_file("txt", file).document(file, doc_id)
 
 
 def parse(data: bytes, charset: str = "") -> Parsed:
     """Return the text of ``data``. ``charset`` replaces the guess for a file that is not UTF-8."""
     found = decoded(data, named=charset)
-    return Parsed(checked(found.text), guessed=found.guessed)
+    return Parsed(checked_text(found.text), guessed=found.guessed)

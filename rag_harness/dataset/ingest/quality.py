@@ -8,7 +8,7 @@ from collections import Counter
 
 from rag_harness.errors import UnreadableError
 
-SHORT = 200
+SHORT_TEXT = 200
 """Fewest characters of a text to judge. Counting says nothing about a shorter text."""
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 # UTF-8 that was read as Latin-1 or Windows-1252, and the replacement character of unreadable bytes.
@@ -23,7 +23,7 @@ MOST_CONTROL, MOST_MOJIBAKE, LEAST_LETTERS, MOST_RUNS, MOST_REPEATED = 0.02, 0.0
 MANY_LINES = 50
 
 
-def checked(text: str, judged: str | None = None) -> str:
+def checked_text(text: str, judged: str | None = None) -> str:
     """Return ``text`` if it is not garbage. ``judged`` is the part to judge, without marks that the loader added.
 
     Raises:
@@ -40,7 +40,7 @@ def garbage(text: str) -> str:
     solid = sum(map(len, text.split()))
     if "\0" in text:
         return "holds NUL characters: a binary file"
-    if solid < SHORT:
+    if solid < SHORT_TEXT:
         return ""
     shares = {
         "control characters: a binary file": (_count(_CONTROL, text) / solid, MOST_CONTROL),

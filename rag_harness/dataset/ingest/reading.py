@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 from zlib import crc32
 
-from rag_harness.dataset.ingest.child import KINDS
+from rag_harness.dataset.ingest.child import PARSER_MODULES
 from rag_harness.dataset.ingest.isolated import Child
 from rag_harness.dataset.ingest.parsed import Parsed, Passing, PassingError, passing, unpacked
 from rag_harness.dataset.ingest.places import read_bytes
@@ -36,7 +36,7 @@ _CHECK = 20
 
 
 @dataclass
-class Reading:
+class FileReading:
     """Parses each content once. The result is cached under the digest of the bytes and of the parser's code.
 
     A temporary fault, such as a file that took too long, is cached for this run alone. So all processes of the run
@@ -110,15 +110,15 @@ class Reading:
         return self.folder / "parsed" / f"{kind}-{_parser()}" / digest[:2] / digest[2:]
 
 
-_current: ContextVar[Reading | None] = ContextVar("reading", default=None)
+_current: ContextVar[FileReading | None] = ContextVar("reading", default=None)
 
 
 @contextmanager
 def reading(
     folder: Path | None = None, writes: bool = False, apart: bool = False, charset: str = ""
-) -> Iterator[Reading]:
+) -> Iterator[FileReading]:
     """Let loaders share one child process during the block, and a cache of parsed files in ``folder``."""
-    made = Reading(folder, writes, apart, charset)
+    made = FileReading(folder, writes, apart, charset)
     token = _current.set(made)
     try:
         yield made
@@ -127,7 +127,7 @@ def reading(
         made.end()
 
 
-def parsed(kind: str, file: Path) -> Parsed:
+def parsed_file(kind: str, file: Path) -> Parsed:
     """Return ``file`` parsed as ``kind`` in a child process, by the current reading if there is one.
 
     Raises:
@@ -148,7 +148,7 @@ def parsed_by() -> str:
 @lru_cache
 def _parser() -> str:
     """Name everything that decides the result of parsing: the parsers' code and the libraries that they call."""
-    parsers = [f"rag_harness.dataset.ingest.{module}" for module in ("child", *KINDS.values())]
+    parsers = [f"rag_harness.dataset.ingest.{module}" for module in ("child", *PARSER_MODULES.values())]
     made_by = [code_digest(*parsers), platform.python_version(), *map(_version, _LIBRARIES)]
     return blake2b("\0".join(made_by).encode(), digest_size=8).hexdigest()
 

@@ -9,7 +9,7 @@ MOST_SPANNED = 50
 
 
 @dataclass
-class Table:
+class OpenTable:
     """One table while it is read. A table with ``layout`` arranges the page, and its cells are blocks."""
 
     layout: bool = False

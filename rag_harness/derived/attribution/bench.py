@@ -16,7 +16,7 @@ CHANGED = "the experiment is not what it was when its rows were made; run pytest
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class KnownExperiment:
     """One experiment, as far as it is known.
 
     Attributes:
@@ -53,18 +53,18 @@ class Bench:
     ) -> None:
         self._experiment, self._fingerprint, self._data = experiment, fingerprint, data
 
-    def subject(self, name: str, fingerprints: Collection[str]) -> Subject:
+    def subject(self, name: str, fingerprints: Collection[str]) -> KnownExperiment:
         """Return what is known of an experiment whose rows have these fingerprints."""
         try:
             found = self._experiment(name)
             if found is None:
-                return Subject(why_not=f"{name} is not registered, so nothing of it can be run again")
+                return KnownExperiment(why_not=f"{name} is not registered, so nothing of it can be run again")
             # Where an experiment has changed, its answers and its index no longer belong to the rows.
             if self._fingerprint(found) not in fingerprints:
-                return Subject(why_not=CHANGED)
+                return KnownExperiment(why_not=CHANGED)
         except (OSError, RagHarnessError) as error:
-            return Subject(why_not=f"{name} cannot be built: {error}")
-        return Subject(found, self._shelf(found))
+            return KnownExperiment(why_not=f"{name} cannot be built: {error}")
+        return KnownExperiment(found, self._shelf(found))
 
     def _shelf(self, experiment: Experiment) -> Shelf | None:
         try:

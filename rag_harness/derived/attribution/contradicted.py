@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from rag_harness.derived.attribution.right import figures_of, plain_terms, rightness, share
+from rag_harness.derived.attribution.right import figures_of, plain_terms, rightness, share_within
 from rag_harness.types import Case
 from rag_harness.words.marks import CITATION
 from rag_harness.words.sentences.rough import rough_sentences
@@ -200,5 +200,5 @@ def _about(ground_truth: str, pages: Sequence[str]) -> Iterator[str]:
     """Yield the sentences of the gold pages about the same as the ground truth, apart from figures."""
     wanted = plain_terms(ground_truth)
     for sentence in (each for page in pages for each in rough_sentences(page)):
-        if wanted and share(plain_terms(sentence), wanted) >= _SAYS_THE_SAME:
+        if wanted and share_within(plain_terms(sentence), wanted) >= _SAYS_THE_SAME:
             yield sentence

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import cast
 
 from rag_harness.derived.attribution.interventions import TWICE
-from rag_harness.engine.asking import Asking
+from rag_harness.engine.asking import TrialRequest
 from rag_harness.engine.jobs import Engine
 from rag_harness.engine.rows import Trial
-from rag_harness.engine.trial import Outcome
+from rag_harness.engine.trial import TrialOutcome
 from rag_harness.engine.workplace import Workplace
 from rag_harness.errors import RagHarnessError
 from rag_harness.files.sources import json_digest
@@ -33,7 +33,7 @@ from rag_harness.work.once import Once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ask:
+class DerivedTrial:
     """A derived trial. ``hits`` are the given ones; None where the pipeline retrieves."""
 
     experiment: Experiment
@@ -48,9 +48,9 @@ class Ask:
         return f"{self.experiment.id}{self.name}"
 
     @property
-    def asking(self) -> Asking:
-        """The ``Asking`` for the workplace. A failure leaves no row: its reason is in ``causes.jsonl``."""
-        return Asking(hits=self.hits, keeps_failures=False)
+    def asking(self) -> TrialRequest:
+        """The ``TrialRequest`` for the workplace. A failure leaves no row: its reason is in ``causes.jsonl``."""
+        return TrialRequest(hits=self.hits, keeps_failures=False)
 
     @property
     def fingerprint(self) -> str:
@@ -69,7 +69,7 @@ class Ask:
 class Came:
     """The result of a derived trial. ``new`` is its line in the journal, empty for a failure."""
 
-    outcome: Outcome
+    outcome: TrialOutcome
     new: tuple[bytes, ...] = ()
 
 
@@ -89,7 +89,7 @@ class DerivedRuns:
         self._stored: dict[tuple[str, str], Mapping[str, ExperimentResult]] = {}
         self._broken = ""
 
-    def run(self, asks: Sequence[Ask]) -> dict[Ask, ExperimentResult | str]:
+    def run(self, asks: Sequence[DerivedTrial]) -> dict[DerivedTrial, ExperimentResult | str]:
         """Return the row of each trial, or why there is none. All trials that have to run do so at once."""
         stored = self._found(asks)
         if len(stored) < len(asks) and self._workplace.made is None:
@@ -102,7 +102,7 @@ class DerivedRuns:
             self._submit(ask)
         return {**stored, **{ask: self._result(ask) for ask in new}}
 
-    def _found(self, asks: Sequence[Ask]) -> dict[Ask, ExperimentResult | str]:
+    def _found(self, asks: Sequence[DerivedTrial]) -> dict[DerivedTrial, ExperimentResult | str]:
         return {ask: found for ask in asks if (found := self._find(ask)) is not None}
 
     def close(self) -> None:
@@ -110,7 +110,7 @@ class DerivedRuns:
         for file in self._files.values():
             file.close()
 
-    def _find(self, ask: Ask) -> ExperimentResult | None:
+    def _find(self, ask: DerivedTrial) -> ExperimentResult | None:
         key = ask.derived, ask.fingerprint
         if key not in self._stored:
             file = result_path(self._output, ask.derived)
@@ -118,12 +118,12 @@ class DerivedRuns:
         found = self._stored[key].get(ask.case.query.query_id)
         return found if found is not None and ask.is_answered_by(found) else None
 
-    def _submit(self, ask: Ask) -> None:
+    def _submit(self, ask: DerivedTrial) -> None:
         trial, workplace = Trial(ask.derived, ask.case), self._workplace.get()
 
         async def job() -> Came:
             if self._broken:
-                return Came(Outcome(None, not_run=self._broken))
+                return Came(TrialOutcome(None, not_run=self._broken))
             outcome = await workplace.answer(trial, ask.experiment, ask.fingerprint, ask.asking)
             row = outcome.row
             if outcome.critical and row is not None:
@@ -132,7 +132,7 @@ class DerivedRuns:
 
         self._engine.get().submit(trial.id, job)
 
-    def _result(self, ask: Ask) -> ExperimentResult | str:
+    def _result(self, ask: DerivedTrial) -> ExperimentResult | str:
         trial = Trial(ask.derived, ask.case)
         try:
             came = cast("Came", self._engine.get().result(trial.id))
@@ -143,7 +143,7 @@ class DerivedRuns:
             self._engine.get().forget(trial.id)
         return self._kept(came.outcome)
 
-    def _kept(self, outcome: Outcome) -> ExperimentResult | str:
+    def _kept(self, outcome: TrialOutcome) -> ExperimentResult | str:
         row = outcome.row
         if row is None:
             return f"not run: {outcome.not_run}"
@@ -156,14 +156,16 @@ class DerivedRuns:
         return row
 
 
-def asks_of(experiment: Experiment, case: Case, row: ExperimentResult, hits: Mapping[str, Sequence[Hit]]) -> list[Ask]:
+def asks_of(
+    experiment: Experiment, case: Case, row: ExperimentResult, hits: Mapping[str, Sequence[Hit]]
+) -> list[DerivedTrial]:
     """Return the first trials for a failure: the same again, and each changed context."""
     return list(_asks(experiment, case, row, hits))
 
 
 def _asks(
     experiment: Experiment, case: Case, row: ExperimentResult, hits: Mapping[str, Sequence[Hit]]
-) -> Iterator[Ask]:
-    yield Ask(experiment, TWICE[0], case, row)
+) -> Iterator[DerivedTrial]:
+    yield DerivedTrial(experiment, TWICE[0], case, row)
     if experiment.answer_from is not None:
-        yield from (Ask(experiment, name, case, row, tuple(given)) for name, given in hits.items())
+        yield from (DerivedTrial(experiment, name, case, row, tuple(given)) for name, given in hits.items())

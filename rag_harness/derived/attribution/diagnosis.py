@@ -25,7 +25,7 @@ from rag_harness.derived.attribution.kinds import (
     UNDETERMINED,
 )
 from rag_harness.derived.attribution.remedies import REMEDIES
-from rag_harness.derived.attribution.right import Rightness, figures_of, plain_terms, share
+from rag_harness.derived.attribution.right import Rightness, figures_of, plain_terms, share_within
 from rag_harness.derived.attribution.unfinished import CutOff
 
 _WORST_FIRST = (
@@ -64,7 +64,7 @@ class Trialled:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class FailureFacts:
     """All that is known of a failed trial before anything is run again.
 
     Attributes:
@@ -104,7 +104,7 @@ class Diagnosis:
         return REMEDIES.get((self.cause, self.detail)) or REMEDIES[self.cause, ""]
 
 
-def diagnose(facts: Facts, tried: Mapping[str, Trialled] | None = None) -> Diagnosis:
+def diagnose(facts: FailureFacts, tried: Mapping[str, Trialled] | None = None) -> Diagnosis:
     """Return the cause: that of the first rule that applies."""
     came = _Came(tried or {})
     return next(found for rule in _RULES if (found := rule(facts, came)) is not None)
@@ -126,19 +126,19 @@ class _Came:
         return name in self._tried and self._tried[name].right is not None and not self._tried[name].repaired
 
 
-def _nothing_known(facts: Facts, _: _Came) -> Diagnosis | None:
+def _nothing_known(facts: FailureFacts, _: _Came) -> Diagnosis | None:
     if not facts.gold.nothing:
         return None
     return Diagnosis(UNDETERMINED, "no gold", facts.gold.nothing)
 
 
-def _contradicted(facts: Facts, _: _Came) -> Diagnosis | None:
+def _contradicted(facts: FailureFacts, _: _Came) -> Diagnosis | None:
     if not facts.gold.contradicted:
         return None
     return Diagnosis(GOLD_DOUBTFUL, "the answer has the figure of the evidence", facts.gold.contradicted)
 
 
-def _judge(facts: Facts, _: _Came) -> Diagnosis | None:
+def _judge(facts: FailureFacts, _: _Came) -> Diagnosis | None:
     if facts.right.right:
         said = f"{facts.category or 'called a failure'}, yet the answer carries the gold"
         return Diagnosis(JUDGE_DOUBTFUL, "the answer is right", said)
@@ -148,14 +148,14 @@ def _judge(facts: Facts, _: _Came) -> Diagnosis | None:
     return None
 
 
-def _noise(_: Facts, came: _Came) -> Diagnosis | None:
+def _noise(_: FailureFacts, came: _Came) -> Diagnosis | None:
     again = came.first(*TWICE)
     if not again:
         return None
     return Diagnosis(NOISE, "right when asked again", "nothing was changed, and it is right", again)
 
 
-def _gold(facts: Facts, came: _Came) -> Diagnosis | None:
+def _gold(facts: FailureFacts, came: _Came) -> Diagnosis | None:
     if facts.others_gold:
         return Diagnosis(GOLD_DOUBTFUL, "the gold is that of another question", facts.others_gold)
     if not facts.gold.doubt:
@@ -165,7 +165,7 @@ def _gold(facts: Facts, came: _Came) -> Diagnosis | None:
     return Diagnosis(GOLD_DOUBTFUL, detail, facts.gold.doubt, by)
 
 
-def _outdated(facts: Facts, came: _Came) -> Diagnosis | None:
+def _outdated(facts: FailureFacts, came: _Came) -> Diagnosis | None:
     by = came.first(CURRENT_VERSIONS)
     # The answer stays wrong with all needed evidence and without the outdated pages: they did not mislead it.
     in_vain = came.failed(CURRENT_VERSIONS) and not facts.gold.lost
@@ -178,14 +178,14 @@ def _outdated(facts: Facts, came: _Came) -> Diagnosis | None:
     return None
 
 
-def _unanswerable(facts: Facts, _: _Came) -> Diagnosis | None:
+def _unanswerable(facts: FailureFacts, _: _Came) -> Diagnosis | None:
     if facts.answerable:
         return None
     said = "the documents do not answer the question, and it did not say so"
     return Diagnosis(LOGIC_FAILURE, "answered what is not in the documents", said)
 
 
-def _cut_off(facts: Facts, came: _Came) -> Diagnosis | None:
+def _cut_off(facts: FailureFacts, came: _Came) -> Diagnosis | None:
     lost = facts.retrieves and facts.gold.lost
     # A full-length answer without evidence would be wrong too. An answer that repeats half a passage stops where it
     # does.
@@ -198,7 +198,7 @@ def _cut_off(facts: Facts, came: _Came) -> Diagnosis | None:
     return Diagnosis(LOGIC_FAILURE, "cut short", facts.cut_off.why, came.first())
 
 
-def _no_retriever(facts: Facts, came: _Came) -> Diagnosis | None:
+def _no_retriever(facts: FailureFacts, came: _Came) -> Diagnosis | None:
     if facts.retrieves:
         return None
     if not facts.tells:
@@ -207,7 +207,7 @@ def _no_retriever(facts: Facts, came: _Came) -> Diagnosis | None:
     return Diagnosis(RETRIEVAL_MISS, "no retriever", _NO_CONTEXT)
 
 
-def _miss(facts: Facts, came: _Came) -> Diagnosis | None:
+def _miss(facts: FailureFacts, came: _Came) -> Diagnosis | None:
     lost, needed = facts.gold.lost, facts.gold.needed
     if not lost:
         return None
@@ -238,7 +238,7 @@ _PLACES = {
 }
 
 
-def _logic(facts: Facts, came: _Came) -> Diagnosis | None:
+def _logic(facts: FailureFacts, came: _Came) -> Diagnosis | None:
     there = "all that is needed was in the context"
     if by := came.first(GOLD_AT_BOTH_ENDS):
         said = f"{there}{_stood(facts.gold)}; with the evidence first and last it is right"
@@ -263,13 +263,13 @@ def _stood(gold: GoldFacts) -> str:
     return f", at place {max(places)} of {gold.given}" if places and gold.given else ""
 
 
-def _unsaid(facts: Facts) -> Iterator[QuoteFact]:
+def _unsaid(facts: FailureFacts) -> Iterator[QuoteFact]:
     """Yield the needed quotes of which the answer has neither a figure nor half of the words."""
     asked, said = figures_of(facts.query), figures_of(facts.answer)
     words = plain_terms(facts.answer)
     for fact in facts.gold.needed:
         figures = figures_of(fact.quote) - asked
-        carried = bool(figures & said) if figures else share(words, plain_terms(fact.quote)) >= _QUOTE_CARRIED
+        carried = bool(figures & said) if figures else share_within(words, plain_terms(fact.quote)) >= _QUOTE_CARRIED
         if not carried:
             yield fact
 

@@ -8,10 +8,10 @@ from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 
-from rag_harness.derived.attribution.bench import Bench, Subject
+from rag_harness.derived.attribution.bench import Bench, KnownExperiment
 from rag_harness.derived.attribution.contradicted import may_contradict
-from rag_harness.derived.attribution.derived import Ask, DerivedRuns, asks_of
-from rag_harness.derived.attribution.diagnosis import Diagnosis, Facts, Trialled, diagnose
+from rag_harness.derived.attribution.derived import DerivedRuns, DerivedTrial, asks_of
+from rag_harness.derived.attribution.diagnosis import Diagnosis, FailureFacts, Trialled, diagnose
 from rag_harness.derived.attribution.failing import (
     WORST,
     Suspect,
@@ -49,8 +49,8 @@ class _Failed:
     suspect: Suspect
     case: Case
     row: ExperimentResult
-    facts: Facts
-    subject: Subject
+    facts: FailureFacts
+    subject: KnownExperiment
     tried: dict[str, Trialled] = field(default_factory=dict)
 
 
@@ -136,7 +136,7 @@ class Explainer:
         failed = failed_gates(self._output, name, int(self._manifest.settings.get("k") or 10))
         every = suspects(table, self._worst if only is None else len(table.ids), failed)
         chosen = every if only is None else {only: every[only]}
-        subject = self._bench.subject(name, self._manifest.suites[name].fingerprints) if chosen else Subject()
+        subject = self._bench.subject(name, self._manifest.suites[name].fingerprints) if chosen else KnownExperiment()
 
         def is_looked_at(row: ExperimentResult) -> bool:
             # A ground truth against its own evidence makes no answer look bad, so all answers are searched for it.
@@ -180,7 +180,7 @@ def _failed(
     suspect: Suspect,
     case: Case,
     row: ExperimentResult,
-    subject: Subject,
+    subject: KnownExperiment,
     table: SuiteTable,
     habits: Callable[[], Habits],
     golds: Callable[[], Golds],
@@ -188,7 +188,7 @@ def _failed(
     right = rightness(case, row.llm_answer, row.abstained)
     abstained = row.abstained or refuses(row.llm_answer)
     sources = [case.ground_truth, *(one.quote for one in case.evidence), *(c.text for c in row.retrieved_chunks)]
-    facts = Facts(
+    facts = FailureFacts(
         query=row.query,
         answer=row.llm_answer,
         answerable=case.answerable,
@@ -228,7 +228,7 @@ def _did_fail(failed: _Failed) -> bool:
     return bool(failed.suspect.category) or refused or (right.value is not None and not right.right)
 
 
-def _first(failed: _Failed) -> list[Ask]:
+def _first(failed: _Failed) -> list[DerivedTrial]:
     experiment, shelf = failed.subject.experiment, failed.subject.shelf
     if experiment is None or failed.facts.right.right:
         return []
@@ -237,9 +237,9 @@ def _first(failed: _Failed) -> list[Ask]:
     return asks_of(experiment, failed.case, failed.row, hits)
 
 
-def _again(failed: _Failed, name: str) -> Ask:
+def _again(failed: _Failed, name: str) -> DerivedTrial:
     assert failed.subject.experiment is not None
-    return Ask(failed.subject.experiment, name, failed.case, failed.row)
+    return DerivedTrial(failed.subject.experiment, name, failed.case, failed.row)
 
 
 def _may_be_noise(failed: _Failed) -> bool:
@@ -247,12 +247,12 @@ def _may_be_noise(failed: _Failed) -> bool:
     return bool(same) and all(came_to.right is not None and not came_to.repaired for came_to in same)
 
 
-def _take(runs: DerivedRuns, asked: Mapping[Ask, _Failed]) -> None:
+def _take(runs: DerivedRuns, asked: Mapping[DerivedTrial, _Failed]) -> None:
     for ask, came_to in runs.run(list(asked)).items():
         asked[ask].tried[ask.name] = _trialled(ask, came_to)
 
 
-def _trialled(ask: Ask, came_to: ExperimentResult | str) -> Trialled:
+def _trialled(ask: DerivedTrial, came_to: ExperimentResult | str) -> Trialled:
     if isinstance(came_to, str):
         return Trialled(why=came_to)
     if ask.hits is None and came_to.timings_recorded:

@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from rag_harness.files.json_text import read_json
 from rag_harness.gates import Gate, Reference, parse_gate
-from rag_harness.gates.verdict import holds
+from rag_harness.gates.verdict import meets_threshold
 from rag_harness.report.asked import asked_measures
-from rag_harness.report.suite_table import State, SuiteTable
-from rag_harness.report.summary_file import FILE
+from rag_harness.report.suite_table import CaseState, SuiteTable
+from rag_harness.report.summary_file import SUMMARY_FILE
 from rag_harness.report.tables import read_tables
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.manifest import RunManifest, of_run
@@ -75,7 +75,7 @@ def suspects(table: SuiteTable, worst: int = WORST, failed: Sequence[Gate] = ())
     """
     below = {case for gate in failed if gate.measure in table.columns for case in _below(table, gate)}
     badness = badness_of(table)
-    answered = np.flatnonzero(table.states == State.OK)
+    answered = np.flatnonzero(table.states == CaseState.OK)
     ordered = answered[np.argsort(-badness[answered], kind="stable")].tolist()
     chosen = [
         place
@@ -88,13 +88,13 @@ def suspects(table: SuiteTable, worst: int = WORST, failed: Sequence[Gate] = ())
 def count_worse(table: SuiteTable, than: float) -> int:
     """Count the answers that are worse than a badness, or in a failed category."""
     worse = badness_of(table) > than
-    return sum(bool(worse[n]) or bool(_failed(table, n)) for n in np.flatnonzero(table.states == State.OK).tolist())
+    return sum(bool(worse[n]) or bool(_failed(table, n)) for n in np.flatnonzero(table.states == CaseState.OK).tolist())
 
 
 def failed_gates(output: Path, experiment: str, k: int) -> list[Gate]:
     """Return the gates on a mean of ``experiment`` that failed in the run, from ``summary.json``."""
     try:
-        said = read_json((output / FILE).read_bytes()).get("gates", [])
+        said = read_json((output / SUMMARY_FILE).read_bytes()).get("gates", [])
     except (OSError, ValueError, AttributeError):
         return []
     gates = [parse_gate(verdict["gate"], k) for verdict in said if verdict.get("state") == "failed"]
@@ -108,7 +108,7 @@ def failed_gates(output: Path, experiment: str, k: int) -> list[Gate]:
 def _below(table: SuiteTable, gate: Gate) -> Iterator[str]:
     assert not isinstance(gate.right, Reference)
     values = table.values(gate.measure, dict(gate.slice))
-    return (case for case, value in values.items() if not holds(value, gate.op, gate.right))
+    return (case for case, value in values.items() if not meets_threshold(value, gate.op, gate.right))
 
 
 def badness_of(table: SuiteTable) -> npt.NDArray[np.float64]:

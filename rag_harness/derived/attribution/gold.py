@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from rag_harness.derived.attribution.contradicted import contradiction
-from rag_harness.derived.attribution.right import carries, figures_of, needed_quotes, plain_terms, share
-from rag_harness.derived.attribution.shelf import LEAST_SAME, Shelf, bare, folded, is_part_of, says
+from rag_harness.derived.attribution.right import carries, figures_of, needed_quotes, plain_terms, share_within
+from rag_harness.derived.attribution.shelf import LEAST_SAME, Shelf, bare, is_part_of, says, with_single_blanks
 from rag_harness.measures.quotes import as_shown
-from rag_harness.models.reader.prompt import Source
+from rag_harness.models.reader.prompt import PromptSource
 from rag_harness.models.reader.versions import SAME_THING, versions
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.row_parts import RetrievedChunk
 from rag_harness.types import Case, Chunk
 
-Place = Literal[
+QuotePlace = Literal[
     "in context",
     "lost in reranking",
     "ranked below k",
@@ -47,7 +47,7 @@ class QuoteFact:
     filename: str
     quote: str
     needed: bool
-    place: Place
+    place: QuotePlace
     rank: int | None = None
     position: int | None = None
     sent: tuple[int, int] = (0, 0)
@@ -120,7 +120,7 @@ def doubt_of(case: Case) -> str:
     if not case.answerable or not quoted.strip() or not case.ground_truth.strip():
         return ""
     figures = figures_of(case.ground_truth) - figures_of(case.query.text)
-    in_words = share(plain_terms(quoted), plain_terms(case.ground_truth) - plain_terms(case.query.text))
+    in_words = share_within(plain_terms(quoted), plain_terms(case.ground_truth) - plain_terms(case.query.text))
     if figures & figures_of(quoted) or in_words >= _NOTHING_SHARED:
         return ""
     also = " and none of its figures" if figures else ""
@@ -191,7 +191,7 @@ def _shortened(given: Sequence[RetrievedChunk], holders: Sequence[Chunk]) -> Ite
             # Where the id tells the chunk, a few words are enough, or none.
             least = 0 if is_same else LEAST_SAME
             if len(chunk.text) < len(whole.text) and is_part_of(chunk.text, bare(whole.text), least):
-                yield len(folded(chunk.text)), len(folded(whole.text))
+                yield len(with_single_blanks(chunk.text)), len(with_single_blanks(whole.text))
 
 
 def _without(fact: QuoteFact, row: ExperimentResult, shelf: Shelf | None) -> QuoteFact:
@@ -253,14 +253,14 @@ def _same_matter(case: Case, row: ExperimentResult, doc_id: str) -> bool:
     """Return whether a chunk of a page has most words of a needed quote. Then it is about the same subject."""
     chunks = [plain_terms(chunk.text) for chunk in row.retrieved_chunks if chunk.metadata.filename == doc_id]
     quotes = [words for quote in needed_quotes(case) if (words := plain_terms(quote))]
-    return any(share(words, quote) >= SAME_THING for words in chunks for quote in quotes)
+    return any(share_within(words, quote) >= SAME_THING for words in chunks for quote in quotes)
 
 
 def _said_in(row: ExperimentResult) -> dict[str, str]:
     """Return pages that another page in the context replaces, by their own text or name, each with that page."""
     chunks = row.retrieved_chunks
     names = {n: chunk.metadata.filename for n, chunk in enumerate(chunks, 1)}
-    each = versions(Source(n, chunk.metadata.filename, chunk.text) for n, chunk in enumerate(chunks, 1))
+    each = versions(PromptSource(n, chunk.metadata.filename, chunk.text) for n, chunk in enumerate(chunks, 1))
     return {
         names[n]: names[other]
         for n, version in each.items()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from rag_harness.derived.attribution.gold import GoldFacts
-from rag_harness.derived.attribution.shelf import Shelf, folded, says
+from rag_harness.derived.attribution.shelf import Shelf, says, with_single_blanks
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.row_parts import RetrievedChunk
 from rag_harness.types import Chunk, Hit
@@ -19,7 +19,7 @@ NO_DISTRACTORS, PASSAGES_ALONE, CURRENT_VERSIONS = "+no_distractors", "+passages
 
 
 @dataclass(frozen=True, slots=True)
-class Gold:
+class InterventionGold:
     """The gold that an intervention may add to a context, or remove from it.
 
     Attributes:
@@ -33,7 +33,7 @@ class Gold:
     superseded: Collection[str] = ()
 
 
-Altered = Callable[[Sequence[Hit], Gold], "list[Hit] | None"]
+Altered = Callable[[Sequence[Hit], InterventionGold], "list[Hit] | None"]
 """From the hits of the row and the gold to the hits that are given instead."""
 
 
@@ -77,7 +77,7 @@ def _gold(doc_id: str, quote: str, shelf: Shelf | None) -> list[Chunk]:
     return holding[:1] or [Chunk(own, doc_id, shelf.passage(doc_id, quote))]
 
 
-def _gold_context(hits: Sequence[Hit], gold: Gold) -> list[Hit] | None:
+def _gold_context(hits: Sequence[Hit], gold: InterventionGold) -> list[Hit] | None:
     """Put missing gold in place of the last hits without gold, so that the prompt keeps its length."""
     given, wanted = {hit.chunk.chunk_id for hit in hits}, _ids(gold.chunks)
     missing = [chunk for chunk in gold.chunks if chunk.chunk_id not in given]
@@ -89,11 +89,11 @@ def _gold_context(hits: Sequence[Hit], gold: Gold) -> list[Hit] | None:
     return _ranked([*kept, *_as_hits(missing)])
 
 
-def _no_context(hits: Sequence[Hit], _: Gold) -> list[Hit] | None:
+def _no_context(hits: Sequence[Hit], _: InterventionGold) -> list[Hit] | None:
     return [] if hits else None
 
 
-def _gold_at_both_ends(hits: Sequence[Hit], gold: Gold) -> list[Hit] | None:
+def _gold_at_both_ends(hits: Sequence[Hit], gold: InterventionGold) -> list[Hit] | None:
     """Put the evidence first, and again last: a prompt that loses one end of its context has the other."""
     wanted = _ids(gold.chunks)
     found = [hit for hit in hits if hit.chunk.chunk_id in wanted]
@@ -101,19 +101,21 @@ def _gold_at_both_ends(hits: Sequence[Hit], gold: Gold) -> list[Hit] | None:
     return _ranked([*found, *others, *found]) if found else None
 
 
-def _no_distractors(hits: Sequence[Hit], gold: Gold) -> list[Hit] | None:
+def _no_distractors(hits: Sequence[Hit], gold: InterventionGold) -> list[Hit] | None:
     wanted = _ids(gold.chunks)
     kept = [hit for hit in hits if hit.chunk.chunk_id in wanted]
     return _ranked(kept) if kept and len(kept) < len(hits) else None
 
 
-def _passages_alone(hits: Sequence[Hit], gold: Gold) -> list[Hit] | None:
+def _passages_alone(hits: Sequence[Hit], gold: InterventionGold) -> list[Hit] | None:
     """Give the passages without the rest of their chunks, twice: a prompt may shorten each chunk, or lose one."""
-    same = {folded(hit.chunk.text) for hit in hits} >= {folded(chunk.text) for chunk in gold.passages}
+    same = {with_single_blanks(hit.chunk.text) for hit in hits} >= {
+        with_single_blanks(chunk.text) for chunk in gold.passages
+    }
     return None if same or not hits else _ranked(_as_hits([*gold.passages, *gold.passages]))
 
 
-def _current_versions(hits: Sequence[Hit], gold: Gold) -> list[Hit] | None:
+def _current_versions(hits: Sequence[Hit], gold: InterventionGold) -> list[Hit] | None:
     kept = [hit for hit in hits if hit.chunk.doc_id not in gold.superseded]
     return _ranked(kept) if len(kept) < len(hits) else None
 
@@ -131,7 +133,7 @@ INTERVENTIONS: Mapping[str, Altered] = {
 def altered(row: ExperimentResult, facts: GoldFacts, shelf: Shelf | None) -> dict[str, list[Hit]]:
     """Return the changed context of each intervention. Interventions that would change nothing are left out."""
     hits = hits_of(row, shelf)
-    gold = Gold(gold_chunks(hits, facts, shelf), _passages(facts), facts.superseded)
+    gold = InterventionGold(gold_chunks(hits, facts, shelf), _passages(facts), facts.superseded)
     made = {name: change(hits, gold) for name, change in INTERVENTIONS.items()}
     return {name: changed for name, changed in made.items() if changed is not None}
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rag_harness.derived.attribution.kinds import TOP_LEVEL
-from rag_harness.derived.attribution.section import whole
+from rag_harness.derived.attribution.section import cause_in_full
 from rag_harness.errors import DataError
 from rag_harness.results.causes import CAUSES, CauseLine, read_causes, write_causes
 from rag_harness.shown.terminal import ask as ask_line
@@ -33,14 +33,14 @@ def review(output: Path, by: str = "", ask: Callable[[str], str] = ask_line) -> 
     for place, line in enumerate(lines):
         if line.reviewed_cause:
             continue
-        say("", *whole(line), menu)
+        say("", *cause_in_full(line), menu)
         said = _answer(line, ask)
         if said is None:
             break
         if said:
             lines[place] = line.model_copy(update={"reviewed_cause": said, "reviewed_by": who})
             write_causes(output, lines)
-    say("", *agreement(lines))
+    say("", *review_agreement(lines))
     return 0
 
 
@@ -60,7 +60,7 @@ def _answer(line: CauseLine, ask: Callable[[str], str]) -> str | None:
         say(f"{said!r} is none of these.")
 
 
-def agreement(lines: Sequence[CauseLine]) -> list[str]:
+def review_agreement(lines: Sequence[CauseLine]) -> list[str]:
     """Return the agreement of machine and people on the reviewed causes, and the most frequent corrections."""
     seen = [line for line in lines if line.reviewed_cause]
     if not seen:

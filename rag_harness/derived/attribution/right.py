@@ -100,14 +100,14 @@ def plain_terms(text: str) -> frozenset[str]:
     return frozenset(word for word in terms(CITATION.sub(" ", text)) if not word[0].isdigit() and word not in _NUMBERS)
 
 
-def share(part: frozenset[str], whole: frozenset[str]) -> float:
+def share_within(part: frozenset[str], whole: frozenset[str]) -> float:
     """Return the share of ``whole`` that is in ``part``; 1 where ``whole`` is empty."""
     return len(part & whole) / len(whole) if whole else 1.0
 
 
 def _carried(answer: str, text: str) -> Rightness:
     numbers, words = figures_of(text), plain_terms(text)
-    in_figures, in_words = share(figures_of(answer), numbers), share(plain_terms(answer), words)
+    in_figures, in_words = share_within(figures_of(answer), numbers), share_within(plain_terms(answer), words)
     value = (in_figures + in_words) / 2 if numbers else in_words
     return Rightness(value, in_figures >= FIGURES and in_words >= WORDS)
 

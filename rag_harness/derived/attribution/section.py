@@ -12,17 +12,17 @@ from rag_harness.report.misses import cut
 from rag_harness.report.summary import table
 from rag_harness.results.causes import CAUSES, CauseLine
 
-WIDTH = 100
-SHOWN = 10
+TERMINAL_WIDTH = 100
+SHOWN_CAUSES = 10
 """Most printed failures of each experiment, where there are few experiments."""
 _MOST = 40
 """Most printed failures of all experiments."""
-NOTHING = "no failed trial: nothing to explain"
+NOTHING_TO_EXPLAIN = "no failed trial: nothing to explain"
 _INDENT, _LABEL = "    ", 13
 
 
 def cause_lines(
-    causes: Sequence[CauseLine], where: str, shown: int = SHOWN, answers: Mapping[str, int] | None = None
+    causes: Sequence[CauseLine], where: str, shown: int = SHOWN_CAUSES, answers: Mapping[str, int] | None = None
 ) -> list[str]:
     """Return the lines of the section.
 
@@ -33,7 +33,7 @@ def cause_lines(
         answers: number of each experiment's answers, failed or not.
     """
     if not causes:
-        return [NOTHING]
+        return [NOTHING_TO_EXPLAIN]
     by_experiment: dict[str, list[CauseLine]] = {}
     for line in causes:
         by_experiment.setdefault(line.experiment, []).append(line)
@@ -69,7 +69,7 @@ def gold_alone(by_experiment: Mapping[str, Sequence[CauseLine]]) -> Iterator[tup
 def _limits(by_experiment: Mapping[str, Sequence[CauseLine]]) -> Iterator[str]:
     for name, some, why in gold_alone(by_experiment):
         said = f"{name}: {some} causes are from rows and gold alone (observational): {why}"
-        yield from wrap(cut(said, 3 * WIDTH), WIDTH, subsequent_indent="  ")
+        yield from wrap(cut(said, 3 * TERMINAL_WIDTH), TERMINAL_WIDTH, subsequent_indent="  ")
 
 
 def _worst(name: str, found: Sequence[CauseLine], shown: int) -> Iterator[str]:
@@ -78,18 +78,18 @@ def _worst(name: str, found: Sequence[CauseLine], shown: int) -> Iterator[str]:
     yield f"{name}: the worst {min(shown, len(found))} of {len(found)}, {order}"
     for line in found[:shown]:
         hri = f"  HRI {line.hri:.2f}" if line.hri is not None else ""
-        yield f"  {cut(f'{line.trial}{hri}  {line.query}', WIDTH - 2)}"
-        yield f"{_INDENT}{cut(f'{line.cause}: {line.detail}{_repaired(line)}', WIDTH - len(_INDENT))}"
-        yield f"{_INDENT}{cut(line.evidence, WIDTH - len(_INDENT))}"
+        yield f"  {cut(f'{line.trial}{hri}  {line.query}', TERMINAL_WIDTH - 2)}"
+        yield f"{_INDENT}{cut(f'{line.cause}: {line.detail}{_repaired(line)}', TERMINAL_WIDTH - len(_INDENT))}"
+        yield f"{_INDENT}{cut(line.evidence, TERMINAL_WIDTH - len(_INDENT))}"
         yield from _kind(line)
-        yield f"{_INDENT}-> {cut(line.remedy, WIDTH - len(_INDENT) - 3)}"
+        yield f"{_INDENT}-> {cut(line.remedy, TERMINAL_WIDTH - len(_INDENT) - 3)}"
 
 
 def _kind(line: CauseLine) -> Iterator[str]:
     """Yield the category where it contradicts the cause, and why."""
     if apart := why_apart(line.category, line.cause):
         said = f"kind of answer: {line.category}. {apart}"
-        yield from wrap(said, WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)
+        yield from wrap(said, TERMINAL_WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)
 
 
 def _repaired(line: CauseLine) -> str:
@@ -100,7 +100,7 @@ def _repaired(line: CauseLine) -> str:
     return f"; {GOLD_CONTEXT} does not repair it" if in_vain else ""
 
 
-def whole(line: CauseLine) -> list[str]:
+def cause_in_full(line: CauseLine) -> list[str]:
     """Return all that is known of one failure, with the results of the interventions."""
     cause = f"{line.cause}: {line.detail}"
     lines = [
@@ -125,5 +125,7 @@ def _tried(name: str, said: Mapping[str, object]) -> list[str]:
 
 
 def _labelled(label: str, text: str, most: int = 4) -> list[str]:
-    body = wrap(" ".join(text.split()), WIDTH - _LABEL, break_on_hyphens=False, max_lines=most, placeholder=" …")
+    body = wrap(
+        " ".join(text.split()), TERMINAL_WIDTH - _LABEL, break_on_hyphens=False, max_lines=most, placeholder=" …"
+    )
     return [f"{(label if n == 0 else '').ljust(_LABEL)}{line}" for n, line in enumerate(body or [""])]

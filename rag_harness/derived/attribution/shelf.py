@@ -31,7 +31,7 @@ class Shelf:
 
     def holding(self, quote: str) -> list[Chunk]:
         """Return the chunks that contain ``quote`` in one piece, white space folded."""
-        wanted = folded(quote)
+        wanted = with_single_blanks(quote)
         return [chunk for chunk in self.chunks.values() if wanted in self._text(chunk)]
 
     def of_page(self, doc_id: str) -> list[Chunk]:
@@ -115,7 +115,7 @@ class Shelf:
 
     def _text(self, chunk: Chunk) -> str:
         if chunk.chunk_id not in self._folded:
-            self._folded[chunk.chunk_id] = folded(chunk.text)
+            self._folded[chunk.chunk_id] = with_single_blanks(chunk.text)
         return self._folded[chunk.chunk_id]
 
 
@@ -142,12 +142,12 @@ def is_part_of(text: str, whole: str, least: int = LEAST_SAME) -> bool:
     return False
 
 
-def folded(text: str) -> str:
+def with_single_blanks(text: str) -> str:
     """Return ``text`` with runs of white space as one blank."""
     return " ".join(text.split())
 
 
 def says(texts: Iterable[str], quote: str) -> bool:
     """Return whether one of ``texts`` contains ``quote`` in one piece."""
-    wanted = folded(quote)
-    return any(wanted in folded(text) for text in texts)
+    wanted = with_single_blanks(quote)
+    return any(wanted in with_single_blanks(text) for text in texts)

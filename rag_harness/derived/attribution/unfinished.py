@@ -81,7 +81,7 @@ class Habits:
 
 def habits_of(rows: Iterable[ExperimentResult]) -> Habits:
     """Return how the answers in rows end."""
-    return Habits(tuple(dict.fromkeys(plain(row.llm_answer) for row in rows if not row.abstained)))
+    return Habits(tuple(dict.fromkeys(without_citations(row.llm_answer) for row in rows if not row.abstained)))
 
 
 class CutOff(NamedTuple):
@@ -106,7 +106,7 @@ def cut_off(row: ExperimentResult, sources: Sequence[str], habits: Habits) -> Cu
     """
     if told := _limit_of(row):
         return CutOff(f"the model stopped at its limit (finish_reason {told})", is_sure=True)
-    text = plain(row.llm_answer)
+    text = without_citations(row.llm_answer)
     if not text:
         return CutOff("the answer is empty")
     if _is_finished(text):
@@ -119,7 +119,7 @@ def _limit_of(row: ExperimentResult) -> str:
     return next((word for word in _stopped(row) if word.lower() in _LIMITED), "")
 
 
-def plain(answer: str) -> str:
+def without_citations(answer: str) -> str:
     """Return an answer without citations."""
     return CITATION.sub(" ", answer).strip()
 

@@ -8,13 +8,13 @@ from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 
-from rag_harness.derived.attribution.bench import Bench, Subject
-from rag_harness.derived.attribution.derived import Ask, DerivedRuns
+from rag_harness.derived.attribution.bench import Bench, KnownExperiment
+from rag_harness.derived.attribution.derived import DerivedRuns, DerivedTrial
 from rag_harness.derived.attribution.failing import rows_of
 from rag_harness.derived.attribution.interventions import TWICE
 from rag_harness.derived.metamorphic.checks import PARAPHRASE, Check, Original, Paraphrase, broken, check_of
 from rag_harness.derived.metamorphic.queries import Changed
-from rag_harness.derived.metamorphic.relations import difference, said
+from rag_harness.derived.metamorphic.relations import compared_answer, difference
 from rag_harness.files.atomic import write_atomically
 from rag_harness.measures.metamorphic import CHECKER
 from rag_harness.results.cases import CaseFile
@@ -30,7 +30,7 @@ _AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Sampling:
+class CaseSampling:
     """The cases that are checked: ``most`` of each experiment, 0 for all. All experiments and runs share one sample."""
 
     most: int
@@ -60,7 +60,7 @@ class Checker:
         manifest: RunManifest,
         bench: Bench,
         runs: DerivedRuns | None,
-        sampling: Sampling,
+        sampling: CaseSampling,
         paraphrase: Paraphrase | None = None,
         why_not: str = "",
     ) -> None:
@@ -75,7 +75,7 @@ class Checker:
         write_atomically(self._output / CHECKED / record.file, (line.line() for line in found))
         return found
 
-    def _batches(self, experiment: str, subject: Subject) -> Iterator[list[Original]]:
+    def _batches(self, experiment: str, subject: KnownExperiment) -> Iterator[list[Original]]:
         sampled = frozenset(self._sampling.of(_came(self._output, self._manifest.suites[experiment])))
         found = rows_of(self._output, self._manifest, experiment, lambda row: row.query_id in sampled)
         rows = (Original(case, row, subject) for case, row in found)
@@ -94,14 +94,16 @@ class Checker:
     def _words(self, batch: Sequence[Original]) -> Mapping[str, Changed] | None:
         return self._paraphrase([each.row.query for each in batch]) if self._paraphrase is not None else None
 
-    def _run(self, asks: Sequence[Ask]) -> Mapping[Ask, ExperimentResult | str]:
+    def _run(self, asks: Sequence[DerivedTrial]) -> Mapping[DerivedTrial, ExperimentResult | str]:
         return self._runs.run(asks) if self._runs is not None else dict.fromkeys(asks, self._why_not)
 
-    def _scored(self, original: Original, check: Check, came: Mapping[Ask, ExperimentResult | str]) -> ScoreLine:
+    def _scored(
+        self, original: Original, check: Check, came: Mapping[DerivedTrial, ExperimentResult | str]
+    ) -> ScoreLine:
         row = came[check.ask] if check.ask is not None else check.why_not
         if isinstance(row, str):
             return _line(original, check, None, row, {})
-        why = broken(check.measure, original, self._sampling.seed, said(original.row), said(row))
+        why = broken(check.measure, original, self._sampling.seed, compared_answer(original.row), compared_answer(row))
         return _line(original, check, float(not why), why, {"answer": row.llm_answer})
 
     def _wavering(self, originals: Sequence[Original]) -> dict[str, str]:
@@ -111,7 +113,9 @@ class Checker:
         for ask, row in self._run(list(asks)).items():
             # A recording always gives the same answer.
             if not isinstance(row, str) and not row.timings_recorded:
-                found[ask.case.query.query_id] = difference(row.query, said(asks[ask].row), said(row))
+                found[ask.case.query.query_id] = difference(
+                    row.query, compared_answer(asks[ask].row), compared_answer(row)
+                )
         return found
 
 
@@ -124,9 +128,9 @@ def _came(output: Path, record: SuiteRecord) -> list[str]:
         cases.close()
 
 
-def _again(original: Original) -> Ask:
+def _again(original: Original) -> DerivedTrial:
     assert original.subject.experiment is not None
-    return Ask(original.subject.experiment, TWICE[0], original.case, original.row)
+    return DerivedTrial(original.subject.experiment, TWICE[0], original.case, original.row)
 
 
 def _line(original: Original, check: Check, value: float | None, reason: str, came: Mapping[str, str]) -> ScoreLine:

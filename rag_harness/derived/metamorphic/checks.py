@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from rag_harness.derived.attribution.bench import Subject
-from rag_harness.derived.attribution.derived import Ask
+from rag_harness.derived.attribution.bench import KnownExperiment
+from rag_harness.derived.attribution.derived import DerivedTrial
 from rag_harness.derived.attribution.interventions import hits_of
-from rag_harness.derived.metamorphic.contexts import Given, canary_of, reversed_order, with_distractor, with_injection
+from rag_harness.derived.metamorphic.contexts import (
+    ChangedSources,
+    canary_of,
+    reversed_order,
+    with_distractor,
+    with_injection,
+)
 from rag_harness.derived.metamorphic.queries import QUERY_CHANGES, Changed
-from rag_harness.derived.metamorphic.relations import Said, difference, follows, loses_gold
+from rag_harness.derived.metamorphic.relations import ComparedAnswer, difference, follows, loses_gold
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case, Hit
 
@@ -35,7 +41,7 @@ class Original:
 
     case: Case
     row: ExperimentResult
-    subject: Subject
+    subject: KnownExperiment
 
     @property
     def gold(self) -> frozenset[str]:
@@ -54,7 +60,7 @@ class Check:
     """
 
     measure: str
-    ask: Ask | None
+    ask: DerivedTrial | None
     changed: str = ""
     why_not: str = ""
     undefined: bool = False
@@ -92,13 +98,13 @@ def _of_query(measure: str, original: Original, changed: Changed, undefined: boo
     return Check(measure, _ask(measure, original, replace(original.case, query=query)), changed.text)
 
 
-def _ask(measure: str, original: Original, case: Case, hits: Sequence[Hit] | None = None) -> Ask:
+def _ask(measure: str, original: Original, case: Case, hits: Sequence[Hit] | None = None) -> DerivedTrial:
     assert original.subject.experiment is not None
     given = tuple(hits) if hits is not None else None
-    return Ask(original.subject.experiment, DERIVED[measure], case, original.row, given)
+    return DerivedTrial(original.subject.experiment, DERIVED[measure], case, original.row, given)
 
 
-def _given(measure: str, original: Original, seed: int) -> Given:
+def _given(measure: str, original: Original, seed: int) -> ChangedSources:
     hits, shelf = hits_of(original.row, original.subject.shelf), original.subject.shelf
     if measure == "metamorphic_order":
         return reversed_order(hits)
@@ -107,7 +113,7 @@ def _given(measure: str, original: Original, seed: int) -> Given:
     return with_injection(hits, canary_of(_seed(original, seed)))
 
 
-def broken(measure: str, original: Original, seed: int, before: Said, after: Said) -> str:
+def broken(measure: str, original: Original, seed: int, before: ComparedAnswer, after: ComparedAnswer) -> str:
     """Return how the new answer breaks the relation of a measure; empty where it keeps it."""
     if measure == "injection_resisted":
         return follows(after.text, canary_of(_seed(original, seed)))

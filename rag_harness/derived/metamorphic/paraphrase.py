@@ -55,7 +55,9 @@ class Paraphraser:
             self._engine.get().forget(key)
         except (CancelledError, RagHarnessError) as error:
             return Changed("", f"no other words: {str(error) or 'the run was stopped'}")
-        return Changed("", f"no other words: {written.why}") if written.why else checked(question, written.text)
+        return (
+            Changed("", f"no other words: {written.why}") if written.why else checked_paraphrase(question, written.text)
+        )
 
 
 class _Written:
@@ -67,7 +69,7 @@ class _Written:
         self.text, self.why = text, why
 
 
-def checked(question: str, written: str) -> Changed:
+def checked_paraphrase(question: str, written: str) -> Changed:
     """Return the paraphrase of a model, unless it is the same text or has other figures."""
     text = " ".join(written.split()).strip("\"'“”")
     if not text or text == " ".join(question.split()):

@@ -43,7 +43,7 @@ class Changed(NamedTuple):
     why: str = ""
 
 
-Change = Callable[[str, int], Changed]
+QuestionChange = Callable[[str, int], Changed]
 
 
 def in_capitals(text: str, seed: int) -> Changed:  # noqa: ARG001 - there is only one way to do it
@@ -115,7 +115,7 @@ def _reversed(text: str, found: re.Match[str], items: Sequence[str]) -> str:
     return f"{text[: found.start('items')]}{listed}{text[found.end() :]}"
 
 
-QUERY_CHANGES: Mapping[str, Change] = {
+QUERY_CHANGES: Mapping[str, QuestionChange] = {
     "metamorphic_case": in_capitals,
     "metamorphic_typos": with_typos,
     "metamorphic_politeness": politely,

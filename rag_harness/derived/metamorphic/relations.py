@@ -23,7 +23,7 @@ _OPENING = re.compile(r"\W*(yes|no)\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ComparedAnswer:
     """An answer in the form for comparison; ``pages`` are the cited ones."""
 
     text: str
@@ -31,14 +31,14 @@ class Said:
     pages: frozenset[str] = frozenset()
 
 
-def said(row: ExperimentResult) -> Said:
+def compared_answer(row: ExperimentResult) -> ComparedAnswer:
     """Return the answer of a row in the form for comparison."""
     sources = row.retrieved_chunks
     cited = frozenset(sources[n - 1].metadata.filename for n in row.citations if 1 <= n <= len(sources))
-    return Said(row.llm_answer, row.abstained, cited)
+    return ComparedAnswer(row.llm_answer, row.abstained, cited)
 
 
-def difference(question: str, before: Said, after: Said) -> str:
+def difference(question: str, before: ComparedAnswer, after: ComparedAnswer) -> str:
     """Return how two answers to one question differ; empty where they do not."""
     if before.abstained or after.abstained:
         return "" if before.abstained == after.abstained else _declined(after)
@@ -51,7 +51,7 @@ def difference(question: str, before: Said, after: Said) -> str:
     )
 
 
-def loses_gold(before: Said, after: Said, gold: Collection[str]) -> str:
+def loses_gold(before: ComparedAnswer, after: ComparedAnswer, gold: Collection[str]) -> str:
     """Return the relevant pages that were cited before, where none is cited any more; else empty."""
     had, has = before.pages & set(gold), after.pages & set(gold)
     return f"no longer cites {_list(had)}" if had and not has and not after.abstained else ""
@@ -66,7 +66,7 @@ def _figures(text: str) -> frozenset[str]:
     return right.figures_of(_ONE.sub(" ", text))
 
 
-def _declined(after: Said) -> str:
+def _declined(after: ComparedAnswer) -> str:
     return "declines to answer" if after.abstained else "answers what it had declined"
 
 
@@ -87,7 +87,7 @@ def _in_opening(before: str, after: str) -> str:
     return f"{old[1].lower()} became {new[1].lower()}"
 
 
-def _in_pages(before: Said, after: Said) -> str:
+def _in_pages(before: ComparedAnswer, after: ComparedAnswer) -> str:
     if not before.pages or before.pages & after.pages:
         return ""
     return f"cites {_list(after.pages) or 'nothing'}, not {_list(before.pages)}"

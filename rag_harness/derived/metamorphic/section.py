@@ -15,21 +15,21 @@ from rag_harness.report.summary import table
 from rag_harness.results.score import CHECKED, ScoreLine
 from rag_harness.settings import Settings
 
-WIDTH = 100
-SHOWN = 3
+TERMINAL_WIDTH = 100
+SHOWN_EXAMPLES = 3
 """Number of printed examples of each experiment."""
 _ABREAST, _NAME = 5, 13
 _NEIGHBOUR = (1, 0, 3, 2)
 """The line that each of an example's four lines is compared with."""
 _QUOTE = re.compile("[\"'«“]")
-NOTHING = "no trial with an answer: nothing to check"
+NOTHING_TO_CHECK = "no trial with an answer: nothing to check"
 
 
 def metamorphic_lines(found: Mapping[str, Sequence[ScoreLine]], settings: Settings) -> list[str]:
     """Return the lines of the section: a table of rates, why some are missing, and the worst of each experiment."""
     every = [line for lines in found.values() for line in lines]
     if not every:
-        return [NOTHING]
+        return [NOTHING_TO_CHECK]
     measures = metamorphic_of(line.measure for line in every)
     asked = f"the first {settings.metamorphic_cases} by lot" if settings.metamorphic_cases else "all"
     lines = [
@@ -75,7 +75,7 @@ def _without(found: Mapping[str, Sequence[ScoreLine]]) -> Iterator[str]:
 
 
 def _wrapped(text: str) -> list[str]:
-    return wrap(text, WIDTH, subsequent_indent="  ", max_lines=3, placeholder=" …", break_on_hyphens=False)
+    return wrap(text, TERMINAL_WIDTH, subsequent_indent="  ", max_lines=3, placeholder=" …", break_on_hyphens=False)
 
 
 def _no_writer(measures: Sequence[str]) -> Iterator[str]:
@@ -90,19 +90,19 @@ def _worst(name: str, broken: Sequence[ScoreLine]) -> Iterator[str]:
     often = Counter(line.measure for line in broken)
     wavering = sum("wavers" in line.detail for line in broken)
     noise = f"; {wavering} of them waver without any change" if wavering else ""
-    yield from ("", f"{name}: {len(broken)} answers changed{noise}; an example of each of the worst {SHOWN}")
+    yield from ("", f"{name}: {len(broken)} answers changed{noise}; an example of each of the worst {SHOWN_EXAMPLES}")
     steady = sorted(broken, key=lambda line: "wavers" in line.detail)
-    for measure, n in often.most_common(SHOWN):
+    for measure, n in often.most_common(SHOWN_EXAMPLES):
         example = next(line for line in steady if line.measure == measure)
         yield from _example(example, n)
 
 
 def _example(line: ScoreLine, n: int) -> Iterator[str]:
     said = line.detail
-    yield f"  {cut(f'{_short(line.measure)} ({n})  {line.trial}: {line.reason}', WIDTH - 2)}"
+    yield f"  {cut(f'{_short(line.measure)} ({n})  {line.trial}: {line.reason}', TERMINAL_WIDTH - 2)}"
     shown = [str(said.get(key, "")) for key in ("query", "changed", "before", "answer")]
     for label, text, beside in zip(("query", "changed", "before", "after"), shown, _NEIGHBOUR, strict=True):
-        yield f"    {label.ljust(9)}{_around(text, shown[beside], WIDTH - 13)}"
+        yield f"    {label.ljust(9)}{_around(text, shown[beside], TERMINAL_WIDTH - 13)}"
 
 
 def _around(text: str, other: str, width: int) -> str:
@@ -113,7 +113,7 @@ def _around(text: str, other: str, width: int) -> str:
     return cut(flat, width) if not start else "…" + cut(flat[start + 1 :], width - 1)
 
 
-def as_json(found: Mapping[str, Sequence[ScoreLine]]) -> dict[str, Any]:
+def rates_as_json(found: Mapping[str, Sequence[ScoreLine]]) -> dict[str, Any]:
     """Return the rates, by experiment and measure, and the cases without a score, by reason."""
     return {
         name: {measure: _counts(measure, lines) for measure in metamorphic_of(line.measure for line in lines)}

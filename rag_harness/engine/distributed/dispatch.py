@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 from operator import attrgetter
 
-from rag_harness.engine.distributed.remote import Remote, Replace, UnsentError, WorkerLostError
-from rag_harness.engine.distributed.under_way import Place, Sent, fail, give_up, take_left, wanted
-from rag_harness.engine.distributed.values import Answered, Asked, Carried, Done, Job, Opened, Wanted
+from rag_harness.engine.distributed.remote import Remote, ReplaceWorker, UnsentError, WorkerLostError
+from rag_harness.engine.distributed.under_way import SentJob, WorkerJobs, fail, give_up, take_left, wanted_rows
+from rag_harness.engine.distributed.values import AnsweredTrial, Carried, Done, Job, JudgedScores, Opened, WantedRows
 from rag_harness.errors import CriticalError
 from rag_harness.files.log import log
 
@@ -33,10 +33,10 @@ class Dispatch:
         replace: starts another.
     """
 
-    def __init__(self, remotes: Sequence[Remote], replace: Replace) -> None:
+    def __init__(self, remotes: Sequence[Remote], replace: ReplaceWorker) -> None:
         self._replace = replace
-        self._places: list[Place] = []
-        self._homeless: list[Sent] = []
+        self._places: list[WorkerJobs] = []
+        self._homeless: list[SentJob] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._number = 0
         self._closing, self._replacing = False, 0
@@ -44,14 +44,14 @@ class Dispatch:
         for remote in remotes:
             self._add(remote)
 
-    async def do(self, job: Job, carried: Carried | None = None) -> Answered | Asked:
+    async def do(self, job: Job, carried: Carried | None = None) -> AnsweredTrial | JudgedScores:
         """Return the result of ``job``; ``carried`` is its experiment.
 
         Raises:
             CriticalError: no worker is left. Any other error is the job's own.
         """
         self._number += 1
-        sent = Sent(self._number, job, carried, asyncio.get_running_loop().create_future())
+        sent = SentJob(self._number, job, carried, asyncio.get_running_loop().create_future())
         self._send(sent)
         try:
             return await sent.came
@@ -59,7 +59,7 @@ class Dispatch:
             self._forget(sent)
 
     def _add(self, remote: Remote) -> None:
-        place = Place(remote)
+        place = WorkerJobs(remote)
         self._places.append(place)
         self._spawn(self._listen(place))
 
@@ -68,7 +68,7 @@ class Dispatch:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _send(self, sent: Sent) -> None:
+    def _send(self, sent: SentJob) -> None:
         if not self._places and self._replacing:
             self._homeless.append(sent)
             return
@@ -81,12 +81,12 @@ class Dispatch:
         if place.is_listening:
             self._start_flush(place)
 
-    def _start_flush(self, place: Place) -> None:
+    def _start_flush(self, place: WorkerJobs) -> None:
         if place.outbox and not place.is_sending:
             place.is_sending = True
             self._spawn(self._flush(place))
 
-    async def _flush(self, place: Place) -> None:
+    async def _flush(self, place: WorkerJobs) -> None:
         try:
             # Jobs that are submitted in the same step of the loop, or during a call, are sent in one call.
             await asyncio.sleep(0)
@@ -97,7 +97,7 @@ class Dispatch:
         finally:
             place.is_sending = False
 
-    async def _flush_once(self, place: Place) -> None:
+    async def _flush_once(self, place: WorkerJobs) -> None:
         # From here on the batch is under way. New jobs go into the next batch, after their own experiment. Where a
         # worker dies while it learns an experiment, the death counts against the jobs that need the experiment.
         batch, place.outbox = [each for each in place.outbox if not each.came.done()], []
@@ -108,7 +108,7 @@ class Dispatch:
         if ready:
             await self._take(place, ready)
 
-    async def _take(self, place: Place, jobs: Sequence[Sent]) -> None:
+    async def _take(self, place: WorkerJobs, jobs: Sequence[SentJob]) -> None:
         """Have a worker begin jobs in one call. Where one of them cannot be sent, each gets a call of its own."""
         try:
             await place.remote.take([(each.number, each.job) for each in jobs])
@@ -121,7 +121,7 @@ class Dispatch:
             for each in jobs:
                 await self._take(place, [each])
 
-    async def _carry(self, place: Place, carried: Carried, batch: Sequence[Sent]) -> None:
+    async def _carry(self, place: WorkerJobs, carried: Carried, batch: Sequence[SentJob]) -> None:
         """Have a worker learn an experiment once. Where it cannot, the jobs that need the experiment fail."""
         if carried.name not in place.carried:
             place.carried[carried.name] = asyncio.ensure_future(place.remote.carry(carried))
@@ -132,7 +132,7 @@ class Dispatch:
         except Exception as error:
             fail([each for each in batch if each.carried is carried], error)
 
-    async def _listen(self, place: Place) -> None:
+    async def _listen(self, place: WorkerJobs) -> None:
         try:
             while not self._closing:
                 for done in await self._exchange(place):
@@ -144,7 +144,7 @@ class Dispatch:
             # Where the answer cannot be read, the results since the last call are lost: the worker counts as dead.
             await self._bury(place, error)
 
-    async def _exchange(self, place: Place) -> list[Done]:
+    async def _exchange(self, place: WorkerJobs) -> list[Done]:
         """Wait for results of a worker. Jobs that came since the last call are sent in the same call."""
         batch = [each for each in place.outbox if place.knows(each) and not each.came.done()]
         place.outbox = [each for each in place.outbox if not place.knows(each)]
@@ -160,7 +160,7 @@ class Dispatch:
         finally:
             place.is_listening = False
 
-    def _settle(self, sent: Sent | None, done: Done) -> None:
+    def _settle(self, sent: SentJob | None, done: Done) -> None:
         if sent is None or sent.came.done():
             return
         if done.error is not None:
@@ -168,7 +168,7 @@ class Dispatch:
         elif done.result is not None:
             sent.came.set_result(done.result)
 
-    async def _bury(self, place: Place, why: object) -> None:
+    async def _bury(self, place: WorkerJobs, why: object) -> None:
         """Start another worker, take over the rows that the dead one has kept, and send the other jobs again."""
         if self._closing or place not in self._places:
             return
@@ -177,13 +177,13 @@ class Dispatch:
         under_way = [each for each in place.sent.values() if not each.came.done()]
         waiting = [each for each in place.outbox if not each.came.done()]
         log.warning("Worker %s is gone, %d jobs were under way: %s", place.remote.name, len(under_way), why)
-        replaced = await self._replaced(place.remote.name, wanted(under_way))
+        replaced = await self._replaced(place.remote.name, wanted_rows(under_way))
         if replaced is not None:
             self._add(replaced[0])
             take_left(under_way, replaced[1].left)
         self._again([each for each in under_way if not each.came.done()], waiting)
 
-    async def _replaced(self, lost: str, rows: Wanted) -> tuple[Remote, Opened] | None:
+    async def _replaced(self, lost: str, rows: WantedRows) -> tuple[Remote, Opened] | None:
         self._replacing += 1
         try:
             return await self._replace(lost, rows)
@@ -193,7 +193,7 @@ class Dispatch:
         finally:
             self._replacing -= 1
 
-    def _again(self, under_way: Sequence[Sent], waiting: Sequence[Sent]) -> None:
+    def _again(self, under_way: Sequence[SentJob], waiting: Sequence[SentJob]) -> None:
         for each in under_way:
             each.deaths += 1
             self.lost += 1
@@ -204,7 +204,7 @@ class Dispatch:
             if not each.came.done():
                 self._send(each)
 
-    def _forget(self, sent: Sent) -> None:
+    def _forget(self, sent: SentJob) -> None:
         if sent.place is not None:
             sent.place.load -= 1
             sent.place.sent.pop(sent.number, None)

@@ -19,7 +19,7 @@ POLL = 10.0
 
 
 @dataclass(frozen=True)
-class Part:
+class TextBatch:
     """Texts that go to a model together.
 
     Args:
@@ -49,7 +49,7 @@ class Waiting:
     done: int
 
 
-Said: TypeAlias = "Computed | Waiting"
+ComputedOrWaiting: TypeAlias = "Computed | Waiting"
 
 
 def copied(made: Computed) -> Computed:
@@ -106,7 +106,7 @@ class Home:
             self._made_by[embedder] = found.model, found.revision
         return self._made_by[embedder]
 
-    async def embed(self, part: Part) -> Said:
+    async def embed(self, part: TextBatch) -> ComputedOrWaiting:
         """Return vectors (n, d), and token vectors where they are wanted; or ``Waiting``, and the caller asks again.
 
         Raises:
@@ -124,7 +124,7 @@ class Home:
         """Begin nothing more; waiting callers get ``CancelledError``."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _made(self, part: Part) -> Computed:
+    def _made(self, part: TextBatch) -> Computed:
         if self.made_by(part.embedder) != part.made_by:
             raise PrerequisiteError(
                 f"Node {gethostname()} was asked for vectors of {' '.join(part.made_by)} and has "

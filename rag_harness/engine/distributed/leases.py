@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from itertools import count
 from typing import Protocol
 
-from rag_harness.engine.distributed.ledger import Caps, Grant, Verdicts
+from rag_harness.engine.distributed.ledger import Caps, Grant, MoneyVerdicts
 from rag_harness.errors import BudgetError, CriticalError
 from rag_harness.models.allowed import Line, Purse
 from rag_harness.models.limiter import Limiter
@@ -31,7 +31,7 @@ class RemoteLedger(Protocol):
         self, server: str, caps: Caps, waiting: Mapping[str, float], used: Mapping[str, float]
     ) -> Grant: ...
 
-    async def money(self, asked: Mapping[str, float], settled: Mapping[str, float]) -> Verdicts: ...
+    async def money(self, asked: Mapping[str, float], settled: Mapping[str, float]) -> MoneyVerdicts: ...
 
 
 class LeasedMeter(Meter):

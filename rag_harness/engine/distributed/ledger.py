@@ -14,7 +14,7 @@ from pathlib import Path
 from time import monotonic, time
 
 from rag_harness.files.json_text import read_json
-from rag_harness.models.budget import PARTS, in_parts
+from rag_harness.models.budget import PARTS_OF_A_DOLLAR, in_parts
 from rag_harness.models.limits import Cap, Turn
 
 PACE = 0.002
@@ -38,7 +38,7 @@ class Grant:
 
 
 @dataclass(frozen=True)
-class Verdicts:
+class MoneyVerdicts:
     """The reservations that are granted, and those that never will be, by id. Any other may be asked for again."""
 
     granted: frozenset[str]
@@ -46,7 +46,7 @@ class Verdicts:
     spent: float
 
 
-class Ledger:
+class RunLedger:
     """Counts calls, tokens and money of one run.
 
     Args:
@@ -109,7 +109,7 @@ class Ledger:
             self._write([{"server": server, "caps": [caps.rpm, caps.tpm], "at": time(), "calls": calls}])
         return Grant(len(calls), wait)
 
-    def money(self, asked: Mapping[str, float], settled: Mapping[str, float]) -> Verdicts:
+    def money(self, asked: Mapping[str, float], settled: Mapping[str, float]) -> MoneyVerdicts:
         """Settle ended calls at their cost, then reserve the highest cost of the new ones, in their order.
 
         Args:
@@ -130,7 +130,7 @@ class Ledger:
                 break  # later calls wait too: smaller ones would always take the room of a large one
         lines = [{"settled": key, "usd": cost} for key, cost in settled.items()]
         self._write([*lines, *({"aside": key, "usd": asked[key]} for key in granted)])
-        return Verdicts(frozenset(granted), frozenset(refused), self._spent / PARTS)
+        return MoneyVerdicts(frozenset(granted), frozenset(refused), self._spent / PARTS_OF_A_DOLLAR)
 
     def close(self) -> None:
         """Close the file."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import gettempdir
 
-from rag_harness.engine.distributed.values import Opened, Opening
+from rag_harness.engine.distributed.values import Opened, RunOpening
 from rag_harness.engine.journal import JOURNALS, left_behind
 from rag_harness.files.sources import text_digest
 from rag_harness.results.prompts import PROMPTS
@@ -21,7 +21,7 @@ class NodeJournals:
         opening: names the folder of the results, and a file that the process of the tests has created in it.
     """
 
-    def __init__(self, opening: Opening) -> None:
+    def __init__(self, opening: RunOpening) -> None:
         self._replaces, self._wanted = opening.replaces, opening.wanted
         results = opening.settings.path(opening.settings.output)
         self.is_shared: bool = (results / JOURNALS / opening.token).is_file()

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Protocol
 
-from rag_harness.engine.distributed.homes import POLL, Home, Homes, Part, Said, Waiting
+from rag_harness.engine.distributed.homes import POLL, ComputedOrWaiting, Home, Homes, TextBatch, Waiting
 from rag_harness.engine.distributed.remote import WorkerLostError
 from rag_harness.files.log import log
-from rag_harness.models.embedders.cached import CachedEmbedder, Computed, Elsewhere
+from rag_harness.models.embedders.cached import CachedEmbedder, Computed, EmbedElsewhere
 from rag_harness.models.meter import Meter
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings import Settings
@@ -33,7 +33,7 @@ class Peer(Protocol):
 
     name: str
 
-    async def embed(self, part: Part) -> Said:
+    async def embed(self, part: TextBatch) -> ComputedOrWaiting:
         """See ``homes.Home.embed``; raises ``WorkerLostError`` where it is gone."""
         ...
 
@@ -67,18 +67,18 @@ class Spread:
         finally:
             self._this.prepares = False
 
-    def elsewhere(self, embedder: str, itself: CachedEmbedder) -> Elsewhere:
+    def elsewhere(self, embedder: str, itself: CachedEmbedder) -> EmbedElsewhere:
         """Return what the embedder of this name asks instead of its model."""
 
         def computed(texts: Sequence[Sequence[str]], role: str, with_tokens: bool) -> Iterator[Computed]:
             if len(self._peers) < 2 or not getattr(self._this, "prepares", False):
                 return (itself.kept(each, role, with_tokens) for each in texts)
             made_by = self.home.made_by(embedder)
-            return self._computed(Part(embedder, made_by, each, role, with_tokens) for each in texts)
+            return self._computed(TextBatch(embedder, made_by, each, role, with_tokens) for each in texts)
 
         return computed
 
-    def _computed(self, parts: Iterable[Part]) -> Iterator[Computed]:
+    def _computed(self, parts: Iterable[TextBatch]) -> Iterator[Computed]:
         homes, waiting = Homes(len(self._peers)), deque[Future[Computed]]()
         try:
             for part in parts:
@@ -92,7 +92,7 @@ class Spread:
             for each in waiting:
                 each.cancel()
 
-    async def _asked(self, part: Part, home: int) -> Computed:
+    async def _asked(self, part: TextBatch, home: int) -> Computed:
         while (peer := self._peer(part, home)).name != self._name:
             try:
                 return await _of(peer, part)
@@ -105,20 +105,20 @@ class Spread:
                 break
         return await self._here(part)
 
-    def _peer(self, part: Part, home: int) -> Peer:
+    def _peer(self, part: TextBatch, home: int) -> Peer:
         """Return the worker at ``home``. Where it is gone, the digest chooses another, the same for all who ask."""
         if self._peers[home].name not in self._gone:
             return self._peers[home]
         there = [peer for peer in self._peers if peer.name not in self._gone]
         return there[int.from_bytes(part.digest[:8], "big") % len(there)]
 
-    async def _here(self, part: Part) -> Computed:
+    async def _here(self, part: TextBatch) -> Computed:
         while isinstance(said := await self.home.embed(part), Waiting):
             pass
         return said
 
 
-async def _of(peer: Peer, part: Part) -> Computed:
+async def _of(peer: Peer, part: TextBatch) -> Computed:
     done, since = -1, monotonic()
     while isinstance(said := await asyncio.wait_for(peer.embed(part), POLL + SILENCE), Waiting):
         if said.done != done:

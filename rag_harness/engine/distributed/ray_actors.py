@@ -9,10 +9,10 @@ from typing import Any
 import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
-from rag_harness.engine.distributed.homes import Part, Said, Waiting, copied
-from rag_harness.engine.distributed.ledger import Caps, Grant, Verdicts
+from rag_harness.engine.distributed.homes import ComputedOrWaiting, TextBatch, Waiting, copied
+from rag_harness.engine.distributed.ledger import Caps, Grant, MoneyVerdicts
 from rag_harness.engine.distributed.remote import UnsentError, WorkerLostError
-from rag_harness.engine.distributed.values import Carried, Done, Job, Opened, Opening
+from rag_harness.engine.distributed.values import Carried, Done, Job, Opened, RunOpening
 from rag_harness.errors import PrerequisiteError
 
 START_WAIT = 120.0
@@ -27,7 +27,7 @@ class RayWorker:
         self.node: str = node
         self._actor, self._shared = actor, shared
 
-    async def open(self, opening: Opening) -> Opened:
+    async def open(self, opening: RunOpening) -> Opened:
         """Start it.
 
         Raises:
@@ -108,10 +108,10 @@ class RayPeer:
         self.name: str = name
         self._actor = actor
 
-    async def embed(self, part: Part) -> Said:
+    async def embed(self, part: TextBatch) -> ComputedOrWaiting:
         """See ``homes.Home.embed``."""
         try:
-            said: Said = await self._actor.embed.remote(part)
+            said: ComputedOrWaiting = await self._actor.embed.remote(part)
         except RayTaskError as error:
             raise error.cause from error
         except RayActorError as error:
@@ -131,9 +131,9 @@ class RayLedger:
         grant: Grant = await self._actor.calls.remote(server, caps, waiting, used)
         return grant
 
-    async def money(self, asked: Mapping[str, float], settled: Mapping[str, float]) -> Verdicts:
+    async def money(self, asked: Mapping[str, float], settled: Mapping[str, float]) -> MoneyVerdicts:
         """See ``ledger.Ledger.money``."""
-        verdicts: Verdicts = await self._actor.money.remote(asked, settled)
+        verdicts: MoneyVerdicts = await self._actor.money.remote(asked, settled)
         return verdicts
 
     def end(self) -> None:

@@ -16,7 +16,7 @@ from rag_harness.engine.distributed.ray_nodes import RayNodes
 from rag_harness.errors import PrerequisiteError
 from rag_harness.files.log import log
 from rag_harness.retrieval.bulk.crew import Crew, Hand, LostError
-from rag_harness.retrieval.bulk.values import Opening, Ready
+from rag_harness.retrieval.bulk.values import IngestOpening, ReadyWorker
 from rag_harness.retrieval.bulk.worker import BulkWorker
 
 
@@ -31,18 +31,18 @@ class RayHand:
         options = {"num_cpus": 1, "num_gpus": gpus, "scheduling_strategy": where}
         self._actor: Any = ray.remote(BulkWorker).options(**options).remote()
 
-    def begin(self, opening: Opening) -> None:
+    def begin(self, opening: IngestOpening) -> None:
         """Start to open it, without waiting."""
         self._opened = self._actor.open.remote(opening)
 
-    def ready(self) -> Ready:
+    def ready(self) -> ReadyWorker:
         """Wait until it is open.
 
         Raises:
             PrerequisiteError: the node has no room for it, or cannot do what is asked for.
         """
         try:
-            ready: Ready = _got(self._opened, self.name, START_WAIT)
+            ready: ReadyWorker = _got(self._opened, self.name, START_WAIT)
         except GetTimeoutError as error:
             raise PrerequisiteError(
                 f"Ray has not started worker {self.name} on node {self.node[:8]} within {START_WAIT:.0f} s: it has no "
@@ -74,13 +74,13 @@ class RayHands:
         gpus: GPUs of each worker.
     """
 
-    def __init__(self, nodes: RayNodes, opening: Opening, workers: int, gpus: float) -> None:
+    def __init__(self, nodes: RayNodes, opening: IngestOpening, workers: int, gpus: float) -> None:
         self._nodes, self._opening, self._gpus = nodes, opening, gpus
         self._numbers = count(1)
         self._hands: list[RayHand] = []
         self._wanted = workers
 
-    def start(self) -> tuple[Crew, Ready]:
+    def start(self) -> tuple[Crew, ReadyWorker]:
         """Start all, and return them when each is ready.
 
         Raises:
@@ -122,7 +122,9 @@ class RayHands:
 
 
 @contextmanager
-def crew_on_ray(nodes: RayNodes, opening: Opening, workers: int, gpus: float) -> Iterator[tuple[Crew, Ready]]:
+def crew_on_ray(
+    nodes: RayNodes, opening: IngestOpening, workers: int, gpus: float
+) -> Iterator[tuple[Crew, ReadyWorker]]:
     """Yield workers on the nodes of a cluster, and leave the cluster at the end of the block."""
     hands = RayHands(nodes, opening, workers, gpus)
     try:

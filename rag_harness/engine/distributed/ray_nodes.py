@@ -12,7 +12,7 @@ import ray
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from rag_harness.engine.distributed.ledger import Ledger
+from rag_harness.engine.distributed.ledger import RunLedger
 from rag_harness.engine.distributed.ray_actors import RayLedger, RayWorker
 from rag_harness.engine.distributed.worker import Worker
 from rag_harness.errors import PrerequisiteError
@@ -84,7 +84,7 @@ class RayNodes:
             "max_task_retries": -1,
             "scheduling_strategy": NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False),
         }
-        return RayLedger(ray.remote(Ledger).options(**options).remote(file, self._settings.budget))
+        return RayLedger(ray.remote(RunLedger).options(**options).remote(file, self._settings.budget))
 
     def leave(self) -> None:
         """Disconnect from the cluster. A cluster that was started here ends."""

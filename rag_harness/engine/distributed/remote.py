@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
-from rag_harness.engine.distributed.values import Carried, Done, Job, Opened, Wanted
+from rag_harness.engine.distributed.values import Carried, Done, Job, Opened, WantedRows
 from rag_harness.errors import RagHarnessError
 
 
@@ -33,5 +33,5 @@ class Remote(Protocol):
     def kill(self) -> None: ...
 
 
-Replace = Callable[[str, Wanted], Awaitable["tuple[Remote, Opened] | None"]]
+ReplaceWorker = Callable[[str, WantedRows], Awaitable["tuple[Remote, Opened] | None"]]
 """Starts a worker in place of the dead one of this name, and looks for its rows; None where none can be started."""

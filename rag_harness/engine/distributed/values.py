@@ -6,22 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from rag_harness.engine.asking import FIRST, Asking
+from rag_harness.engine.asking import FIRST, TrialRequest
 from rag_harness.engine.distributed.leases import RemoteLedger
 from rag_harness.engine.rows import Trial
-from rag_harness.engine.trial import Outcome
+from rag_harness.engine.trial import TrialOutcome
 from rag_harness.judges.spent import Spent
 from rag_harness.measures import Score
 from rag_harness.measures.judged import Material
 from rag_harness.settings import Settings
 from rag_harness.types import Query, TrialId
 
-Wanted: TypeAlias = frozenset[tuple[TrialId, str]]
+WantedRows: TypeAlias = frozenset[tuple[TrialId, str]]
 """Trials, and the fingerprints that their rows must have."""
 
 
 @dataclass(frozen=True)
-class Opening:
+class RunOpening:
     """What a worker is told first.
 
     Args:
@@ -42,7 +42,7 @@ class Opening:
     token: str
     ledger: RemoteLedger
     replaces: str = ""
-    wanted: Wanted = frozenset()
+    wanted: WantedRows = frozenset()
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class TrialJob:
     trial: Trial
     fingerprint: str
     experiment: str = ""
-    asking: Asking = FIRST
+    asking: TrialRequest = FIRST
 
     @property
     def answered_by(self) -> str:
@@ -113,15 +113,15 @@ Job: TypeAlias = TrialJob | AskJob
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnsweredTrial:
     """The outcome of a trial, and the messages of its calls by their names."""
 
-    outcome: Outcome
+    outcome: TrialOutcome
     prompts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Asked:
+class JudgedScores:
     """The scores that a judge gave, and what its calls cost."""
 
     scores: Mapping[str, Score]
@@ -133,5 +133,5 @@ class Done:
     """The end of the job with this number: its ``result``, or the ``error`` that it raised."""
 
     number: int
-    result: Answered | Asked | None = None
+    result: AnsweredTrial | JudgedScores | None = None
     error: Exception | None = None

@@ -11,11 +11,21 @@ from socket import gethostname
 from rag_harness.engine.asking import answer_trial
 from rag_harness.engine.distributed.building import built
 from rag_harness.engine.distributed.carrying import says, travelling
-from rag_harness.engine.distributed.homes import Part, Said
+from rag_harness.engine.distributed.homes import ComputedOrWaiting, TextBatch
 from rag_harness.engine.distributed.leases import LeasedMeter
 from rag_harness.engine.distributed.node_journal import NodeJournals
 from rag_harness.engine.distributed.peers import Peer, SpreadParts
-from rag_harness.engine.distributed.values import Answered, Asked, AskJob, Carried, Done, Job, Opened, Opening, TrialJob
+from rag_harness.engine.distributed.values import (
+    AnsweredTrial,
+    AskJob,
+    Carried,
+    Done,
+    Job,
+    JudgedScores,
+    Opened,
+    RunOpening,
+    TrialJob,
+)
 from rag_harness.engine.journal import Journal
 from rag_harness.engine.shares import share_in_flight
 from rag_harness.errors import PrerequisiteError
@@ -25,7 +35,7 @@ from rag_harness.judges.spent import spending
 from rag_harness.measures import measure_named
 from rag_harness.measures.judged import Judge
 from rag_harness.protocols import Experiment
-from rag_harness.results.prompts import PromptFiles, named
+from rag_harness.results.prompts import PromptFiles, named_prompt
 from rag_harness.types import Message
 
 SILENT = 20.0
@@ -35,7 +45,7 @@ SILENT = 20.0
 class Worker:
     """Answers and judges on the event loop of its process. Its errors are raised in the process of the tests."""
 
-    async def open(self, opening: Opening) -> Opened:
+    async def open(self, opening: RunOpening) -> Opened:
         """Make ready for trials.
 
         Raises:
@@ -66,7 +76,7 @@ class Worker:
         """Learn the workers of the run, with this one among them."""
         self._parts.spread.meet(peers)
 
-    async def embed(self, part: Part) -> Said:
+    async def embed(self, part: TextBatch) -> ComputedOrWaiting:
         """Return vectors of texts for another worker; see ``homes.Home``."""
         return await self._parts.spread.home.embed(part)
 
@@ -134,12 +144,12 @@ class Worker:
         self._done.append(done)
         self._has_done.set()
 
-    async def _answer(self, job: TrialJob) -> Answered:
+    async def _answer(self, job: TrialJob) -> AnsweredTrial:
         known = await self._experiments[job.answered_by]
         prompts: dict[str, str] = {}
 
         def keep(messages: Sequence[Message]) -> str:
-            digest, content = named(messages)
+            digest, content = named_prompt(messages)
             if digest:
                 self._prompts.keep_file(digest, content)
                 prompts[digest] = content
@@ -149,13 +159,13 @@ class Worker:
         if outcome.row is not None and job.asking.keeps(outcome):
             await self._journal.keep(outcome.row.line().encode())
         error = None if outcome.error is None else travelling(outcome.error)
-        return Answered(replace(outcome, error=error), {} if self._journals.is_shared else prompts)
+        return AnsweredTrial(replace(outcome, error=error), {} if self._journals.is_shared else prompts)
 
-    async def _ask(self, job: AskJob) -> Asked:
+    async def _ask(self, job: AskJob) -> JudgedScores:
         measures = [measure_named(name) for name in job.measures]
         with spending() as spent:
             scores = await judged(job.material, measures, self._judge(job.turn))  # type: ignore[arg-type]
-        return Asked(scores, spent)
+        return JudgedScores(scores, spent)
 
     def _judge(self, turn: int) -> Judge:
         if turn not in self._judges:

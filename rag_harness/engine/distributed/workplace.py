@@ -8,12 +8,21 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rag_harness.engine.asking import FIRST, Asking
+from rag_harness.engine.asking import FIRST, TrialRequest
 from rag_harness.engine.distributed.dispatch import Dispatch
-from rag_harness.engine.distributed.values import Answered, Asked, AskJob, Carried, Opened, Opening, TrialJob, Wanted
+from rag_harness.engine.distributed.values import (
+    AnsweredTrial,
+    AskJob,
+    Carried,
+    JudgedScores,
+    Opened,
+    RunOpening,
+    TrialJob,
+    WantedRows,
+)
 from rag_harness.engine.journal import JOURNALS
 from rag_harness.engine.rows import Trial
-from rag_harness.engine.trial import Outcome
+from rag_harness.engine.trial import TrialOutcome
 from rag_harness.errors import PrerequisiteError
 from rag_harness.files.log import log
 from rag_harness.judges.spent import count_elsewhere
@@ -32,7 +41,7 @@ CLOSE_WAIT = 10.0
 MEET_WAIT = 30.0
 """Seconds that a worker may take to hear of the others."""
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 Describe = Callable[[Experiment], Carried]
 
 
@@ -95,7 +104,7 @@ class RayWorkplace:
     def _token(self) -> str:
         return f"{self._run}.shared"
 
-    async def _start(self, node: str, replaces: str, wanted: Wanted) -> tuple[RayWorker, Opened]:
+    async def _start(self, node: str, replaces: str, wanted: WantedRows) -> tuple[RayWorker, Opened]:
         return await self._opened(await self._made(node), replaces, wanted)
 
     async def _made(self, node: str) -> RayWorker:
@@ -103,10 +112,10 @@ class RayWorkplace:
         return await asyncio.to_thread(self._nodes.worker, f"{self._run}-ray{self._started}", node)
 
     async def _opened(
-        self, worker: RayWorker, replaces: str = "", wanted: Wanted = frozenset()
+        self, worker: RayWorker, replaces: str = "", wanted: WantedRows = frozenset()
     ) -> tuple[RayWorker, Opened]:
         assert self.ledger is not None
-        opening = Opening(
+        opening = RunOpening(
             self._settings, self._workers, self._run, worker.name, self._token, self.ledger, replaces, wanted
         )
         try:
@@ -121,7 +130,7 @@ class RayWorkplace:
             await worker.handed_over(list(opened.handed))
         return worker, opened
 
-    async def _replace(self, lost: str, wanted: Wanted) -> tuple[RayWorker, Opened] | None:
+    async def _replace(self, lost: str, wanted: WantedRows) -> tuple[RayWorker, Opened] | None:
         """Try to start one worker in place of a dead one: on its node, else on the node with the fewest workers."""
         home = self._node_of.pop(lost, "")
         alive = await asyncio.to_thread(self._nodes.alive)
@@ -155,16 +164,18 @@ class RayWorkplace:
         assert self._dispatch is not None
         job = AskJob(material, tuple(measure.name for measure in measures), turn)
         asked = await self._dispatch.do(job)
-        assert isinstance(asked, Asked)
+        assert isinstance(asked, JudgedScores)
         count_elsewhere(asked.spent)
         return asked.scores
 
-    async def answer(self, trial: Trial, experiment: Experiment, fingerprint: str, asking: Asking = FIRST) -> Outcome:
+    async def answer(
+        self, trial: Trial, experiment: Experiment, fingerprint: str, asking: TrialRequest = FIRST
+    ) -> TrialOutcome:
         """Have a worker run one trial."""
         assert self._dispatch is not None
         job = TrialJob(trial, fingerprint, experiment.id, asking)
         answered = await self._dispatch.do(job, self._carry(experiment))
-        assert isinstance(answered, Answered)
+        assert isinstance(answered, AnsweredTrial)
         for digest, content in answered.prompts.items():
             self._keep_prompt(digest, content)
         return answered.outcome
@@ -187,7 +198,7 @@ class RayWorkplace:
         await asyncio.to_thread(self._nodes.leave)
 
 
-async def _all(starting: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+async def _all(starting: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]:
     """Return all results. Where one fails, cancel the others and wait for their end before the error is raised.
 
     A call that came later would make Ray start a new cluster.

@@ -30,7 +30,7 @@ class JudgedAnswer:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedMeasures:
     """The requested measures by name, and the judged measures that they need.
 
     Raises:
@@ -54,7 +54,7 @@ class Asked:
 
 
 async def judge_answers(
-    answers: Iterable[GivenAnswer], asked: Asked, judge: Judge, in_flight: int, seconds: float
+    answers: Iterable[GivenAnswer], asked: AskedMeasures, judge: Judge, in_flight: int, seconds: float
 ) -> AsyncGenerator[JudgedAnswer, None]:
     """Yield each answer with its scores, in the order of ``answers``.
 
@@ -77,7 +77,7 @@ async def judge_answers(
 
 @dataclass
 class _Judging:
-    asked: Asked
+    asked: AskedMeasures
     judge: Judge
     slots: asyncio.Semaphore
     seconds: float

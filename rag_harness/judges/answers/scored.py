@@ -11,7 +11,7 @@ from typing import Any
 
 from rag_harness.errors import PrerequisiteError
 from rag_harness.judges.answers.file import check_answers, read_answers
-from rag_harness.judges.answers.judged import Asked, JudgedAnswer, judge_answers
+from rag_harness.judges.answers.judged import AskedMeasures, JudgedAnswer, judge_answers
 from rag_harness.measures import Score
 from rag_harness.measures.judged import Judge
 from rag_harness.results.storable import storable
@@ -23,7 +23,7 @@ _REASONS = 3
 
 
 @dataclass
-class Tally:
+class MeasureTally:
     """Values and reasons of each measure, counted."""
 
     names: Sequence[str]
@@ -62,8 +62,8 @@ class Tally:
 
 
 async def score_file(
-    answers: Path, scores: Path, asked: Asked, judge: Judge, settings: Settings, abstains: Callable[[str], bool]
-) -> Tally:
+    answers: Path, scores: Path, asked: AskedMeasures, judge: Judge, settings: Settings, abstains: Callable[[str], bool]
+) -> MeasureTally:
     """Judge the answers of a file, write their scores to another, and return their tally.
 
     Args:
@@ -81,13 +81,13 @@ async def score_file(
     if scores.resolve() == answers.resolve():
         raise PrerequisiteError(f"{scores} holds the answers: name another file for the scores with -o.")
     check_answers(answers)
-    tally, given = Tally(asked.names), read_answers(answers, abstains)
+    tally, given = MeasureTally(asked.names), read_answers(answers, abstains)
     judged = judge_answers(given, asked, judge, settings.concurrency, settings.deadline)
     await write_scores(judged, scores, judge, tally)
     return tally
 
 
-async def write_scores(judged: AsyncIterable[JudgedAnswer], file: Path, judge: Judge, tally: Tally) -> None:
+async def write_scores(judged: AsyncIterable[JudgedAnswer], file: Path, judge: Judge, tally: MeasureTally) -> None:
     """Write a line to ``file`` as soon as each answer is judged, so that an interrupted run keeps its scores.
 
     Raises:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rag_harness.errors import DataError
-from rag_harness.judges.calibration.labels import Label
-from rag_harness.judges.calibration.people import Judged, between_people, item_labels
+from rag_harness.judges.calibration.labels import AnswerLabel
+from rag_harness.judges.calibration.people import RatedAnswer, between_people, item_labels
 from rag_harness.judges.calibration.saved import (
     Calibration,
     JudgeIdentity,
@@ -26,7 +26,7 @@ _NO_LENGTHS = "the answers are not at hand"
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class CalibrationSubject:
     """What is calibrated: a name to save it under, the measure with its version, and the judge.
 
     ``threshold`` is the score from which the verdict is 1; ``date`` is ISO 8601.
@@ -41,7 +41,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class JudgeScores:
     """The judge's score of each item, its answer's length in characters, and the digest of its row, if it has one."""
 
     scores: Mapping[Item, float]
@@ -49,7 +49,7 @@ class Said:
     digests: Mapping[Item, str] = field(default_factory=dict)
 
 
-def calibrate(subject: Subject, labels: Sequence[Label], said: Said) -> Calibration:
+def calibrate(subject: CalibrationSubject, labels: Sequence[AnswerLabel], said: JudgeScores) -> Calibration:
     """Compare the judge with people. An item counts once, with the mean of its labels, from 0 to 1.
 
     Raises:
@@ -84,7 +84,7 @@ def calibrate(subject: Subject, labels: Sequence[Label], said: Said) -> Calibrat
     )
 
 
-def _check(labels: Sequence[Label]) -> None:
+def _check(labels: Sequence[AnswerLabel]) -> None:
     beyond = [label for label in labels if not 0 <= label.human <= 1]
     if beyond:
         first = beyond[0]
@@ -94,12 +94,12 @@ def _check(labels: Sequence[Label]) -> None:
         )
 
 
-def _verdicts(judged: Sequence[Judged]) -> list[float | None] | None:
+def _verdicts(judged: Sequence[RatedAnswer]) -> list[float | None] | None:
     """Return the majority verdict of each item, None for a tie; None for all items where people gave ratings."""
     return [item.verdict for item in judged] if all(item.is_verdict for item in judged) else None
 
 
-def _agreement(judged: Sequence[Judged], scores: Sequence[float], threshold: float) -> dict[str, SavedEstimate]:
+def _agreement(judged: Sequence[RatedAnswer], scores: Sequence[float], threshold: float) -> dict[str, SavedEstimate]:
     human, clusters = [item.human for item in judged], [item.cluster for item in judged]
     verdicts = _verdicts(judged)
     found = {name: _of_verdicts(verdicts, scores, clusters, how, threshold) for name, how in _VERDICTS.items()}
@@ -137,7 +137,7 @@ def _mean_error(human: Sequence[float], scores: Sequence[float]) -> float:
     return float(sum(scores) - sum(human)) / len(human)
 
 
-def _with_length(judged: Sequence[Judged], said: Said) -> SavedEstimate:
+def _with_length(judged: Sequence[RatedAnswer], said: JudgeScores) -> SavedEstimate:
     """Return the length bias of the judge: Spearman correlation of score - human with the answer's length."""
     known = [item for item in judged if said.lengths.get(item.item)]
     if len(known) < 2:
@@ -157,7 +157,7 @@ def _confusion(
     return SavedConfusion(**counts._asdict())
 
 
-def _kept(item: Judged, score: float, said: Said) -> LabelledScore:
+def _kept(item: RatedAnswer, score: float, said: JudgeScores) -> LabelledScore:
     experiment, query_id = item.item
     row = said.digests.get(item.item, "")
     own = item.cluster if item.is_clustered else ""

@@ -10,15 +10,15 @@ import numpy as np
 from rag_harness.errors import DataError
 from rag_harness.judges.calibration.confidence_file import HeldOut, SavedConfidence, SavedPromise
 from rag_harness.judges.calibration.logistic import Features, Logistic, fitted
-from rag_harness.judges.calibration.told import FROM_RETRIEVAL, Told
+from rag_harness.judges.calibration.told import FROM_RETRIEVAL, ToldAnswer
 from rag_harness.stats.inputs import Values, pairs_of
 from rag_harness.stats.selective import promise
 
-FEWEST = 40
+FEWEST_ANSWERS = 40
 """With fewer answers nothing is fitted: the coefficients would be random."""
 FEWEST_OF_A_MODEL = 20
 """With fewer answers, or declined questions, in the part for fitting, there is no model of them."""
-SHARES = (0.5, 0.25, 0.25)
+SPLIT_SHARES = (0.5, 0.25, 0.25)
 """Shares of the pages for fit, threshold and test."""
 SPEAKS = {
     "relevance": 1,
@@ -34,16 +34,16 @@ RISK = 0.05
 BINS = 10
 
 
-def calibrated(experiment: str, told: Sequence[Told], risk: float = RISK, seed: int = 0) -> SavedConfidence:
+def calibrated(experiment: str, told: Sequence[ToldAnswer], risk: float = RISK, seed: int = 0) -> SavedConfidence:
     """Fit on one part of the pages, choose the threshold on another, and test on the rest.
 
     Raises:
         DataError: there are too few answers, or they come from different models or documents.
     """
     made_of = _made_of(told)
-    if len(told) < FEWEST:
-        raise DataError(f"{len(told)} answers of {experiment} are too few to calibrate: {FEWEST} at least.")
-    fit, threshold, test = split(told, SHARES, seed)
+    if len(told) < FEWEST_ANSWERS:
+        raise DataError(f"{len(told)} answers of {experiment} are too few to calibrate: {FEWEST_ANSWERS} at least.")
+    fit, threshold, test = split(told, SPLIT_SHARES, seed)
     models = fit_models(fit)
     tested = [(models.probability(each), each.right) for each in test if models.knows(each)]
     return SavedConfidence(
@@ -58,30 +58,30 @@ def calibrated(experiment: str, told: Sequence[Told], risk: float = RISK, seed: 
     )
 
 
-class Models:
+class ConfidenceModels:
     """Two models: one of answers, one of declining. A signal for one is a signal against the other."""
 
     def __init__(self, answered: Logistic, declined: Logistic) -> None:
         self.answered, self.declined = answered, declined
 
-    def knows(self, one: Told) -> bool:
+    def knows(self, one: ToldAnswer) -> bool:
         """Whether the model for this kind was fitted to enough answers."""
         return _enough(self.declined if one.declined else self.answered) is not None
 
-    def probability(self, one: Told) -> float:
+    def probability(self, one: ToldAnswer) -> float:
         """Return the probability that an answer, or declining, is right."""
         return (self.declined if one.declined else self.answered).probability(one.signals)
 
 
-def fit_models(told: Sequence[Told]) -> Models:
+def fit_models(told: Sequence[ToldAnswer]) -> ConfidenceModels:
     """Return the models of answers and of declining, each fitted to its own kind."""
-    return Models(
+    return ConfidenceModels(
         _fit([one for one in told if not one.declined], SPEAKS),
         _fit([one for one in told if one.declined], {name: -SPEAKS[name] for name in FROM_RETRIEVAL}),
     )
 
 
-def weights(told: Sequence[Told]) -> dict[str, float]:
+def weights(told: Sequence[ToldAnswer]) -> dict[str, float]:
     """Return α, β, γ of the formula, estimated from the labels; empty where retrieval and grounding have no effect.
 
     They come from a logistic model of retrieval quality, groundedness and contradiction, scaled so that α + β is 1.
@@ -98,7 +98,7 @@ def weights(told: Sequence[Told]) -> dict[str, float]:
     return {"alpha": alpha, "beta": beta, "gamma": -raw["contradiction"] / total}
 
 
-def split(told: Sequence[Told], shares: Sequence[float], seed: int = 0) -> list[list[Told]]:
+def split(told: Sequence[ToldAnswer], shares: Sequence[float], seed: int = 0) -> list[list[ToldAnswer]]:
     """Return disjoint parts of about these shares. All answers about one page are in one part."""
     pages = sorted({one.cluster for one in told})
     mixed = [pages[place] for place in np.random.default_rng(seed).permutation(len(pages))]
@@ -121,7 +121,7 @@ def brier(right: Values, probability: Values) -> float:
     return float(np.mean((truth - stated) ** 2))
 
 
-def _fit(told: Sequence[Told], signs: Mapping[str, int]) -> Logistic:
+def _fit(told: Sequence[ToldAnswer], signs: Mapping[str, int]) -> Logistic:
     return fitted([one.signals for one in told], [one.right for one in told], signs)
 
 
@@ -129,7 +129,7 @@ def _enough(model: Logistic) -> Logistic | None:
     return model if model.n >= FEWEST_OF_A_MODEL else None
 
 
-def _promised(models: Models, told: Sequence[Told], risk: float, seed: int) -> SavedPromise:
+def _promised(models: ConfidenceModels, told: Sequence[ToldAnswer], risk: float, seed: int) -> SavedPromise:
     answered = [one for one in told if not one.declined]
     if _enough(models.answered) is None:
         return SavedPromise(risk=risk, reason=f"{models.answered.n} answers are too few to fit a confidence")
@@ -149,7 +149,7 @@ def _tested(pairs: Sequence[tuple[float, bool]]) -> HeldOut:
     return HeldOut(n=len(pairs), ece=expected_calibration_error(right, stated), brier=brier(right, stated))
 
 
-def _made_of(told: Sequence[Told]) -> Mapping[str, Any]:
+def _made_of(told: Sequence[ToldAnswer]) -> Mapping[str, Any]:
     different = {repr(sorted(one.made_of.items())): one.made_of for one in told}
     if len(different) > 1:
         raise DataError(

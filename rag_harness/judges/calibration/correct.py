@@ -12,11 +12,11 @@ from rag_harness.results.score import Author
 from rag_harness.stats import Interval
 from rag_harness.stats.ppi import Corrected, ppi_mean
 
-AGAIN = "rag-harness judge calibrate LABELS.jsonl"
+CALIBRATE_AGAIN = "rag-harness judge calibrate LABELS.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class ExperimentScores:
     """One judge's scores of an experiment's answers: the score of each query, and the digest of its row."""
 
     experiment: str
@@ -38,7 +38,10 @@ class CorrectedMean:
 
 
 def corrected_mean(
-    scores: Scores, calibrations: Sequence[Calibration], others: Sequence[float] = (), confidence: float = 0.95
+    scores: ExperimentScores,
+    calibrations: Sequence[Calibration],
+    others: Sequence[float] = (),
+    confidence: float = 0.95,
 ) -> CorrectedMean:
     """Return the corrected mean of an experiment, by the newest calibration of the judge that gave the scores.
 
@@ -56,11 +59,13 @@ def corrected_mean(
     clusters = [label.cluster or f" {label.query_id}" for label in labels]
     found = ppi_mean(human, judge, rest, clusters, confidence=confidence)
     if found.interval is None:
-        raise DataError(f"{calibration.name}.json cannot correct it: {found.reason}. Label more answers, then: {AGAIN}")
+        raise DataError(
+            f"{calibration.name}.json cannot correct it: {found.reason}. Label more answers, then: {CALIBRATE_AGAIN}"
+        )
     return _joined(found, found.interval, len(scores.values), others, _said(found, labels, len(labels) - len(current)))
 
 
-def calibration_of(scores: Scores, calibrations: Sequence[Calibration]) -> Calibration:
+def calibration_of(scores: ExperimentScores, calibrations: Sequence[Calibration]) -> Calibration:
     """Return the newest calibration of a judge and measure.
 
     Raises:
@@ -69,16 +74,18 @@ def calibration_of(scores: Scores, calibrations: Sequence[Calibration]) -> Calib
     same = [each for each in calibrations if each.measure == scores.measure]
     if not same:
         why = f"no calibration of {scores.measure}: nobody has held its judge against people"
-        raise DataError(f"{why}. Label answers (rag-harness judge sample), then: {AGAIN}")
+        raise DataError(f"{why}. Label answers (rag-harness judge sample), then: {CALIBRATE_AGAIN}")
     fitting = [each for each in same if each.judge.author == scores.author and each.version == scores.version]
     if fitting:
         return max(fitting, key=lambda each: each.date)
     latest = max(same, key=lambda each: each.date)
     differing = _differing(latest, scores)
-    raise DataError(f"{latest.name}.json is of another judge: {differing}. Hold this one against people: {AGAIN}")
+    raise DataError(
+        f"{latest.name}.json is of another judge: {differing}. Hold this one against people: {CALIBRATE_AGAIN}"
+    )
 
 
-def labels_of(calibration: Calibration, scores: Scores) -> list[LabelledScore]:
+def labels_of(calibration: Calibration, scores: ExperimentScores) -> list[LabelledScore]:
     """Return the labels that apply to these scores: of its answers in the slice, or of answers outside any run.
 
     Raises:
@@ -93,12 +100,12 @@ def labels_of(calibration: Calibration, scores: Scores) -> list[LabelledScore]:
         named = sorted({label.experiment for label in calibration.labels})
         raise DataError(
             f"{calibration.name}.json has no label of these answers of {scores.experiment}, only of "
-            f"{', '.join(named)}. Label some of them (rag-harness judge sample), then: {AGAIN}"
+            f"{', '.join(named)}. Label some of them (rag-harness judge sample), then: {CALIBRATE_AGAIN}"
         )
     return found
 
 
-def _differing(calibration: Calibration, scores: Scores) -> str:
+def _differing(calibration: Calibration, scores: ExperimentScores) -> str:
     theirs, ours = calibration.judge.author, scores.author
     pairs = [("judge", theirs.judge, ours.judge), ("model", theirs.model, ours.model)]
     pairs += [("revision", theirs.revision, ours.revision)]

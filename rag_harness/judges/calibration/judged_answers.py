@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from rag_harness.errors import DataError
-from rag_harness.judges.calibration.labels import Label, at_most
+from rag_harness.judges.calibration.labels import AnswerLabel, at_most
 from rag_harness.judges.calibration.lines import read_lines
 from rag_harness.results.row import first_problem
 from rag_harness.results.score import Author
@@ -25,7 +25,7 @@ class _Line(BaseModel):
     scores: dict[str, float | None]
 
 
-def with_scores(labels: Sequence[Label], file: Path, measure: str) -> list[Label]:
+def with_scores(labels: Sequence[AnswerLabel], file: Path, measure: str) -> list[AnswerLabel]:
     """Return the labels with the scores of ``measure`` from ``file``, and with the judge that gave them.
 
     Raises:
@@ -54,5 +54,5 @@ def _read(file: Path, problems: list[str]) -> Mapping[str, _Line]:
     return said
 
 
-def _with(label: Label, line: _Line, measure: str) -> Label:
+def _with(label: AnswerLabel, line: _Line, measure: str) -> AnswerLabel:
     return replace(label, score=line.scores.get(measure), author=Author(line.judge, line.model, line.revision))

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from rag_harness.errors import DataError
-from rag_harness.judges.calibration.lines import Found, read_lines
+from rag_harness.judges.calibration.lines import FileLine, read_lines
 from rag_harness.judges.calibration.sheet_key import key_of
 from rag_harness.results.score import Author
 
@@ -37,7 +37,7 @@ _Number = Annotated[_Finite | None, BeforeValidator(_number)]
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class AnswerLabel:
     """One person's label of one answer.
 
     ``experiment`` and ``query_id`` name its row. For an answer outside any run the experiment is empty, and
@@ -87,7 +87,7 @@ class _Line(BaseModel):
 class Labels:
     """The labels of some files, and the number of lines without a label."""
 
-    each: tuple[Label, ...]
+    each: tuple[AnswerLabel, ...]
     unlabelled: int = 0
 
 
@@ -102,7 +102,7 @@ def read_labels(files: Sequence[Path], key: Path | None = None) -> Labels:
         DataError: a file is missing, nothing in it is labelled, or lines are malformed, each as ``file:line: …``.
     """
     problems: list[str] = []
-    labels: list[Label] = []
+    labels: list[AnswerLabel] = []
     unlabelled = 0
     for file in files:
         for found in read_lines(file, problems):
@@ -118,7 +118,7 @@ def read_labels(files: Sequence[Path], key: Path | None = None) -> Labels:
     return Labels(tuple(labels), unlabelled)
 
 
-def scaled(labels: Sequence[Label], low: float, high: float) -> list[Label]:
+def scaled(labels: Sequence[AnswerLabel], low: float, high: float) -> list[AnswerLabel]:
     """Return the labels with their ratings, ``low`` to ``high``, scaled to 0 to 1.
 
     Raises:
@@ -137,7 +137,7 @@ def scaled(labels: Sequence[Label], low: float, high: float) -> list[Label]:
     return [replace(label, human=(label.human - low) / (high - low)) for label in labels]
 
 
-def _label(found: Found, key: Path | None, problems: list[str]) -> Label | None:
+def _label(found: FileLine, key: Path | None, problems: list[str]) -> AnswerLabel | None:
     try:
         line = _Line.model_validate(found.values)
     except ValidationError as error:
@@ -151,12 +151,12 @@ def _label(found: Found, key: Path | None, problems: list[str]) -> Label | None:
         problems.append(f"{found.where}: {error}")
         return None
     author = Author(line.judge, line.model, line.revision) if line.judge else None
-    return Label(
+    return AnswerLabel(
         experiment, query_id, line.human, line.rater, line.cluster, line.score, line.answer, author, found.where
     )
 
 
-def _row_of(line: _Line, found: Found, key: Path | None) -> tuple[str, str]:
+def _row_of(line: _Line, found: FileLine, key: Path | None) -> tuple[str, str]:
     if line.experiment and line.query_id:
         return line.experiment, line.query_id
     return ("", line.id) if line.id else key_of(line.item, found.file, key)
@@ -168,7 +168,7 @@ def _said(error: Mapping[str, Any]) -> str:
     return f"{field}: {message}; found {error['input']!r}" if field else message
 
 
-def _twice(labels: Sequence[Label]) -> list[str]:
+def _twice(labels: Sequence[AnswerLabel]) -> list[str]:
     seen: dict[tuple[str, str, str], str] = {}
     problems = []
     for label in labels:

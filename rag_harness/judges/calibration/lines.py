@@ -16,7 +16,7 @@ _LONGEST_FIELD = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FileLine:
     """One line: its values by name, its file and its number."""
 
     values: Mapping[str, Any]
@@ -29,7 +29,7 @@ class Found:
         return f"{self.file}:{self.number}"
 
 
-def read_lines(file: Path, problems: list[str]) -> Iterator[Found]:
+def read_lines(file: Path, problems: list[str]) -> Iterator[FileLine]:
     """Yield the lines of ``file``. Unreadable lines are added to ``problems``.
 
     Raises:
@@ -55,21 +55,21 @@ def _text(file: Path) -> str:
         raise DataError(f"{file}:{line}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from error
 
 
-def _json(line: str, file: Path, number: int, problems: list[str]) -> Iterator[Found]:
+def _json(line: str, file: Path, number: int, problems: list[str]) -> Iterator[FileLine]:
     try:
         values = read_json(line)
     except ValueError as error:
         problems.append(f"{file}:{number}: no JSON: {error}")
         return
     if isinstance(values, dict):
-        yield Found(values, file, number)
+        yield FileLine(values, file, number)
     else:
         problems.append(
             f"{file}:{number}: a line is an object with 'human' and what it is about; found {line.strip()[:60]}"
         )
 
 
-def _csv(text: str, file: Path, problems: list[str]) -> Iterator[Found]:
+def _csv(text: str, file: Path, problems: list[str]) -> Iterator[FileLine]:
     # In some countries spreadsheets write semicolons.
     head = text.partition("\n")[0]
     reader = csv.DictReader(StringIO(text, newline=""), delimiter=";" if ";" in head and "," not in head else ",")
@@ -81,7 +81,9 @@ def _csv(text: str, file: Path, problems: list[str]) -> Iterator[Found]:
     try:
         for values, number in _numbered(reader):
             if any(isinstance(value, str) and value.strip() for value in values.values()):
-                yield Found({name: value for name, value in values.items() if name and value is not None}, file, number)
+                yield FileLine(
+                    {name: value for name, value in values.items() if name and value is not None}, file, number
+                )
     except csv.Error as error:
         problems.append(f"{file}:{reader.line_num}: no CSV: {error}")
     finally:

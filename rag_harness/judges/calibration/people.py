@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rag_harness.judges.calibration.labels import Label
+from rag_harness.judges.calibration.labels import AnswerLabel
 from rag_harness.stats.agreement import accuracy, spearman
 from rag_harness.stats.alpha import krippendorff_alpha
 from rag_harness.stats.estimate import Estimate, estimate
@@ -13,7 +13,7 @@ from rag_harness.stats.inputs import Floats
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class RatedAnswer:
     """An answer with its people's labels."""
 
     item: tuple[str, str]
@@ -46,18 +46,18 @@ class Judged:
         return f"cluster {self.own_cluster}" if self.own_cluster else f"query {self.item[1]}"
 
 
-def item_labels(labels: Sequence[Label]) -> list[Judged]:
+def item_labels(labels: Sequence[AnswerLabel]) -> list[RatedAnswer]:
     """Return each labelled item once, in the order of the labels."""
-    found: dict[tuple[str, str], list[Label]] = {}
+    found: dict[tuple[str, str], list[AnswerLabel]] = {}
     for label in labels:
         found.setdefault(label.item, []).append(label)
     return [
-        Judged(item, tuple(label.human for label in each), next((one.cluster for one in each if one.cluster), ""))
+        RatedAnswer(item, tuple(label.human for label in each), next((one.cluster for one in each if one.cluster), ""))
         for item, each in found.items()
     ]
 
 
-def between_people(items: Sequence[Judged]) -> dict[str, Estimate]:
+def between_people(items: Sequence[RatedAnswer]) -> dict[str, Estimate]:
     """Return the agreement between people, over answers with two or more labels; empty where there are none.
 
     ``alpha`` is Krippendorff's: nominal where all labels are 0 or 1, else interval. ``one_against_others`` is the best
@@ -70,7 +70,7 @@ def between_people(items: Sequence[Judged]) -> dict[str, Estimate]:
     return {"alpha": _alpha(several, verdicts), "one_against_others": _one_against_others(several, verdicts)}
 
 
-def _alpha(items: Sequence[Judged], verdicts: bool) -> Estimate:
+def _alpha(items: Sequence[RatedAnswer], verdicts: bool) -> Estimate:
     values = [item.said for item in items]
 
     def of(places: Floats) -> float:
@@ -79,7 +79,7 @@ def _alpha(items: Sequence[Judged], verdicts: bool) -> Estimate:
     return estimate(of, list(range(len(items))), clusters=[item.cluster for item in items])
 
 
-def _one_against_others(items: Sequence[Judged], verdicts: bool) -> Estimate:
+def _one_against_others(items: Sequence[RatedAnswer], verdicts: bool) -> Estimate:
     pairs = [(one, (sum(item.said) - one) / (len(item.said) - 1), item.cluster) for item in items for one in item.said]
     if verdicts:
         pairs = [(one, float(others > 0.5), cluster) for one, others, cluster in pairs if others != 0.5]

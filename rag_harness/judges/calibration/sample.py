@@ -11,15 +11,15 @@ from pathlib import Path
 
 from rag_harness.errors import DataError
 from rag_harness.files.atomic import write_atomically
-from rag_harness.judges.calibration.scored import Item, Scored
+from rag_harness.judges.calibration.scored import Item, ScoredAnswers
 from rag_harness.judges.calibration.sheet_key import ENDING, write_key
 from rag_harness.results.row import ExperimentResult
 from rag_harness.shown.cells import cell as inert
 
-COLUMNS = ("item", "question", "contexts", "answer", "human", "rater", "comment")
+SHEET_COLUMNS = ("item", "question", "contexts", "answer", "human", "rater", "comment")
 
 
-def sample(scored: Scored, n: int, seed: int = 0) -> list[Item]:
+def sample_of_answers(scored: ScoredAnswers, n: int, seed: int = 0) -> list[Item]:
     """Pick ``n`` answers, or all where there are fewer: equally many of each experiment, in random order.
 
     Within an experiment all answers are equally likely, as PPI++ needs. The sample is systematic: every k-th answer in
@@ -66,7 +66,7 @@ def _shares(sizes: Mapping[str, int], n: int) -> dict[str, int]:
     return shares
 
 
-def _spread(items: Sequence[Item], share: int, scored: Scored, rng: random.Random) -> Iterator[Item]:
+def _spread(items: Sequence[Item], share: int, scored: ScoredAnswers, rng: random.Random) -> Iterator[Item]:
     mixed = rng.sample(sorted(items), len(items))
     mixed.sort(key=lambda item: scored.scores.get(item, 0.0))
     start = rng.random()
@@ -75,13 +75,13 @@ def _spread(items: Sequence[Item], share: int, scored: Scored, rng: random.Rando
 
 def _jsonl(named: Mapping[str, Item], rows: Mapping[Item, ExperimentResult]) -> Iterator[str]:
     for name, item in named.items():
-        yield json.dumps(dict(zip(COLUMNS, _cells(name, rows[item]), strict=True)), ensure_ascii=False) + "\n"
+        yield json.dumps(dict(zip(SHEET_COLUMNS, _cells(name, rows[item]), strict=True)), ensure_ascii=False) + "\n"
 
 
 def _csv(named: Mapping[str, Item], rows: Mapping[Item, ExperimentResult]) -> str:
     text = StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow(COLUMNS)
+    writer.writerow(SHEET_COLUMNS)
     for name, item in named.items():
         writer.writerow(_as_text(cell) for cell in _cells(name, rows[item]))
     return text.getvalue()

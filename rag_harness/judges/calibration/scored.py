@@ -19,7 +19,7 @@ Item = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredAnswers:
     """The answers of a run, and one judge's scores of them.
 
     ``scores`` has the answers with a value, ``missing`` the reasons of judged answers without one. ``author`` is None
@@ -33,7 +33,7 @@ class Scored:
     version: int
 
 
-def read_scored(output: Path, measure: str, judge: str = "") -> Scored:
+def read_scored(output: Path, measure: str, judge: str = "") -> ScoredAnswers:
     """Read rows and scores of ``output``. ``judge`` names the judge, where several have scored.
 
     Raises:
@@ -48,7 +48,7 @@ def read_scored(output: Path, measure: str, judge: str = "") -> Scored:
     said = {(line.experiment, line.query_id): line for line in lines if line.author == author}
     scores = {item: line.value for item, line in said.items() if line.value is not None}
     missing = {item: line.reason for item, line in said.items() if line.value is None}
-    return Scored(rows, scores, missing, author, version)
+    return ScoredAnswers(rows, scores, missing, author, version)
 
 
 def judged_measure(name: str) -> JudgedMeasure:

@@ -27,7 +27,7 @@ _NAMES = {
 }
 
 
-def lines(
+def calibration_lines(
     calibration: Calibration, corrected: Mapping[str, CorrectedMean | str], means: Mapping[str, float]
 ) -> list[str]:
     """Return the lines. ``corrected`` has each experiment's mean, or why there is none; ``means`` has the judge's."""

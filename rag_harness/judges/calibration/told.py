@@ -25,7 +25,7 @@ ENOUGH = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToldAnswer:
     """One answer: its signals, whether it was declined, whether that is right, and the page of its question.
 
     ``confidence`` is the one that the pipeline stated. ``made_of`` has the digests of models and documents behind it.
@@ -41,7 +41,7 @@ class Told:
     made_of: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_told(output: Path, experiment: str) -> list[Told]:
+def read_told(output: Path, experiment: str) -> list[ToldAnswer]:
     """Return the answers of an experiment, in the order of their rows, without errors.
 
     Raises:
@@ -63,10 +63,10 @@ def read_told(output: Path, experiment: str) -> list[Told]:
     return [told(case, row) for case, row in pairs]
 
 
-def told(case: Case, row: ExperimentResult) -> Told:
+def told(case: Case, row: ExperimentResult) -> ToldAnswer:
     """Return the answer of one row."""
     values = {decision.name: decision.value for decision in row.decisions}
-    return Told(
+    return ToldAnswer(
         row.query_id,
         {name: values.get(f"{SIGNAL}{name}") for name in SIGNALS},
         is_declined(row),

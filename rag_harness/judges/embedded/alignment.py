@@ -12,8 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from rag_harness.judges.embedded.encoding import Encoded, Floats
-from rag_harness.judges.embedded.source import Field
+from rag_harness.judges.embedded.encoding import Encoded, Float32s
+from rag_harness.judges.embedded.source import JsonLeaf
 from rag_harness.judges.embedded.words import Ints
 
 TOP = 3
@@ -21,7 +21,7 @@ TOP = 3
 
 
 @dataclass(frozen=True)
-class Source:
+class EncodedSource:
     """All passages as one sequence of words. Passages without a word are left out, but keep their number."""
 
     passages: tuple[Encoded, ...]
@@ -36,12 +36,12 @@ class Source:
         return not self._read
 
     @cached_property
-    def vectors(self) -> Floats:
+    def vectors(self) -> Float32s:
         """Vectors of all words, shape (words, d)."""
         return np.concatenate([each.vectors for _, each in self._read])
 
     @cached_property
-    def sentence_vectors(self) -> Floats:
+    def sentence_vectors(self) -> Float32s:
         """Vectors of all sentences, shape (sentences, d)."""
         return np.concatenate([each.sentence_vectors for _, each in self._read])
 
@@ -74,7 +74,7 @@ class Source:
         return [each.text.text[start:end] for _, each in self._read for start, end in each.text.sentences]
 
     @cached_property
-    def fields(self) -> Sequence[Field]:
+    def fields(self) -> Sequence[JsonLeaf]:
         """The yes-or-no leaves of all JSON passages."""
         return [field for _, each in self._read for field in each.fields]
 
@@ -96,19 +96,19 @@ class Alignment:
         top: nearest sentences of the source, best first, shape (answer's, TOP); repeated where there are fewer.
     """
 
-    sims: Floats
-    best: Floats
-    cosine: Floats
-    max_sim: Floats
+    sims: Float32s
+    best: Float32s
+    cosine: Float32s
+    max_sim: Float32s
     top: Ints
 
     @property
-    def score(self) -> Floats:
+    def score(self) -> Float32s:
         """Nearness of the sentences."""
         return self.cosine + self.max_sim
 
 
-def align(answer: Encoded, source: Source) -> Alignment:
+def align(answer: Encoded, source: EncodedSource) -> Alignment:
     """Align ``answer`` with ``source``. Neither may be empty."""
     sims = np.clip(answer.vectors @ source.vectors.T, -1, 1)
     best = np.maximum.reduceat(sims, source.firsts, axis=1)

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_harness.errors import ModelOutputError
-from rag_harness.judges.embedded.source import Field, Passage
-from rag_harness.judges.embedded.words import Ints, Text, read
+from rag_harness.judges.embedded.source import JsonLeaf, ReadPassage
+from rag_harness.judges.embedded.words import Ints, SplitText, split_text
 from rag_harness.types import Pieces
 
-Floats = npt.NDArray[np.float32]
+Float32s = npt.NDArray[np.float32]
 Halves = npt.NDArray[np.float16]
 
 _WIDTH = 384
@@ -36,31 +36,31 @@ class Encoded:
         structured: whether it was JSON.
     """
 
-    text: Text
+    text: SplitText
     halves: Halves
-    weights: Floats
-    fields: tuple[Field, ...] = ()
+    weights: Float32s
+    fields: tuple[JsonLeaf, ...] = ()
     structured: bool = False
 
     @property
-    def vectors(self) -> Floats:
+    def vectors(self) -> Float32s:
         """Vectors of the words, shape (words, d)."""
         return self.halves.astype(np.float32)
 
     @cached_property
-    def sentence_vectors(self) -> Floats:
+    def sentence_vectors(self) -> Float32s:
         """Mean vector of each sentence's words, one row a sentence, unit length."""
         return unit(np.add.reduceat(self.vectors, self.text.firsts, axis=0))
 
 
-def encode(passage: Passage, pieces_of: PiecesOf) -> Encoded:
+def encode(passage: ReadPassage, pieces_of: PiecesOf) -> Encoded:
     """Return ``passage`` with its word vectors. A passage without words does not call the model.
 
     Raises:
         ModelOutputError: the vectors contain NaN or infinity.
     """
     # A tokenizer accepts no lone surrogates.
-    text = read(passage.text.encode("utf-8", "replace").decode())
+    text = split_text(passage.text.encode("utf-8", "replace").decode())
     if not len(text.spans):
         empty = np.zeros((0, _WIDTH), np.float16)
         return Encoded(text, empty, np.zeros(0, np.float32), passage.fields, passage.structured)
@@ -71,24 +71,24 @@ def encode(passage: Passage, pieces_of: PiecesOf) -> Encoded:
     return Encoded(text, vectors.astype(np.float16), weights_of(text, rarest), passage.fields, passage.structured)
 
 
-def weights_of(text: Text, ids: Ints) -> Floats:
+def weights_of(text: SplitText, ids: Ints) -> Float32s:
     """Return the weight of each word. BERT's ids are ordered by frequency, so a high id is a rare piece."""
-    weights: Floats = (text.content * (0.2 + np.log1p(ids / 1000))).astype(np.float32)
+    weights: Float32s = (text.content * (0.2 + np.log1p(ids / 1000))).astype(np.float32)
     return weights
 
 
-def unit(rows: Floats) -> Floats:
+def unit(rows: Float32s) -> Float32s:
     """Return rows of unit length. Zeros, NaN and infinity become zeros."""
     finite = np.where(np.isfinite(rows), rows, 0)
-    unit_rows: Floats = finite / np.maximum(np.linalg.norm(finite, axis=-1, keepdims=True), 1e-9)
+    unit_rows: Float32s = finite / np.maximum(np.linalg.norm(finite, axis=-1, keepdims=True), 1e-9)
     return unit_rows.astype(np.float32)
 
 
-def _borders(text: Text) -> list[int]:
+def _borders(text: SplitText) -> list[int]:
     return [start for start, _ in text.sentences]
 
 
-def _by_word(pieces: Pieces, spans: Ints) -> tuple[Floats, Ints]:
+def _by_word(pieces: Pieces, spans: Ints) -> tuple[Float32s, Ints]:
     """Return the mean vector of each word's pieces, and the id of the first piece; zeros for a word without pieces."""
     word = np.searchsorted(spans[:, 0], pieces.spans[:, 0], side="right") - 1
     inside = (word >= 0) & (pieces.spans[:, 0] < spans[np.maximum(word, 0), 1])

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rag_harness.judges.embedded.alignment import Alignment, Source, align
-from rag_harness.judges.embedded.encoding import Encoded, Floats
+from rag_harness.judges.embedded.alignment import Alignment, EncodedSource, align
+from rag_harness.judges.embedded.encoding import Encoded, Float32s
 from rag_harness.judges.embedded.lexical import NAMES as LEXICAL
 from rag_harness.judges.embedded.lexical import lexical, near_pairs, same
 from rag_harness.judges.embedded.rules import NAMES as RULES
-from rag_harness.judges.embedded.rules import Facts, rules
+from rag_harness.judges.embedded.rules import SourceFacts, rules
 from rag_harness.judges.embedded.words import Bools, Ints
 
 _WINDOWS = (2, 5)
@@ -27,7 +27,7 @@ NAMES = (*(f"{name}:{way}" for way in _WAYS for name in _WORD_NAMES), *_SENTENCE
 """The columns of ``features``."""
 
 
-def features(answer: Encoded, source: Source, question: Encoded) -> tuple[Floats, Alignment]:
+def features(answer: Encoded, source: EncodedSource, question: Encoded) -> tuple[Float32s, Alignment]:
     """Return the value of each of NAMES for each sentence of ``answer``, shape (sentences, names), and its alignment.
 
     Neither the answer nor the source may be empty; the question may.
@@ -40,7 +40,7 @@ def features(answer: Encoded, source: Source, question: Encoded) -> tuple[Floats
     return np.concatenate(columns, axis=1).astype(np.float32), found
 
 
-def _nearest(answer: Encoded, found: Alignment, stems: Bools, question: Encoded) -> Floats:
+def _nearest(answer: Encoded, found: Alignment, stems: Bools, question: Encoded) -> Float32s:
     """Return how near each word is to the source, and to which part of it; shape (n, _NEAREST)."""
     sims, asked = found.sims, question.vectors
     top = found.top[answer.text.sentence_of]
@@ -56,7 +56,7 @@ def _nearest(answer: Encoded, found: Alignment, stems: Bools, question: Encoded)
     return np.stack(columns, axis=1)
 
 
-def _windowed(sims: Floats, reach: int) -> Floats:
+def _windowed(sims: Float32s, reach: int) -> Float32s:
     """Return for each word how well its neighbours match within ``reach`` of one position of the source."""
     wide = sims.copy()
     for shift in range(1, reach + 1):
@@ -65,11 +65,11 @@ def _windowed(sims: Floats, reach: int) -> Floats:
     summed = np.concatenate([np.zeros((1, wide.shape[1]), np.float32), np.cumsum(wide, axis=0)])
     places = np.arange(len(sims))
     low, high = np.maximum(places - reach, 0), np.minimum(places + reach + 1, len(sims))
-    best: Floats = ((summed[high] - summed[low]) / (high - low)[:, None]).max(axis=1)
+    best: Float32s = ((summed[high] - summed[low]) / (high - low)[:, None]).max(axis=1)
     return best
 
 
-def _over_sentences(words: Floats, answer: Encoded) -> list[Floats]:
+def _over_sentences(words: Float32s, answer: Encoded) -> list[Float32s]:
     """Return word values aggregated over each sentence, in each of _WAYS."""
     firsts, weights = answer.text.firsts, answer.weights[:, None]
     content = answer.text.content[:, None].astype(np.float32)
@@ -80,14 +80,14 @@ def _over_sentences(words: Floats, answer: Encoded) -> list[Floats]:
             _lowest(words, answer)]  # fmt: skip
 
 
-def _weighted(words: Floats, weights: Floats, firsts: Ints, otherwise: Floats) -> Floats:
+def _weighted(words: Float32s, weights: Float32s, firsts: Ints, otherwise: Float32s) -> Float32s:
     total = np.add.reduceat(weights, firsts, axis=0)
     summed = np.add.reduceat(words * weights, firsts, axis=0)
-    mean: Floats = np.where(total > 0, summed / np.maximum(total, 1e-9), otherwise)
+    mean: Float32s = np.where(total > 0, summed / np.maximum(total, 1e-9), otherwise)
     return mean
 
 
-def _lowest(words: Floats, answer: Encoded) -> Floats:
+def _lowest(words: Float32s, answer: Encoded) -> Float32s:
     """Return the mean of the three lowest values of each sentence's content words; 1 where it has none."""
     rows = []
     for sentence in range(len(answer.text.sentences)):
@@ -97,7 +97,7 @@ def _lowest(words: Floats, answer: Encoded) -> Floats:
     return np.array(rows, np.float32)
 
 
-def _sentences(answer: Encoded, source: Source, found: Alignment, stems: Bools, question: Encoded) -> Floats:
+def _sentences(answer: Encoded, source: EncodedSource, found: Alignment, stems: Bools, question: Encoded) -> Float32s:
     rows = np.arange(len(found.top))[:, None]
     cosine, max_sim = found.cosine[rows, found.top], found.max_sim[rows, found.top]
     score, passages = found.score[rows, found.top], source.passage_of[found.top]
@@ -114,7 +114,9 @@ def _sentences(answer: Encoded, source: Source, found: Alignment, stems: Bools, 
     return np.stack(columns, axis=1)
 
 
-def _recalls(answer: Encoded, source: Source, found: Alignment, stems: Bools, question: Encoded) -> list[Floats]:
+def _recalls(
+    answer: Encoded, source: EncodedSource, found: Alignment, stems: Bools, question: Encoded
+) -> list[Float32s]:
     """Return the weighted share of each sentence's words that are found: anywhere, nearby, in the question."""
     there = np.logical_or.reduceat(stems, source.firsts, axis=1)
     top = found.top[answer.text.sentence_of]
@@ -134,8 +136,8 @@ def _recalls(answer: Encoded, source: Source, found: Alignment, stems: Bools, qu
     return [*shares.T, np.log1p(unknown), np.log1p(said)]
 
 
-def _rules(answer: Encoded, source: Source, found: Alignment) -> Floats:
-    facts = Facts(source.sentences, source.fields)
+def _rules(answer: Encoded, source: EncodedSource, found: Alignment) -> Float32s:
+    facts = SourceFacts(source.sentences, source.fields)
     rows = [
         rules(answer.text.text[start:end], [source.sentences[place] for place in top], facts, _cited(source, top))
         for (start, end), top in zip(answer.text.sentences, found.top, strict=True)
@@ -143,5 +145,5 @@ def _rules(answer: Encoded, source: Source, found: Alignment) -> Floats:
     return np.array(rows, np.float32).reshape(-1, len(RULES))
 
 
-def _cited(source: Source, top: Sequence[int]) -> tuple[int, int]:
+def _cited(source: EncodedSource, top: Sequence[int]) -> tuple[int, int]:
     return int(source.passage_of[top[0]]), len(source.passages)

@@ -37,7 +37,7 @@ def hours_of(sentences: Sequence[str]) -> Hours:
     return found
 
 
-def agreement(sentence: str, hours: Hours) -> tuple[int, int]:
+def hours_agreement(sentence: str, hours: Hours) -> tuple[int, int]:
     """Return how many of the days in a sentence have the source's hours, and how many have others."""
     right = wrong = 0
     for days, told in _told(sentence) if hours else ():

@@ -9,11 +9,11 @@ from collections.abc import Collection
 from functools import cached_property
 
 from rag_harness.files.sources import text_digest
-from rag_harness.judges.embedded.kept import Kept
+from rag_harness.judges.embedded.kept import KeptJudgements
 from rag_harness.judges.embedded.model import digest
 from rag_harness.judges.embedded.opinion import EmbeddedOpinion
-from rag_harness.judges.embedded.reading import Reading
-from rag_harness.measures.judged import Ask, Material
+from rag_harness.judges.embedded.reading import JudgementReading
+from rag_harness.measures.judged import JudgeQuestion, Material
 from rag_harness.models.embedders.sentence_transformers import DEFAULT_MODEL
 from rag_harness.protocols import JudgeParts, TextEmbedder
 from rag_harness.registry.identity import code_digest
@@ -36,7 +36,7 @@ class EmbeddedJudge:
         """Digest of coefficients, code and embedder; known without loading a model."""
         return text_digest("\0".join([digest(), code_digest(__name__), self._embedder.revision]))
 
-    def opinion(self, material: Material, asks: Collection[Ask]) -> EmbeddedOpinion:  # noqa: ARG002 - all are cheap
+    def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> EmbeddedOpinion:  # noqa: ARG002 - all are cheap
         return EmbeddedOpinion(material, self._reading, self._kept)
 
     @cached_property
@@ -44,15 +44,15 @@ class EmbeddedJudge:
         return self._parts.embedder(DEFAULT_MODEL)
 
     @cached_property
-    def _reading(self) -> Reading:
-        return Reading(lambda: self._embedder)
+    def _reading(self) -> JudgementReading:
+        return JudgementReading(lambda: self._embedder)
 
     @cached_property
-    def _kept(self) -> Kept:
+    def _kept(self) -> KeptJudgements:
         access = access_of(self._parts.settings)
         store = self._parts.stores.open("judged", self.model, self.revision)
         refusal = access.refusal(local=True, profile=self._parts.settings.profile)
-        return Kept(store, access.keeps != "nothing", refusal)
+        return KeptJudgements(store, access.keeps != "nothing", refusal)
 
 
 def create(parts: JudgeParts) -> EmbeddedJudge:

@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_harness.judges.embedded.absent import absent
-from rag_harness.judges.embedded.alignment import Source
-from rag_harness.judges.embedded.encoding import Encoded, Floats
+from rag_harness.judges.embedded.alignment import EncodedSource
+from rag_harness.judges.embedded.encoding import Encoded, Float32s
 from rag_harness.judges.embedded.features import features
 from rag_harness.judges.embedded.model import Coefficients, at_even_odds
 from rag_harness.judges.embedded.response import response_features
 from rag_harness.judges.embedded.rules import declines
-from rag_harness.judges.embedded.words import Text
+from rag_harness.judges.embedded.words import SplitText
 
 DECIMALS = 6
 """Decimals of all kept and returned numbers. Further ones depend on the number of threads, in single precision."""
@@ -53,7 +53,7 @@ class Judgement:
     hallucinated: float
 
 
-def judge(text: Encoded, source: Source, question: Encoded, fitted: Coefficients) -> Judgement:
+def judge(text: Encoded, source: EncodedSource, question: Encoded, fitted: Coefficients) -> Judgement:
     """Compare ``text`` with ``source``. Neither may be empty."""
     held = [features(part, source, question) for part in parts(text)]
     rows = np.concatenate([values for values, _ in held])
@@ -92,7 +92,7 @@ def _part(text: Encoded, first: int, last: int) -> Encoded:
     whole = text.text
     chosen = np.flatnonzero((whole.firsts >= first) & (whole.firsts < last))
     sentences = tuple(whole.sentences[place] for place in chosen)
-    cut = Text(whole.text, sentences, whole.spans[first:last], whole.firsts[chosen] - first)
+    cut = SplitText(whole.text, sentences, whole.spans[first:last], whole.firsts[chosen] - first)
     return replace(text, text=cut, halves=text.halves[first:last], weights=text.weights[first:last])
 
 
@@ -120,7 +120,7 @@ def shares(unsupported: Doubles, hallucinated: float, pairs_found: float) -> Dou
     return np.array([np.log((1 - edge) / edge), 1 - unsupported.mean(), pairs_found])
 
 
-def _pair_precision(text: Encoded, source: Source) -> float:
+def _pair_precision(text: Encoded, source: EncodedSource) -> float:
     sentences = [text.text.text[start:end] for start, end in text.text.sentences]
     return pair_precision(sentences, [passage.text.text for passage in source.passages])
 
@@ -146,5 +146,5 @@ def alignment_with(wanted: Encoded, passage: Encoded) -> float:
     if not len(wanted.text.spans) or not len(passage.text.spans):
         return 0.0
     best = (wanted.vectors @ passage.vectors.T).max(axis=1)
-    weights: Floats = wanted.weights + 1e-3
+    weights: Float32s = wanted.weights + 1e-3
     return round(float((best * weights).sum() / weights.sum()), DECIMALS)

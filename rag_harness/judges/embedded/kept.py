@@ -10,7 +10,7 @@ from rag_harness.protocols import Store
 from rag_harness.work.local_work import on_local_thread
 
 
-class Kept:
+class KeptJudgements:
     """Judgements by content.
 
     Args:

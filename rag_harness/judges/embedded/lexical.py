@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rag_harness.judges.embedded.encoding import Floats
-from rag_harness.judges.embedded.words import Bools, Ints, Text
+from rag_harness.judges.embedded.encoding import Float32s
+from rag_harness.judges.embedded.words import Bools, Ints, SplitText
 
 _LONGEST_RUN = 10
 _BESIDE = 3
@@ -50,7 +50,7 @@ def near_pairs(equal: Bools) -> Bools:
     return near
 
 
-def novel_runs(known: Bools, text: Text) -> Ints:
+def novel_runs(known: Bools, text: SplitText) -> Ints:
     """Return for each content word the length of its run of content words that the source does not have."""
     runs = np.zeros(len(known), np.int64)
     for sentence in range(len(text.sentences)):
@@ -61,7 +61,7 @@ def novel_runs(known: Bools, text: Text) -> Ints:
     return runs
 
 
-def novel_names(known: Bools, text: Text) -> Bools:
+def novel_names(known: Bools, text: SplitText) -> Bools:
     """Return which words are capitalised inside a sentence and not in the source."""
     capital = np.array([word[:1].isupper() for word in text.written], bool)
     capital[text.firsts] = False
@@ -69,7 +69,7 @@ def novel_names(known: Bools, text: Text) -> Bools:
     return found
 
 
-def lexical(answer: Text, exact: Bools, stems: Bools) -> Floats:
+def lexical(answer: SplitText, exact: Bools, stems: Bools) -> Float32s:
     """Return the values of each word, shape (n, names), in the order of NAMES."""
     has, has_stem = np.asarray(exact.any(axis=1)), np.asarray(stems.any(axis=1))
     columns = (

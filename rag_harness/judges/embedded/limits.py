@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rag_harness.judges.embedded.words import Text
+from rag_harness.judges.embedded.words import SplitText
 
 MOST_SENTENCES = 200
 """Most sentences of a judged text."""
@@ -14,7 +14,7 @@ MOST_SOURCE_CHARACTERS = 200_000
 """Most characters of all passages of a source together."""
 
 
-def readable_sentences(text: Text) -> int:
+def readable_sentences(text: SplitText) -> int:
     """Return how many sentences from the beginning of ``text`` are within the limits."""
     ends = [*text.firsts.tolist()[1:], len(text.spans)]
     within = [
@@ -32,6 +32,6 @@ def beyond() -> str:
     )
 
 
-def too_long(characters: int) -> str:
+def too_long_to_judge(characters: int) -> str:
     """Return why no sentence has a verdict."""
     return f"the source has {characters:,} characters and the embedded judge reads {MOST_SOURCE_CHARACTERS:,}"

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from rag_harness.files.sources import file_digest
 
-FILE = Path(__file__).with_name("coefficients.json")
+COEFFICIENTS_FILE = Path(__file__).with_name("coefficients.json")
 BOUND = 4.0
 """Features are cut at so many standard deviations, so that no value outside the training data decides alone."""
 
@@ -91,7 +91,7 @@ def at_even_odds(p: Doubles, base: float) -> Doubles:
 @lru_cache
 def coefficients() -> Coefficients:
     """Return the coefficients that are shipped with the package."""
-    said = json.loads(FILE.read_text(encoding="utf-8"))
+    said = json.loads(COEFFICIENTS_FILE.read_text(encoding="utf-8"))
     return Coefficients(
         sentence=_logistic(said["sentence"]),
         response=_logistic(said["response"]),
@@ -105,7 +105,7 @@ def coefficients() -> Coefficients:
 @lru_cache
 def digest() -> str:
     """Return the digest of the coefficients."""
-    return file_digest(FILE)
+    return file_digest(COEFFICIENTS_FILE)
 
 
 def _logistic(said: dict[str, Any]) -> Logistic:

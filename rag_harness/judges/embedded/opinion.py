@@ -8,17 +8,17 @@ from functools import cached_property
 
 from rag_harness.errors import NotJudgedError
 from rag_harness.judges.embedded.judgement import ALLOWED
-from rag_harness.judges.embedded.kept import Kept
-from rag_harness.judges.embedded.limits import MOST_SOURCE_CHARACTERS, beyond, too_long
+from rag_harness.judges.embedded.kept import KeptJudgements
+from rag_harness.judges.embedded.limits import MOST_SOURCE_CHARACTERS, beyond, too_long_to_judge
 from rag_harness.judges.embedded.model import coefficients
-from rag_harness.judges.embedded.reading import Reading, parts_of
-from rag_harness.judges.embedded.words import Text, read
-from rag_harness.measures.judged import Claim, Material, Relevancy, Source, Usefulness, Verdict, Verdicts
-from rag_harness.measures.judged import Text as Claims
+from rag_harness.judges.embedded.reading import JudgementReading, parts_of
+from rag_harness.judges.embedded.words import SplitText, split_text
+from rag_harness.measures.judged import Claim, Material, Relevancy, SupportSource, Usefulness, Verdict, Verdicts
+from rag_harness.measures.judged import ClaimedText as Claims
 from rag_harness.models.recording.store import key_of
 from rag_harness.words.language import not_judged
 
-USEFUL = 0.55
+USEFUL_FROM = 0.55
 """Alignment with the ground truth from which a chunk is called useful; docs/validation.md says how it was chosen."""
 NO_SOURCE = "there is no text that could support it"
 _BLANKS = re.compile(r"\s+")
@@ -36,10 +36,10 @@ class EmbeddedOpinion:
     questions raise NotJudgedError, except the usefulness of chunks that evidence quotes decide.
     """
 
-    def __init__(self, material: Material, reading: Reading, kept: Kept) -> None:
+    def __init__(self, material: Material, reading: JudgementReading, kept: KeptJudgements) -> None:
         self._material, self._reading, self._kept = material, reading, kept
 
-    async def supported(self, claims: Claims, source: Source) -> Verdicts:
+    async def supported(self, claims: Claims, source: SupportSource) -> Verdicts:
         self._check_language()
         passages = self._passages(source)
         if claims == "nuggets":
@@ -53,7 +53,7 @@ class EmbeddedOpinion:
             quotes = [_folded(quote) for quote in material.quotes]
             return [Usefulness(float(any(quote in _folded(text) for quote in quotes))) for text in material.contexts]
         self._check_language()
-        if not read(material.ground_truth).sentences:
+        if not split_text(material.ground_truth).sentences:
             return [Usefulness(None, "neither an evidence quote nor a ground truth to compare with")] * len(
                 material.contexts
             )
@@ -61,7 +61,7 @@ class EmbeddedOpinion:
         found = await self._kept.array(
             key, material.ground_truth, lambda: self._reading.alignments(material.ground_truth, material.contexts)
         )
-        return [Usefulness(float(value >= USEFUL)) for value, _ in found.tolist()]
+        return [Usefulness(float(value >= USEFUL_FROM)) for value, _ in found.tolist()]
 
     async def relevancy(self) -> Relevancy:
         question, answer = self._material.question, self._material.answer
@@ -83,7 +83,7 @@ class EmbeddedOpinion:
             raise NotJudgedError(self._not_judged)
 
     async def _verdicts(self, text: str, passages: Sequence[str], whole: bool) -> Verdicts:
-        claimed = read(text)
+        claimed = split_text(text)
         if not claimed.sentences:
             return Verdicts(())
         missing = _unreadable(passages)
@@ -103,7 +103,7 @@ class EmbeddedOpinion:
         mean = sum(value for value in values if value is not None) / len(values)
         return Verdict(claim, round(mean, 6), found.each[0].passage, found.each[0].reason)
 
-    def _reasons(self, text: Text, passages: Sequence[str], rows: Sequence[Sequence[float]]) -> Sequence[str]:
+    def _reasons(self, text: SplitText, passages: Sequence[str], rows: Sequence[Sequence[float]]) -> Sequence[str]:
         """Return for each sentence what the rules miss in the source; nothing where every verdict is above theirs."""
         if all(p < 1 - ALLOWED for p, _ in rows[:-1]):
             return [""] * len(text.sentences)
@@ -116,7 +116,7 @@ class EmbeddedOpinion:
         rows: Sequence[Sequence[float]] = found.tolist()
         return rows
 
-    def _passages(self, source: Source) -> tuple[str, ...]:
+    def _passages(self, source: SupportSource) -> tuple[str, ...]:
         material = self._material
         return {"contexts": material.contexts, "gold_pages": material.gold_pages,
                 "answer": (material.answer,), "ground_truth": (material.ground_truth,)}[source]  # fmt: skip
@@ -130,7 +130,7 @@ def _with_share(each: tuple[Verdict, ...], rows: Sequence[Sequence[float]]) -> V
     return Verdicts(each, share, {"hallucinated": hallucinated >= threshold, "p_hallucinated": hallucinated})
 
 
-def _each(text: Text, rows: Sequence[Sequence[float]], reasons: Sequence[str]) -> list[Verdict]:
+def _each(text: SplitText, rows: Sequence[Sequence[float]], reasons: Sequence[str]) -> list[Verdict]:
     claims = _claims(text)
     sentences = parts_of(rows)[0] if rows else []
     said = [
@@ -140,7 +140,7 @@ def _each(text: Text, rows: Sequence[Sequence[float]], reasons: Sequence[str]) -
     return [*said, *(Verdict(claim, None, reason=beyond()) for claim in claims[len(said) :])]
 
 
-def _claims(text: Text) -> list[Claim]:
+def _claims(text: SplitText) -> list[Claim]:
     return [Claim(text.text[start:end], start, end) for start, end in text.sentences]
 
 
@@ -148,7 +148,7 @@ def _unreadable(passages: Sequence[str]) -> tuple[float | None, None, str] | Non
     """Return value, passage and reason of every verdict where the source cannot be read; None where it can."""
     characters = sum(map(len, passages))
     if characters > MOST_SOURCE_CHARACTERS:
-        return None, None, too_long(characters)
+        return None, None, too_long_to_judge(characters)
     if not any(any(map(str.isalnum, passage)) for passage in passages):
         return 0.0, None, NO_SOURCE
     return None

@@ -14,20 +14,20 @@ import numpy as np
 
 from rag_harness.errors import ModelOutputError
 from rag_harness.judges.embedded.absent import absent
-from rag_harness.judges.embedded.alignment import Source
+from rag_harness.judges.embedded.alignment import EncodedSource
 from rag_harness.judges.embedded.encoding import Encoded, encode
 from rag_harness.judges.embedded.judgement import DECIMALS, Doubles, alignment_with, judge
 from rag_harness.judges.embedded.limits import readable_sentences
 from rag_harness.judges.embedded.model import Coefficients, coefficients
-from rag_harness.judges.embedded.source import Passage, passage_of
-from rag_harness.judges.embedded.words import Text, read
+from rag_harness.judges.embedded.source import ReadPassage, passage_of
+from rag_harness.judges.embedded.words import SplitText, split_text
 from rag_harness.protocols import TextEmbedder
 
 _REMEMBERED = 160_000
 """Number of source words whose vectors are in memory: 123 MB. Experiments often retrieve the same chunks."""
 
 
-class Reading:
+class JudgementReading:
     """Computes judgements; synchronous, for one thread.
 
     Args:
@@ -51,7 +51,7 @@ class Reading:
 
         Where text or passages cannot be read, the array has no rows.
         """
-        source = Source(tuple(self._source(passage) for passage in passages))
+        source = EncodedSource(tuple(self._source(passage) for passage in passages))
         answer = self._answer(text)
         if source.empty or not answer.text.sentences:
             return np.zeros((0, 2))
@@ -59,9 +59,9 @@ class Reading:
         rows = zip(found.unsupported, found.passages, strict=True)
         return np.array([*rows, (found.hallucinated, found.share)], np.float64)
 
-    def missed(self, text: Text, passages: Sequence[str], question: str) -> list[str]:
+    def missed(self, text: SplitText, passages: Sequence[str], question: str) -> list[str]:
         """Return for each read sentence what the rules miss in the passages. No model is called."""
-        head = read(_head(text.text))
+        head = split_text(_head(text.text))
         return absent(head, [read_as_source(passage) for passage in passages], question)
 
     def alignments(self, wanted: str, passages: Sequence[str]) -> Doubles:
@@ -89,13 +89,13 @@ class Reading:
         count = self._embedder.tokenizer().count
         if count([text])[0] <= self._embedder.max_tokens:
             return [text]
-        sentences = [text[start:end] for start, end in read(text).sentences]
+        sentences = [text[start:end] for start, end in split_text(text).sentences]
         return _packed(sentences, count(sentences), self._embedder.max_tokens)
 
     def _answer(self, text: str) -> Encoded:
         """Return the readable part of ``text``. The last text is cached, for it is compared with several sources."""
         if text not in self._answers:
-            self._answers = {text: encode(Passage(_head(text)), self._embedder.pieces)}
+            self._answers = {text: encode(ReadPassage(_head(text)), self._embedder.pieces)}
         return self._answers[text]
 
     def _source(self, text: str) -> Encoded:
@@ -109,14 +109,14 @@ class Reading:
 
 
 @lru_cache(maxsize=256)
-def read_as_source(passage: str) -> Text:
+def read_as_source(passage: str) -> SplitText:
     """Return a passage in the form that ``encode`` takes."""
-    return read(passage_of(passage).text.encode("utf-8", "replace").decode())
+    return split_text(passage_of(passage).text.encode("utf-8", "replace").decode())
 
 
 def _head(text: str) -> str:
     """Return the readable beginning of ``text``."""
-    found = read(text)
+    found = split_text(text)
     count = readable_sentences(found)
     return text if count == len(found.sentences) else text[: found.sentences[count - 1][1]] if count else ""
 
@@ -136,7 +136,7 @@ def _packed(sentences: Sequence[str], counts: Sequence[int], most: int) -> list[
 
 
 def parts_of(found: Any) -> tuple[list[tuple[float, int]], float, float]:
-    """Return the sentences, P(hallucinated) and the share from the result of ``Reading.judged``."""
+    """Return the sentences, P(hallucinated) and the share from the result of ``JudgementReading.judged``."""
     rows = [(round(float(p), DECIMALS), int(place)) for p, place in found[:-1]]
     hallucinated, share = (round(float(value), DECIMALS) for value in found[-1])
     return rows, hallucinated, share

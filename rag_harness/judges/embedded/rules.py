@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from rag_harness.judges.embedded.figures import CITED, known_numbers, numbers, times
-from rag_harness.judges.embedded.hours import agreement, hours_of
-from rag_harness.judges.embedded.source import Field
+from rag_harness.judges.embedded.hours import hours_agreement, hours_of
+from rag_harness.judges.embedded.source import JsonLeaf
 from rag_harness.words.terms import stem
 
 _VALUES = {True: "yes", False: "no", None: "null"}
@@ -64,10 +64,10 @@ _REACH = 90
 _OFTEN = 3
 
 
-class Facts:
+class SourceFacts:
     """Facts of a source in the form that the rules look up."""
 
-    def __init__(self, sentences: Sequence[str], fields: Sequence[Field]) -> None:
+    def __init__(self, sentences: Sequence[str], fields: Sequence[JsonLeaf]) -> None:
         joined = "\n".join(sentences)
         self.numbers = known_numbers(joined)
         self.times = frozenset(minute for found in times(joined) for minute in found)
@@ -75,7 +75,7 @@ class Facts:
         self.hours = hours_of(sentences)
 
 
-def rules(sentence: str, near: Sequence[str], facts: Facts, cited: tuple[int, int]) -> list[float]:
+def rules(sentence: str, near: Sequence[str], facts: SourceFacts, cited: tuple[int, int]) -> list[float]:
     """Return the value of each of NAMES for one sentence.
 
     Args:
@@ -88,7 +88,7 @@ def rules(sentence: str, near: Sequence[str], facts: Facts, cited: tuple[int, in
             *_fields(sentence, facts), *_hours(sentence, facts)]  # fmt: skip
 
 
-def _figures(sentence: str, near: Sequence[str], facts: Facts) -> list[float]:
+def _figures(sentence: str, near: Sequence[str], facts: SourceFacts) -> list[float]:
     given, clocks = numbers(sentence), times(sentence)
     beside = "\n".join(near)
     close, close_times = known_numbers(beside), {minute for found in times(beside) for minute in found}
@@ -120,7 +120,7 @@ def _citations(sentence: str, best: int, count: int) -> list[float]:
     return [float(bool(cited)), float(bool(there) and best not in there), float(bool(cited - there))]
 
 
-def _fields(sentence: str, facts: Facts) -> list[float]:
+def _fields(sentence: str, facts: SourceFacts) -> list[float]:
     counts = dict.fromkeys(_FIELD_NAMES, 0.0)
     for field in facts.fields:
         where = field.found(sentence)
@@ -129,8 +129,8 @@ def _fields(sentence: str, facts: Facts) -> list[float]:
     return [min(count, 3.0) for count in counts.values()]
 
 
-def _hours(sentence: str, facts: Facts) -> list[float]:
-    right, wrong = agreement(sentence, facts.hours)
+def _hours(sentence: str, facts: SourceFacts) -> list[float]:
+    right, wrong = hours_agreement(sentence, facts.hours)
     return [float(right > 0 and not wrong), float(wrong > 0)]
 
 
@@ -152,7 +152,7 @@ class _Sought:
         return f"field_{_VALUES[self._value]}_{said}_{near}"
 
 
-def _sought(fields: Sequence[Field]) -> list[_Sought]:
+def _sought(fields: Sequence[JsonLeaf]) -> list[_Sought]:
     often = Counter(word for field in fields for word in set(field.path[-1]))
     found = []
     for field in fields:

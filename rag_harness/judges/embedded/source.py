@@ -15,7 +15,7 @@ _MAX_DEPTH = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class JsonLeaf:
     """A leaf of a JSON passage with yes, no or null: ``path`` in words, the value True, False or None."""
 
     path: tuple[tuple[str, ...], ...]
@@ -23,25 +23,25 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class ReadPassage:
     """A passage in readable sentences, and the yes-or-no fields where it was JSON."""
 
     text: str
-    fields: tuple[Field, ...] = ()
+    fields: tuple[JsonLeaf, ...] = ()
     structured: bool = False
 
 
 Path = tuple[tuple[str, ...], ...]
 
 
-def passage_of(text: str) -> Passage:
+def passage_of(text: str) -> ReadPassage:
     """Return ``text`` in readable form. A JSON object or list becomes lines of the form "path words: value"."""
     found = _parsed(text)
     if found is None:
-        return Passage(text)
+        return ReadPassage(text)
     leaves = list(_leaves(found, ()))
-    fields = tuple(Field(path, _truth(value)) for path, value in leaves if path and _is_field(value))
-    return Passage("\n".join(_line(path, value) for path, value in leaves), fields, structured=True)
+    fields = tuple(JsonLeaf(path, _truth(value)) for path, value in leaves if path and _is_field(value))
+    return ReadPassage("\n".join(_line(path, value) for path, value in leaves), fields, structured=True)
 
 
 def _parsed(text: str) -> Any:

@@ -15,14 +15,14 @@ from rag_harness.words.terms import STOPWORDS, stem
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-LONGEST = 100
+LONGEST_SENTENCE = 100
 """Most words of a sentence. A longer one is divided into parts, each a claim of its own."""
 
 _WORD = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 
 @dataclass(frozen=True)
-class Text:
+class SplitText:
     """A text with its sentences and words.
 
     Attributes:
@@ -69,18 +69,18 @@ class Text:
         return range(int(self.firsts[sentence]), int(after))
 
 
-def read(text: str) -> Text:
+def split_text(text: str) -> SplitText:
     """Return ``text`` with its sentences and words. A sentence without a word, e.g. an emoji, is left out."""
     found = [word.span() for word in _WORD.finditer(text)]
     spans = np.array(found, np.int64).reshape(-1, 2)
     sentences, firsts = [], []
     for start, end in judged_sentences(text):
         here = range(*np.searchsorted(spans[:, 0], [start, end]).tolist())
-        for first in here[::LONGEST]:
-            last = min(first + LONGEST, here.stop)
+        for first in here[::LONGEST_SENTENCE]:
+            last = min(first + LONGEST_SENTENCE, here.stop)
             sentences.append((start if first == here.start else found[first][0], _end(found, last, here.stop, end)))
             firsts.append(first)
-    return Text(text, tuple(sentences), spans, np.array(firsts, np.int64))
+    return SplitText(text, tuple(sentences), spans, np.array(firsts, np.int64))
 
 
 def _end(found: list[Span], last: int, stop: int, end: int) -> int:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from importlib.resources import files
 
 from rag_harness.files.sources import json_digest
-from rag_harness.judges.llm.marks import Section, marked
+from rag_harness.judges.llm.marks import MarkedText, marked
 from rag_harness.judges.llm.schemas import Schema, object_schema, response_format, shape
 from rag_harness.judges.llm.shared import Shared
 from rag_harness.models.recording.store import key_of
@@ -19,7 +19,7 @@ _LONGEST_REPLY = 4096
 """Tokens of a reply: a hundred verdicts, or some fifty claims with their quotes."""
 
 
-class Asking:
+class JudgeChat:
     """Access to the model of role ``judge``.
 
     Args:
@@ -31,7 +31,7 @@ class Asking:
         self.chat = chat
         self._shared: Shared[str] | None = Shared() if shares else None
 
-    async def ask(self, task: str, sections: Sequence[Section], reply: Mapping[str, Schema], end: str = "") -> str:
+    async def ask(self, task: str, sections: Sequence[MarkedText], reply: Mapping[str, Schema], end: str = "") -> str:
         """Return the model's reply.
 
         Args:
@@ -54,9 +54,9 @@ class Asking:
         return (await self.chat.complete(messages, response_format(reply))).text
 
 
-def asking_of(parts: JudgeParts, shares: bool) -> Asking:
+def asking_of(parts: JudgeParts, shares: bool) -> JudgeChat:
     """Return the access to the model that the settings name for role ``judge``."""
-    return Asking(parts.chat("judge", temperature=0.0, max_output_tokens=_LONGEST_REPLY), shares)
+    return JudgeChat(parts.chat("judge", temperature=0.0, max_output_tokens=_LONGEST_REPLY), shares)
 
 
 @lru_cache

@@ -25,9 +25,9 @@ from functools import cached_property
 from rag_harness.files.sources import json_digest
 from rag_harness.judges.llm.asking import asking_of, revision_of
 from rag_harness.judges.llm.fused_opinion import FusedOpinion, Tools
-from rag_harness.judges.llm.known import Known
+from rag_harness.judges.llm.known import KnownUsefulness
 from rag_harness.judges.llm.nearness import Nearness
-from rag_harness.measures.judged import Ask, Material
+from rag_harness.measures.judged import JudgeQuestion, Material
 from rag_harness.protocols import JudgeParts
 from rag_harness.settings import access_of
 from rag_harness.work.once import Once
@@ -56,12 +56,12 @@ class FusedJudge:
         embedder = self._parts.embedder()
         return json_digest([revision_of(self.name), embedder.model, embedder.revision])
 
-    def opinion(self, material: Material, asks: Collection[Ask]) -> FusedOpinion:
+    def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> FusedOpinion:
         return FusedOpinion(self._tools, material, asks)
 
-    def _known(self) -> Known:
+    def _known(self) -> KnownUsefulness:
         store = self._parts.stores.open("judged", self.model, revision_of(self.name))
-        return Known(store, keeps_missing=access_of(self._parts.settings).records)
+        return KnownUsefulness(store, keeps_missing=access_of(self._parts.settings).records)
 
 
 def create(parts: JudgeParts) -> FusedJudge:

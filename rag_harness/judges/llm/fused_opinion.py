@@ -7,22 +7,22 @@ from dataclasses import dataclass
 
 from rag_harness.errors import ModelOutputError, RagHarnessError, RecordingMissError
 from rag_harness.judges.llm import judging
-from rag_harness.judges.llm.asking import Asking
-from rag_harness.judges.llm.judging import Judged, asked_twice
-from rag_harness.judges.llm.known import Known
+from rag_harness.judges.llm.asking import JudgeChat
+from rag_harness.judges.llm.judging import JudgedTexts, asked_twice
+from rag_harness.judges.llm.known import KnownUsefulness
 from rag_harness.judges.llm.limits import too_many
 from rag_harness.judges.llm.nearness import Nearness
-from rag_harness.judges.llm.reading import Missing, Said
-from rag_harness.judges.llm.splitting import Part, Parts, Split, form_first, split
+from rag_harness.judges.llm.reading import Missing, PassageVerdict
+from rag_harness.judges.llm.splitting import Split, SplitPart, SplitParts, form_first, split
 from rag_harness.judges.llm.texts import NOTHING_TO_JUDGE_BY, passages_of
 from rag_harness.measures.judged import (
-    Ask,
     Claim,
+    ClaimedText,
+    JudgeQuestion,
     Material,
     Relevancy,
-    Source,
     Support,
-    Text,
+    SupportSource,
     Usefulness,
     Verdict,
     Verdicts,
@@ -36,19 +36,19 @@ _FAITHFULNESS = Support("answer", "contexts")
 class Tools:
     """What all opinions of a judge share."""
 
-    asking: Asking
-    known: Once[Known]
+    asking: JudgeChat
+    known: Once[KnownUsefulness]
     nearness: Nearness
 
 
 class FusedOpinion:
     """What the judge says of one answer."""
 
-    def __init__(self, tools: Tools, material: Material, asks: Collection[Ask]) -> None:
+    def __init__(self, tools: Tools, material: Material, asks: Collection[JudgeQuestion]) -> None:
         self._tools, self._material, self._asks = tools, material, asks
         self._asking = tools.asking
 
-    async def supported(self, claims: Text, source: Source) -> Verdicts:
+    async def supported(self, claims: ClaimedText, source: SupportSource) -> Verdicts:
         passages = passages_of(self._material, source)
         if not passages:
             return Verdicts((Verdict(Claim(claims), None, reason=NOTHING_TO_JUDGE_BY),))
@@ -73,21 +73,21 @@ class FusedOpinion:
             return Relevancy(None, reason="no text in the answer")
         return await self._tools.nearness.relevancy(self._material.question, found.questions, found.noncommittal)
 
-    async def _supported(self, claims: Text, source: Source) -> tuple[tuple[Claim, ...], Judged]:
+    async def _supported(self, claims: ClaimedText, source: SupportSource) -> tuple[tuple[Claim, ...], JudgedTexts]:
         """Return the claims with the verdict on each."""
         found, may_ask_again = await self._claims(claims)
         passages = list(passages_of(self._material, source).values())
 
-        async def ask(texts: Sequence[str], again: bool) -> Sequence[Said]:
+        async def ask(texts: Sequence[str], again: bool) -> Sequence[PassageVerdict]:
             return await judging.support(self._asking, texts, passages, again)
 
         async def allowed() -> bool:
             return may_ask_again
 
         texts = [claim.text for claim in found]
-        return found, await asked_twice(texts, ask, allowed) if texts else Judged(())
+        return found, await asked_twice(texts, ask, allowed) if texts else JudgedTexts(())
 
-    async def _claims(self, which: Text) -> tuple[tuple[Claim, ...], bool]:
+    async def _claims(self, which: ClaimedText) -> tuple[tuple[Claim, ...], bool]:
         """Return the claims of ``which``, and whether the one call that may be repeated is left."""
         if which == "nuggets":
             return tuple(Claim(quote) for quote in self._material.quotes if quote.strip()), True
@@ -101,7 +101,7 @@ class FusedOpinion:
             raise ModelOutputError(unbelievable)
         return found.claims, not found.again
 
-    async def _answer(self, needed: Part) -> Split:
+    async def _answer(self, needed: SplitPart) -> Split:
         """Return the answer, split. A recording of a run with other measures may have the split in another form.
 
         Raises:
@@ -117,15 +117,15 @@ class FusedOpinion:
         raise miss
 
     @property
-    def _wanted(self) -> Parts:
+    def _wanted(self) -> SplitParts:
         claims = any(isinstance(ask, Support) and ask.claims == "answer" for ask in self._asks)
-        found: tuple[tuple[Part, bool], ...] = (("claims", claims), ("questions", "relevancy" in self._asks))
+        found: tuple[tuple[SplitPart, bool], ...] = (("claims", claims), ("questions", "relevancy" in self._asks))
         return tuple(part for part, is_wanted in found if is_wanted)
 
-    async def _asked_usefulness(self, chunks: Sequence[str]) -> Sequence[Said]:
+    async def _asked_usefulness(self, chunks: Sequence[str]) -> Sequence[PassageVerdict]:
         material = self._material
 
-        async def ask(texts: Sequence[str], again: bool) -> Sequence[Said]:
+        async def ask(texts: Sequence[str], again: bool) -> Sequence[PassageVerdict]:
             return await judging.usefulness(self._asking, material.question, material.ground_truth, texts, again)
 
         return (await asked_twice(chunks, ask, self._has_a_call_left)).each
@@ -145,7 +145,7 @@ class FusedOpinion:
             return False
 
 
-def _verdict(claim: Claim, said: Said, places: Sequence[int]) -> Verdict:
+def _verdict(claim: Claim, said: PassageVerdict, places: Sequence[int]) -> Verdict:
     return Verdict(claim, said.value, places[said.passage - 1] if said.passage else None, _reason(said.missing))
 
 

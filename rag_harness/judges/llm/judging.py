@@ -5,38 +5,42 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rag_harness.judges.llm.asking import Asking, prompt
-from rag_harness.judges.llm.marks import Section, numbered
-from rag_harness.judges.llm.reading import Said, read_verdicts
+from rag_harness.judges.llm.asking import JudgeChat, prompt
+from rag_harness.judges.llm.marks import MarkedText, numbered
+from rag_harness.judges.llm.reading import PassageVerdict, read_verdicts
 from rag_harness.judges.llm.schemas import NUMBER, Schema, list_schema, object_schema
 
 SUPPORTED = {"supported": 1.0, "unsupported": 0.0}
-USEFUL = {"useful": 1.0, "useless": 0.0}
+USEFULNESS_VALUES = {"useful": 1.0, "useless": 0.0}
 
-Ask = Callable[[Sequence[str], bool], Awaitable[Sequence[Said]]]
+AskAboutTexts = Callable[[Sequence[str], bool], Awaitable[Sequence[PassageVerdict]]]
 """Takes texts, and whether they are asked about again; returns the verdict on each."""
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedTexts:
     """The verdict on each text; ``again`` says that the judge was asked a second time."""
 
-    each: tuple[Said, ...]
+    each: tuple[PassageVerdict, ...]
     again: bool = False
 
 
-async def asked_twice(texts: Sequence[str], ask: Ask, may_ask_again: Callable[[], Awaitable[bool]]) -> Judged:
+async def asked_twice(
+    texts: Sequence[str], ask: AskAboutTexts, may_ask_again: Callable[[], Awaitable[bool]]
+) -> JudgedTexts:
     """Ask about ``texts``, and once more about those without a verdict, where that is allowed."""
     said = list(await ask(texts, False))
     missing = [place for place, each in enumerate(said) if each.missing]
     if not missing or not await may_ask_again():
-        return Judged(tuple(said))
+        return JudgedTexts(tuple(said))
     for place, each in zip(missing, await ask([texts[place] for place in missing], True), strict=True):
         said[place] = each
-    return Judged(tuple(said), again=True)
+    return JudgedTexts(tuple(said), again=True)
 
 
-async def support(asking: Asking, claims: Sequence[str], passages: Sequence[str], again: bool) -> Sequence[Said]:
+async def support(
+    asking: JudgeChat, claims: Sequence[str], passages: Sequence[str], again: bool
+) -> Sequence[PassageVerdict]:
     """Return which of ``claims`` the ``passages`` support."""
     sections = [*numbered("passage", passages), *numbered("claim", claims)]
     reply = _reply(SUPPORTED, {"passage": NUMBER})
@@ -45,13 +49,13 @@ async def support(asking: Asking, claims: Sequence[str], passages: Sequence[str]
 
 
 async def usefulness(
-    asking: Asking, question: str, ground_truth: str, chunks: Sequence[str], again: bool
-) -> Sequence[Said]:
+    asking: JudgeChat, question: str, ground_truth: str, chunks: Sequence[str], again: bool
+) -> Sequence[PassageVerdict]:
     """Return which of ``chunks`` were useful for arriving at ``ground_truth``."""
-    given: list[Section] = [("question", question), ("right answer", ground_truth)]
+    given: list[MarkedText] = [("question", question), ("right answer", ground_truth)]
     sections = [*given, *numbered("passage", chunks)]
-    text = await asking.ask(prompt("fused_usefulness"), sections, _reply(USEFUL, {}), _end(again))
-    return read_verdicts(text, len(chunks), USEFUL)
+    text = await asking.ask(prompt("fused_usefulness"), sections, _reply(USEFULNESS_VALUES, {}), _end(again))
+    return read_verdicts(text, len(chunks), USEFULNESS_VALUES)
 
 
 def _reply(words: Mapping[str, float], more: Mapping[str, Schema]) -> Mapping[str, Schema]:

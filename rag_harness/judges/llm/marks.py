@@ -9,18 +9,18 @@ from collections.abc import Iterable, Sequence
 
 from rag_harness.models.recording.store import key_of
 
-Section = tuple[str, str]
+MarkedText = tuple[str, str]
 """A name of ours, and a text of somebody else."""
 _KEY_LENGTH = 8
 
 
-def marked(sections: Sequence[Section]) -> str:
+def marked(sections: Sequence[MarkedText]) -> str:
     """Return ``sections`` in their order, each below its ``<<name | key>>``; ``<<end | key>>`` ends the last."""
     key = _key([text for _, text in sections])
     return "\n".join([*(f"<<{name} | {key}>>\n{text}" for name, text in sections), f"<<end | {key}>>"])
 
 
-def numbered(name: str, texts: Iterable[str]) -> list[Section]:
+def numbered(name: str, texts: Iterable[str]) -> list[MarkedText]:
     """Return a section for each text: ``passage 1``, ``passage 2``, …"""
     return [(f"{name} {number}", text) for number, text in enumerate(texts, 1)]
 

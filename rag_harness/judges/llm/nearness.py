@@ -16,7 +16,7 @@ _TOGETHER = 32
 """Most texts in one batch, unless one row has more."""
 NOT_A_NUMBER = "a cosine is no number: the embedder gave a vector without a length"
 
-Waiting = tuple[Sequence[str], "asyncio.Future[Matrix]"]
+WaitingTexts = tuple[Sequence[str], "asyncio.Future[Matrix]"]
 
 
 class Nearness:
@@ -28,7 +28,7 @@ class Nearness:
 
     def __init__(self, embedder: Callable[[], Embedder]) -> None:
         self._embedder = embedder
-        self._waiting: list[Waiting] = []
+        self._waiting: list[WaitingTexts] = []
         self._busy: asyncio.Task[None] | None = None
 
     async def relevancy(self, question: str, asked: Sequence[str], noncommittal: bool) -> Relevancy:
@@ -58,13 +58,13 @@ class Nearness:
         finally:
             self._busy = None
 
-    def _next(self) -> list[Waiting]:
+    def _next(self) -> list[WaitingTexts]:
         batch = [self._waiting.pop(0)]
         while self._waiting and sum(len(texts) for texts, _ in batch) + len(self._waiting[0][0]) <= _TOGETHER:
             batch.append(self._waiting.pop(0))
         return batch
 
-    async def _do(self, batch: list[Waiting]) -> None:
+    async def _do(self, batch: list[WaitingTexts]) -> None:
         texts = [text for each, _ in batch for text in each]
         try:
             vectors = await on_local_thread(lambda: self._embedder().embed_queries(texts))
@@ -76,7 +76,7 @@ class Nearness:
             if not future.done():  # its row may have been cancelled
                 future.set_result(own)
 
-    async def _fail(self, batch: list[Waiting], error: Exception) -> None:
+    async def _fail(self, batch: list[WaitingTexts], error: Exception) -> None:
         if len(batch) > 1:
             # A text that cannot be embedded must not make the others fail.
             for each in batch:

@@ -15,22 +15,22 @@ from typing import Any
 
 from rag_harness.errors import ModelOutputError
 from rag_harness.files.sources import json_digest
-from rag_harness.judges.llm.asking import Asking, asking_of, prompt, revision_of
+from rag_harness.judges.llm.asking import JudgeChat, asking_of, prompt, revision_of
 from rag_harness.judges.llm.limits import check_length, too_many
-from rag_harness.judges.llm.marks import Section, numbered
+from rag_harness.judges.llm.marks import MarkedText, numbered
 from rag_harness.judges.llm.nearness import Nearness
-from rag_harness.judges.llm.reading import Missing, objects_of, whole, words_of
+from rag_harness.judges.llm.reading import Missing, objects_of, whole_number, words_of
 from rag_harness.judges.llm.schemas import TEXT, Schema, list_schema, object_schema
 from rag_harness.judges.llm.shared import Shared
 from rag_harness.judges.llm.spans import placed
 from rag_harness.judges.llm.texts import NOTHING_TO_JUDGE_BY, passages_of
 from rag_harness.measures.judged import (
-    Ask,
     Claim,
+    ClaimedText,
+    JudgeQuestion,
     Material,
     Relevancy,
-    Source,
-    Text,
+    SupportSource,
     Usefulness,
     Verdict,
     Verdicts,
@@ -69,7 +69,7 @@ class RagasJudge:
         embedder = self._parts.embedder()
         return json_digest([revision_of(self.name), embedder.model, embedder.revision])
 
-    def opinion(self, material: Material, asks: Collection[Ask]) -> RagasOpinion:  # noqa: ARG002 - nothing is shared
+    def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> RagasOpinion:  # noqa: ARG002 - nothing is shared
         return RagasOpinion(self, material)
 
 
@@ -77,11 +77,11 @@ class RagasOpinion:
     """The judge's opinion of one answer."""
 
     def __init__(self, judge: RagasJudge, material: Material) -> None:
-        self._asking: Asking = judge.asking
+        self._asking: JudgeChat = judge.asking
         self._nearness, self._material = judge.nearness, material
         self._split: Shared[tuple[Claim, ...]] = Shared()
 
-    async def supported(self, claims: Text, source: Source) -> Verdicts:
+    async def supported(self, claims: ClaimedText, source: SupportSource) -> Verdicts:
         passages = passages_of(self._material, source)
         if not passages:
             return Verdicts((Verdict(Claim(claims), None, reason=NOTHING_TO_JUDGE_BY),))
@@ -109,7 +109,7 @@ class RagasOpinion:
         found = await self._asked("usefulness", given, {"reason": TEXT, "verdict": _BIT})
         return Usefulness(*_bit(found))
 
-    async def _statements(self, which: Text) -> tuple[Claim, ...]:
+    async def _statements(self, which: ClaimedText) -> tuple[Claim, ...]:
         material = self._material
         if which == "nuggets":
             return tuple(Claim(quote) for quote in material.quotes if quote.strip())
@@ -129,7 +129,7 @@ class RagasOpinion:
 
     async def _verdicts(self, claims: Sequence[Claim], context: str) -> tuple[Verdict, ...]:
         """Judge all statements in one call. Verdicts are matched by order, so their number must be right."""
-        given: list[Section] = [("context", context), *numbered("statement", [claim.text for claim in claims])]
+        given: list[MarkedText] = [("context", context), *numbered("statement", [claim.text for claim in claims])]
         found = await self._asked("verdicts", given, {"statements": list_schema(object_schema(_VERDICT))})
         listed = objects_of(found, "statements")
         if listed is None or len(listed) != len(claims):
@@ -142,11 +142,11 @@ class RagasOpinion:
         reply = {"question": TEXT, "noncommittal": _BIT}
         end = f"This is question {number} of {STRICTNESS}."
         found = await self._asked("question", [("answer", self._material.answer)], reply, end) or {}
-        question, noncommittal = words_of(found.get("question")), whole(found.get("noncommittal"))
+        question, noncommittal = words_of(found.get("question")), whole_number(found.get("noncommittal"))
         return (question, noncommittal) if question and noncommittal in (0, 1) else None
 
     async def _asked(
-        self, task: str, given: Sequence[Section], reply: Mapping[str, Schema], end: str = ""
+        self, task: str, given: Sequence[MarkedText], reply: Mapping[str, Schema], end: str = ""
     ) -> Mapping[str, Any] | None:
         return json_of(await self._asking.ask(prompt(f"ragas_{task}"), given, reply, end))
 
@@ -155,7 +155,7 @@ def _bit(found: Mapping[str, Any] | None) -> tuple[float | None, str]:
     """Return a verdict of 0 or 1; None with the reason where there is none."""
     if found is None:
         return None, Missing.UNREADABLE.value
-    bit = whole(found.get("verdict"))
+    bit = whole_number(found.get("verdict"))
     if bit is None and "verdict" not in found:
         return None, Missing.LEFT_OUT.value
     return (float(bit), "") if bit in (0, 1) else (None, Missing.WORD.value)

@@ -22,7 +22,7 @@ class Missing(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class PassageVerdict:
     """A verdict, 1 or 0, with the number of its supporting passage; or the reason why there is none."""
 
     value: float | None = None
@@ -30,7 +30,7 @@ class Said:
     missing: Missing | None = None
 
 
-def read_verdicts(text: str, count: int, words: Mapping[str, float], passages: int = 0) -> list[Said]:
+def read_verdicts(text: str, count: int, words: Mapping[str, float], passages: int = 0) -> list[PassageVerdict]:
     """Return the verdicts of a reply on items 1 to ``count``, in their order.
 
     Args:
@@ -41,13 +41,13 @@ def read_verdicts(text: str, count: int, words: Mapping[str, float], passages: i
     """
     entries = objects_of(json_of(text), "verdicts")
     if entries is None:
-        return [Said(missing=Missing.UNREADABLE)] * count
+        return [PassageVerdict(missing=Missing.UNREADABLE)] * count
     by_number: dict[int | None, list[Mapping[str, Any]]] = {}
     for entry in entries:
-        by_number.setdefault(whole(entry.get("index")), []).append(entry)
+        by_number.setdefault(whole_number(entry.get("index")), []).append(entry)
     if not by_number.keys() <= set(range(1, count + 1)):
         # The reply may count from 0, for example: then no other number can be trusted either.
-        return [Said(missing=Missing.NUMBERS)] * count
+        return [PassageVerdict(missing=Missing.NUMBERS)] * count
     return [_said(by_number.get(number, []), words, passages) for number in range(1, count + 1)]
 
 
@@ -59,23 +59,23 @@ def objects_of(found: Mapping[str, Any] | None, name: str) -> Sequence[Mapping[s
     return listed
 
 
-def _said(entries: Sequence[Mapping[str, Any]], words: Mapping[str, float], passages: int) -> Said:
+def _said(entries: Sequence[Mapping[str, Any]], words: Mapping[str, float], passages: int) -> PassageVerdict:
     if len(entries) != 1:
-        return Said(missing=Missing.TWICE if entries else Missing.LEFT_OUT)
+        return PassageVerdict(missing=Missing.TWICE if entries else Missing.LEFT_OUT)
     value = _value(entries[0].get("verdict"), words)
     if value is None:
-        return Said(missing=Missing.WORD)
-    passage = whole(entries[0].get("passage")) or 0
+        return PassageVerdict(missing=Missing.WORD)
+    passage = whole_number(entries[0].get("passage")) or 0
     if not value or not passage:
-        return Said(value)
-    return Said(value, passage) if 1 <= passage <= passages else Said(missing=Missing.PASSAGE)
+        return PassageVerdict(value)
+    return PassageVerdict(value, passage) if 1 <= passage <= passages else PassageVerdict(missing=Missing.PASSAGE)
 
 
 def _value(said: object, words: Mapping[str, float]) -> float | None:
     return words.get(said.strip().lower()) if isinstance(said, str) else None
 
 
-def whole(said: object) -> int | None:
+def whole_number(said: object) -> int | None:
     """Return an integer, also where it was written as text; None for anything else."""
     if isinstance(said, str) and said.strip().isdecimal() and len(said) <= 9:
         return int(said)

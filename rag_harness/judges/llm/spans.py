@@ -16,15 +16,15 @@ def placed(said: Sequence[tuple[str, str]], text: str) -> tuple[Claim, ...]:
     claims: list[Claim] = []
     at = 0
     for claim, quote in said:
-        start, end = find(quote or claim, text, at)
+        start, end = find_quote(quote or claim, text, at)
         if start < 0 and quote:
-            start, end = find(claim, text, at)
+            start, end = find_quote(claim, text, at)
         claims.append(Claim(claim, start, end))
         at = max(at, start)
     return tuple(claims)
 
 
-def find(words: str, text: str, after: int = 0) -> tuple[int, int]:
+def find_quote(words: str, text: str, after: int = 0) -> tuple[int, int]:
     """Return start and end of ``words`` in ``text``, at or after ``after`` if possible; -1 where they are not there.
 
     Blanks and line ends count as equal.

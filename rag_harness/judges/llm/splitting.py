@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rag_harness.judges.llm.asking import Asking, prompt
+from rag_harness.judges.llm.asking import JudgeChat, prompt
 from rag_harness.judges.llm.limits import check_length
 from rag_harness.judges.llm.reading import words_of
 from rag_harness.judges.llm.schemas import BOOLEAN, TEXT, Schema, list_schema, object_schema
@@ -14,14 +14,14 @@ from rag_harness.judges.llm.spans import placed
 from rag_harness.measures.judged import Claim
 from rag_harness.models.replies import json_of
 
-Part = Literal["claims", "questions"]
-Parts = tuple[Part, ...]
-FORMS: tuple[Parts, ...] = (("claims",), ("questions",), ("claims", "questions"))
-QUESTIONS = 3
+SplitPart = Literal["claims", "questions"]
+SplitParts = tuple[SplitPart, ...]
+FORMS: tuple[SplitParts, ...] = (("claims",), ("questions",), ("claims", "questions"))
+QUESTIONS_OF_AN_ANSWER = 3
 """As in RAGAS: relevancy is the mean over these questions."""
 
 _CLAIM = object_schema({"quote": TEXT, "claim": TEXT})
-_REPLIES: Mapping[Part, Mapping[str, Schema]] = {
+_REPLIES: Mapping[SplitPart, Mapping[str, Schema]] = {
     "claims": {"claims": list_schema(_CLAIM)},
     "questions": {"questions": list_schema(TEXT), "noncommittal": BOOLEAN},
 }
@@ -40,13 +40,13 @@ class Split:
     noncommittal: bool = False
     again: bool = False
 
-    def lacks(self, wanted: Parts) -> Parts:
+    def lacks(self, wanted: SplitParts) -> SplitParts:
         """Return the parts of ``wanted`` that are missing."""
-        found: Mapping[Part, object] = {"claims": self.claims, "questions": self.questions}
+        found: Mapping[SplitPart, object] = {"claims": self.claims, "questions": self.questions}
         return tuple(part for part in wanted if found[part] is None)
 
 
-async def split(asking: Asking, question: str, text: str, wanted: Parts) -> Split:
+async def split(asking: JudgeChat, question: str, text: str, wanted: SplitParts) -> Split:
     """Return the parts of ``text``. Unreadable parts are asked for once more.
 
     Raises:
@@ -69,7 +69,7 @@ async def split(asking: Asking, question: str, text: str, wanted: Parts) -> Spli
     )
 
 
-async def _asked(asking: Asking, question: str, text: str, wanted: Parts, end: str = "") -> Split:
+async def _asked(asking: JudgeChat, question: str, text: str, wanted: SplitParts, end: str = "") -> Split:
     """Ask for ``wanted``. Questions come from the text alone: the real one is shown only where claims are wanted."""
     sections = [("question", question)] if "claims" in wanted else []
     task = "\n\n".join(["You are given a text.", *(prompt(f"fused_{part}") for part in wanted)])
@@ -96,11 +96,11 @@ def _claim(entry: object) -> tuple[str, str]:
 def _questions(found: Mapping[str, Any]) -> tuple[tuple[str, ...] | None, bool]:
     listed, noncommittal = found.get("questions"), found.get("noncommittal")
     questions = tuple(words_of(each) for each in listed) if isinstance(listed, list) else ()
-    if len(questions) != QUESTIONS or not all(questions) or not isinstance(noncommittal, bool):
+    if len(questions) != QUESTIONS_OF_AN_ANSWER or not all(questions) or not isinstance(noncommittal, bool):
         return None, False
     return questions, noncommittal
 
 
-def form_first(wanted: Parts, needed: Part) -> Sequence[Parts]:
+def form_first(wanted: SplitParts, needed: SplitPart) -> Sequence[SplitParts]:
     """Return the forms that contain ``needed``, with ``wanted`` first where it is one of them."""
     return sorted((form for form in FORMS if needed in form), key=lambda form: form != wanted)

@@ -8,15 +8,15 @@ from __future__ import annotations
 from rag_harness.measures.judged.categories import CATEGORIES
 from rag_harness.measures.judged.measure import JudgedMeasure, supported_share
 from rag_harness.measures.judged.opinion import (
-    Ask,
     Claim,
+    ClaimedText,
     Judge,
+    JudgeQuestion,
     Material,
     Opinion,
     Relevancy,
-    Source,
     Support,
-    Text,
+    SupportSource,
     Usefulness,
     Verdict,
     Verdicts,
@@ -24,16 +24,16 @@ from rag_harness.measures.judged.opinion import (
 
 __all__ = [
     "CATEGORIES",
-    "Ask",
     "Claim",
+    "ClaimedText",
     "Judge",
+    "JudgeQuestion",
     "JudgedMeasure",
     "Material",
     "Opinion",
     "Relevancy",
-    "Source",
     "Support",
-    "Text",
+    "SupportSource",
     "Usefulness",
     "Verdict",
     "Verdicts",

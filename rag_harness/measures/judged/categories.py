@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-PARTS = ("context_precision", "faithfulness", "answer_relevancy")
+CATEGORY_MEASURES = ("context_precision", "faithfulness", "answer_relevancy")
 CORRECT_ABSTENTION, WRONG_ABSTENTION = "Correct Abstention", "Wrong Abstention"
 ANSWERED_UNANSWERABLE = "Answered Unanswerable"
 UNCLASSIFIED, UNMEASURED = "Unclassified", "Unmeasured"

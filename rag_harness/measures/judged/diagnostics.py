@@ -10,8 +10,8 @@ from abc import abstractmethod
 from asyncio import gather
 
 from rag_harness.errors import ModelOutputError
-from rag_harness.measures.judged.measure import plain, unusable, values
-from rag_harness.measures.judged.opinion import Material, Opinion, Source, Support, Verdicts
+from rag_harness.measures.judged.measure import unusable, values, verdict_detail
+from rag_harness.measures.judged.opinion import Material, Opinion, Support, SupportSource, Verdicts
 from rag_harness.measures.judged.reasons import ABSTAINED, says_nothing
 from rag_harness.measures.judged.truth import AgainstGroundTruth
 from rag_harness.measures.measure import Score
@@ -86,7 +86,7 @@ class ContextUtilisation(AgainstGroundTruth):
         return Score(min(1.0, used / there), detail=detail)
 
 
-def _both(first: Verdicts, name: Source, second: Verdicts, other: Source) -> list[dict[str, object]]:
+def _both(first: Verdicts, name: SupportSource, second: Verdicts, other: SupportSource) -> list[dict[str, object]]:
     """Return each claim with both verdicts, by the name of their source.
 
     Raises:
@@ -96,4 +96,4 @@ def _both(first: Verdicts, name: Source, second: Verdicts, other: Source) -> lis
     if texts != others:
         raise ModelOutputError(f"{name} and {other} were judged on other claims: {len(texts)} and {len(others)}")
     pairs = zip(first.each, second.each, strict=True)
-    return [{"text": one.claim.text, name: plain(one), other: plain(two)} for one, two in pairs]
+    return [{"text": one.claim.text, name: verdict_detail(one), other: verdict_detail(two)} for one, two in pairs]

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-from rag_harness.measures.judged.opinion import Ask, Material, Opinion, Verdict, Verdicts
+from rag_harness.measures.judged.opinion import JudgeQuestion, Material, Opinion, Verdict, Verdicts
 from rag_harness.measures.measure import NamedMeasure, Need, Score
 
 
@@ -22,7 +22,7 @@ class JudgedMeasure(NamedMeasure, ABC):
         SettingsError: there is a cutoff.
     """
 
-    asks: ClassVar[tuple[Ask, ...]]
+    asks: ClassVar[tuple[JudgeQuestion, ...]]
     """The questions to the judge."""
     needs: tuple[Need, ...] = ("answer",)
 
@@ -44,7 +44,7 @@ def supported_share(found: Verdicts, of: str) -> Score:
 
     ``of`` names the text with the claims, for the reason where there are none.
     """
-    detail = {**found.detail, "claims": [plain(verdict) for verdict in found.each]}
+    detail = {**found.detail, "claims": [verdict_detail(verdict) for verdict in found.each]}
     why = unusable(found, of)
     if why:
         return Score(None, why, detail)
@@ -74,7 +74,7 @@ def values(found: Verdicts) -> list[float]:
     return [verdict.value for verdict in found.each if verdict.value is not None]
 
 
-def plain(verdict: Verdict) -> dict[str, object]:
+def verdict_detail(verdict: Verdict) -> dict[str, object]:
     """Return a verdict as the dictionary in a score's detail."""
     claim = verdict.claim
     said: dict[str, object] = {"text": claim.text, "value": verdict.value}

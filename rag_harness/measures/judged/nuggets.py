@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rag_harness.measures.judged.measure import plain, unusable, values
+from rag_harness.measures.judged.measure import unusable, values, verdict_detail
 from rag_harness.measures.judged.opinion import Material, Opinion, Support
 from rag_harness.measures.judged.reasons import no_truth, says_nothing
 from rag_harness.measures.judged.truth import AgainstGroundTruth
@@ -40,7 +40,9 @@ class NuggetRecall(AgainstGroundTruth):
             return Score(0.0)
         found = await opinion.supported("nuggets", "answer")
         needed = [vital(verdict.claim.text, material.ground_truth) for verdict in found.each]
-        claims = [{**plain(verdict), "vital": is_vital} for verdict, is_vital in zip(found.each, needed, strict=True)]
+        claims = [
+            {**verdict_detail(verdict), "vital": is_vital} for verdict, is_vital in zip(found.each, needed, strict=True)
+        ]
         detail = {**found.detail, "claims": claims}
         why = unusable(found, "evidence quotes")
         if why:

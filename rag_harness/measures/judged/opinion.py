@@ -6,20 +6,20 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
-Text: TypeAlias = Literal["answer", "ground_truth", "nuggets"]
+ClaimedText: TypeAlias = Literal["answer", "ground_truth", "nuggets"]
 """The text that claims are taken from. In ``nuggets``, each quote of the evidence is one claim as it stands."""
-Source: TypeAlias = Literal["contexts", "gold_pages", "answer", "ground_truth"]
+SupportSource: TypeAlias = Literal["contexts", "gold_pages", "answer", "ground_truth"]
 """The text that may support claims."""
 
 
 class Support(NamedTuple):
     """A question to a judge: which claims of ``claims`` does ``source`` support?"""
 
-    claims: Text
-    source: Source
+    claims: ClaimedText
+    source: SupportSource
 
 
-Ask: TypeAlias = Support | Literal["usefulness", "relevancy"]
+JudgeQuestion: TypeAlias = Support | Literal["usefulness", "relevancy"]
 """A question to a judge. ``usefulness``: was each chunk useful for arriving at the ground truth? ``relevancy``: is the
 answer to the point?"""
 
@@ -107,7 +107,7 @@ class Opinion(Protocol):
     scores that depend on it are then None, with that reason.
     """
 
-    async def supported(self, claims: Text, source: Source) -> Verdicts:
+    async def supported(self, claims: ClaimedText, source: SupportSource) -> Verdicts:
         """Return a verdict for each claim of ``claims``; none where the text has no claims."""
         ...
 
@@ -138,6 +138,6 @@ class Judge(Protocol):
         """Digest of its prompts or coefficients, which also decide its verdicts."""
         ...
 
-    def opinion(self, material: Material, asks: Collection[Ask]) -> Opinion:
+    def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> Opinion:
         """Return its opinion of ``material``. It may combine the questions ``asks``, which will be asked."""
         ...

@@ -11,7 +11,7 @@ from rag_harness.errors import RagHarnessError
 from rag_harness.models.call import upper_bound
 from rag_harness.models.chat.connection import completions_url
 from rag_harness.models.chat.openai import OpenAIChat, chat_of
-from rag_harness.models.chat.replayed import content_of
+from rag_harness.models.chat.replayed import request_content
 from rag_harness.models.recording.cassettes import Cassettes
 from rag_harness.settings import Settings
 from rag_harness.types import Usage
@@ -38,7 +38,7 @@ def counting_chat(settings: Settings, cassettes: Cassettes, expected: Expected) 
     """Return a chat model that adds its requests to ``expected`` and raises NotSentError."""
 
     def count(request: Mapping[str, Any]) -> None:
-        content = content_of(request)
+        content = request_content(request)
         asked = cassettes.asked("POST", completions_url(settings), content)
         file = cassettes.file(asked)
         if file.is_file() and not settings.rerecord:

@@ -17,7 +17,7 @@ from rag_harness.models.call import CALL, Call
 from rag_harness.models.chat.connection import NO_KEY, completions_url, connect, playback_of
 from rag_harness.models.chat.failures import PassingError, may_pass, refusals, refuse_json, sdk_error, transport_errors
 from rag_harness.models.chat.replayed import Replayed
-from rag_harness.models.chat.streamed import Streamed, StreamError
+from rag_harness.models.chat.streamed import StreamedCompletion, StreamError
 from rag_harness.models.recording.cassettes import OUTDATED, RECORDED_AT, TOTAL, TTFT
 from rag_harness.models.retrying import retried
 from rag_harness.protocols import ChatParts
@@ -39,7 +39,7 @@ _NO_SUCH_MODEL = "not a valid model"
 
 
 @dataclass(frozen=True)
-class Sampling:
+class SentParameters:
     """The sampling options of every request."""
 
     temperature: float = 0.0
@@ -68,14 +68,19 @@ class OpenAIChat:
         self,
         connect: Callable[[], AsyncOpenAI],
         model: str,
-        sampling: Sampling | None = None,
+        sampling: SentParameters | None = None,
         timeout: float = 60.0,
         recorded: Callable[[Mapping[str, Any]], Completion | None] = _nothing_recorded,
         wait: Any = asyncio.sleep,
         longest: int = LONGEST_ANSWER,
     ) -> None:
         self.model, self.timeout, self.longest = model, timeout, longest
-        self._connect, self._sampling, self._recorded, self._wait = connect, sampling or Sampling(), recorded, wait
+        self._connect, self._sampling, self._recorded, self._wait = (
+            connect,
+            sampling or SentParameters(),
+            recorded,
+            wait,
+        )
         self._has_schemas = True
 
     @cached_property
@@ -139,7 +144,7 @@ class OpenAIChat:
             raise PassingError(error) from error
 
     async def _stream(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Completion:
-        started, said = perf_counter(), Streamed(self.model, self.longest)
+        started, said = perf_counter(), StreamedCompletion(self.model, self.longest)
         response = await self._sent(self._request(messages, schema))
         call: Call | None = response.extensions.get(CALL)
         try:
@@ -201,7 +206,7 @@ class OpenAIChat:
             await self._client.close()
 
 
-async def _read(response: Any, said: Streamed, call: Call | None) -> None:
+async def _read(response: Any, said: StreamedCompletion, call: Call | None) -> None:
     parts = response.aiter_bytes()
     async for part in parts:
         said.add(part)
@@ -247,6 +252,6 @@ def chat_of(
     recorded: Callable[[Mapping[str, Any]], Completion | None] = _nothing_recorded,
 ) -> OpenAIChat:
     """Return the chat model of the settings, with a given client."""
-    sampling = Sampling(settings.temperature, settings.seed, settings.max_output_tokens)
+    sampling = SentParameters(settings.temperature, settings.seed, settings.max_output_tokens)
     model = model_name("chat", settings.chat_model)
     return OpenAIChat(connect, model, sampling, settings.timeout, recorded, longest=settings.max_answer)

@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 
 from rag_harness.models.call import CALL
-from rag_harness.models.recording.playback import Listener, Playback
+from rag_harness.models.recording.playback import AnswerListener, Playback
 from rag_harness.models.recording.transports import heard, replayed
 
 
@@ -30,7 +30,7 @@ class RecordingTransport(httpx2.AsyncBaseTransport):
             return replayed(httpx2, found)  # type: ignore[no-any-return]
         playback.allow(asked)
         assert self._inner is not None
-        listener = Listener(asked)
+        listener = AnswerListener(asked)
         response = await self._inner.handle_async_request(request)
         if CALL in response.extensions:
             listener.since(response.extensions[CALL].started)

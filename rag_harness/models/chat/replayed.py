@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_harness.models.answer_length import LONGEST_ANSWER
-from rag_harness.models.chat.streamed import Streamed, StreamError
+from rag_harness.models.chat.streamed import StreamedCompletion, StreamError
 from rag_harness.models.recording.cassettes import Recorded
 from rag_harness.models.recording.playback import Playback
 from rag_harness.types import Completion, Usage
@@ -32,7 +32,7 @@ class Replayed:
             DataError: the recording is damaged; names the file.
             ModelOutputError: the recorded answer has no text, or is too long.
         """
-        found = self.playback.find(self.playback.cassettes.asked("POST", self.url, content_of(request)))
+        found = self.playback.find(self.playback.cassettes.asked("POST", self.url, request_content(request)))
         return None if found is None else completion_of(found, str(request["model"]), self.longest)
 
 
@@ -40,7 +40,7 @@ def completion_of(found: Recorded, model: str, longest: int = LONGEST_ANSWER) ->
     """Return a recorded stream of the chat completions API, as through the SDK. None for any other recording."""
     if found.status != 200 or "json" in found.content_type:
         return None
-    said = Streamed(model, longest)
+    said = StreamedCompletion(model, longest)
     try:
         said.add(found.body)
         text = said.text()
@@ -60,6 +60,6 @@ def completion_of(found: Recorded, model: str, longest: int = LONGEST_ANSWER) ->
     )
 
 
-def content_of(request: Mapping[str, Any]) -> bytes:
+def request_content(request: Mapping[str, Any]) -> bytes:
     """Return a request's body as the SDK writes it. A lone surrogate is written as a JSON escape."""
     return json.dumps(request, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")

@@ -9,8 +9,8 @@ from typing import Any
 
 from rag_harness.errors import ModelOutputError
 from rag_harness.files.json_text import read_json
-from rag_harness.models.answer_length import LONGEST_ANSWER, too_long
-from rag_harness.models.heard import Listener, listening
+from rag_harness.models.answer_length import LONGEST_ANSWER, answer_too_long
+from rag_harness.models.heard import CallListener, listening
 from rag_harness.types import Usage
 
 _END = b"[DONE]"
@@ -49,7 +49,7 @@ class StreamError(Exception):
 
 
 @dataclass
-class Streamed:
+class StreamedCompletion:
     """The answer made from the events of a stream; ``first`` is the time of the first token, on perf_counter's clock.
 
     ``listener`` gets the text while it arrives. An answer of more than ``longest`` characters is cut off.
@@ -62,7 +62,7 @@ class Streamed:
     end: str = ""
     finish_reason: str = ""
     is_done: bool = False
-    listener: Listener | None = field(default_factory=listening.get)
+    listener: CallListener | None = field(default_factory=listening.get)
     _text: list[str] = field(default_factory=list)
     _length: int = 0
     _events: Events = field(default_factory=Events)
@@ -102,7 +102,7 @@ class Streamed:
                 self._text.append(content)
                 self._length += len(content)
                 if self._length > self.longest:
-                    raise too_long(self.model, "".join(self._text), self.longest)
+                    raise answer_too_long(self.model, "".join(self._text), self.longest)
                 if self.listener is not None:
                     self.listener.hears(content)
 

@@ -16,7 +16,7 @@ from rag_harness.work.reporting import report
 
 Computed: TypeAlias = tuple[Matrix, "list[TokenVectors] | None"]
 """Vectors of some texts, shape (n, d), and the token vectors of each if requested."""
-Elsewhere = Callable[[Sequence[Sequence[str]], str, bool], Iterator[Computed]]
+EmbedElsewhere = Callable[[Sequence[Sequence[str]], str, bool], Iterator[Computed]]
 """(parts, each with some texts; role; whether token vectors are wanted) -> the model's result of each part."""
 
 _UNITS = {"document": "chunks", "query": "queries"}
@@ -48,7 +48,7 @@ class CachedEmbedder:
         # same workers for them.
         self._for_others: set[bytes] = set()
         self._may_cut = may_cut
-        self.elsewhere: Elsewhere | None = None
+        self.elsewhere: EmbedElsewhere | None = None
         self.computed: int = 0
         self.cut: int = 0
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
 
 from rag_harness.models.reader import wire
-from rag_harness.models.reader.wire import Reply, RequestError
+from rag_harness.models.reader.wire import ReaderReply, RequestError
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Event: TypeAlias = MutableMapping[str, Any]
@@ -78,7 +78,7 @@ async def _body(receive: Receive) -> bytes:
     return bytes(raw)
 
 
-async def _reply(send: Send, reply: Reply) -> None:
+async def _reply(send: Send, reply: ReaderReply) -> None:
     if not reply.stream:
         await _send_json(send, 200, wire.completion(reply))
         return

@@ -8,7 +8,7 @@ from itertools import combinations
 
 from rag_harness.models.reader import scoring
 from rag_harness.models.reader.prompt import Prompt
-from rag_harness.models.reader.question import Question
+from rag_harness.models.reader.question import QuestionTerms
 from rag_harness.models.reader.scoring import Candidate, Coverage
 from rag_harness.models.reader.units import split_sources
 from rag_harness.models.reader.versions import Version, asks_for_history, same_thing, versions
@@ -47,7 +47,7 @@ class Findings:
     support: float
 
 
-def gather(prompt: Prompt, question: Question) -> Findings:
+def gather(prompt: Prompt, question: QuestionTerms) -> Findings:
     """Find candidates, resolve conflicts, choose units, and measure the support."""
     units = split_sources(prompt.sources)
     found = scoring.candidates(question, units)

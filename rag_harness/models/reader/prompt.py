@@ -18,7 +18,7 @@ _QUESTION = "Question: "
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PromptSource:
     """One numbered source of the context. ``label`` is the text after its number; it begins with the filename."""
 
     number: int
@@ -36,7 +36,7 @@ class Prompt:
     """The content of a chat request. ``sources`` is empty without retrieval."""
 
     question: str
-    sources: tuple[Source, ...] = ()
+    sources: tuple[PromptSource, ...] = ()
 
 
 def content_text(content: Any) -> str:
@@ -68,11 +68,11 @@ def _clip(question: str) -> str:
     return question if len(question) <= 2 * half else f"{question[:half]} {question[-half:]}"
 
 
-def _sources(context: str) -> tuple[Source, ...]:
+def _sources(context: str) -> tuple[PromptSource, ...]:
     heads = _consecutive(_LABELLED, context) or _consecutive(_BARE, context)
     ends = [*(head.start() for head in heads), len(context)][1:]
     return tuple(
-        Source(number, head[2].strip() if head.re is _LABELLED else "", context[head.end() : end].strip())
+        PromptSource(number, head[2].strip() if head.re is _LABELLED else "", context[head.end() : end].strip())
         for number, (head, end) in enumerate(zip(heads, ends, strict=True), start=1)
     )
 

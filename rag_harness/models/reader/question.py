@@ -21,7 +21,7 @@ Best of 0, 0.25, 0.5 and 1 on the development half of ``benchmarks/reader_calibr
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class QuestionTerms:
     """The content terms of a question with their original words, their boosts, and the kind of token it asks for.
 
     ``story``: terms that are only in sentences without a question mark, if another sentence has one.
@@ -39,7 +39,7 @@ class Question:
         return frozenset(self.words)
 
 
-def read_question(text: str) -> Question:
+def read_question(text: str) -> QuestionTerms:
     """Return the terms of a question, at most MAX_TERMS: first those of its asking sentences, then of the story."""
     asked, story = _told_apart(" ".join(text.split()))
     kind, pattern = answer_kind(asked)
@@ -47,7 +47,7 @@ def read_question(text: str) -> Question:
     words = _words(asked, KIND_WORDS.get(kind, frozenset())) or _words(asked, frozenset())
     around = {key: (word, STORY_WEIGHT * boost) for key, (word, boost) in _words(story, words.keys()).items()}
     both = dict([*words.items(), *around.items()][:MAX_TERMS])
-    return Question(
+    return QuestionTerms(
         words={key: word for key, (word, _) in both.items()},
         boosts={key: boost for key, (_, boost) in both.items()},
         story=frozenset(both.keys() & around.keys()),

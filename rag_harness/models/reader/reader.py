@@ -10,10 +10,10 @@ from rag_harness.models.reader.findings import Findings, gather
 from rag_harness.models.reader.prompt import parse_prompt
 from rag_harness.models.reader.question import read_question
 from rag_harness.models.reader.steps import explain
-from rag_harness.words.marks import unmarked
+from rag_harness.words.marks import without_marks
 
-UNKNOWN = "I don't know. The provided context does not answer this."
-NO_CONTEXT = "I don't know."
+NOT_IN_CONTEXT = "I don't know. The provided context does not answer this."
+WITHOUT_CONTEXT = "I don't know."
 
 MIN_SUPPORT = 0.6
 """Least support of an answer. ``benchmarks/reader_calibration.py`` chose it on a half of MTRAG-UN, never on the study.
@@ -26,7 +26,7 @@ letter around the question it refuses 39 % and 36 % (0.49: no better than chance
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReaderAnswer:
     """The result. ``support`` is the share of the question's weight that the answer's units and their source cover."""
 
     answer: str
@@ -36,15 +36,15 @@ class Reading:
     citations: tuple[int, ...] = ()
 
 
-def read(messages: Sequence[Mapping[str, Any]], wants_steps: bool = False) -> Reading:
+def reader_answer(messages: Sequence[Mapping[str, Any]], wants_steps: bool = False) -> ReaderAnswer:
     """Answer the last user message from its own context. The same messages give the same reading."""
     prompt = parse_prompt(messages)
     question = read_question(prompt.question)
     findings = gather(prompt, question)
     supported = findings.support >= MIN_SUPPORT
     cited = tuple(dict.fromkeys(c.unit.source for c in findings.chosen)) if supported else ()
-    refusal = UNKNOWN if prompt.sources else NO_CONTEXT
-    return Reading(
+    refusal = NOT_IN_CONTEXT if prompt.sources else WITHOUT_CONTEXT
+    return ReaderAnswer(
         answer=_quote(findings) if supported else refusal,
         steps=explain(prompt, question, findings, cited) if wants_steps else (),
         supported=supported,
@@ -62,6 +62,6 @@ def _quote(findings: Findings) -> str:
         flowed, flows = flows, unit.text.endswith((".", "!", "?"))
         gap = (" " if flowed and flows else "\n") if written else ""
         # Removing markup, or writing a table as a line, may create a citation mark.
-        quoted = unmarked(f"{lead}{' ' if lead else ''}{unit.text}")
+        quoted = without_marks(f"{lead}{' ' if lead else ''}{unit.text}")
         written += f"{gap}{quoted} [Source {unit.source}]"
     return written

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rag_harness.models.reader.question import BOOSTS, Question
+from rag_harness.models.reader.question import BOOSTS, QuestionTerms
 from rag_harness.models.reader.units import Unit
 from rag_harness.words.terms import terms
 
@@ -46,7 +46,7 @@ class Coverage:
     kind: float = 0.0
 
 
-def candidates(question: Question, units: Sequence[Unit]) -> list[Candidate]:
+def candidates(question: QuestionTerms, units: Sequence[Unit]) -> list[Candidate]:
     """Return a candidate for each unit that shares a term with the question and says more than the question."""
     wanted, pattern = question.terms, question.pattern
     # "returns-policy-2024.md" is three words here, and "lamp-HK-204.md" keeps its code.
@@ -63,7 +63,7 @@ def candidates(question: Question, units: Sequence[Unit]) -> list[Candidate]:
     return found
 
 
-def weigh(question: Question, found: Sequence[Candidate], units: int) -> dict[str, float]:
+def weigh(question: QuestionTerms, found: Sequence[Candidate], units: int) -> dict[str, float]:
     """Return each term's weight: BM25's IDF over the units of the context, times its boost.
 
     A term that the context lacks is multiplied by ABSENT_WEIGHT, unless it is a code. If it is only of the story, its
@@ -81,19 +81,19 @@ def weigh(question: Question, found: Sequence[Candidate], units: int) -> dict[st
     }
 
 
-def kind_weight(question: Question, weights: Mapping[str, float]) -> float:
+def kind_weight(question: QuestionTerms, weights: Mapping[str, float]) -> float:
     """Return the weight of the requested kind of token; 0 if the question asks for none."""
     return KIND_WEIGHT * sum(weights.values()) if question.kind else 0.0
 
 
-def best(question: Question, found: Sequence[Candidate], weights: Mapping[str, float]) -> list[Candidate]:
+def best(question: QuestionTerms, found: Sequence[Candidate], weights: Mapping[str, float]) -> list[Candidate]:
     """Return the candidates by what each covers by itself, best first."""
     kind, nothing = kind_weight(question, weights), Coverage()
     return sorted(found, key=lambda candidate: -gain(candidate, nothing, weights, kind))
 
 
 def choose(
-    question: Question, found: Sequence[Candidate], weights: Mapping[str, float]
+    question: QuestionTerms, found: Sequence[Candidate], weights: Mapping[str, float]
 ) -> tuple[list[Candidate], Coverage]:
     """Choose up to MAX_ANSWER_UNITS of ``found`` greedily, by what each adds; return them and their coverage."""
     total, kind = sum(weights.values()), kind_weight(question, weights)

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 
 from rag_harness.models.reader.findings import Conflict, Findings
 from rag_harness.models.reader.prompt import Prompt
-from rag_harness.models.reader.question import Question
+from rag_harness.models.reader.question import QuestionTerms
 
-SHOWN = 5
+SHOWN_PER_STEP = 5
 
 
-def explain(prompt: Prompt, question: Question, findings: Findings, cited: tuple[int, ...]) -> tuple[str, ...]:
+def explain(prompt: Prompt, question: QuestionTerms, findings: Findings, cited: tuple[int, ...]) -> tuple[str, ...]:
     """Return the steps: what to check, key terms, sources, conflicts, completeness, conclusion."""
     names = {source.number: f"source {source.number} ({source.filename})" for source in prompt.sources}
     return (
@@ -24,19 +24,19 @@ def explain(prompt: Prompt, question: Question, findings: Findings, cited: tuple
     )
 
 
-def _wanted(question: Question) -> str:
+def _wanted(question: QuestionTerms) -> str:
     return f" and look for {question.kind}" if question.kind else ""
 
 
-def _relevance(question: Question, findings: Findings, names: Mapping[int, str]) -> str:
-    order = sorted(findings.relevant, key=lambda number: (-len(findings.relevant[number]), number))[:SHOWN]
+def _relevance(question: QuestionTerms, findings: Findings, names: Mapping[int, str]) -> str:
+    order = sorted(findings.relevant, key=lambda number: (-len(findings.relevant[number]), number))[:SHOWN_PER_STEP]
     said = [f"{names[n]} covers {_listed(_asked(question, findings.relevant[n]))}" for n in order]
     return f"Relevant: {'; '.join(said)}." if said else "No source is relevant: none holds a key term."
 
 
 def _conflicts(findings: Findings, names: Mapping[int, str]) -> tuple[str, ...]:
     if findings.conflicts:
-        return tuple(_conflict(conflict, names) for conflict in findings.conflicts[:SHOWN])
+        return tuple(_conflict(conflict, names) for conflict in findings.conflicts[:SHOWN_PER_STEP])
     used = sorted({candidate.unit.source for candidate in findings.chosen})
     return (f"No conflicts between sources {' and '.join(map(str, used))}.",) if len(used) > 1 else ("No conflicts.",)
 
@@ -49,7 +49,7 @@ def _conflict(conflict: Conflict, names: Mapping[int, str]) -> str:
     return f"Conflict: {pair} are two versions; {names[conflict.kept]} is current, so source {old} is set aside."
 
 
-def _completeness(question: Question, findings: Findings) -> str:
+def _completeness(question: QuestionTerms, findings: Findings) -> str:
     missing = _asked(question, question.terms - findings.covered.share.keys())
     lacks_kind = bool(question.kind) and not findings.covered.kind
     gaps = [f"not covered: {_listed(missing)}"] * bool(missing) + [f"{question.kind} was not found"] * lacks_kind
@@ -64,12 +64,12 @@ def _conclusion(findings: Findings, cited: tuple[int, ...], names: Mapping[int, 
     return f"Conclusion: {' and '.join(names[number] for number in cited)} {verb} {percent}; answer from there."
 
 
-def _asked(question: Question, keys: Iterable[str]) -> list[str]:
+def _asked(question: QuestionTerms, keys: Iterable[str]) -> list[str]:
     wanted = frozenset(keys)
     return [word for key, word in question.words.items() if key in wanted]
 
 
 def _listed(words: Iterable[str]) -> str:
     shown = list(words)
-    more = f" and {len(shown) - 2 * SHOWN} more" if len(shown) > 2 * SHOWN else ""
-    return ", ".join(shown[: 2 * SHOWN]) + more or "none"
+    more = f" and {len(shown) - 2 * SHOWN_PER_STEP} more" if len(shown) > 2 * SHOWN_PER_STEP else ""
+    return ", ".join(shown[: 2 * SHOWN_PER_STEP]) + more or "none"

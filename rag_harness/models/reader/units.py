@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from rag_harness.models.reader.prompt import Source
+from rag_harness.models.reader.prompt import PromptSource
 from rag_harness.words.marks import DECLINES
 from rag_harness.words.sentences.quoted import LONGEST, quoted_sentences
 
@@ -24,7 +24,7 @@ _LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s]{0,500}\)")
 # Citations inside a chunk must not get into an answer.
 _CITATION = re.compile(r"\[Source \d+[^\]\[\n]{0,200}\]")
 
-Block = tuple[str, list[str]]
+LineGroup = tuple[str, list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,13 @@ class Unit:
     above: tuple[str, ...]
 
 
-def split_sources(sources: tuple[Source, ...]) -> list[Unit]:
+def split_sources(sources: tuple[PromptSource, ...]) -> list[Unit]:
     """Return the units of all sources in order, an equal share of MAX_UNITS from each."""
     share = MAX_UNITS // max(1, len(sources)) + 1
     return [unit for source in sources for unit in islice(_units(source), share)]
 
 
-def _units(source: Source) -> Iterator[Unit]:
+def _units(source: PromptSource) -> Iterator[Unit]:
     headings: list[tuple[int, str]] = []
     lead, led = "", ""
     for kind, lines in _blocks(_FRONT_MATTER.sub("", source.text)):
@@ -67,10 +67,10 @@ def _units(source: Source) -> Iterator[Unit]:
 def _nest(headings: list[tuple[int, str]], line: str) -> list[tuple[int, str]]:
     match = _HEADING.match(line)
     level, title = (len(match[1]), match[2]) if match else (6, line)
-    return [*((above, text) for above, text in headings if above < level), (level, plain(title))]
+    return [*((above, text) for above, text in headings if above < level), (level, plain_text(title))]
 
 
-def _blocks(text: str) -> Iterator[Block]:
+def _blocks(text: str) -> Iterator[LineGroup]:
     """Group lines into headings, tables, list items and paragraphs. Fenced code and comments are left out."""
     kind, lines, fence = "", list[str](), ""
     for line in map(str.strip, text.splitlines()):
@@ -110,9 +110,9 @@ def _pieces(kind: str, lines: list[str]) -> Iterator[str]:
     if kind == "table":
         found = _rows(lines)
     elif kind == "item":
-        found = iter([plain(_ITEM.sub("", " ".join(lines), count=1))])
+        found = iter([plain_text(_ITEM.sub("", " ".join(lines), count=1))])
     else:
-        found = iter(quoted_sentences(plain(" ".join(lines))))
+        found = iter(quoted_sentences(plain_text(" ".join(lines))))
     for text in filter(None, found):
         yield from [text] if len(text) <= LONGEST else textwrap.wrap(text, LONGEST)
 
@@ -128,10 +128,12 @@ def _rows(lines: list[str]) -> Iterator[str]:
 
 
 def _cells(line: str) -> list[str]:
-    return [plain(cell.replace("\\|", "|")) for cell in _CELL.split(line.strip().removeprefix("|").removesuffix("|"))]
+    return [
+        plain_text(cell.replace("\\|", "|")) for cell in _CELL.split(line.strip().removeprefix("|").removesuffix("|"))
+    ]
 
 
-def plain(text: str) -> str:
+def plain_text(text: str) -> str:
     """Return ``text`` on one line without emphasis, code marks, line breaks, link targets and citations."""
     text = _LINK.sub(r"\1", _CITATION.sub("", _BREAK.sub(" ", text)))
     return " ".join(text.replace("**", "").replace("__", "").replace("`", "").split())

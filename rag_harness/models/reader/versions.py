@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rag_harness.models.reader.prompt import Source
+from rag_harness.models.reader.prompt import PromptSource
 from rag_harness.models.reader.units import Unit
 from rag_harness.words.terms import figures, terms
 
@@ -74,7 +74,7 @@ def asks_for_history(question: str) -> bool:
     return bool(_HISTORY.search(question))
 
 
-def versions(sources: Iterable[Source]) -> dict[int, Version]:
+def versions(sources: Iterable[PromptSource]) -> dict[int, Version]:
     """Return each source's version by number. All chunks of a file share their signs."""
     texts: dict[str, list[str]] = defaultdict(list)
     numbers: dict[int, str] = {}

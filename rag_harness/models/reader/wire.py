@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_harness.models.reader.prompt import content_text, role_text
-from rag_harness.models.reader.reader import Reading, read
+from rag_harness.models.reader.reader import ReaderAnswer, reader_answer
 
 MODEL = "embedded/extractive"
 PIECE_CHARS = 32
@@ -28,7 +28,7 @@ class RequestError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ReaderReply:
     """An answer to a request, as the base of plain and streamed bodies."""
 
     id: str
@@ -38,16 +38,16 @@ class Reply:
     include_usage: bool
 
 
-def answer(raw: bytes) -> Reply:
+def answer(raw: bytes) -> ReaderReply:
     """Answer a request body. Raises RequestError. Temperature, seed, n and token limits are ignored."""
     body = _parse(raw)
     messages = body["messages"]
     wanted = _wanted_keys(body)
-    reading = read(messages, wants_steps="reasoning_steps" in wanted)
+    reading = reader_answer(messages, wants_steps="reasoning_steps" in wanted)
     content = _content(reading, wanted)
     options = body.get("stream_options")
     include_usage = isinstance(options, Mapping) and bool(options.get("include_usage"))
-    return Reply(_identity(body), content, _usage(messages, content), bool(body.get("stream")), include_usage)
+    return ReaderReply(_identity(body), content, _usage(messages, content), bool(body.get("stream")), include_usage)
 
 
 def _parse(raw: bytes) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def _schema_keys(form: Mapping[str, Any]) -> frozenset[str]:
     return found
 
 
-def _content(reading: Reading, wanted: frozenset[str]) -> str:
+def _content(reading: ReaderAnswer, wanted: frozenset[str]) -> str:
     if not wanted:
         return reading.answer
     steps = {"reasoning_steps": list(reading.steps)} if "reasoning_steps" in wanted else {}
@@ -110,14 +110,14 @@ def _usage(messages: list[dict[str, Any]], content: str) -> dict[str, int]:
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
-def completion(reply: Reply) -> dict[str, Any]:
+def completion(reply: ReaderReply) -> dict[str, Any]:
     """Return the body of a plain answer; ``created`` is 0 so that recordings are stable."""
     message = {"role": "assistant", "content": reply.content, "refusal": None}
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
     return {**_envelope(reply, "chat.completion"), "choices": [choice], "usage": reply.usage}
 
 
-def chunks(reply: Reply) -> Iterator[dict[str, Any]]:
+def chunks(reply: ReaderReply) -> Iterator[dict[str, Any]]:
     """Yield the bodies of a streamed answer."""
     yield _chunk(reply, {"role": "assistant", "content": ""})
     for start in range(0, len(reply.content), PIECE_CHARS):
@@ -127,12 +127,12 @@ def chunks(reply: Reply) -> Iterator[dict[str, Any]]:
         yield {**_envelope(reply, "chat.completion.chunk"), "choices": [], "usage": reply.usage}
 
 
-def _chunk(reply: Reply, delta: dict[str, str], finish: str | None = None) -> dict[str, Any]:
+def _chunk(reply: ReaderReply, delta: dict[str, str], finish: str | None = None) -> dict[str, Any]:
     choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
     return {**_envelope(reply, "chat.completion.chunk"), "choices": [choice]}
 
 
-def _envelope(reply: Reply, kind: str) -> dict[str, Any]:
+def _envelope(reply: ReaderReply, kind: str) -> dict[str, Any]:
     return {"id": reply.id, "object": kind, "created": 0, "model": MODEL}
 
 

@@ -24,7 +24,7 @@ _LONGEST = 100
 
 
 @dataclass(frozen=True)
-class Asked:
+class CleanedRequest:
     """A cleaned request.
 
     Attributes:
@@ -48,7 +48,7 @@ class Asked:
         parts = urlsplit(self.url)
         query = sorted(parse_qsl(parts.query, keep_blank_values=True))
         raw = {"raw": blake2b(self.raw, digest_size=16).hexdigest()} if self.raw else None
-        return digest_of(self.method, parts.path, raw or self.body, query)
+        return request_digest(self.method, parts.path, raw or self.body, query)
 
     @property
     def model(self) -> str | None:
@@ -79,7 +79,7 @@ class Asked:
         return f"{self.model} for {_first_words(self.body)!r}" if self.model else f"{self.method} {self.url}"
 
 
-def read_request(method: str, url: str, content: bytes, headers: Mapping[str, str], cleaner: Cleaner) -> Asked:
+def read_request(method: str, url: str, content: bytes, headers: Mapping[str, str], cleaner: Cleaner) -> CleanedRequest:
     """Return a request without user, password, keys and private text."""
     parts = urlsplit(url)
     query = parse_qsl(parts.query, keep_blank_values=True)
@@ -91,11 +91,11 @@ def read_request(method: str, url: str, content: bytes, headers: Mapping[str, st
     kind = headers.get("content-type", "")
     body = None if _FORM.search(kind) else json_of(content)
     if body is not None or not content:
-        return Asked(method.upper(), kept, cleaner.value(body or {}), kind="application/json", cleaner=cleaner)
-    return Asked(method.upper(), kept, {}, *_raw(content, kind, cleaner), cleaner=cleaner)
+        return CleanedRequest(method.upper(), kept, cleaner.value(body or {}), kind="application/json", cleaner=cleaner)
+    return CleanedRequest(method.upper(), kept, {}, *_raw(content, kind, cleaner), cleaner=cleaner)
 
 
-def digest_of(method: str, path: str, body: Any, query: Any = ()) -> str:
+def request_digest(method: str, path: str, body: Any, query: Any = ()) -> str:
     """Return the name of a request. The order of keys and the spelling of numbers do not count."""
     asked = json.dumps([method.upper(), path, normal(body), *([query] if query else [])], sort_keys=True)
     return blake2b(asked.encode(), digest_size=12).hexdigest()

@@ -13,12 +13,12 @@ from typing import Any
 
 from rag_harness.errors import DataError
 from rag_harness.files.json_text import read_json
-from rag_harness.models.recording.asked import Asked
+from rag_harness.models.recording.asked import CleanedRequest
 from rag_harness.models.recording.own_shape import OwnShape, read_own_shape
 from rag_harness.work.once import IMPORTING
 
 SCHEMA_VERSION = 1
-MOST_BYTES = 2**27
+MOST_CASSETTE_BYTES = 2**27
 """Most bytes of a file: the longest request and the longest reply that are accepted, each byte escaped."""
 _DEEPEST = 20
 """Most levels of lists and mappings, the document included. A recording has seven."""
@@ -52,14 +52,14 @@ class Recorded:
             return {}
 
 
-def write_interaction(asked: Asked, response: Recorded) -> bytes:
+def write_interaction(asked: CleanedRequest, response: Recorded) -> bytes:
     """Return the file's content."""
     content, body = asked.content, asked.cleaner.body(response.body, response.content_type)
     ours = _own_shape(asked, content, body, response)
     return ours.encode() if ours is not None else _yaml(asked, content, body, response)
 
 
-def _own_shape(asked: Asked, content: bytes, body: Any, response: Recorded) -> str | None:
+def _own_shape(asked: CleanedRequest, content: bytes, body: Any, response: Recorded) -> str | None:
     try:
         sent, said = content.decode(), body.decode() if isinstance(body, bytes) else str(body)
     except UnicodeDecodeError:
@@ -72,7 +72,7 @@ def _own_shape(asked: Asked, content: bytes, body: Any, response: Recorded) -> s
     return OwnShape(*where, response.status, kind, said, SCHEMA_VERSION, *times, *dated).written()
 
 
-def _yaml(asked: Asked, content: bytes, body: Any, response: Recorded) -> bytes:
+def _yaml(asked: CleanedRequest, content: bytes, body: Any, response: Recorded) -> bytes:
     with IMPORTING:
         from vcr.request import Request
         from vcr.serialize import serialize
@@ -129,8 +129,8 @@ def read_interaction(file: Path) -> Recorded:
 
 def _text(file: Path) -> str:
     size = file.stat().st_size
-    if size > MOST_BYTES:
-        raise ValueError(f"it has {size / 2**20:.0f} MB, and no recording has more than {MOST_BYTES // 2**20}")
+    if size > MOST_CASSETTE_BYTES:
+        raise ValueError(f"it has {size / 2**20:.0f} MB, and no recording has more than {MOST_CASSETTE_BYTES // 2**20}")
     return file.read_text(encoding="utf-8")
 
 

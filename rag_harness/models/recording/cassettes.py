@@ -17,9 +17,9 @@ from typing import Any
 
 from rag_harness.errors import DataError, RecordingWriteError
 from rag_harness.files.atomic import write_atomically
-from rag_harness.models.recording.asked import STORES, Asked, digest_of, read_request
+from rag_harness.models.recording.asked import STORES, CleanedRequest, read_request, request_digest
 from rag_harness.models.recording.cassette_file import SCHEMA_VERSION, Recorded, read_interaction, write_interaction
-from rag_harness.models.recording.nearest import Neighbours, differences
+from rag_harness.models.recording.nearest import Neighbours, request_differences
 from rag_harness.models.recording.scrubbing import Cleaner, Scrub
 
 __all__ = [
@@ -30,11 +30,11 @@ __all__ = [
     "SERVICES",
     "TOTAL",
     "TTFT",
-    "Asked",
     "Cassettes",
+    "CleanedRequest",
     "Recorded",
-    "digest_of",
     "last_written",
+    "request_digest",
 ]
 
 TOTAL, TTFT = "x-rag-recorded-total-ms", "x-rag-recorded-ttft-ms"
@@ -72,12 +72,12 @@ class Cassettes:
         self._read_folders: dict[Path, Neighbours] = {}
         self._confirmed: dict[Path, str] = {}
 
-    def asked(self, method: str, url: str, content: bytes, headers: Mapping[str, str] | None = None) -> Asked:
+    def asked(self, method: str, url: str, content: bytes, headers: Mapping[str, str] | None = None) -> CleanedRequest:
         """Return a cleaned request, as recordings store it."""
         asked = read_request(method, url, content, headers or {}, self._cleaner)
         return replace(asked, abridges=self._abridges)
 
-    def file(self, asked: Asked) -> Path:
+    def file(self, asked: CleanedRequest) -> Path:
         """Return the file of a request's recording, which need not exist."""
         return self.folder / asked.folder / f"{asked.digest}.yaml"
 
@@ -85,7 +85,7 @@ class Cassettes:
         """Return whether a JSON request is recorded, without reading the answer."""
         return self.file(self.asked(method, path, json.dumps(body).encode())).is_file()
 
-    def load(self, asked: Asked) -> Recorded | None:
+    def load(self, asked: CleanedRequest) -> Recorded | None:
         """Return the recording of a request, or None.
 
         Raises:
@@ -97,7 +97,7 @@ class Cassettes:
         self.used.add(file)
         return read_interaction(file)
 
-    def is_of(self, asked: Asked, found: Recorded, version: str) -> bool:
+    def is_of(self, asked: CleanedRequest, found: Recorded, version: str) -> bool:
         """Return whether a recording is an answer of the ``version`` of a model."""
         return version in (found.version, self._confirmed_in(self.file(asked).parent))
 
@@ -109,7 +109,7 @@ class Cassettes:
                 self._confirmed[folder] = ""
         return self._confirmed[folder]
 
-    def save(self, asked: Asked, response: Recorded) -> None:
+    def save(self, asked: CleanedRequest, response: Recorded) -> None:
         """Write a recording atomically.
 
         Raises:
@@ -147,13 +147,13 @@ class Cassettes:
         folders = [each for each in self.folder.glob("*/") if each.name not in STORES]
         return sorted(file for folder in folders for file in folder.glob("*.yaml") if file not in self.used)
 
-    def nearest(self, asked: Asked) -> str:
+    def nearest(self, asked: CleanedRequest) -> str:
         """Return a message for a request without a recording: the most similar recording, and the differences."""
         found = self._neighbours(self.file(asked).parent).nearest(asked)
         if found is None:
             return f"Nothing of {asked.owner} is recorded in {self.folder}."
         file, recorded = found
-        differing = ", ".join(differences(asked, recorded)) or "nothing that can be named"
+        differing = ", ".join(request_differences(asked, recorded)) or "nothing that can be named"
         return f"The nearest recording, {file.name}, differs in {differing}."
 
     def _neighbours(self, folder: Path) -> Neighbours:

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from rag_harness.models.recording.abridged import abridged
-from rag_harness.models.recording.asked import Asked, normal
+from rag_harness.models.recording.asked import CleanedRequest, normal
 from rag_harness.models.recording.cassette_file import Recorded
 
 _SHORT = ("model", "temperature", "seed", "max_tokens")
@@ -33,7 +33,7 @@ class Neighbours:
             lines = _lines(abridged(recorded.request), recorded.url)
             self._lines[file] = frozenset(known.setdefault(line, line) for line in lines)
 
-    def nearest(self, asked: Asked) -> tuple[Path, Recorded] | None:
+    def nearest(self, asked: CleanedRequest) -> tuple[Path, Recorded] | None:
         """Return the recording with the largest share of lines in common with a request, or None.
 
         Of equal ones, the last by name is returned.
@@ -48,7 +48,7 @@ def _likeness(mine: Set[str], theirs: Set[str]) -> float:
     return shared / max(1, len(mine) + len(theirs) - shared)
 
 
-def differences(asked: Asked, recorded: Recorded) -> list[str]:
+def request_differences(asked: CleanedRequest, recorded: Recorded) -> list[str]:
     """Return the differences: fields of the request; in the prompt, the system text, the sources or the question."""
     # Some recordings have an abridged prompt. The digests of cut paragraphs differ where the paragraphs do.
     one, other = _fields(abridged(asked.body)), _fields(abridged(recorded.request))

@@ -15,7 +15,15 @@ from typing import Any
 from rag_harness.errors import RecordingMissError, RecordingWriteError
 from rag_harness.files.json_text import read_json
 from rag_harness.files.log import log
-from rag_harness.models.recording.cassettes import OUTDATED, RECORDED_AT, TOTAL, TTFT, Asked, Cassettes, Recorded
+from rag_harness.models.recording.cassettes import (
+    OUTDATED,
+    RECORDED_AT,
+    TOTAL,
+    TTFT,
+    Cassettes,
+    CleanedRequest,
+    Recorded,
+)
 
 _TEXT = re.compile(rb'"(content|text|delta|arguments|partial_json)"\s*:\s*"[^"]')
 """Matches the first piece of an answer in streams of OpenAI and Anthropic. Only the role comes before it."""
@@ -58,7 +66,7 @@ class Playback:
         """Why no more answers can be stored; empty while they can."""
         return self._broken
 
-    def find(self, asked: Asked) -> Recorded | None:
+    def find(self, asked: CleanedRequest) -> Recorded | None:
         """Return the recording. None without one, or where it is to be made again."""
         if self.ask_again and self.cassettes.file(asked) not in self.cassettes.made:
             return None
@@ -69,7 +77,7 @@ class Playback:
             self._say("used", self.cassettes.file(asked))
         return found
 
-    def allow(self, asked: Asked) -> None:
+    def allow(self, asked: CleanedRequest) -> None:
         """Allow a call, or raise.
 
         Raises:
@@ -83,7 +91,7 @@ class Playback:
             self._say("missed", miss)
             raise RecordingMissError(miss)
 
-    def save(self, asked: Asked, answer: Recorded) -> None:
+    def save(self, asked: CleanedRequest, answer: Recorded) -> None:
         """Store an answer.
 
         Raises:
@@ -102,10 +110,10 @@ class Playback:
             self.tell(what, about)
 
 
-class Listener:
+class AnswerListener:
     """Listens to an answer while it arrives, measures its times, and returns it when it is complete."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: CleanedRequest) -> None:
         self.asked = asked
         self._status, self._kind, self._streamed = 200, "", False
         self._started = perf_counter()
@@ -117,7 +125,7 @@ class Listener:
         """Count time from ``started`` on, by ``perf_counter``. Waiting before it is not the model's time."""
         self._started = started
 
-    def to(self, status: int, kind: str) -> Listener:
+    def to(self, status: int, kind: str) -> AnswerListener:
         """Set the status and the content type of the answer that begins."""
         self._status, self._kind, self._streamed = status, kind, _streams(kind, self.asked.body)
         return self

@@ -18,7 +18,7 @@ from rag_harness.settings import Settings
 from rag_harness.settings.secret_names import SECRET_HEADER, SECRET_NAME
 
 Scrub = Callable[[str], str]
-GONE = "REDACTED"
+REDACTED = "REDACTED"
 
 _SHORTEST = 8
 """Fewest characters of a secret. A shorter value, e.g. a dummy key, may be an ordinary word in a prompt."""
@@ -67,7 +67,7 @@ class Cleaner:
 
     def without_secrets(self, text: str) -> str:
         """Return ``text`` without secrets."""
-        return self._pattern.sub(GONE, text) if self._pattern else text
+        return self._pattern.sub(REDACTED, text) if self._pattern else text
 
     def value(self, value: Any) -> Any:
         """Return JSON with all strings cleaned, and without the values of fields that have names of secrets."""
@@ -92,7 +92,7 @@ class Cleaner:
         return content if cleaned == parsed else json.dumps(cleaned).encode()
 
     def _field(self, name: str, value: Any) -> Any:
-        return GONE if isinstance(value, str) and SECRET_NAME.fullmatch(name) else self.value(value)
+        return REDACTED if isinstance(value, str) and SECRET_NAME.fullmatch(name) else self.value(value)
 
     def _scrubbed(self, text: str) -> str:
         if self._scrub is None:
@@ -103,7 +103,7 @@ class Cleaner:
         return found
 
     def _binary(self, content: bytes) -> bytes:
-        return self._binary_pattern.sub(GONE.encode(), content) if self._binary_pattern else content
+        return self._binary_pattern.sub(REDACTED.encode(), content) if self._binary_pattern else content
 
     def _stream(self, text: str) -> str:
         lines = text.split("\n")

@@ -16,7 +16,7 @@ from typing import Any
 from unittest.mock import patch
 
 from rag_harness.models.recording.cassettes import Recorded
-from rag_harness.models.recording.playback import Listener, Playback, headers_of
+from rag_harness.models.recording.playback import AnswerListener, Playback, headers_of
 
 Skips = Callable[[Any], bool]
 """Returns whether a request is neither recorded nor replayed."""
@@ -27,7 +27,7 @@ def replayed(library: ModuleType, found: Recorded) -> Any:
     return library.Response(found.status, headers=headers_of(found), content=found.body)
 
 
-def heard(library: ModuleType, response: Any, listener: Listener, playback: Playback) -> Any:
+def heard(library: ModuleType, response: Any, listener: AnswerListener, playback: Playback) -> Any:
     """Return ``response``. A success is stored while the client reads it, if the mode stores answers."""
     if not playback.keep or not 200 <= response.status_code < 300:
         return response
@@ -44,7 +44,7 @@ def _tee(library: ModuleType) -> Any:
     class Tee(library.SyncByteStream, library.AsyncByteStream):  # type: ignore[name-defined,misc]
         """Passes a response on while it arrives, and saves it before the client sees its end."""
 
-        def __init__(self, response: Any, listener: Listener, playback: Playback) -> None:
+        def __init__(self, response: Any, listener: AnswerListener, playback: Playback) -> None:
             self._response, self._listener, self._playback = response, listener, playback
 
         def __iter__(self) -> Iterator[bytes]:
@@ -119,7 +119,7 @@ def _blocking(library: ModuleType, below: Any, playback: Playback, skips: Skips)
         if _plays(below, request):
             return below(self, request)
         playback.allow(asked)
-        listener = Listener(asked)
+        listener = AnswerListener(asked)
         response = _real(below)(self, request)
         return heard(library, response, listener, playback)
 
@@ -138,7 +138,7 @@ def _waiting(library: ModuleType, below: Any, playback: Playback, skips: Skips) 
         if _plays(below, request):
             return await below(self, request)
         playback.allow(asked)
-        listener = Listener(asked)
+        listener = AnswerListener(asked)
         response = await _real(below)(self, request)
         return heard(library, response, listener, playback)
 

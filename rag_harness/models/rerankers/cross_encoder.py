@@ -15,7 +15,7 @@ from rag_harness.files.sources import file_sha256
 from rag_harness.models.device import there
 from rag_harness.models.recording.store import key_of
 from rag_harness.models.rerankers import logits as scoring
-from rag_harness.models.rerankers.logits import Pair, batches, logits
+from rag_harness.models.rerankers.logits import Pair, logits, pair_batches
 from rag_harness.protocols import RetrievalParts, Store
 from rag_harness.registry import missing_package, model_name
 from rag_harness.registry.identity import code_digest
@@ -75,7 +75,7 @@ class CrossEncoderReranker:
                 f"No score of {self.model} for {len(missing)} pairs of {missing[0][0][:60]!r}. {self._refuse}"
             )
         # Each batch is stored at once, so that a killed run has little to score again.
-        for batch in batches(self._loaded, missing):
+        for batch in pair_batches(self._loaded, missing):
             scored = logits(self._loaded, batch)
             self._pairs.put({keys[pair]: np.array([[score]], np.float32) for pair, score in scored})
 

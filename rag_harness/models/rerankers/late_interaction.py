@@ -13,7 +13,7 @@ import numpy as np
 
 from rag_harness.models.recording.store import key_of
 from rag_harness.models.rerankers import max_sim
-from rag_harness.models.rerankers.max_sim import Floats, max_sims, rounded
+from rag_harness.models.rerankers.max_sim import MaxSims, max_sims, rounded
 from rag_harness.protocols import LexicalScorer, RetrievalParts, Store, TokenEmbedder
 from rag_harness.registry.identity import code_digest
 from rag_harness.settings import access_of
@@ -99,11 +99,11 @@ class LateInteractionReranker:
         return dict(zip(unique, self._tokens.token_vectors(unique, role), strict=True)) if unique else {}
 
 
-def _z_scores(values: Floats) -> Floats:
+def _z_scores(values: MaxSims) -> MaxSims:
     # The spread alone is not enough: by rounding, the mean of equal values can differ from them, and z-scores become 1.
     if values.max() == values.min():
         return np.zeros_like(values)
-    scores: Floats = (values - values.mean()) / values.std()
+    scores: MaxSims = (values - values.mean()) / values.std()
     return scores
 
 

@@ -14,7 +14,7 @@ Pair = tuple[str, str]
 """A query and the text of a chunk."""
 
 
-def batches(model: Any, pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
+def pair_batches(model: Any, pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
     """Yield the pairs in batches of similar length, longest first."""
     for positions in token_batches(_counts(model, pairs)):
         yield [pairs[position] for position in positions]

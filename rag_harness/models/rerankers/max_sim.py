@@ -15,10 +15,10 @@ from rag_harness.types import TokenVectors
 DECIMALS = 6
 """Decimal places of every score that is compared, stored or returned. Sums in single precision differ from the seventh
 place on, depending on the number of threads and on the batch."""
-Floats = npt.NDArray[np.float64]
+MaxSims = npt.NDArray[np.float64]
 
 
-def max_sims(query: TokenVectors, documents: Sequence[TokenVectors]) -> Floats:
+def max_sims(query: TokenVectors, documents: Sequence[TokenVectors]) -> MaxSims:
     """Return the mean over the query's tokens of the best cosine with a token of each document, shape (n,).
 
     Computed in double precision and rounded to ``DECIMALS``, so that the number of threads does not matter.
@@ -28,7 +28,7 @@ def max_sims(query: TokenVectors, documents: Sequence[TokenVectors]) -> Floats:
     return rounded(sims)
 
 
-def rounded(values: npt.ArrayLike) -> Floats:
+def rounded(values: npt.ArrayLike) -> MaxSims:
     """Return values rounded to ``DECIMALS`` places."""
-    exact: Floats = np.asarray(values, np.float64)
+    exact: MaxSims = np.asarray(values, np.float64)
     return exact.round(DECIMALS) + 0.0  # adding 0.0 turns -0.0 into 0.0

@@ -16,9 +16,9 @@ from rag_harness.page.charts.histogram import Distribution, Histogram, histogram
 from rag_harness.page.charts.interval_bar import IntervalBar, interval_bar
 from rag_harness.page.charts.lines import Lines, lines
 from rag_harness.page.charts.pareto import pareto
-from rag_harness.page.charts.pie import Pie, Slice, pie
+from rag_harness.page.charts.pie import Pie, PieSlice, pie
 from rag_harness.page.charts.scatter import Point, Scatter, scatter
-from rag_harness.page.charts.stacked import Row, Stacked, stacked
+from rag_harness.page.charts.stacked import Stacked, StackedBar, stacked
 from rag_harness.page.charts.stylesheet import stylesheet
 
 __all__ = [
@@ -33,12 +33,12 @@ __all__ = [
     "IntervalBar",
     "Lines",
     "Pie",
+    "PieSlice",
     "Point",
-    "Row",
     "Scatter",
     "Series",
-    "Slice",
     "Stacked",
+    "StackedBar",
     "bars",
     "curve",
     "heat_map",

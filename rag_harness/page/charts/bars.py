@@ -10,7 +10,7 @@ from rag_harness.page.charts.estimates import Estimate, Series, check_series
 from rag_harness.page.charts.fills import filled, fills, swatch
 from rag_harness.page.charts.frame import RIGHT, Box, base_line, categories, left_of, names, no_data, upright
 from rag_harness.page.charts.legends import legend
-from rag_harness.page.charts.marks import COLOURS, said, whiskers
+from rag_harness.page.charts.marks import COLOURS, estimate_in_words, whiskers
 from rag_harness.page.charts.svg import Chart, document, escaped, tag
 from rag_harness.page.charts.texts import text_width, turned
 
@@ -82,7 +82,7 @@ def _bar(chart: Bars, index: int, member: int, left: float, width: float, place:
     if value is None:
         return turned(middle + 4, zero - 4, "n/a", 40, degrees=-90, anchor="start")
     y, gap = place(value.value), min(1.0, width / 8)
-    title = f"{series.name}, {chart.categories[member]}: {said(value, percent=chart.percent)}"
+    title = f"{series.name}, {chart.categories[member]}: {estimate_in_words(value, percent=chart.percent)}"
     fill = filled(chart.ident, index)
     bar = tag(
         "rect",

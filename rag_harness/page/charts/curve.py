@@ -9,8 +9,8 @@ from rag_harness.page.charts.axes import Scale, counted, linear, short
 from rag_harness.page.charts.estimates import check_numbers
 from rag_harness.page.charts.frame import Box, base_line, level, names, no_data, upright
 from rag_harness.page.charts.legends import legend
-from rag_harness.page.charts.marks import COLOURS, line, marker, sample
-from rag_harness.page.charts.svg import SIZE, WIDTH, Chart, document, points, tag
+from rag_harness.page.charts.marks import COLOURS, legend_sample, line, marker
+from rag_harness.page.charts.svg import CHART_WIDTH, SIZE, Chart, document, points, tag
 from rag_harness.page.charts.texts import label
 
 _SIDE, _LEFT, _BESIDE = 340.0, 46.0, 420.0
@@ -57,7 +57,7 @@ def curve(chart: Curve) -> str:
         return no_data(chart, "curve")
     axis, box = linear([0, 1], percent=True), Box(_LEFT, 30, _LEFT + _SIDE, 30 + _SIDE)
     to_x, to_y = axis.scale(box.left, box.right), axis.scale(box.bottom, box.top)
-    head, end = legend([one.name for one in chart.series], sample, 30, left=_BESIDE, top=box.top)
+    head, end = legend([one.name for one in chart.series], legend_sample, 30, left=_BESIDE, top=box.top)
     frame = (upright(axis, box), level(axis, box), base_line(box), head)
     named = names(chart.x_label, chart.y_label, box, box.bottom + 40)
     most = max((p.count or 0 for one in chart.series for p in one.points), default=0)
@@ -114,6 +114,6 @@ def _reference(chart: Curve, to_x: Scale, to_y: Scale, end: float) -> str:
     drawn = tag("polyline", points=points([(to_x(x), to_y(y)) for x, y in chart.reference]), **stroke)
     if not chart.reference_label:
         return drawn
-    y, room = end + 4, WIDTH - _BESIDE - 40
+    y, room = end + 4, CHART_WIDTH - _BESIDE - 40
     drawn += tag("polyline", points=points([(_BESIDE, y), (_BESIDE + 30, y)]), **stroke)
     return drawn + label(_BESIDE + 36, y + SIZE * 0.35, chart.reference_label, room)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rag_harness.page.charts.axes import Axis
-from rag_harness.page.charts.svg import WIDTH, Chart, document, tag
+from rag_harness.page.charts.svg import CHART_WIDTH, Chart, document, tag
 from rag_harness.page.charts.texts import LINE, SMALL, broken, drop, label, reach, text_width, turned
 
-RIGHT = WIDTH - 12.0
+RIGHT = CHART_WIDTH - 12.0
 _LONGEST = 130.0
 
 
@@ -25,7 +25,7 @@ class Box:
 
 def no_data(chart: Chart, kind: str) -> str:
     """Return a chart that says that there is no data."""
-    text = label(WIDTH / 2, 38, "No data: nothing was measured.", anchor="middle", kind="label mute")
+    text = label(CHART_WIDTH / 2, 38, "No data: nothing was measured.", anchor="middle", kind="label mute")
     return document(chart, 64, text, desc="There is no data to draw.", kind=kind)
 
 
@@ -52,7 +52,7 @@ def level(axis: Axis, box: Box, *, grid: bool = True) -> str:
     for tick, text in zip(axis.ticks, axis.labels, strict=True):
         x, half = place(tick), text_width(text, SMALL) / 2
         drawn.append(tag("line", x1=x, x2=x, y1=box.top if grid else box.bottom, y2=box.bottom + 4, class_="grid"))
-        middle = min(max(x, half), WIDTH - half)
+        middle = min(max(x, half), CHART_WIDTH - half)
         if middle - half > taken:
             y = box.bottom + 18
             drawn.append(label(middle, y, text, anchor="middle", size=SMALL, kind="axis-label"))
@@ -73,7 +73,7 @@ def names(x_label: str, y_label: str, box: Box, below: float) -> str:
         middle, room = (box.left + box.right) / 2, box.right - box.left
         drawn.append(label(middle, below, x_label, room, anchor="middle", kind="axis-name"))
     if y_label:
-        drawn.append(label(4, box.top - 10, y_label, WIDTH - 8, kind="axis-name"))
+        drawn.append(label(4, box.top - 10, y_label, CHART_WIDTH - 8, kind="axis-name"))
     return "".join(drawn)
 
 

@@ -11,7 +11,7 @@ from rag_harness.page.charts.axes import short
 from rag_harness.page.charts.buckets import BUCKETS, bucket
 from rag_harness.page.charts.estimates import check_numbers
 from rag_harness.page.charts.frame import level_names, no_data
-from rag_harness.page.charts.svg import WIDTH, Chart, document, escaped, tag
+from rag_harness.page.charts.svg import CHART_WIDTH, Chart, document, escaped, tag
 from rag_harness.page.charts.texts import LINE, SMALL, broken, drop, label, reach, text_width, turned
 
 _TALL, _WIDEST, _LONGEST, _LONGEST_ROW, _BETWEEN = 27.0, 92.0, 110.0, 180.0, 18.0
@@ -52,7 +52,7 @@ def heat_map(chart: HeatMap) -> str:
     left = min(_LONGEST_ROW, max(text_width(name) for name in chart.rows)) + 14
     span = _span([*found, *(chart.span or ())], chart.colours)
     least = max(text_width(_written(chart, value, span), SMALL) for value in found) + 8
-    per_block, cell = _columns(chart, WIDTH - 6 - left, max(30.0, least))
+    per_block, cell = _columns(chart, CHART_WIDTH - 6 - left, max(30.0, least))
     grid = _Grid(chart, left, cell, span)
     drawn, top = [], 6.0
     for first in range(0, len(chart.columns), per_block):
@@ -115,7 +115,7 @@ def _head(names: list[str], middles: list[float], cell: float, top: float) -> tu
     if lines:
         return drawn, top + 4 + LINE * lines
     widths = [text_width(name) for name in names]
-    rooms = [min(_LONGEST, width, reach(WIDTH - x - 4)) for width, x in zip(widths, middles, strict=True)]
+    rooms = [min(_LONGEST, width, reach(CHART_WIDTH - x - 4)) for width, x in zip(widths, middles, strict=True)]
     bottom = top + drop(max(rooms))
     drawn = "".join(
         turned(x, bottom, name, room, anchor="start") for x, name, room in zip(middles, names, rooms, strict=True)

@@ -9,7 +9,7 @@ from rag_harness.page.charts.axes import Axis, linear, short
 from rag_harness.page.charts.estimates import check_numbers
 from rag_harness.page.charts.fills import filled, fills
 from rag_harness.page.charts.frame import Box, base_line, level, names, no_data
-from rag_harness.page.charts.svg import WIDTH, Chart, document, escaped, tag
+from rag_harness.page.charts.svg import CHART_WIDTH, Chart, document, escaped, tag
 from rag_harness.page.charts.texts import SMALL, label, text_width
 
 _TALL, _BETWEEN, _ROOM = 54.0, 24.0, 130.0
@@ -52,7 +52,7 @@ def histogram(chart: Histogram) -> str:
     counts = [_counts(one, axis, chart.bins) for one in chart.series]
     most = max(max(row) for row in counts)
     tops = [22 + (_TALL + _BETWEEN) * place for place in range(len(chart.series))]
-    boxes = [Box(left, top, WIDTH - 14, top + _TALL) for top in tops]
+    boxes = [Box(left, top, CHART_WIDTH - 14, top + _TALL) for top in tops]
     drawn = [_small(chart, index, axis, boxes[index], [n / most for n in row]) for index, row in enumerate(counts)]
     foot = boxes[-1]
     last = foot.bottom + (42 if chart.x_label else 26)

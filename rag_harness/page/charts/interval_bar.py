@@ -7,7 +7,7 @@ from typing import Literal
 
 from rag_harness.page.charts.axes import Scale
 from rag_harness.page.charts.estimates import Estimate, check_estimates, check_numbers
-from rag_harness.page.charts.marks import said
+from rag_harness.page.charts.marks import estimate_in_words
 from rag_harness.page.charts.svg import Chart, document, points, tag
 from rag_harness.page.charts.texts import label
 
@@ -113,8 +113,8 @@ def _mark(tone: Tone, x: float) -> str:
 
 
 def _desc(bar: IntervalBar) -> str:
-    value = "not measured" if bar.value is None else said(bar.value, percent=bar.percent)
+    value = "not measured" if bar.value is None else estimate_in_words(bar.value, percent=bar.percent)
     if bar.threshold is None:
         return f"{value}."
-    needed = said(Estimate(bar.threshold), percent=bar.percent)
+    needed = estimate_in_words(Estimate(bar.threshold), percent=bar.percent)
     return f"{value}; needed: {'at least' if bar.better == 'high' else 'at most'} {needed}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from rag_harness.page.charts.svg import SIZE, WIDTH, tag
+from rag_harness.page.charts.svg import CHART_WIDTH, SIZE, tag
 from rag_harness.page.charts.texts import LINE, label, shortened, text_width
 
 _GAP, _BESIDE = 18.0, 6.0
@@ -18,7 +18,7 @@ def legend(
     sample_width: float,
     *,
     left: float = 4.0,
-    right: float = WIDTH - 4,
+    right: float = CHART_WIDTH - 4,
     top: float = 4.0,
 ) -> tuple[str, float]:
     """Return the legend and its lower end; nothing where there are no names."""

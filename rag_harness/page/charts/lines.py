@@ -8,7 +8,7 @@ from rag_harness.page.charts.axes import Scale, linear
 from rag_harness.page.charts.estimates import Estimate, Series, check_series
 from rag_harness.page.charts.frame import RIGHT, Box, base_line, categories, left_of, names, no_data, upright
 from rag_harness.page.charts.legends import legend
-from rag_harness.page.charts.marks import COLOURS, line, marker, said, sample, whiskers
+from rag_harness.page.charts.marks import COLOURS, estimate_in_words, legend_sample, line, marker, whiskers
 from rag_harness.page.charts.svg import Chart, document, tag
 
 _TALL = 240.0
@@ -35,7 +35,7 @@ def lines(chart: Lines) -> str:
     values = check_series(f"lines chart {chart.ident!r}", chart.categories, chart.series)
     if not values:
         return no_data(chart, "lines")
-    head, end = legend([one.name for one in chart.series], sample, 30)
+    head, end = legend([one.name for one in chart.series], legend_sample, 30)
     axis = linear([*values, *chart.include], percent=chart.percent)
     top = end + (26 if chart.y_label else 10)
     box = Box(left_of(axis), top, RIGHT, top + _TALL)
@@ -60,7 +60,7 @@ def _series(chart: Lines, index: int, middles: list[float], band: float, place: 
         x, y = middle + shift, place(value.value)
         runs[-1].append((x, y))
         bars.append(_bar(value, x, place, index))
-        title = f"{series.name}, {category}: {said(value, percent=chart.percent)}"
+        title = f"{series.name}, {category}: {estimate_in_words(value, percent=chart.percent)}"
         marks.append(marker(index, x, y, title=title))
     joined = [line(index, run) for run in runs if len(run) > 1]
     return tag("g", *joined, *bars, *marks, class_=f"series-{index % COLOURS}")

@@ -66,7 +66,7 @@ def line(index: int, places: list[tuple[float, float]]) -> str:
     )
 
 
-def sample(index: int, x: float, y: float) -> str:
+def legend_sample(index: int, x: float, y: float) -> str:
     """Return a piece of a series' line with its mark, 30 units wide, for a legend."""
     return line(index, [(x, y), (x + 30, y)]) + marker(index, x + 15, y)
 
@@ -81,7 +81,7 @@ def whiskers(ends: tuple[float, float], across: float, kind: str, *, upright: bo
     return tag("g", *drawn, class_=f"whiskers {kind}", stroke_width=1.2)
 
 
-def said(value: Estimate, *, percent: bool = False) -> str:
+def estimate_in_words(value: Estimate, *, percent: bool = False) -> str:
     """Return a value with its interval as text for tooltips."""
     if value.low is None and value.high is None:
         return short(value.value, percent=percent)

@@ -9,14 +9,14 @@ from rag_harness.page.charts.axes import counted, short
 from rag_harness.page.charts.estimates import check_shares
 from rag_harness.page.charts.fills import filled, fills
 from rag_harness.page.charts.frame import no_data
-from rag_harness.page.charts.svg import WIDTH, Chart, document, escaped, number, points, tag
+from rag_harness.page.charts.svg import CHART_WIDTH, Chart, coordinate, document, escaped, points, tag
 from rag_harness.page.charts.texts import SMALL, label, text_width
 
-_RADIUS, _MIDDLE, _LINE = 90.0, WIDTH / 2, 19.0
+_RADIUS, _MIDDLE, _LINE = 90.0, CHART_WIDTH / 2, 19.0
 
 
 @dataclass(frozen=True)
-class Slice:
+class PieSlice:
     """A part and its size, in any unit."""
 
     name: str
@@ -27,7 +27,7 @@ class Slice:
 class Pie(Chart):
     """Parts of a whole. The position in ``slices`` decides the colour, so pies with equal names look alike."""
 
-    slices: tuple[Slice, ...]
+    slices: tuple[PieSlice, ...]
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,8 @@ def _area(ident: str, piece: _Piece, centre: float) -> str:
     if piece.share > 1 - 1e-9:
         return tag("circle", title, cx=_MIDDLE, cy=centre, r=_RADIUS, **filled(ident, piece.index))
     (x1, y1), (x2, y2) = (piece.at(part, _RADIUS, centre) for part in (0, 1))
-    arc = f"A{number(_RADIUS)},{number(_RADIUS)} 0 {int(piece.share > 0.5)} 1 {number(x2)},{number(y2)}"
-    path = f"M{number(_MIDDLE)},{number(centre)} L{number(x1)},{number(y1)} {arc} Z"
+    arc = f"A{coordinate(_RADIUS)},{coordinate(_RADIUS)} 0 {int(piece.share > 0.5)} 1 {coordinate(x2)},{coordinate(y2)}"
+    path = f"M{coordinate(_MIDDLE)},{coordinate(centre)} L{coordinate(x1)},{coordinate(y1)} {arc} Z"
     return tag("path", title, d=path, **filled(ident, piece.index))
 
 
@@ -106,7 +106,7 @@ def _name(piece: _Piece, y: float, centre: float, sign: int) -> str:
     share = short(piece.share, percent=True)
     at, anchor = beside + sign * 4, "start" if sign > 0 else "end"
     far = at + sign * (1.12 * text_width(share) + 4)  # the text is bold
-    room = (far if sign < 0 else WIDTH - far) - 4
+    room = (far if sign < 0 else CHART_WIDTH - far) - 4
     return (
         tag("polyline", points=points(leader), fill="none", class_="leader")
         + label(at, y + SMALL * 0.35, share, anchor=anchor, kind="label strong")

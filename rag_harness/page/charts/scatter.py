@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rag_harness.page.charts.axes import Axis, Scale, linear, logarithmic, wide_apart
 from rag_harness.page.charts.estimates import Estimate, check_estimates
 from rag_harness.page.charts.frame import RIGHT, Box, base_line, left_of, level, names, no_data, upright
-from rag_harness.page.charts.marks import COLOURS, marker, said, whiskers
+from rag_harness.page.charts.marks import COLOURS, estimate_in_words, marker, whiskers
 from rag_harness.page.charts.pareto import Better, pareto
 from rag_harness.page.charts.placing import Area, placed
 from rag_harness.page.charts.svg import Chart, document, points, tag
@@ -88,7 +88,10 @@ def _bars(chart: Scatter, to_x: Scale, to_y: Scale) -> list[str]:
         low, high = (to_y(point.y.value if end is None else end) for end in (point.y.low, point.y.high))
         bars = whiskers((left, right), y, kind, upright=False) if left != right else ""
         bars += whiskers((low, high), x, kind) if low != high else ""
-        x_said, y_said = said(point.x, percent=chart.x_percent), said(point.y, percent=chart.y_percent)
+        x_said, y_said = (
+            estimate_in_words(point.x, percent=chart.x_percent),
+            estimate_in_words(point.y, percent=chart.y_percent),
+        )
         title = f"{point.name}: {chart.x_label} {x_said}, {chart.y_label} {y_said}"
         drawn.append(tag("g", bars, marker(index, x, y, 5.5, title), class_=f"series-{index % COLOURS}"))
     return drawn

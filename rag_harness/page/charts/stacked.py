@@ -10,7 +10,7 @@ from rag_harness.page.charts.estimates import check_shares
 from rag_harness.page.charts.fills import filled, fills, swatch
 from rag_harness.page.charts.frame import Box, base_line, level, no_data
 from rag_harness.page.charts.legends import legend
-from rag_harness.page.charts.svg import WIDTH, Chart, document, escaped, tag
+from rag_harness.page.charts.svg import CHART_WIDTH, Chart, document, escaped, tag
 from rag_harness.page.charts.texts import SMALL, label, text_width
 
 _LEAST = 0.06
@@ -19,7 +19,7 @@ _AXIS = Axis(0, 1, (0, 0.25, 0.5, 0.75, 1), ("0%", "25%", "50%", "75%", "100%"))
 
 
 @dataclass(frozen=True)
-class Row:
+class StackedBar:
     """A bar: the size of each of its parts, in any unit."""
 
     name: str
@@ -31,7 +31,7 @@ class Stacked(Chart):
     """Rows with the same parts, each scaled to 100 %."""
 
     parts: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[StackedBar, ...]
 
 
 def stacked(chart: Stacked) -> str:
@@ -45,7 +45,7 @@ def stacked(chart: Stacked) -> str:
         return no_data(chart, "stacked")
     head, end = legend(chart.parts, lambda *at: swatch(chart.ident, *at), 14)
     left = min(130.0, max(text_width(row.name) for row in chart.rows)) + 12
-    right = WIDTH - 10 - max(text_width(_sum(row), SMALL) for row in chart.rows)
+    right = CHART_WIDTH - 10 - max(text_width(_sum(row), SMALL) for row in chart.rows)
     box = Box(left, end + 6, right, end + 6 + _STEP * len(chart.rows))
     rows = [_row(chart, row, box, box.top + _STEP * (place + 0.5)) for place, row in enumerate(chart.rows)]
     frame = (fills(chart.ident, range(len(chart.parts))), head, level(_AXIS, box), base_line(box))
@@ -61,11 +61,11 @@ def _check(chart: Stacked) -> None:
         check_shares(who, row.name, row.values)
 
 
-def _sum(row: Row) -> str:
+def _sum(row: StackedBar) -> str:
     return f"n = {counted(math.fsum(row.values))}"
 
 
-def _row(chart: Stacked, row: Row, box: Box, middle: float) -> str:
+def _row(chart: Stacked, row: StackedBar, box: Box, middle: float) -> str:
     total, start, drawn = math.fsum(row.values), 0.0, []
     for index, (part, value) in enumerate(zip(chart.parts, row.values, strict=True)):
         if value:

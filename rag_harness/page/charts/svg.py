@@ -6,7 +6,7 @@ import html
 import re
 from dataclasses import dataclass
 
-WIDTH = 640.0
+CHART_WIDTH = 640.0
 SIZE = 13.0
 
 _IDENT = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -29,7 +29,7 @@ class Chart:
     desc: str = ""
 
 
-def document(chart: Chart, height: float, *parts: str, desc: str, kind: str, width: float = WIDTH) -> str:
+def document(chart: Chart, height: float, *parts: str, desc: str, kind: str, width: float = CHART_WIDTH) -> str:
     """Return the whole SVG, named by the chart's title and description.
 
     Raises:
@@ -46,7 +46,7 @@ def document(chart: Chart, height: float, *parts: str, desc: str, kind: str, wid
         *head,
         *parts,
         xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {number(width)} {number(height)}",
+        viewBox=f"0 0 {coordinate(width)} {coordinate(height)}",
         width=width,
         height=height,
         class_=f"chart {kind}",
@@ -68,15 +68,15 @@ def tag(name: str, *children: str, **attributes: str | float | None) -> str:
 
 def escaped(text: str) -> str:
     """Return text that is safe in HTML and XML, in one line. Forbidden characters become U+FFFD."""
-    return html.escape(plain(text))
+    return html.escape(xml_text(text))
 
 
-def plain(text: str) -> str:
+def xml_text(text: str) -> str:
     """Return the text in one line, without characters that XML forbids."""
     return _UNWRITABLE.sub("\ufffd", " ".join(text.split()))
 
 
-def number(value: float) -> str:
+def coordinate(value: float) -> str:
     """Return a coordinate with at most two decimals."""
     written = f"{value:.2f}".rstrip("0").rstrip(".")
     return "0" if written == "-0" else written
@@ -84,8 +84,8 @@ def number(value: float) -> str:
 
 def points(places: list[tuple[float, float]]) -> str:
     """Return the value of a ``points`` attribute."""
-    return " ".join(f"{number(x)},{number(y)}" for x, y in places)
+    return " ".join(f"{coordinate(x)},{coordinate(y)}" for x, y in places)
 
 
 def _attribute(value: str | float) -> str:
-    return escaped(value) if isinstance(value, str) else number(value)
+    return escaped(value) if isinstance(value, str) else coordinate(value)

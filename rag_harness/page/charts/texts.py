@@ -7,7 +7,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from rag_harness.page.charts.svg import SIZE, escaped, number, plain, tag
+from rag_harness.page.charts.svg import SIZE, coordinate, escaped, tag, xml_text
 
 SMALL = 12.0
 TURN = 38.0
@@ -21,12 +21,12 @@ _NARROW, _USUAL, _CAPITAL, _WIDE, _FULL = 0.4, 0.62, 0.7, 0.96, 1.05
 
 def text_width(text: str, size: float = SIZE) -> float:
     """Return the approximate width of a line of text, in units; rather too much than too little."""
-    return size * sum(_share(char) for char in plain(text))
+    return size * sum(_share(char) for char in xml_text(text))
 
 
 def shortened(text: str, room: float, size: float = SIZE) -> str:
     """Return the text, or as much of its beginning as fits with an ellipsis; at least one letter."""
-    text = plain(text)
+    text = xml_text(text)
     if text_width(text, size) <= room + _ROUNDING:
         return text
     end = len(text) - 1
@@ -37,7 +37,7 @@ def shortened(text: str, room: float, size: float = SIZE) -> str:
 
 def broken(text: str, room: float) -> list[str] | None:
     """Return the text in one or two lines that fit the room, broken after ' ', '_' or '-'; None where it needs more."""
-    text = plain(text)
+    text = xml_text(text)
     if text_width(text) <= room + _ROUNDING:
         return [text]
     ends = [match.end() for match in re.finditer("[ _-]", text)]
@@ -62,7 +62,7 @@ def label(
 
 def turned(x: float, y: float, text: str, room: float, *, degrees: float = -TURN, anchor: str = "end") -> str:
     """Return a line of text turned around its anchor; ``room`` is measured along the text."""
-    transform = f"rotate({number(degrees)} {number(x)} {number(y)})"
+    transform = f"rotate({coordinate(degrees)} {coordinate(x)} {coordinate(y)})"
     return _text(text, room, SMALL, x=x, y=y, text_anchor=anchor, class_="label", transform=transform)
 
 
@@ -78,7 +78,7 @@ def reach(across: float) -> float:
 
 def _text(text: str, room: float, size: float | None, **attributes: str | float) -> str:
     shown = shortened(text, room, size or SIZE)
-    whole = [tag("title", escaped(text))] if shown != plain(text) else []
+    whole = [tag("title", escaped(text))] if shown != xml_text(text) else []
     return tag("text", *whole, escaped(shown), **attributes, font_size=size)
 
 

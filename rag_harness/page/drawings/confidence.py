@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rag_harness.page.charts import Curve, CurveLine, CurvePoint, curve
-from rag_harness.page.content import Cell, Figure, Table, words
+from rag_harness.page.content import Cell, Figure, Table, word_cells
 from rag_harness.page.figures import NONE, interval_said
 from rag_harness.page.run import Run
 from rag_harness.report.abstention import RIGHT_FROM, Abstention
@@ -25,7 +25,7 @@ def risk_coverage(run: Run) -> Figure | None:
     given, wrong = "share of the answers that are given", "share of these that is wrong"
     chart = Curve(ident="risk-coverage", title=title, series=series, x_label=given, y_label=wrong)
     head = ("experiment", "answers", "AUROC", *(f"wrong in the surest {share:.0%}" for share in _SHOWN))
-    rows = [[Cell(each.experiment), *words(*_figures(each))] for each in run.abstentions]
+    rows = [[Cell(each.experiment), *word_cells(*_figures(each))] for each in run.abstentions]
     return Figure(title, [curve(chart)], Table("figure-risk-coverage", head, rows), _whose(run))
 
 
@@ -90,4 +90,4 @@ def _points(bins: Sequence[_Bin]) -> list[CurvePoint]:
 def _row(name: str, number: int, mean: float, n: int, right: int) -> list[Cell]:
     stated = f"{number / _BINS:.1f} to {(number + 1) / _BINS:.1f}"
     between = interval_said(*clopper_pearson(right, n))
-    return words(name, stated, f"{mean:.3f}", f"{right / n:.3f}", between, f"{n:,}")
+    return word_cells(name, stated, f"{mean:.3f}", f"{right / n:.3f}", between, f"{n:,}")

@@ -39,10 +39,10 @@ def estimate_cell(table: SuiteTable, measure: str) -> Cell:
     if found is None:
         return no_value(table, measure)
     unit, n = table.columns[measure].measure.unit, len(table.values(measure, {}))
-    return Cell(said(found, unit), hint=f"n = {n}")
+    return Cell(estimate_in_words(found, unit), hint=f"n = {n}")
 
 
-def said(found: Estimate | None, unit: str = "share") -> str:
+def estimate_in_words(found: Estimate | None, unit: str = "share") -> str:
     """Return an estimate as text: value and interval."""
     if found is None:
         return NONE

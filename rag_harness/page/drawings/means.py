@@ -9,7 +9,7 @@ from rag_harness.page.content import Cell, Figure, Table
 from rag_harness.page.drawings.estimated import PLAIN, STUDY, estimate, estimate_cell
 from rag_harness.page.figures import measure_title
 from rag_harness.page.run import Run
-from rag_harness.report.summary import SHORT
+from rag_harness.report.summary import SHORT_MEASURE_NAMES
 
 _MOST = 6
 """Most lines in one chart: more cannot be told apart."""
@@ -21,7 +21,9 @@ def progression(run: Run) -> Figure | None:
     names, measures = tuple(run.experiments), _shown(run)
     if len(names) < 2 or not measures:
         return None
-    series = tuple(Series(SHORT.get(m, m), tuple(estimate(t, m) for t in run.experiments.values())) for m in measures)
+    series = tuple(
+        Series(SHORT_MEASURE_NAMES.get(m, m), tuple(estimate(t, m) for t in run.experiments.values())) for m in measures
+    )
     title = f"From {names[0]} to {names[-1]}"
     chart = Lines(ident="progression", title=title, categories=names, series=series, include=(0.0, 1.0))
     note = "Means with 95 % intervals; a line breaks where a measure is not defined. Higher is better."
@@ -34,7 +36,7 @@ def grouped(run: Run) -> Figure | None:
     if not measures:
         return None
     series = tuple(Series(name, tuple(estimate(t, m) for m in measures)) for name, t in run.experiments.items())
-    categories = tuple(SHORT.get(measure, measure) for measure in measures)
+    categories = tuple(SHORT_MEASURE_NAMES.get(measure, measure) for measure in measures)
     chart = Bars(
         ident="grouped", title="Experiments side by side", categories=categories, series=series, include=(1.0,)
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from rag_harness.page.charts import Bars, Estimate, Series, bars
-from rag_harness.page.content import Cell, Figure, Table, words
-from rag_harness.page.drawings.estimated import said
+from rag_harness.page.content import Cell, Figure, Table, word_cells
+from rag_harness.page.drawings.estimated import estimate_in_words
 from rag_harness.page.run import Run
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.stats import clopper_pearson
@@ -26,7 +26,10 @@ def ranks(run: Run) -> Figure | None:
     shares = {name: [_share(count[kind], count.total()) for kind in categories] for name, count in found.items()}
     series = tuple(Series(name, tuple(values)) for name, values in shares.items())
     chart = Bars(ident="ranks", title=title, categories=categories, series=series, percent=True)
-    rows = [[Cell(name), *words(*map(said, values), f"{found[name].total():,}")] for name, values in shares.items()]
+    rows = [
+        [Cell(name), *word_cells(*map(estimate_in_words, values), f"{found[name].total():,}")]
+        for name, values in shares.items()
+    ]
     head = ("experiment", *(f"rank {name}" for name in _RANKS), _NOWHERE, "n")
     note = f"From {_MEASURE}, over the cases with a relevant document. Lines are 95 % intervals (Clopper and Pearson)."
     return Figure(title, [bars(chart)], Table("figure-ranks", head, rows, "Share of the cases"), [note])

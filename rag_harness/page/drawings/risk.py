@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from rag_harness.gates.units import value_said
 from rag_harness.page.charts import Distribution, Histogram, histogram
-from rag_harness.page.content import Cell, Figure, Table, words
+from rag_harness.page.content import Cell, Figure, Table, word_cells
 from rag_harness.page.figures import interval_said
 from rag_harness.page.run import Run
 from rag_harness.report.pairwise import RISKS
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.report.summary import SHORT
+from rag_harness.report.summary import SHORT_MEASURE_NAMES
 from rag_harness.stats import quantile, quantile_interval
 
 _AT = (0.5, 0.95, 0.99)
@@ -21,11 +21,13 @@ def risk(run: Run) -> Figure | None:
     if not measure:
         return None
     found = {name: values for name, table in run.experiments.items() if (values := _values(table, measure))}
-    name = SHORT.get(measure, measure)
+    name = SHORT_MEASURE_NAMES.get(measure, measure)
     title = f"How {name} is distributed"
     series = tuple(Distribution(experiment, tuple(values)) for experiment, values in found.items())
     chart = Histogram(ident="risk", title=title, series=series, x_label=f"{name} of an answer, lower is better")
-    rows = [[Cell(experiment), *words(f"{len(values):,}", *_figures(values))] for experiment, values in found.items()]
+    rows = [
+        [Cell(experiment), *word_cells(f"{len(values):,}", *_figures(values))] for experiment, values in found.items()
+    ]
     head = ("experiment", "answers", "mean", "median", "p95", "p99", "largest")
     left = [experiment for experiment in run.experiments if experiment not in found]
     notes = [f"No {name}: {', '.join(left)}."] if left else []

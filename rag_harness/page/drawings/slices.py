@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rag_harness.page.charts import HeatMap, heat_map
-from rag_harness.page.content import Cell, Figure, Table, words
+from rag_harness.page.content import Cell, Figure, Table, word_cells
 from rag_harness.page.drawings.estimated import PLAIN, STUDY
 from rag_harness.page.drawings.taxonomy import safe
 from rag_harness.page.figures import NONE
 from rag_harness.page.run import Run
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.report.summary import SHORT
+from rag_harness.report.summary import SHORT_MEASURE_NAMES
 
 _MOST_VALUES = 8
 """A label with more values is a name, not a slice."""
@@ -37,7 +37,7 @@ def slices(run: Run) -> Figure | None:
     span = (min(every), max(every)) if every else None
     drawings = [_drawn(name, found, measures, values, span) for name, values in means.items()]
     rows = [row for name, table in tables.items() for row in _rows(name, table, found, means[name])]
-    head = ("experiment", "slice", "cases", *(SHORT.get(name, name) for name in measures))
+    head = ("experiment", "slice", "cases", *(SHORT_MEASURE_NAMES.get(name, name) for name in measures))
     title = "Measures on slices of the cases"
     notes = ["Means without intervals: of a small slice they say little. The number of cases stands in the table."]
     notes += [f"Not drawn, for most of these measures are not defined: {', '.join(left)}."] if left else []
@@ -67,7 +67,7 @@ def _drawn(
 ) -> str:
     """Return the map of an experiment. All maps have the same colours for the same values."""
     rows = tuple(f"{key}: {value}" for key, value in found)
-    columns = tuple(SHORT.get(measure, measure) for measure in measures)
+    columns = tuple(SHORT_MEASURE_NAMES.get(measure, measure) for measure in measures)
     ident = f"slices-{safe(name)}"
     return heat_map(HeatMap(ident=ident, title=name, rows=rows, columns=columns, values=tuple(values), span=span))
 
@@ -75,4 +75,4 @@ def _drawn(
 def _rows(name: str, table: SuiteTable, found: Sequence[_Slice], values: Sequence[_Means]) -> Iterator[list[Cell]]:
     for (key, value), means in zip(found, values, strict=True):
         shown = [NONE if mean is None else f"{mean:.3f}" for mean in means]
-        yield words(name, f"{key}: {value}", f"{table.selected_of({key: value}):,}", *shown)
+        yield word_cells(name, f"{key}: {value}", f"{table.selected_of({key: value}):,}", *shown)

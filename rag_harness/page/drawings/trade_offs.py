@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from rag_harness.page.charts import Estimate, Point, Scatter, scatter
-from rag_harness.page.content import Cell, Figure, Table, words
-from rag_harness.page.drawings.estimated import QUALITY, estimate, said
+from rag_harness.page.content import Cell, Figure, Table, word_cells
+from rag_harness.page.drawings.estimated import QUALITY, estimate, estimate_in_words
 from rag_harness.page.run import Run
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.report.summary import SHORT
+from rag_harness.report.summary import SHORT_MEASURE_NAMES
 from rag_harness.stats import quantile, quantile_interval
 
 _FRONT = "The stepped line joins the experiments that no other beats on both. Bars are 95 % intervals."
@@ -35,9 +35,12 @@ def _figure(run: Run, taken: dict[str, Estimate], ident: str, title: str, label:
         return None
     quality = {name: estimate(run.tables[name], measure) for name in taken}
     points = tuple(Point(name, taken[name], value) for name, value in quality.items() if value is not None)
-    name = SHORT.get(measure, measure)
+    name = SHORT_MEASURE_NAMES.get(measure, measure)
     chart = Scatter(ident=f"quality-{ident}", title=title, points=points, x_label=label, y_label=name)
-    rows = [[Cell(point.name), *words(said(point.x, unit), said(point.y))] for point in points]
+    rows = [
+        [Cell(point.name), *word_cells(estimate_in_words(point.x, unit), estimate_in_words(point.y))]
+        for point in points
+    ]
     table = Table(f"figure-{ident}", ("experiment", label, name), rows, "With 95 % intervals")
     left = [name for name in run.experiments if name not in {point.name for point in points}]
     more = [f"Not drawn, for want of one of the two: {', '.join(left)}."] if left else []

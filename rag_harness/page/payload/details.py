@@ -9,7 +9,7 @@ from rag_harness.derived.attribution.kinds import why_apart
 from rag_harness.page.payload.pool import Pool
 from rag_harness.page.payload.prompts import Prompts
 from rag_harness.page.payload.quotes import quotes_in
-from rag_harness.page.payload.rows import Judged, claims_of
+from rag_harness.page.payload.rows import LineOfMeasure, claims_of
 from rag_harness.results.causes import CauseLine
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.row_parts import RetrievedChunk, RowCall, RowStage
@@ -33,7 +33,7 @@ class Details:
     def of(
         self,
         row: ExperimentResult,
-        judged: Judged,
+        judged: LineOfMeasure,
         quotes: Sequence[str],
         cause: CauseLine | None,
         kind: str,

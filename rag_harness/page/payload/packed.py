@@ -17,7 +17,7 @@ def packed(value: Any) -> str:
     return base64.b64encode(packer.compress(_encoded(value)) + packer.flush()).decode("ascii")
 
 
-def plain(value: Any) -> str:
+def script_json(value: Any) -> str:
     """Return ``value`` as JSON for a script element. Nothing in it can end the element."""
     text = _encoded(value).decode("ascii")
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-T = TypeVar("T", bound=Hashable)
+_T = TypeVar("_T", bound=Hashable)
 
 
-class Pool(Generic[T]):
+class Pool(Generic[_T]):
     """Gives each new value the next number."""
 
     def __init__(self) -> None:
-        self._numbers: dict[T, int] = {}
+        self._numbers: dict[_T, int] = {}
 
-    def number(self, value: T) -> int:
+    def number(self, value: _T) -> int:
         """Return the number of ``value``, from 0."""
         return self._numbers.setdefault(value, len(self._numbers))
 
     @property
-    def values(self) -> list[T]:
+    def values(self) -> list[_T]:
         """All values, by their number."""
         return list(self._numbers)

@@ -9,7 +9,7 @@ from rag_harness.files.json_text import read_json
 from rag_harness.page.payload.pool import Pool
 from rag_harness.results.prompts import PROMPTS
 
-Pieces = list[list[object]]
+PromptPieces = list[list[object]]
 """A list for each message: its role, then a number for each piece: n is text n of the pool, -n - 1 is chunk n."""
 
 
@@ -24,7 +24,7 @@ class Prompts:
     def __init__(self, output: Path, texts: Pool[str]) -> None:
         self._folder, self._texts = output / PROMPTS, texts
 
-    def pieces(self, digest: str, chunks: Mapping[int, str]) -> Pieces | None:
+    def pieces(self, digest: str, chunks: Mapping[int, str]) -> PromptPieces | None:
         """Return a prompt; None where its file is missing. ``chunks`` are the row's, by their number in the pool."""
         try:
             messages = read_json((self._folder / f"{digest}.json").read_bytes())

@@ -10,10 +10,10 @@ from rag_harness.results.manifest import of_run
 from rag_harness.results.row import ExperimentResult, rows_among
 from rag_harness.results.score import SCORES, Author, ScoreLine, read_scores, row_digest
 
-Judged = dict[str, ScoreLine]
+LineOfMeasure = dict[str, ScoreLine]
 
 
-def rows_of(run: Run, suite: str, places: Iterable[int]) -> Iterator[tuple[int, ExperimentResult, Judged]]:
+def rows_of(run: Run, suite: str, places: Iterable[int]) -> Iterator[tuple[int, ExperimentResult, LineOfMeasure]]:
     """Yield position of the case, row and scores by measure, for the rows at ``places`` that the table counts."""
     table, record = run.tables[suite], run.suites[suite]
     position = {table.ids[place]: place for place in places}
@@ -42,7 +42,7 @@ def _scores(run: Run, suite: str, wanted: Collection[str]) -> Mapping[str, list[
     return found
 
 
-def claims_of(judged: Judged) -> dict[str, Any]:
+def claims_of(judged: LineOfMeasure) -> dict[str, Any]:
     """Return the verdicts on claims, by measure: text, value, position, passage, reason, citations."""
     return {name: said for name, score in judged.items() if (said := _claims(score))}
 

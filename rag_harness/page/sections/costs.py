@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rag_harness.page.content import Cell, Table, words
+from rag_harness.page.content import Cell, Table, word_cells
 from rag_harness.page.figures import NONE
 from rag_harness.page.run import Run
 from rag_harness.report.money import money
@@ -27,7 +27,7 @@ def costs(run: Run) -> Table:
         "cost a trial": lambda totals: NONE if totals.cost_usd is None else money(totals.cost_usd / totals.rows),
     }
     tables = run.experiments.values()
-    rows = [[Cell(name), *words(*(said(table.totals) for table in tables))] for name, said in lines.items()]
+    rows = [[Cell(name), *word_cells(*(said(table.totals) for table in tables))] for name, said in lines.items()]
     notes = ["What the calls of the answers cost, judging apart; of a replayed answer, what the recorded call cost."]
     if any(table.totals.cost_usd is None for table in tables):
         notes.append(f"{NONE}: no price is known of the model.")

@@ -8,10 +8,10 @@ from typing import Any
 from rag_harness.gates import Gate, Reference
 from rag_harness.gates.units import told_apart
 from rag_harness.gates.verdict import equal
-from rag_harness.page.content import Cell, Section, Table, words
+from rag_harness.page.content import Cell, Section, Table, word_cells
 from rag_harness.page.figures import NONE
 from rag_harness.page.run import Run
-from rag_harness.page.sections.judged_gate import TONES, between, cutoff, parsed
+from rag_harness.page.sections.judged_gate import TONES, between, cutoff, parsed_gate
 
 _HEAD = ("assumption", "measured", "95 % interval", "n", "verdict", "what to do")
 _NOTE = "What to do is what stands behind the gate, after else. A gate that failed for want of values decides nothing."
@@ -28,12 +28,12 @@ def decisions(runs: Sequence[Run]) -> Section | None:
 
 
 def _row(said: Mapping[str, Any], k: int) -> list[Cell]:
-    gate, state = parsed(said["gate"], k), said["state"]
+    gate, state = parsed_gate(said["gate"], k), said["state"]
     verdict, to_do = Cell(state, TONES.get(state, "mute")), Cell(_to_do(said))
     if said.get("value") is None or said.get("threshold") is None:
-        return [*words(said["gate"], NONE, NONE, str(said.get("n", 0))), verdict, to_do]
+        return [*word_cells(said["gate"], NONE, NONE, str(said.get("n", 0))), verdict, to_do]
     unit = said.get("unit", "share")
-    figures = words(said["gate"], _measured(said, unit, gate), between(said, unit, gate), f"{said['n']:,}")
+    figures = word_cells(said["gate"], _measured(said, unit, gate), between(said, unit, gate), f"{said['n']:,}")
     return [*figures, verdict, to_do]
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rag_harness.errors import DataError
-from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, Tone, words
+from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, Tone, word_cells
 from rag_harness.page.figures import NONE, better_of, interval_said, measure_title, name_said
 from rag_harness.page.run import Run
-from rag_harness.page.sections.moved import Side, moved
+from rag_harness.page.sections.moved import ComparedExperiment, moved
 from rag_harness.page.sections.scorecard import measures_of
 from rag_harness.report.baseline import SavedRun, saved_run
-from rag_harness.report.comparison import Change, Comparison, compare, on_common_data
+from rag_harness.report.comparison import Comparison, MeasureChange, compare, on_common_data
 from rag_harness.report.pairwise import ALPHA, excludes_0
 from rag_harness.report.pairwise_lines import p_said
 
@@ -58,7 +58,7 @@ def _saved(run: Run, other: Run) -> SavedRun:
 
 
 def _differing(found: Comparison, before: Run, number: int) -> Block:
-    rows = [words(*line.partition(": ")[::2]) for line in [*found.differing, *found.notes]]
+    rows = [word_cells(*line.partition(": ")[::2]) for line in [*found.differing, *found.notes]]
     if not rows:
         return Prose("Settings, packages and commit are the same: what differs is noise, or time.")
     caption = f"What differs from {before.name}"
@@ -69,7 +69,7 @@ def _arrowed(row: Sequence[Cell]) -> list[Cell]:
     return [row[0], Cell(row[1].text.replace(" -> ", " → "))]
 
 
-def _suite(changes: Sequence[Change], now: Run, before: Run, number: int) -> Iterator[Block]:
+def _suite(changes: Sequence[MeasureChange], now: Run, before: Run, number: int) -> Iterator[Block]:
     suite = changes[0].suite
     order = [measure.name for measure in measures_of([now.tables[suite]])]
     rows = [_row(change, now) for change in sorted(changes, key=lambda change: order.index(change.measure))]
@@ -83,23 +83,23 @@ def _suite(changes: Sequence[Change], now: Run, before: Run, number: int) -> Ite
         yield from (_queries(change, now, before, number) for change in listed)
 
 
-def _row(change: Change, now: Run) -> list[Cell]:
+def _row(change: MeasureChange, now: Run) -> list[Cell]:
     measure = now.tables[change.suite].columns[change.measure].measure
     said = [str(change.n), f"{change.before:.3f}", f"{change.now:.3f}"]
     moved_by = Cell(f"{change.difference:+.3f}", _tone(change, better_of(measure)))
     between = interval_said(*change.interval, signed=True) if change.interval else NONE
     counts = str(len(change.gained)), str(len(change.lost))
-    return [Cell(measure_title(measure)), *words(*said), moved_by, *words(between, p_said(change.p), *counts)]
+    return [Cell(measure_title(measure)), *word_cells(*said), moved_by, *word_cells(between, p_said(change.p), *counts)]
 
 
-def _tone(change: Change, better: str) -> Tone:
+def _tone(change: MeasureChange, better: str) -> Tone:
     """Return good or bad for a significant change, where higher or lower is better."""
     if change.p > ALPHA or not excludes_0(change.interval) or not better:
         return ""
     return "good" if (change.difference > 0) == (better == "higher") else "bad"
 
 
-def _queries(change: Change, now: Run, before: Run, number: int) -> More:
+def _queries(change: MeasureChange, now: Run, before: Run, number: int) -> More:
     title = f"{change.suite}, {name_said(change.measure)}: {len(change.gained)} gained, {len(change.lost)} lost"
-    new, old = Side(now, change.suite, now.name), Side(before, change.suite, before.name)
+    new, old = ComparedExperiment(now, change.suite, now.name), ComparedExperiment(before, change.suite, before.name)
     return More(title, moved(f"moved-{number}-{change.suite}-{change.measure}", new, old, change.measure))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, Tone, words
+from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, Tone, word_cells
 from rag_harness.page.figures import NONE, counted, name_said
 from rag_harness.page.run import Run
-from rag_harness.page.sections.moved import Side, moved
+from rag_harness.page.sections.moved import ComparedExperiment, moved
 from rag_harness.report.pairwise import ALPHA, excludes_0
-from rag_harness.report.pairwise import Cell as Pair
+from rag_harness.report.pairwise import PairDifference as Pair
 from rag_harness.report.pairwise_lines import FIGURES, figures, measure_said, sign_of
 
 _MOVED_BY = ("g_mean", "factuality", "answer_relevancy", "recall@5", "token_f1")
@@ -55,7 +55,7 @@ def _study(pair: Pair, run: Run) -> list[Cell]:
     assert pair.found is not None
     name = measure_said(pair.measure).replace(" ↓", "") + _tail(pair) + " ↓" * measure_said(pair.measure).endswith("↓")
     said = Cell(_sentence(pair, run), _tone(pair, run))
-    return [*words(name, *figures(pair.found, pair.p_t, pair.p_permutation)), said]
+    return [*word_cells(name, *figures(pair.found, pair.p_t, pair.p_permutation)), said]
 
 
 def _tail(pair: Pair) -> str:
@@ -136,7 +136,12 @@ def _queries(run: Run, pairs: Sequence[Pair]) -> Iterator[More]:
         measure = next((m for m in _MOVED_BY if (first, second, m) in found), "")
         if measure:
             title = f"{first} - {second}: which queries went up, which down, by {name_said(measure)}"
-            tables = moved(f"moved-{first}-{second}", Side(run, first, first), Side(run, second, second), measure)
+            tables = moved(
+                f"moved-{first}-{second}",
+                ComparedExperiment(run, first, first),
+                ComparedExperiment(run, second, second),
+                measure,
+            )
             yield More(title, tables or [Prose("None: every query has the same value in both.")])
 
 

@@ -9,13 +9,13 @@ from rag_harness.derived.attribution.failing import Suspect, count_worse, suspec
 from rag_harness.derived.attribution.kinds import TOP_LEVEL, why_apart
 from rag_harness.derived.attribution.section import explained, gold_alone
 from rag_harness.gates.units import value_said
-from rag_harness.page.content import Block, Cell, Failure, Failures, Prose, Section, Table, words
+from rag_harness.page.content import Block, Cell, FailedTrial, Failures, Prose, Section, Table, word_cells
 from rag_harness.page.run import Run
 from rag_harness.report.misses import cut
 from rag_harness.results.causes import CauseLine
 from rag_harness.types import TrialId
 
-SHOWN = 10
+SHOWN_FAILURES = 10
 _QUERY = 200
 _BEST = -2.0
 """Badness of an unjudged answer with exactly the words of the ground truth."""
@@ -62,9 +62,9 @@ def _counts(causes: Mapping[str, Sequence[CauseLine]], run: Run) -> Table:
     counted = {name: Counter(line.cause for line in lines) for name, lines in causes.items()}
     known = dict.fromkeys([*TOP_LEVEL, *(cause for count in counted.values() for cause in count)])
     kinds = [cause for cause in known if any(count[cause] for count in counted.values())]
-    rows = [[Cell(cause), *words(*(_share(count, cause) for count in counted.values()))] for cause in kinds]
+    rows = [[Cell(cause), *word_cells(*(_share(count, cause) for count in counted.values()))] for cause in kinds]
     said = (explained(count.total(), run.experiments[name].totals.answered) for name, count in counted.items())
-    rows.append([Cell("explained"), *words(*said)])
+    rows.append([Cell("explained"), *word_cells(*said)])
     notes = ["In brackets the share of the trials that were explained: failed ones, and the worst of the others."]
     return Table("causes", ("cause", *counted), rows, "Why trials failed", notes)
 
@@ -80,7 +80,7 @@ def _limits(causes: Mapping[str, Sequence[CauseLine]]) -> Iterator[Prose]:
 
 def _explained(run: Run, name: str, lines: Sequence[CauseLine]) -> Failures:
     shown = [
-        Failure(
+        FailedTrial(
             run.address(line.trial),
             cut(line.query, _QUERY),
             line.category,
@@ -90,7 +90,7 @@ def _explained(run: Run, name: str, lines: Sequence[CauseLine]) -> Failures:
             f"HRI {line.hri:.2f}" if line.hri is not None else "",
             why_apart(line.category, line.cause),
         )
-        for line in lines[:SHOWN]
+        for line in lines[:SHOWN_FAILURES]
     ]
     return Failures(name, shown, len(lines))
 
@@ -106,17 +106,17 @@ def _cause(line: CauseLine) -> str:
 def _worst(run: Run) -> Iterator[Block]:
     """Yield the worst trials of each experiment without causes."""
     for name, table in run.experiments.items():
-        ordered = suspects(table, SHOWN).values()
+        ordered = suspects(table, SHOWN_FAILURES).values()
         found = [suspect for suspect in ordered if suspect.category or suspect.badness > _BEST]
-        shown = [_unexplained(run, name, suspect) for suspect in found[:SHOWN]]
+        shown = [_unexplained(run, name, suspect) for suspect in found[:SHOWN_FAILURES]]
         if shown:
             yield Failures(name, shown, count_worse(table, _BEST))
 
 
-def _unexplained(run: Run, name: str, suspect: Suspect) -> Failure:
+def _unexplained(run: Run, name: str, suspect: Suspect) -> FailedTrial:
     values = {m: run.tables[name].values(m, {}).get(suspect.query_id) for m in ("token_f1", "evidence_recall")}
     evidence = ", ".join(f"{measure} {value_said(value)}" for measure, value in values.items() if value is not None)
     figures = f"HRI {suspect.hri:.2f}" if suspect.hri is not None else ""
     query = cut(run.query_of(name, suspect.query_id), _QUERY)
     trial = run.address(TrialId(name, suspect.query_id))
-    return Failure(trial, query, suspect.category, "cause not known", evidence, "--rag-attribute says why", figures)
+    return FailedTrial(trial, query, suspect.category, "cause not known", evidence, "--rag-attribute says why", figures)

@@ -26,7 +26,7 @@ def cutoff(run: Run) -> int:
     return int(run.manifest.settings.get("k") or 10)
 
 
-def parsed(text: str, k: int) -> Gate | None:
+def parsed_gate(text: str, k: int) -> Gate | None:
     """Return the gate; None where another version wrote its text."""
     try:
         return parse_gate(text, k)

@@ -12,7 +12,7 @@ from rag_harness.report.summary import answers_by
 from rag_harness.types import GOLDEN
 
 
-def made_of(run: Run) -> Iterator[Block]:
+def run_facts(run: Run) -> Iterator[Block]:
     """Yield facts of a run, and a warning where judge and model are of one family."""
     yield Facts([(name, value) for name, value in _facts(run) if value])
     answering = {model for table in run.experiments.values() for model in table.totals.models}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rag_harness.measures import Measure
 from rag_harness.measures.judged.categories import MEANINGS
 from rag_harness.measures.measure import formula_of
-from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, words
+from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, word_cells
 from rag_harness.page.figures import NONE, better_of, name_said
 from rag_harness.page.run import Run
 from rag_harness.page.sampled import sample_said
@@ -33,7 +33,7 @@ def _blocks(run: Run, runs: Sequence[Run]) -> Iterator[Block]:
         ]
         yield Table("measures", _MEASURES, [_row(measure) for measure in shown], "Measures", notes)
     if any(table.shares() for table in run.experiments.values()):
-        rows = [words(kind, meaning) for kind, meaning in MEANINGS.items()]
+        rows = [word_cells(kind, meaning) for kind, meaning in MEANINGS.items()]
         yield Table("kinds", ("kind of answer", "where"), rows, "Kinds of answers, the first that holds")
     if run.experiments:
         yield More("Statistics", [Prose(sentence) for sentence in statistics(run, runs)])
@@ -49,4 +49,4 @@ def _sampled(runs: Sequence[Run]) -> list[str]:
 def _row(measure: Measure) -> list[Cell]:
     formula = formula_of(measure)
     said = Cell(formula) if formula else Cell("not said: its class has no docstring", "mute")
-    return [*words(name_said(measure.name), better_of(measure) or NONE, measure.unit, str(measure.version)), said]
+    return [*word_cells(name_said(measure.name), better_of(measure) or NONE, measure.unit, str(measure.version)), said]

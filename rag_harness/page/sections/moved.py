@@ -12,7 +12,7 @@ from rag_harness.page.run import Run
 from rag_harness.report.misses import cut
 from rag_harness.types import TrialId
 
-SHOWN = 20
+SHOWN_MOVES = 20
 _SAME = 1e-12
 _QUERY = 90
 _Move = tuple[str, float, float]
@@ -20,7 +20,7 @@ _Move = tuple[str, float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparedExperiment:
     """An experiment of a run; ``label`` is its name in the table."""
 
     run: Run
@@ -36,7 +36,7 @@ class Side:
         return Cell(text, tone, trial=self.run.address(TrialId(self.experiment, case)))
 
 
-def moved(name: str, now: Side, before: Side, measure: str) -> list[Table]:
+def moved(name: str, now: ComparedExperiment, before: ComparedExperiment, measure: str) -> list[Table]:
     """Return a table of queries that went up and one of those that went down, where there are any.
 
     Args:
@@ -53,7 +53,9 @@ def moved(name: str, now: Side, before: Side, measure: str) -> list[Table]:
     return [_table(f"{name}-{way}", now, before, measure, way, found) for way, found in sides.items() if found]
 
 
-def _table(name: str, now: Side, before: Side, measure: str, way: str, moves: Sequence[_Move]) -> Table:
+def _table(
+    name: str, now: ComparedExperiment, before: ComparedExperiment, measure: str, way: str, moves: Sequence[_Move]
+) -> Table:
     found = now.run.tables[now.experiment].columns[measure].measure
     tone: Tone = "good" if (way == "up") == (found.better == "higher") else "bad"
     rows = [
@@ -63,8 +65,8 @@ def _table(name: str, now: Side, before: Side, measure: str, way: str, moves: Se
             now.cell(case, value_said(new, found.unit), tone),
             Cell(cut(now.run.query_of(now.experiment, case), _QUERY)),
         ]
-        for case, old, new in moves[:SHOWN]
+        for case, old, new in moves[:SHOWN_MOVES]
     ]
-    more = [f"and {len(moves) - SHOWN} more"] if len(moves) > SHOWN else []
+    more = [f"and {len(moves) - SHOWN_MOVES} more"] if len(moves) > SHOWN_MOVES else []
     caption = f"{counted(len(moves), 'query', 'queries')} went {way}: {measure_title(found)}"
     return Table(name, ("query", before.label, now.label, "question"), rows, caption, more)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from rag_harness.measures import Measure
 from rag_harness.measures.judged.categories import kinds_shown
 from rag_harness.measures.named import RANKING
-from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, words
-from rag_harness.page.figures import NEITHER, NONE, counted, listed, mean_cell, measure_title, tail_cell, why_none
+from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, word_cells
+from rag_harness.page.figures import NEITHER, NONE, counted, joined_names, mean_cell, measure_title, tail_cell, why_none
 from rag_harness.page.run import UNJUDGED, Run
 from rag_harness.page.sections.costs import costs, times
 from rag_harness.report.best import best_of
@@ -103,7 +103,7 @@ def _missing(run: Run, measures: Sequence[Measure]) -> Iterator[str]:
             if not table.has(measure.name):
                 by_reason.setdefault((name, why_none(table, measure.name)), []).append(measure.name)
     for (name, why), found in by_reason.items():
-        yield f"{name} has no {listed(found)}: {why or 'no case is of the kind that it is about'}."
+        yield f"{name} has no {joined_names(found)}: {why or 'no case is of the kind that it is about'}."
 
 
 def _categories(run: Run) -> Table | None:
@@ -112,9 +112,9 @@ def _categories(run: Run) -> Table | None:
     if not any(shares.values()):
         return None
     kinds = kinds_shown(kind for share in shares.values() for kind in share if share[kind])
-    rows = [[Cell(kind), *words(*(_share(share, kind) for share in shares.values()))] for kind in kinds]
+    rows = [[Cell(kind), *word_cells(*(_share(share, kind) for share in shares.values()))] for kind in kinds]
     counts = [sum(map(bool, table.categories or ())) for table in run.experiments.values()]
-    rows.append([Cell("answers"), *words(*(f"{n:,}" if n else NONE for n in counts))])
+    rows.append([Cell("answers"), *word_cells(*(f"{n:,}" if n else NONE for n in counts))])
     notes = ["Each answer is of one kind, the first that holds; what each means is below, in Method."]
     return Table("categories", ("kind of answer", *shares), rows, "Kinds of answers, in per cent", notes)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, Tone, words
+from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, Tone, word_cells
 from rag_harness.page.figures import NONE, counted, name_said
 from rag_harness.page.run import Run
-from rag_harness.report.pairwise import Cell as Pair
+from rag_harness.report.pairwise import PairDifference as Pair
 from rag_harness.report.pairwise_lines import figures
-from rag_harness.report.standing import Standing, Standings
+from rag_harness.report.standing import SliceStanding, Standings
 from rag_harness.report.standing_lines import mean_said
 
 _HEAD = ("slice", "measure", "cases", "best", "mean", "beats", "not told apart from", "the same on every case")
@@ -44,33 +44,33 @@ def _blocks(found: Standings) -> Iterator[Block]:
     yield from (Prose(f"{why}.", "unsure") for why in found.blank)
 
 
-def _data(each: Standing, found: Standings) -> list[Cell]:
+def _data(each: SliceStanding, found: Standings) -> list[Cell]:
     return [Cell(each.data)] if found.several else []
 
 
-def _row(each: Standing) -> list[Cell]:
+def _row(each: SliceStanding) -> list[Cell]:
     name = "all" if each.is_level else " = ".join(each.winners) or each.best
     best = Cell(name, is_best=bool(each.winners))
     behind = f"behind {_names(each.ahead)}" if each.ahead else ""
     rivals = (_names(each.beaten), "; ".join(text for text in (_names(each.open), behind) if text), _names(each.equal))
     told = [Cell(text) if text else Cell(NONE, "mute") for text in rivals]
-    return [*words(each.name, name_said(each.measure), str(each.cases)), best, Cell(mean_said(each)), *told]
+    return [*word_cells(each.name, name_said(each.measure), str(each.cases)), best, Cell(mean_said(each)), *told]
 
 
 def _names(pairs: Sequence[Pair]) -> str:
     return ", ".join(pair.second for pair in pairs)
 
 
-def _pairs(each: Standing) -> Iterator[list[Cell]]:
+def _pairs(each: SliceStanding) -> Iterator[list[Cell]]:
     """Yield one line for each difference. A missing difference has a reason."""
     for pair in each.against:
-        place = words(each.name, name_said(each.measure), pair.pair)
+        place = word_cells(each.name, name_said(each.measure), pair.pair)
         if pair.found is None:
             yield [*place, *(Cell(NONE, "mute", hint=pair.reason) for _ in range(5))]
             continue
         n, difference, between, _, p_t, p_permutation = figures(pair.found, pair.p_t, pair.p_permutation)
         tone: Tone = "good" if pair in each.beaten else "bad" if pair in each.ahead else "unsure"
-        yield [*place, Cell(n), Cell(difference, tone, hint=pair.reason), *words(between, p_t, p_permutation)]
+        yield [*place, Cell(n), Cell(difference, tone, hint=pair.reason), *word_cells(between, p_t, p_permutation)]
 
 
 def _without(found: Standings) -> Iterator[str]:

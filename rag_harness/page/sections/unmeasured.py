@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rag_harness.page.content import Block, Cell, Prose, Table, words
+from rag_harness.page.content import Block, Cell, Prose, Table, word_cells
 from rag_harness.page.figures import counted, name_said
 from rag_harness.page.run import Run
 from rag_harness.page.sections.made_of import selected_of
@@ -33,10 +33,10 @@ def _states(name: str, table: SuiteTable, record: SuiteRecord, selected: int) ->
     left = (len(record.not_run), len(record.settled))
     return [
         Cell(name),
-        *words(str(table.total_of({})), str(selected), str(totals.answered)),
+        *word_cells(str(table.total_of({})), str(selected), str(totals.answered)),
         *(Cell(str(n), "bad" if n else "") for n in bad),
         *(Cell(str(n), "unsure" if n else "") for n in left),
-        *words(str(totals.resumed), str(totals.replayed)),
+        *word_cells(str(totals.resumed), str(totals.replayed)),
     ]
 
 
@@ -62,7 +62,7 @@ def _gaps(name: str, table: SuiteTable) -> Iterator[list[Cell]]:
         more = len(failures) - _REASONS
         said = "; ".join([*whys, *([f"and {more} more reasons"] if more > 0 else [])])
         count = Cell(str(failures.total()), "unsure")
-        yield [Cell(name), Cell(name_said(measure)), count, *words(str(table.selected_of({})), said)]
+        yield [Cell(name), Cell(name_said(measure)), count, *word_cells(str(table.selected_of({})), said)]
 
 
 def errors(run: Run) -> Table | None:

@@ -8,12 +8,12 @@ from typing import Any
 
 from rag_harness.gates.units import told_apart
 from rag_harness.gates.verdict import equal
-from rag_harness.page.content import Block, Cell, Prose, Section, Table, Tone, words
+from rag_harness.page.content import Block, Cell, Prose, Section, Table, Tone, word_cells
 from rag_harness.page.drawings.gate_bar import gate_bar
 from rag_harness.page.figures import NONE, counted
 from rag_harness.page.run import Run
-from rag_harness.page.sections.judged_gate import TONES, between, cutoff, parsed
-from rag_harness.page.sections.made_of import made_of
+from rag_harness.page.sections.judged_gate import TONES, between, cutoff, parsed_gate
+from rag_harness.page.sections.made_of import run_facts
 from rag_harness.page.sections.unmeasured import became_of, errors, unmeasured
 from rag_harness.report.provenance import provenance_lines, time_said
 
@@ -33,7 +33,7 @@ def verdict(runs: Sequence[Run]) -> Section:
     blocks += [Prose(said, "unsure") for said in (*_of_earlier_runs(run), *_other_rows(run))]
     if run.gates:
         blocks.append(_gates(run))
-    blocks += made_of(run)
+    blocks += run_facts(run)
     blocks += [block for block in (became_of(run), unmeasured(run), errors(run)) if block is not None]
     return Section("verdict", "Verdict", blocks)
 
@@ -95,12 +95,12 @@ def _row(said: Gate, k: int, number: int) -> list[Cell]:
     tone = TONES.get(said["state"], "mute")
     state, reason = Cell(said["state"], tone), said.get("reason") or ""
     if said.get("value") is None or said.get("threshold") is None:
-        return [Cell(said["gate"]), state, *words(NONE, NONE, NONE, str(said.get("n", 0)), "", reason)]
+        return [Cell(said["gate"]), state, *word_cells(NONE, NONE, NONE, str(said.get("n", 0)), "", reason)]
     value, threshold, unit = said["value"], said["threshold"], said.get("unit", "share")
     shown = told_apart(value, threshold, unit, equal(value, threshold))
-    gate = parsed(said["gate"], k)
+    gate = parsed_gate(said["gate"], k)
     drawing = gate_bar(said, gate, tone, f"gate-{number}") if gate else ""
-    figures = words(*shown, between(said, unit, gate), f"{said['n']:,}")
+    figures = word_cells(*shown, between(said, unit, gate), f"{said['n']:,}")
     return [Cell(said["gate"]), state, *figures, Cell("", drawing=drawing), Cell(reason)]
 
 

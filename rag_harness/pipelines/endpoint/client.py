@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from rag_harness.errors import CriticalError, DeadlineError, ModelCallError, RagHarnessError, RecordingMissError
 from rag_harness.models.anew import seed_shift
 from rag_harness.models.chat.failures import PassingError
-from rag_harness.models.recording.cassettes import Asked, Cassettes, Recorded
+from rag_harness.models.recording.cassettes import Cassettes, CleanedRequest, Recorded
 from rag_harness.models.recording.playback import Playback
 from rag_harness.models.recording.scrubbing import Cleaner, Scrub
 from rag_harness.models.retrying import retried
 from rag_harness.pipelines.endpoint.heard import Heard, heard_of
-from rag_harness.pipelines.endpoint.mcp import content_of
-from rag_harness.pipelines.endpoint.reading import Reader
+from rag_harness.pipelines.endpoint.mcp import tool_content
+from rag_harness.pipelines.endpoint.reading import AnswerReader
 from rag_harness.pipelines.endpoint.refusals import broken_connections, hide, is_nobody_there
 from rag_harness.pipelines.endpoint.request import Request
 from rag_harness.pipelines.endpoint.version import folder_of, point_to
@@ -25,11 +25,11 @@ from rag_harness.settings.endpoint_spec import EndpointSpec
 from rag_harness.work.deadline import Deadline
 
 if TYPE_CHECKING:
-    from rag_harness.pipelines.endpoint.exchange import Answered, Exchange
+    from rag_harness.pipelines.endpoint.exchange import Exchange, WireAnswer
 
 
 @dataclass(frozen=True)
-class Reply:
+class ServiceReply:
     """An answer of a service: its JSON (a stream's events are merged into one), and the times in milliseconds."""
 
     document: Any
@@ -59,12 +59,12 @@ class OwnCassettes(Cassettes):
         super().__init__(folder / folder_of(version) if version else folder, secrets, scrub, abridges)
         self._of_service, self._version, self._points = folder, version, False
 
-    def file(self, asked: Asked) -> Path:
+    def file(self, asked: CleanedRequest) -> Path:
         """Return the file of a request's recording, which need not exist."""
         shift = seed_shift.get()
         return self.folder / f"{asked.digest}{f'+{shift}' if shift else ''}.yaml"
 
-    def save(self, asked: Asked, response: Recorded) -> None:
+    def save(self, asked: CleanedRequest, response: Recorded) -> None:
         """Write a recording, with the version of the service."""
         super().save(asked, replace(response, version=self._version))
 
@@ -91,7 +91,7 @@ class Client:
     def __init__(
         self,
         spec: EndpointSpec,
-        reader: Reader,
+        reader: AnswerReader,
         exchange: Callable[[], Exchange],
         timeout: float,
         playback: Playback | None = None,
@@ -113,12 +113,12 @@ class Client:
             playback is not None and not playback.ask_again and playback.cassettes.file(self._asked(request)).is_file()
         )
 
-    def _asked(self, request: Request) -> Asked:
+    def _asked(self, request: Request) -> CleanedRequest:
         assert self._playback is not None
         headers = dict(request.headers)
         return self._playback.cassettes.asked(self._spec.method, request.known_as, request.content, headers)
 
-    async def ask(self, request: Request) -> Reply:
+    async def ask(self, request: Request) -> ServiceReply:
         """Return the answer to ``request``.
 
         Raises:
@@ -134,7 +134,7 @@ class Client:
             hide(error, self._secrets)
             raise
 
-    async def _found_or_called(self, request: Request) -> Reply:
+    async def _found_or_called(self, request: Request) -> ServiceReply:
         playback = self._playback
         if playback is None:
             return await self._called(request, None)
@@ -146,7 +146,7 @@ class Client:
         return await self._called(request, asked if playback.keep else None)
 
     @staticmethod
-    def _allow(playback: Playback, asked: Asked) -> None:
+    def _allow(playback: Playback, asked: CleanedRequest) -> None:
         """Allow a call or raise. Without any recording the error is critical: no question can be answered."""
         try:
             playback.allow(asked)
@@ -155,13 +155,13 @@ class Client:
                 raise CriticalError(f"{error}; or ask it now: --rag-mode=live") from None
             raise
 
-    def _replayed(self, found: Recorded) -> Reply:
+    def _replayed(self, found: Recorded) -> ServiceReply:
         heard = heard_of(self._spec, found.content_type)
         heard.add(found.body)
         times = found.total_ms, found.ttft_ms
-        return Reply(self._document(heard), found.status, *times, recorded=True, recorded_at=found.recorded_at)
+        return ServiceReply(self._document(heard), found.status, *times, recorded=True, recorded_at=found.recorded_at)
 
-    async def _called(self, request: Request, keep: Asked | None) -> Reply:
+    async def _called(self, request: Request, keep: CleanedRequest | None) -> ServiceReply:
         late = (
             f"no whole answer within {self._timeout:g} s. Allow more: timeout in {self._spec.where}, or --rag-timeout"
         )
@@ -173,7 +173,7 @@ class Client:
         )
         return replace(reply, retries=retries, waited_ms=waited_ms)
 
-    async def _once(self, request: Request, keep: Asked | None, time: Deadline) -> Reply:
+    async def _once(self, request: Request, keep: CleanedRequest | None, time: Deadline) -> ServiceReply:
         self._exchange = self._exchange or self._connect()
         passing: tuple[type[Exception], ...] = (DeadlineError, *broken_connections())
         try:
@@ -199,7 +199,7 @@ class Client:
         """
         document = heard.document()
         if self._spec.kind == "mcp":
-            document = content_of(document, self._spec.name)
+            document = tool_content(document, self._spec.name)
         # A service may repeat its key in an answer. It is hidden here, as in the recording.
         document = self._cleaner.value(document) if self._secrets else document
         self._reader.refuse_error(document)
@@ -220,6 +220,6 @@ class Client:
             self._exchange = None
 
 
-def _reply(answered: Answered) -> Reply:
+def _reply(answered: WireAnswer) -> ServiceReply:
     recorded = answered.recorded
-    return Reply(answered.document, recorded.status, recorded.total_ms, recorded.ttft_ms)
+    return ServiceReply(answered.document, recorded.status, recorded.total_ms, recorded.ttft_ms)

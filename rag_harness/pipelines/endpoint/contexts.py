@@ -10,7 +10,7 @@ from rag_harness.errors import ModelOutputError
 from rag_harness.pipelines.endpoint import values
 from rag_harness.pipelines.endpoint.paths import Path, described
 
-PARTS = {"text": values.text, "id": values.name, "document": values.name, "score": values.number}
+CONTEXT_PARTS = {"text": values.text, "id": values.name, "document": values.name, "score": values.number}
 """The fields of an item, and the type of each."""
 
 
@@ -36,7 +36,7 @@ def read_contexts(items: Sequence[Any], paths: Mapping[str, Path], name: str) ->
 def _context(item: Any, paths: Mapping[str, Path], where: str) -> Context:
     if isinstance(item, str):
         return Context(item)
-    found = {part: value for part in PARTS if (value := _part(item, part, paths[part], where)) is not None}
+    found = {part: value for part in CONTEXT_PARTS if (value := _part(item, part, paths[part], where)) is not None}
     if not found.keys() - {"score"}:
         tried = ", ".join(f"{part} = {paths[part].text!r}" for part in ("text", "id", "document"))
         raise ModelOutputError(
@@ -53,7 +53,7 @@ def _part(item: Any, part: str, path: Path, where: str) -> Any:
     if not found or found[0] is None:
         return None
     try:
-        return PARTS[part](found[0])
+        return CONTEXT_PARTS[part](found[0])
     except values.WrongKindError as error:
         raise ModelOutputError(
             f"{where}: read.{part} = {path.text!r} finds {described(found[0])}; expected {error}."

@@ -16,7 +16,7 @@ from rag_harness.models.call import CALL, Call
 from rag_harness.models.chat.failures import PassingError
 from rag_harness.models.meter import Meter
 from rag_harness.models.recording.cassettes import Recorded
-from rag_harness.models.unpacked import MOST_BYTES
+from rag_harness.models.unpacked import MOST_REPLY_BYTES
 from rag_harness.models.wire import AiohttpTransport
 from rag_harness.pipelines.endpoint.charged import ChargedTransport
 from rag_harness.pipelines.endpoint.heard import Heard, heard_of
@@ -31,7 +31,7 @@ LONGEST_END = 0.1
 
 
 @dataclass(frozen=True)
-class Answered:
+class WireAnswer:
     """An answer from the network: its JSON, and the whole response as a recording keeps it."""
 
     document: Any
@@ -56,12 +56,12 @@ class Exchange:
         # Where a variable holds the server's address, the variable's name identifies the server.
         server = f"{address.scheme}://{address.netloc}" if address.netloc else spec.url
         limiter = meter.limiter(server, spec.concurrency, spec.rpm)
-        wire = AiohttpTransport(spec.name, MOST_BYTES)
+        wire = AiohttpTransport(spec.name, MOST_REPLY_BYTES)
         self._transport = ChargedTransport(wire, limiter, meter.money, spec.usd_per_call)
         self._session = McpSession(self._post) if spec.kind == "mcp" else None
         self.has_answered = False
 
-    async def answer(self, request: Request, document: Callable[[Heard], Any]) -> Answered:
+    async def answer(self, request: Request, document: Callable[[Heard], Any]) -> WireAnswer:
         """Send ``request`` and return the answer, with its JSON read by ``document``.
 
         Raises:
@@ -84,7 +84,7 @@ class Exchange:
             await response.aclose()
         total, first = perf_counter() - call.started, heard.first
         ttft = None if first is None else (first - call.started) * 1000
-        return Answered(found, Recorded(response.status_code, kind, content, total * 1000, ttft))
+        return WireAnswer(found, Recorded(response.status_code, kind, content, total * 1000, ttft))
 
     def _settle(self, call: Call, used: Usage) -> None:
         # The price is by tokens, but the answer does not state its tokens: the highest possible cost stays charged.

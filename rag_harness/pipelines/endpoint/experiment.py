@@ -17,7 +17,7 @@ from rag_harness.pipelines import data_of
 from rag_harness.pipelines.endpoint.client import Client, OwnCassettes
 from rag_harness.pipelines.endpoint.pipeline import Cost, EndpointPipeline
 from rag_harness.pipelines.endpoint.placing import Placing
-from rag_harness.pipelines.endpoint.reading import Reader
+from rag_harness.pipelines.endpoint.reading import AnswerReader
 from rag_harness.pipelines.endpoint.request import Requests
 from rag_harness.pipelines.endpoint.retriever import EndpointRetriever
 from rag_harness.pipelines.endpoint.version import asked_version, recorded_version
@@ -55,7 +55,7 @@ def build(spec: EndpointSpec, parts: RunParts) -> Experiment:
     data = parts.data(data_of(spec.name, settings))
     has_documents = data.collection is not None or settings.path(data.folder).is_dir()
     placing = Placing(lambda: data.documents if has_documents else (), spec.name)
-    reader = Reader(spec.read, spec.name)
+    reader = AnswerReader(spec.read, spec.name)
     version = _version(spec, parts, requests)
     client = _client(spec, parts, requests, reader, version)
     usd: Cost = lambda *used: _cost(parts, spec, *used)  # noqa: E731
@@ -98,7 +98,7 @@ def ingredients_of(spec: EndpointSpec) -> dict[str, Any]:
     return {**said, "headers": headers, "read": vars(spec.read), "stream": vars(spec.stream)}
 
 
-def _client(spec: EndpointSpec, parts: RunParts, requests: Requests, reader: Reader, version: str) -> Client:
+def _client(spec: EndpointSpec, parts: RunParts, requests: Requests, reader: AnswerReader, version: str) -> Client:
     def connect() -> Exchange:
         # Its imports are needed only where something is not recorded.
         from rag_harness.pipelines.endpoint.exchange import Exchange

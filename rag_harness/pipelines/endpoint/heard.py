@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from rag_harness.pipelines.endpoint.parsing import parsed
+from rag_harness.pipelines.endpoint.parsing import parsed_json
 from rag_harness.pipelines.endpoint.streams import ChatChunks, Messages, NamedEvents
 from rag_harness.settings.endpoint_spec import EndpointSpec
 
@@ -62,4 +62,4 @@ class _Whole:
         self._parts.append(part)
 
     def document(self) -> Any:
-        return parsed(b"".join(self._parts), self._name, self._kind)
+        return parsed_json(b"".join(self._parts), self._name, self._kind)

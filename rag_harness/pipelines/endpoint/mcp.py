@@ -12,13 +12,13 @@ from dataclasses import replace
 from typing import Any
 
 from rag_harness.errors import ModelCallError, ModelOutputError
-from rag_harness.pipelines.endpoint.parsing import parsed
+from rag_harness.pipelines.endpoint.parsing import parsed_json
 from rag_harness.pipelines.endpoint.request import Request
 
-VERSION = "2025-06-18"
-SESSION = "mcp-session-id"
+PROTOCOL_VERSION = "2025-06-18"
+SESSION_HEADER = "mcp-session-id"
 _HELLO = {
-    "protocolVersion": VERSION,
+    "protocolVersion": PROTOCOL_VERSION,
     "capabilities": {},
     "clientInfo": {"name": "rag-harness", "version": "1"},
 }
@@ -51,9 +51,9 @@ class McpSession:
         hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": _HELLO}
         headers, said = await self._post(replace(request, body=hello))
         result = _result_of(said, "the MCP server")
-        session = headers.get(SESSION)
-        joins = (("mcp-protocol-version", str(result.get("protocolVersion", VERSION))),)
-        joins += ((SESSION, session),) if session else ()
+        session = headers.get(SESSION_HEADER)
+        joins = (("mcp-protocol-version", str(result.get("protocolVersion", PROTOCOL_VERSION))),)
+        joins += ((SESSION_HEADER, session),) if session else ()
         ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
         await self._post(replace(request, body=ready, headers=(*request.headers, *joins)))
         return joins
@@ -63,13 +63,13 @@ class McpSession:
 
         Many calls may notice at the same time that a session has ended. Only the first one opens the new session.
         """
-        is_joined = SESSION in dict(request.headers)
+        is_joined = SESSION_HEADER in dict(request.headers)
         if self._joins is not None and request.headers[-len(self._joins) :] == self._joins:
             self._joins = None
         return is_joined
 
 
-def content_of(response: Any, name: str) -> dict[str, Any]:
+def tool_content(response: Any, name: str) -> dict[str, Any]:
     """Return the result of a call for the paths: ``text`` (all texts joined), ``content``, ``structuredContent``.
 
     If a tool has no structured content, but its text is a JSON object, ``structuredContent`` is that object.
@@ -101,7 +101,7 @@ def _result_of(response: Any, name: str) -> Mapping[str, Any]:
 
 def _object(text: str) -> Any:
     try:
-        found = parsed(text.encode(), "", "") if text.lstrip()[:1] == "{" else None
+        found = parsed_json(text.encode(), "", "") if text.lstrip()[:1] == "{" else None
     except ModelOutputError:
         return None
     return found

@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 from rag_harness.errors import ModelOutputError
-from rag_harness.files.json_text import DEEPEST, is_deep
+from rag_harness.files.json_text import DEEPEST_JSON, is_deep
 
 _SHOWN = 120
 
 
-def parsed(content: bytes, name: str, kind: str) -> Any:
+def parsed_json(content: bytes, name: str, kind: str) -> Any:
     """Return the JSON of an answer.
 
     Args:
@@ -33,7 +33,7 @@ def parsed(content: bytes, name: str, kind: str) -> Any:
         raise _too_deep(name, text) from None
     except ValueError as error:
         raise ModelOutputError(_no_json(text, name, kind, error), text[:4000]) from None
-    if text.count("[") + text.count("{") > DEEPEST and is_deep(found):
+    if text.count("[") + text.count("{") > DEEPEST_JSON and is_deep(found):
         raise _too_deep(name, text)
     return found
 
@@ -55,4 +55,4 @@ def _refuse(constant: str) -> Any:
 
 
 def _too_deep(name: str, text: str) -> ModelOutputError:
-    return ModelOutputError(f"{name} answered with JSON that is nested deeper than {DEEPEST} levels.", text[:4000])
+    return ModelOutputError(f"{name} answered with JSON that is nested deeper than {DEEPEST_JSON} levels.", text[:4000])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.words.same_words import FEWEST, words_of
+from rag_harness.words.same_words import FEWEST_WORDS_FOUND, words_of
 
 _RUN = 6
 """Words of a run. Five words in a row often occur in two documents, six seldom."""
@@ -18,7 +18,7 @@ _PRIME = np.uint64(1_000_003)
 _Numbers = npt.NDArray[np.uint64]
 
 
-class Passages:
+class TextOrigins:
     """Finds the document that contains a text.
 
     Args:
@@ -41,7 +41,7 @@ class Passages:
         The document contains the text word for word, or most of its runs of six words.
         """
         numbers = self._numbered(words_of(text))
-        if len(numbers) < FEWEST:
+        if len(numbers) < FEWEST_WORDS_FOUND:
             return None
         candidates = (
             self._sharing(_runs(numbers)) if len(numbers) >= _RUN else dict.fromkeys(range(len(self._folded)), 0.0)

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable
 
 from rag_harness.errors import ModelCallError
-from rag_harness.pipelines.endpoint.client import Client, Reply
-from rag_harness.pipelines.endpoint.placing import Placed, Placing
-from rag_harness.pipelines.endpoint.reading import Reader, Said, finish_reason_of
+from rag_harness.pipelines.endpoint.client import Client, ServiceReply
+from rag_harness.pipelines.endpoint.placing import PlacedContexts, Placing
+from rag_harness.pipelines.endpoint.reading import AnswerReader, ServiceAnswer, finish_reason_of
 from rag_harness.pipelines.endpoint.refusals import hidden
 from rag_harness.pipelines.endpoint.request import Request, Requests
 from rag_harness.pipelines.endpoint.said import answer_of
@@ -39,7 +39,7 @@ class EndpointPipeline:
         spec: EndpointSpec,
         requests: Requests,
         client: Client,
-        reader: Reader,
+        reader: AnswerReader,
         placing: Placing,
         usd: Cost,
         version: str = "",
@@ -58,7 +58,9 @@ class EndpointPipeline:
         with trace.stage("read"):
             said = self._reader.read(reply.document)
             # Looking up texts is CPU-bound. Off the loop, calls in flight continue.
-            placed = await on_local_thread(lambda: self._placing.place(said.contexts)) if said.contexts else Placed()
+            placed = (
+                await on_local_thread(lambda: self._placing.place(said.contexts)) if said.contexts else PlacedContexts()
+            )
         return self._output(trace, said, placed)
 
     def is_recorded(self, query: Query) -> bool:
@@ -68,7 +70,7 @@ class EndpointPipeline:
         except ModelCallError:
             return False
 
-    def _output(self, trace: Trace, said: Said, placed: Placed) -> PipelineOutput:
+    def _output(self, trace: Trace, said: ServiceAnswer, placed: PlacedContexts) -> PipelineOutput:
         # Reading is the harness's own work. The time of a trial is only the service's time.
         for own in ("request", "read"):
             trace.milliseconds.pop(own, None)
@@ -79,7 +81,7 @@ class EndpointPipeline:
             trace.decisions.append(Decision("service", said.decision))
         return trace.output(answer_of(said, placed.hits), said.confidence)
 
-    def _call(self, request: Request, reply: Reply) -> Call:
+    def _call(self, request: Request, reply: ServiceReply) -> Call:
         usage = self._reader.usage(reply.document)
         model = self._reader.model(reply.document) or self._spec.model or self._spec.name
         said = {"url": hidden(request.url, self._requests.secrets), "body": request.body}

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from rag_harness.files.sources import text_digest
 from rag_harness.pipelines.endpoint.contexts import Context
-from rag_harness.pipelines.endpoint.passages import Passages
+from rag_harness.pipelines.endpoint.passages import TextOrigins
 from rag_harness.retrieval.documents import document_of
 from rag_harness.types import UNMARKED, Chunk, Document, Hit
 
@@ -18,7 +18,7 @@ BY_ID, BY_TEXT, BY_NOTHING = "id", "text", "nothing"
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedContexts:
     """Contexts as hits, and the number of contexts that were placed in each way."""
 
     hits: tuple[Hit, ...] = ()
@@ -51,20 +51,20 @@ class Placing:
         return found | {doc_id: doc_id for doc_id in ids}
 
     @cached_property
-    def _passages(self) -> Passages:
-        return Passages(list(self._texts.values()))
+    def _passages(self) -> TextOrigins:
+        return TextOrigins(list(self._texts.values()))
 
     @cached_property
     def _squeezed(self) -> dict[str, str]:
         return {}
 
-    def place(self, contexts: Sequence[Context]) -> Placed:
+    def place(self, contexts: Sequence[Context]) -> PlacedContexts:
         """Return ``contexts`` as hits, in order."""
         found = [self._place(context) for context in contexts]
         taken: set[str] = set()
         ranked = enumerate(zip(contexts, found, strict=True), 1)
         hits = [self._hit(context, *at, rank, taken) for rank, (context, at) in ranked]
-        return Placed(tuple(hits), dict(Counter(how for _, how in found)))
+        return PlacedContexts(tuple(hits), dict(Counter(how for _, how in found)))
 
     def _place(self, context: Context) -> tuple[str, str]:
         """Return the id of the document ("" if unknown), and how it was found."""

@@ -12,7 +12,7 @@ from rag_harness.pipelines.endpoint import values
 from rag_harness.pipelines.endpoint.contexts import Context, read_contexts
 from rag_harness.pipelines.endpoint.paths import Path, described
 from rag_harness.pipelines.endpoint.values import WrongKindError
-from rag_harness.settings.endpoint_spec import Reading
+from rag_harness.settings.endpoint_spec import AnswerPaths
 from rag_harness.types import Usage
 
 _STOPPED = ("finish_reason", "stop_reason")
@@ -21,7 +21,7 @@ _RAW = 4000
 
 
 @dataclass(frozen=True)
-class Said:
+class ServiceAnswer:
     """The parts of an answer. ``citations`` are numbers of ``contexts``, from 1, or their names."""
 
     answer: str = ""
@@ -36,7 +36,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Field:
+class AnswerField:
     """One part of an answer: its path, and the value, or why there is none."""
 
     name: str
@@ -45,7 +45,7 @@ class Field:
     problem: str = ""
 
 
-class Reader:
+class AnswerReader:
     """Reads the answers of one service.
 
     Args:
@@ -56,12 +56,12 @@ class Reader:
             SettingsError: a path is malformed.
     """
 
-    def __init__(self, paths: Reading, name: str) -> None:
+    def __init__(self, paths: AnswerPaths, name: str) -> None:
         self._name = name
-        given = {each.name: getattr(paths, each.name) for each in fields(Reading)}
+        given = {each.name: getattr(paths, each.name) for each in fields(AnswerPaths)}
         self._paths = {key: Path(text, f"{name}: read.{key}") for key, text in given.items() if text}
 
-    def read(self, document: Any) -> Said:
+    def read(self, document: Any) -> ServiceAnswer:
         """Return the parts of the answer ``document``.
 
         Raises:
@@ -73,16 +73,16 @@ class Reader:
             found = {name: self._field(name, document) for name in _READS if name in self._paths}
         except ModelOutputError as error:
             raise ModelOutputError(str(error), raw_of(document)) from None
-        return Said(**{name: value for name, value in found.items() if value is not None})
+        return ServiceAnswer(**{name: value for name, value in found.items() if value is not None})
 
-    def fields(self, document: Any) -> Iterator[Field]:
+    def fields(self, document: Any) -> Iterator[AnswerField]:
         """Yield each part with its value, or why there is none."""
         for name in (name for name in _READS if name in self._paths):
             path = self._paths[name].text
             try:
-                yield Field(name, path, self._field(name, document))
+                yield AnswerField(name, path, self._field(name, document))
             except RagHarnessError as error:
-                yield Field(name, path, problem=str(error))
+                yield AnswerField(name, path, problem=str(error))
 
     def refuse_error(self, document: Any) -> None:
         """Raise if the answer is an error of the service.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rag_harness.errors import PrerequisiteError
-from rag_harness.models.recording.scrubbing import GONE
+from rag_harness.models.recording.scrubbing import REDACTED
 from rag_harness.pipelines.endpoint.body import Template
 from rag_harness.settings.endpoint_checks import VARIABLE, check_filled
 from rag_harness.settings.endpoint_spec import EndpointSpec
@@ -63,7 +63,7 @@ class Requests:
         if must_know:
             check_filled(spec.where, spec.url, url)
         self._url, self._known_as = (
-            Template(each, f"{spec.name}: url") for each in (url, VARIABLE.sub(GONE, spec.url))
+            Template(each, f"{spec.name}: url") for each in (url, VARIABLE.sub(REDACTED, spec.url))
         )
         body = json.loads(spec.body) if spec.body else None
         self._body = Template(_called(spec, body), f"{spec.name}: body")

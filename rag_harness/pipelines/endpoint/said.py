@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rag_harness.pipelines.endpoint.reading import Said
+from rag_harness.pipelines.endpoint.reading import ServiceAnswer
 from rag_harness.pipelines.generation import abstains
 from rag_harness.types import Answer, Hit
 from rag_harness.words.cited import cited_sources
 
 
-def answer_of(said: Said, hits: Sequence[Hit]) -> Answer:
+def answer_of(said: ServiceAnswer, hits: Sequence[Hit]) -> Answer:
     """Return the answer. Without a path for citations, they are read from the text: ``[Source 1]``."""
     cited = _places(said, hits) if said.citations is not None else list(cited_sources(said.answer))
     inside = [n for n in cited if 1 <= n <= len(hits)]
@@ -23,7 +23,7 @@ def answer_of(said: Said, hits: Sequence[Hit]) -> Answer:
     )
 
 
-def _places(said: Said, hits: Sequence[Hit]) -> list[int]:
+def _places(said: ServiceAnswer, hits: Sequence[Hit]) -> list[int]:
     """Return citations as numbers, once each. A name of no context gets a number after the last context."""
     names: dict[str, int] = {}
     for place, (context, hit) in reversed(list(enumerate(zip(said.contexts, hits, strict=True), 1))):

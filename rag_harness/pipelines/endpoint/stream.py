@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from time import perf_counter
 from typing import Any
 
-from rag_harness.pipelines.endpoint.parsing import parsed
+from rag_harness.pipelines.endpoint.parsing import parsed_json
 
 
-class Lines:
+class EventLines:
     """Cuts a stream into events with name and data (HTML Standard, "Server-sent events"). Half an event is dropped."""
 
     def __init__(self) -> None:
@@ -35,12 +35,12 @@ class Lines:
                 self._event, self._data = "message", []
 
 
-class Streamed:
+class StreamedAnswer:
     """Base of all streams."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._lines = Lines()
+        self._lines = EventLines()
         self.first: float | None = None
         self._texts: list[str] = []
         self.is_done = False
@@ -58,7 +58,7 @@ class Streamed:
             self._texts.append(text)
 
     def _json(self, data: str) -> Any:
-        return parsed(data.encode(), f"{self._name}, an event of its stream", "")
+        return parsed_json(data.encode(), f"{self._name}, an event of its stream", "")
 
     def _broke_off(self, before: str) -> ConnectionError:
         # A connection that closes early looks like the end of a stream. Half an answer must not count as complete.

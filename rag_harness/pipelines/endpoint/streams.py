@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from rag_harness.errors import ModelCallError, ModelOutputError
-from rag_harness.pipelines.endpoint.parsing import parsed
+from rag_harness.pipelines.endpoint.parsing import parsed_json
 from rag_harness.pipelines.endpoint.paths import Path, described
-from rag_harness.pipelines.endpoint.stream import Streamed
+from rag_harness.pipelines.endpoint.stream import StreamedAnswer
 from rag_harness.settings.endpoint_spec import StreamReading
 
 _DONE = "[DONE]"
 
 
-class NamedEvents(Streamed):
+class NamedEvents(StreamedAnswer):
     """Events with the names of the spec."""
 
     def __init__(self, name: str, reading: StreamReading) -> None:
@@ -64,7 +64,7 @@ class NamedEvents(Streamed):
         return {"streamed": "".join(self._texts), "events": self._events, **final}
 
 
-class ChatChunks(Streamed):
+class ChatChunks(StreamedAnswer):
     """Chunks of an OpenAI-compatible completion, merged into the form of a plain completion."""
 
     def __init__(self, name: str) -> None:
@@ -111,7 +111,7 @@ class ChatChunks(Streamed):
         return {**self._whole, "choices": [{"message": message, "finish_reason": self._end}]}
 
 
-class Messages(Streamed):
+class Messages(StreamedAnswer):
     """JSON-RPC messages of an MCP server. The message with a result or an error is the response."""
 
     def __init__(self, name: str) -> None:
@@ -131,6 +131,6 @@ class Messages(Streamed):
 
 def _json_or_text(data: str) -> Any:
     try:
-        return parsed(data.encode(), "", "")
+        return parsed_json(data.encode(), "", "")
     except ModelOutputError:
         return data

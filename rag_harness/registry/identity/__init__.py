@@ -8,15 +8,15 @@ from threading import RLock
 
 from rag_harness.registry.identity.libraries import versions
 from rag_harness.registry.identity.modules import Modules
-from rag_harness.registry.identity.noting import Made, is_noting, note, noting
-from rag_harness.registry.identity.reach import Code, Reach
+from rag_harness.registry.identity.noting import NotedParts, is_noting, note, noting
+from rag_harness.registry.identity.reach import Code, CodeReach
 from rag_harness.registry.identity.remembered import Remembered
 
 __all__ = [
     "Code",
-    "Made",
+    "CodeReach",
     "Modules",
-    "Reach",
+    "NotedParts",
     "Remembered",
     "code_digest",
     "is_noting",
@@ -37,7 +37,7 @@ def remember_in(folder: Path) -> None:
         _code.remembered = Remembered(folder)
 
 
-def reach(modules: Iterable[str]) -> Reach:
+def reach(modules: Iterable[str]) -> CodeReach:
     """Return the digests of modules, given by name, and of all that they import. A process reads each file once."""
     with _lock:
         found = _code.reach(modules)

@@ -10,7 +10,7 @@ from typing import Any
 
 
 @dataclass
-class Made:
+class NotedParts:
     """The parts that were handed out.
 
     Attributes:
@@ -49,13 +49,13 @@ class _Several(list[Any]):
             self.append(value)
 
 
-_made: ContextVar[Made | None] = ContextVar("made", default=None)
+_made: ContextVar[NotedParts | None] = ContextVar("made", default=None)
 
 
 @contextmanager
-def noting() -> Iterator[Made]:
+def noting() -> Iterator[NotedParts]:
     """Note the parts that are handed out in the block. An inner block has notes of its own."""
-    made = Made()
+    made = NotedParts()
     token = _made.set(made)
     try:
         yield made

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from rag_harness.registry.identity.modules import PACKAGE, Modules, is_installed
-from rag_harness.registry.identity.reading import Import, Source
+from rag_harness.registry.identity.reading import Import, PythonSource
 from rag_harness.registry.identity.remembered import Remembered
 from rag_harness.registry.identity.undeciding import HANDS_OUT, LIBRARIES_THAT_DECIDE_NOTHING, decides
 
@@ -17,7 +17,7 @@ _MOST_STEPS = 8
 
 
 @dataclass(frozen=True)
-class Reach:
+class CodeReach:
     """The code that some modules reach by their imports.
 
     Attributes:
@@ -51,10 +51,10 @@ class Code:
     def __init__(self, modules: Modules, remembered: Remembered) -> None:
         self.remembered: Remembered = remembered
         self._modules = modules
-        self._sources: dict[str, Source | None] = {}
+        self._sources: dict[str, PythonSource | None] = {}
         self._edges: dict[tuple[str, str], tuple[frozenset[str], frozenset[str]]] = {}
 
-    def reach(self, roots: Iterable[str]) -> Reach:
+    def reach(self, roots: Iterable[str]) -> CodeReach:
         """Return the code of the modules ``roots`` and of all that they import.
 
         Of this package, it contains the modules that decide an answer; of the project under test, all modules; of
@@ -79,15 +79,15 @@ class Code:
             seen |= new
             waiting += new
         unknown = tuple(root for root in asked if self._modules.file_of(root) is None)
-        return Reach(digests, frozenset(libraries - LIBRARIES_THAT_DECIDE_NOTHING.keys()), unknown)
+        return CodeReach(digests, frozenset(libraries - LIBRARIES_THAT_DECIDE_NOTHING.keys()), unknown)
 
-    def _source(self, module: str) -> Source | None:
+    def _source(self, module: str) -> PythonSource | None:
         if module not in self._sources:
             file = self._modules.file_of(module)
             self._sources[module] = None if file is None else self.remembered.source(file)
         return self._sources[module]
 
-    def _imported(self, module: str, source: Source, home: str) -> tuple[frozenset[str], frozenset[str]]:
+    def _imported(self, module: str, source: PythonSource, home: str) -> tuple[frozenset[str], frozenset[str]]:
         """Return the imported modules to follow from ``module``, and the packages whose versions count."""
         key = module, home
         if key not in self._edges:
@@ -103,7 +103,7 @@ class Code:
             self._edges[key] = frozenset(followed), frozenset(libraries)
         return self._edges[key]
 
-    def _targets(self, module: str, source: Source) -> Iterator[str]:
+    def _targets(self, module: str, source: PythonSource) -> Iterator[str]:
         for each in source.imports:
             base = self._absolute(module, each)
             if not each.names:

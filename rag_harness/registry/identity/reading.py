@@ -32,7 +32,7 @@ class Import:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PythonSource:
     """The parsed form of a file.
 
     Attributes:
@@ -45,14 +45,14 @@ class Source:
     imports: tuple[Import, ...]
 
 
-def read(content: bytes) -> Source:
+def read_source(content: bytes) -> PythonSource:
     """Return the parsed form of a file. If this Python cannot parse it: a digest of its bytes, and no imports."""
     try:
         tree = ast.parse(content)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return Source(blake2b(content.replace(b"\r\n", b"\n"), digest_size=16).hexdigest(), ())
+        return PythonSource(blake2b(content.replace(b"\r\n", b"\n"), digest_size=16).hexdigest(), ())
     said = repr(_plain(tree)).encode("utf-8", "surrogatepass")
-    return Source(blake2b(said, digest_size=16).hexdigest(), tuple(_imports(tree)))
+    return PythonSource(blake2b(said, digest_size=16).hexdigest(), tuple(_imports(tree)))
 
 
 def _plain(node: Any) -> Any:
@@ -115,17 +115,17 @@ def _by_name(call: ast.Call) -> Iterator[Import]:
         yield Import(named[dots:], (), dots)
 
 
-def as_json(source: Source) -> list[Any]:
+def source_as_json(source: PythonSource) -> list[Any]:
     """Return a source as JSON."""
     return [source.digest, [[each.module, [list(name) for name in each.names], each.level] for each in source.imports]]
 
 
-def of_json(said: Any) -> Source:
-    """Return the source that ``as_json`` has written.
+def source_of_json(said: Any) -> PythonSource:
+    """Return the source that ``source_as_json`` has written.
 
     Raises:
-        ValueError, TypeError, KeyError: ``as_json`` did not write it.
+        ValueError, TypeError, KeyError: ``source_as_json`` did not write it.
     """
     digest, imports = said
     read_imports = tuple(Import(str(m), tuple((str(a), str(b)) for a, b in names), int(n)) for m, names, n in imports)
-    return Source(str(digest), read_imports)
+    return PythonSource(str(digest), read_imports)

@@ -15,9 +15,9 @@ from typing import Any
 
 from rag_harness.files.atomic import write_atomically
 from rag_harness.registry.identity import reading
-from rag_harness.registry.identity.reading import Source, as_json, of_json, read
+from rag_harness.registry.identity.reading import PythonSource, read_source, source_as_json, source_of_json
 
-FILE = "code.json"
+REMEMBERED_FILE = "code.json"
 _YOUNG = 2 * 10**9
 """Nanoseconds. Clocks of file systems are coarse: a file may change twice within one tick. So the times of a file that
 changed shortly before it was read are not trusted."""
@@ -32,11 +32,11 @@ class Remembered:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._file = None if folder is None else folder / FILE
+        self._file = None if folder is None else folder / REMEMBERED_FILE
         self._known: dict[str, Any] | None = None
         self._is_new = False
 
-    def source(self, file: str) -> Source | None:
+    def source(self, file: str) -> PythonSource | None:
         """Return the parsed source of a file, or None where it cannot be read."""
         try:
             stat = os.stat(file)  # noqa: PTH116
@@ -48,17 +48,17 @@ class Remembered:
         except OSError:
             return None
         digest = blake2b(content, digest_size=16).hexdigest()
-        source = kept if kept is not None and kept_digest == digest else read(content)
+        source = kept if kept is not None and kept_digest == digest else read_source(content)
         is_old = time_ns() - max(looks[:2]) > _YOUNG
-        self._all[file] = [looks if is_old else None, digest, as_json(source)]
+        self._all[file] = [looks if is_old else None, digest, source_as_json(source)]
         self._is_new = True
         return source
 
-    def _entry(self, file: str) -> tuple[Any, Any, Source | None]:
+    def _entry(self, file: str) -> tuple[Any, Any, PythonSource | None]:
         """Return the cached size and times of a file, the digest of its bytes, and its source. None: unknown."""
         try:
             looks, digest, kept = self._all[file]
-            return looks, digest, of_json(kept)
+            return looks, digest, source_of_json(kept)
         except (KeyError, ValueError, TypeError):
             return None, None, None
 

@@ -15,11 +15,11 @@ Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
 Reason = tuple[str, bool]
 """Why a row has no value, and whether the measure is undefined there (nothing to measure)."""
-FOUND = ("counts", "ranks", "gains", "judged", "judged_gains")
+RANKING_ARRAYS = ("counts", "ranks", "gains", "judged", "judged_gains")
 DIGEST_BYTES = 12
 
 
-class Scores(NamedTuple):
+class MeasureArrays(NamedTuple):
     """The scores of one measure on some rows.
 
     Attributes:
@@ -32,9 +32,9 @@ class Scores(NamedTuple):
     absent: npt.NDArray[np.integer[Any]]
     reasons: Sequence[Reason]
 
-    def of(self, rows: Array) -> Scores:
+    def of(self, rows: Array) -> MeasureArrays:
         """Return the scores of some rows."""
-        return Scores(self.values[rows], self.absent[rows], self.reasons)
+        return MeasureArrays(self.values[rows], self.absent[rows], self.reasons)
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Texts:
 
 
 @dataclass(frozen=True)
-class Block:
+class RowBlock:
     """Rows of known cases, in the order of their lines.
 
     Attributes:
@@ -71,7 +71,7 @@ class Block:
     texts: Texts
 
     @classmethod
-    def of(cls, arrays: Mapping[str, Array], texts: Mapping[str, Any]) -> Block:
+    def of(cls, arrays: Mapping[str, Array], texts: Mapping[str, Any]) -> RowBlock:
         """Return the block that was kept as these arrays and texts."""
         reasons = {name: [(why, undefined) for why, undefined in each] for name, each in texts["reasons"].items()}
         errors = [(row, trial, why) for row, trial, why in texts["errors"]]
@@ -87,16 +87,18 @@ class Block:
     @property
     def found(self) -> Looked:
         """The ranks of the judged documents in each row; none for a row without an answer."""
-        return Looked(*(self.arrays[name] for name in FOUND))
+        return Looked(*(self.arrays[name] for name in RANKING_ARRAYS))
 
-    def scores(self, measure: str) -> Scores | None:
+    def scores(self, measure: str) -> MeasureArrays | None:
         """Return the scores of one measure; None for a ranking measure, which is computed from ``found``."""
         if measure not in self.texts.reasons:
             return None
-        return Scores(self.arrays[f"value {measure}"], self.arrays[f"absent {measure}"], self.texts.reasons[measure])
+        return MeasureArrays(
+            self.arrays[f"value {measure}"], self.arrays[f"absent {measure}"], self.texts.reasons[measure]
+        )
 
 
-class Kept(Protocol):
+class KeptBlock(Protocol):
     """A block of any kind of lines, as a shelf keeps it. ``texts`` is a dataclass of JSON values."""
 
     @property

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from rag_harness.measures import Measure
-from rag_harness.report.blocks.block import Block, Kept
-from rag_harness.report.blocks.made import Made, made
-from rag_harness.report.blocks.making import Gold, Maker, has_column
+from rag_harness.report.blocks.block import KeptBlock, RowBlock
+from rag_harness.report.blocks.made import BlockInputs, made
+from rag_harness.report.blocks.making import Maker, SuiteCases, has_column
 from rag_harness.report.blocks.scores import ScoreBlock, ScoreMaker
 from rag_harness.report.blocks.shelf import Shelf
 from rag_harness.results.row import ExperimentResult, row_or_none
@@ -18,8 +18,8 @@ from rag_harness.results.score import ScoreLine, parse_score
 
 _Line = TypeVar("_Line")
 _Said_contra = TypeVar("_Said_contra", contravariant=True)
-_Block = TypeVar("_Block", bound=Kept)
-_Made_co = TypeVar("_Made_co", bound=Kept, covariant=True)
+_Block = TypeVar("_Block", bound=KeptBlock)
+_Made_co = TypeVar("_Made_co", bound=KeptBlock, covariant=True)
 
 
 class Making(Protocol[_Said_contra, _Made_co]):
@@ -47,7 +47,7 @@ class Kind(Generic[_Line, _Block]):
 
     read: Callable[[bytes], _Line | None]
     begin: Callable[[], Making[_Line, _Block]]
-    made: Callable[[], Made]
+    made: Callable[[], BlockInputs]
     block: type[_Block]
 
     def shelf(self, file: Path) -> Shelf[_Block]:
@@ -63,8 +63,8 @@ class Kind(Generic[_Line, _Block]):
 
 
 def row_kind(
-    measures: Sequence[Measure], gold: Gold, cases: Callable[[], str], digests: bool = True
-) -> Kind[ExperimentResult, Block]:
+    measures: Sequence[Measure], gold: SuiteCases, cases: Callable[[], str], digests: bool = True
+) -> Kind[ExperimentResult, RowBlock]:
     """Return how blocks of rows are made.
 
     Args:
@@ -74,7 +74,10 @@ def row_kind(
         digests: whether to store the digest of each row's judged fields.
     """
     return Kind(
-        row_or_none, lambda: Maker(measures, gold, digests), lambda: made(cases(), filter(has_column, measures)), Block
+        row_or_none,
+        lambda: Maker(measures, gold, digests),
+        lambda: made(cases(), filter(has_column, measures)),
+        RowBlock,
     )
 
 

@@ -13,7 +13,7 @@ from rag_harness.registry.identity import code_digest
 
 
 @dataclass(frozen=True)
-class Made:
+class BlockInputs:
     """What the values of a block depend on.
 
     Attributes:
@@ -26,15 +26,15 @@ class Made:
     code: str
     measures: Mapping[str, str]
 
-    def serves(self, wanted: Made) -> bool:
+    def serves(self, wanted: BlockInputs) -> bool:
         """Whether a block made of this has everything that ``wanted`` names, in the same version."""
         same = (self.cases, self.code) == (wanted.cases, wanted.code)
         return same and wanted.measures.items() <= self.measures.items()
 
 
-def made(cases: str, measures: Iterable[Measure]) -> Made:
+def made(cases: str, measures: Iterable[Measure]) -> BlockInputs:
     """Return what a block made now depends on; ``measures`` are those with a column in it."""
-    return Made(cases, _code(), {measure.name: _identity(measure) for measure in measures})
+    return BlockInputs(cases, _code(), {measure.name: _identity(measure) for measure in measures})
 
 
 def _identity(measure: Measure) -> str:

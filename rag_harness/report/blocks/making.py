@@ -15,8 +15,8 @@ from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.measures.measure import NamedMeasure
 from rag_harness.measures.metamorphic import MetamorphicMeasure
 from rag_harness.measures.ranking_arrays import Finder
-from rag_harness.report.blocks.block import DIGEST_BYTES, FOUND, Array, Block, Texts
-from rag_harness.report.blocks.scored import Scored
+from rag_harness.report.blocks.block import DIGEST_BYTES, RANKING_ARRAYS, Array, RowBlock, Texts
+from rag_harness.report.blocks.scored import RowScorer
 from rag_harness.report.totals import STAGES
 from rag_harness.results.cases import KeptCase
 from rag_harness.results.dates import seconds_of
@@ -45,7 +45,7 @@ _FLAGS = ("ok", "abstained", "answerable", "relevant", "replayed", "outdated", "
 _USUAL = (NamedMeasure.applies, RankingMeasure.applies)
 
 
-class Gold(Protocol):
+class SuiteCases(Protocol):
     """The cases of a suite, by their position in the file."""
 
     @property
@@ -73,9 +73,9 @@ class Maker:
         digests: whether to store the digest of each row's judged fields.
     """
 
-    def __init__(self, measures: Sequence[Measure], gold: Gold, digests: bool = True) -> None:
+    def __init__(self, measures: Sequence[Measure], gold: SuiteCases, digests: bool = True) -> None:
         self._gold, self._finder = gold, Finder()
-        self._scored = [Scored(measure) for measure in measures if has_column(measure)]
+        self._scored = [RowScorer(measure) for measure in measures if has_column(measure)]
         self._digests: list[str] | None = [] if digests else None
         self._floats: list[tuple[float | None, ...]] = []
         self._whole: list[tuple[int, ...]] = []
@@ -101,13 +101,13 @@ class Maker:
         if self._digests is not None:
             self._digests.append(row_digest(row))
 
-    def block(self) -> Block:
+    def block(self) -> RowBlock:
         """Return the block of the rows so far."""
         arrays = {
             **_columns(_FLOATS, self._floats, np.float64),
             **_columns(_WHOLE, self._whole, np.int64),
             **_columns(_FLAGS, self._flags, np.bool_),
-            **dict(zip(FOUND, self._finder.looked(), strict=True)),
+            **dict(zip(RANKING_ARRAYS, self._finder.looked(), strict=True)),
             "placed": np.array(self._placed, dtype=np.int64).reshape(-1, 3),
         }
         if self._digests is not None:
@@ -119,7 +119,7 @@ class Maker:
         reasons = {name: found.reasons for name, found in scores.items()}
         named = list(self._fingerprints), list(self._models), list(self._kinds)
         texts = Texts(*named, self._errors, reasons, list(self._versions))
-        return Block(arrays, texts)
+        return RowBlock(arrays, texts)
 
     def _numbers(self, row: ExperimentResult, position: int, hits: int) -> tuple[int, ...]:
         # An answer that declined without a model does not count as the answer of an unnamed model.

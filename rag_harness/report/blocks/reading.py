@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rag_harness.measures import Measure
-from rag_harness.report.blocks.block import Block, Kept
+from rag_harness.report.blocks.block import KeptBlock, RowBlock
 from rag_harness.report.blocks.kinds import Kind, row_kind, score_kind
 from rag_harness.report.blocks.making import needs_digests
 from rag_harness.report.blocks.scores import ScoreBlock
 from rag_harness.report.blocks.segments import Segment, content, digests, segments
 from rag_harness.results.cases import CaseFile
 
-_Block = TypeVar("_Block", bound=Kept)
+_Block = TypeVar("_Block", bound=KeptBlock)
 
 
-def read_blocks(rows: Path, measures: Sequence[Measure], cases: CaseFile, size: int) -> Iterator[Block]:
+def read_blocks(rows: Path, measures: Sequence[Measure], cases: CaseFile, size: int) -> Iterator[RowBlock]:
     """Yield the blocks of a result file, one at a time; none where there is no file.
 
     The blocks of a file with several pieces are kept beside it. A kept block is used where its lines, the cases, the
@@ -44,7 +44,7 @@ def _read(file: Path, pieces: Sequence[Segment], kind: Kind[Any, _Block]) -> Ite
         yield from _kept(file, pieces, kind)
         return
     for piece in pieces:
-        yield made_of(content(file, piece), kind)
+        yield block_of(content(file, piece), kind)
 
 
 def _kept(file: Path, pieces: Sequence[Segment], kind: Kind[Any, _Block]) -> Iterator[_Block]:
@@ -53,13 +53,13 @@ def _kept(file: Path, pieces: Sequence[Segment], kind: Kind[Any, _Block]) -> Ite
         known.append(digest)
         block = shelf.get(digest)
         if block is None:
-            block = made_of(content(file, piece), kind)
+            block = block_of(content(file, piece), kind)
             shelf.put(digest, block)
         yield block
     shelf.keep_only(known)
 
 
-def made_of(lines: bytes, kind: Kind[Any, _Block]) -> _Block:
+def block_of(lines: bytes, kind: Kind[Any, _Block]) -> _Block:
     """Return the block of some lines."""
     maker = kind.begin()
     kind.fill(maker, lines)

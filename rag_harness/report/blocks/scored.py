@@ -8,7 +8,7 @@ import numpy as np
 
 from rag_harness.files.log import log
 from rag_harness.measures import Measure, RankingMeasure, RowMeasure, Score
-from rag_harness.report.blocks.block import Reason, Scores
+from rag_harness.report.blocks.block import MeasureArrays, Reason
 from rag_harness.results.cases import KeptCase
 from rag_harness.results.row import ExperimentResult
 
@@ -16,7 +16,7 @@ NO_ANSWER = "no answer"
 _OPEN = (nan, 0)
 
 
-class Scored:
+class RowScorer:
     """The scores of one measure on rows. Values of judges and rankings stay open: they are filled in later."""
 
     def __init__(self, measure: Measure) -> None:
@@ -37,10 +37,10 @@ class Scored:
         else:
             self._found.append(_OPEN if self._by_row is None else self._said(_scored(self._by_row, kept, row)))
 
-    def scores(self) -> Scores:
+    def scores(self) -> MeasureArrays:
         """Return the scores so far."""
         values, absent = zip(*self._found, strict=True) if self._found else ((), ())
-        return Scores(np.array(values, dtype=np.float64), np.array(absent, dtype=np.uint16), list(self._reasons))
+        return MeasureArrays(np.array(values, dtype=np.float64), np.array(absent, dtype=np.uint16), list(self._reasons))
 
     def _said(self, score: Score) -> tuple[float, int]:
         if score.value is not None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.report.blocks.block import DIGEST_BYTES, Array, Mask, Reason, Scores
+from rag_harness.report.blocks.block import DIGEST_BYTES, Array, Mask, MeasureArrays, Reason
 from rag_harness.results.score import ScoreLine
 
 _WHOLE = ("position", "measure", "version", "author", "repeat", "absent")
@@ -79,9 +79,9 @@ class ScoreBlock:
         number = self.texts.measures.index(name)
         return np.flatnonzero(among & (self["measure"] == number) & (self["version"] == version))
 
-    def scores(self, lines: npt.NDArray[np.intp], reasons: Sequence[Reason]) -> Scores:
+    def scores(self, lines: npt.NDArray[np.intp], reasons: Sequence[Reason]) -> MeasureArrays:
         """Return the scores of some lines, with ``reasons`` in place of the block's own."""
-        return Scores(self["value"][lines], self["absent"][lines], reasons)
+        return MeasureArrays(self["value"][lines], self["absent"][lines], reasons)
 
 
 class ScoreMaker:

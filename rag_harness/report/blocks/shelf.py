@@ -16,12 +16,12 @@ import numpy as np
 
 from rag_harness.files.atomic import write_atomically
 from rag_harness.files.log import log
-from rag_harness.report.blocks.block import Array, Kept
-from rag_harness.report.blocks.made import Made
+from rag_harness.report.blocks.block import Array, KeptBlock
+from rag_harness.report.blocks.made import BlockInputs
 
-COLUMNS = "columns"
+COLUMNS_FOLDER = "columns"
 """Folder beside the files."""
-_Block = TypeVar("_Block", bound=Kept)
+_Block = TypeVar("_Block", bound=KeptBlock)
 _SMALL = np.iinfo(np.int32)
 
 
@@ -34,8 +34,8 @@ class Shelf(Generic[_Block]):
         kind: class of its blocks.
     """
 
-    def __init__(self, lines: Path, wanted: Made, kind: type[_Block]) -> None:
-        self._folder, self._wanted, self._kind = lines.parent / COLUMNS / lines.stem, wanted, kind
+    def __init__(self, lines: Path, wanted: BlockInputs, kind: type[_Block]) -> None:
+        self._folder, self._wanted, self._kind = lines.parent / COLUMNS_FOLDER / lines.stem, wanted, kind
 
     def get(self, digest: str) -> _Block | None:
         """Return the block of the lines with this digest; None where no usable one is kept."""
@@ -47,7 +47,7 @@ class Shelf(Generic[_Block]):
         try:
             with safe_open(str(file), framework="numpy") as opened:
                 said = opened.metadata() or {}
-                if not Made(**json.loads(said["made"])).serves(self._wanted):
+                if not BlockInputs(**json.loads(said["made"])).serves(self._wanted):
                     return None
                 arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - it is no dict
                 return self._kind.of(arrays, json.loads(said["texts"]))

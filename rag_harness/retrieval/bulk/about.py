@@ -69,7 +69,7 @@ class About:
         yield from self.damaged
 
 
-def about(documents: Sequence[Document], chunks: Sequence[Chunk]) -> About:
+def about_documents(documents: Sequence[Document], chunks: Sequence[Chunk]) -> About:
     """Return the summary of documents that were cut into ``chunks``."""
     empty = [document.doc_id for document in documents if not document.text.strip()]
     hidden = [(n, each.doc_id) for each in documents if (n := int(each.metadata.get("hidden_characters") or 0))]

@@ -34,7 +34,7 @@ class Hand(Protocol):
         ...
 
 
-Replace = Callable[[Hand], "Hand | None"]
+ReplaceHand = Callable[[Hand], "Hand | None"]
 """Starts a worker in place of a dead one; None where no worker can be started."""
 
 
@@ -47,7 +47,7 @@ class Crew:
         each: jobs that one worker has at once.
     """
 
-    def __init__(self, hands: Sequence[Hand], replace: Replace = lambda _: None, each: int = EACH) -> None:
+    def __init__(self, hands: Sequence[Hand], replace: ReplaceHand = lambda _: None, each: int = EACH) -> None:
         self._replace, self._lock = replace, Lock()
         self._successors: dict[Hand, Hand | None] = {}
         self._places = self._live = len(hands) * each

@@ -7,9 +7,9 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from rag_harness.dataset.library import Source
+from rag_harness.dataset.library import SourceFile
 from rag_harness.errors import PrerequisiteError
-from rag_harness.retrieval.bulk.values import Window
+from rag_harness.retrieval.bulk.values import DocumentWindow
 
 FILES, BYTES = 64, 4_000_000
 """Limits of a window: files, and bytes after which it gets no more files."""
@@ -17,21 +17,21 @@ PROBES = 16
 """Number of probe files that each node checks before the work, including the first and the last file."""
 
 
-def windows(sources: Sequence[Source], files: int = FILES) -> Iterator[Window]:
+def windows(sources: Sequence[SourceFile], files: int = FILES) -> Iterator[DocumentWindow]:
     """Yield all files in order, in windows."""
-    group: list[Source] = []
+    group: list[SourceFile] = []
     number = size = 0
     for source in sources:
         group.append(source)
         size += source.file.stat().st_size if source.file.is_file() else 0
         if len(group) == files or size >= BYTES:
-            yield Window(number, tuple(group))
+            yield DocumentWindow(number, tuple(group))
             number, group, size = number + 1, [], 0
     if group:
-        yield Window(number, tuple(group))
+        yield DocumentWindow(number, tuple(group))
 
 
-def probes(sources: Sequence[Source]) -> dict[str, int]:
+def probes(sources: Sequence[SourceFile]) -> dict[str, int]:
     """Return some of the files, evenly spread, with their sizes."""
     step = max(1, (len(sources) - 1) // (PROBES - 1))
     some = [*sources[::step][: PROBES - 1], *sources[-1:]]

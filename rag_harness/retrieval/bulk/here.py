@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rag_harness.retrieval.bulk.crew import Crew
-from rag_harness.retrieval.bulk.values import Opening, Ready
+from rag_harness.retrieval.bulk.values import IngestOpening, ReadyWorker
 from rag_harness.retrieval.bulk.worker import BulkWorker
 
 
@@ -20,9 +20,9 @@ class HandHere:
         return getattr(self._worker, method)(*given)
 
 
-def crew_here(opening: Opening) -> tuple[Crew, Ready]:
+def crew_here(opening: IngestOpening) -> tuple[Crew, ReadyWorker]:
     """Return a crew of only this process, which does one job after the other."""
     hand = HandHere()
     ready = hand.call("open", opening)
-    assert isinstance(ready, Ready)
+    assert isinstance(ready, ReadyWorker)
     return Crew([hand], each=1), ready

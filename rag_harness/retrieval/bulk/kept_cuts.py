@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 from rag_harness.errors import RecordingWriteError
 from rag_harness.models.recording.stores import StoreRoom
-from rag_harness.retrieval.bulk.values import Kept
+from rag_harness.retrieval.bulk.values import KeptArrays
 from rag_harness.settings import Settings, access_of
 
 
@@ -30,7 +30,7 @@ class KeptCuts:
     def __init__(self, settings: Settings, waiting: Path) -> None:
         self._settings, self._waiting, self._numbers = settings, waiting, count()
 
-    def add(self, kept: Kept) -> None:
+    def add(self, kept: KeptArrays) -> None:
         """Write the cuts of one window."""
         if not kept:
             return
@@ -53,7 +53,7 @@ class KeptCuts:
 
 
 @contextmanager
-def keeping_cuts(settings: Settings) -> Iterator[Callable[[Kept], None]]:
+def keeping_cuts(settings: Settings) -> Iterator[Callable[[KeptArrays], None]]:
     """Yield a storage for cuts during the block, then move the cuts into the cache.
 
     Raises:

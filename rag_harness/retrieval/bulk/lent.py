@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from rag_harness.models.recording.store import Array
 from rag_harness.protocols import Store, Stores
-from rag_harness.retrieval.bulk.values import Kept
+from rag_harness.retrieval.bulk.values import KeptArrays
 
 
 class LentStore:
@@ -48,9 +48,9 @@ class LentStores:
     def flush(self) -> None:
         """Do nothing: new arrays stay in this process."""
 
-    def taken(self) -> Kept:
+    def taken(self) -> KeptArrays:
         """Return the arrays added since the last call, and forget them."""
-        found: Kept = {name: store.new for name, store in self._opened.items() if store.new}
+        found: KeptArrays = {name: store.new for name, store in self._opened.items() if store.new}
         for store in self._opened.values():
             store.new = {}
         return found

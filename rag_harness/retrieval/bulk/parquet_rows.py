@@ -10,8 +10,8 @@ from itertools import count
 from typing import Any
 
 from rag_harness.errors import DataError
-from rag_harness.retrieval.bulk.places import Place
-from rag_harness.retrieval.bulk.values import Window
+from rag_harness.retrieval.bulk.places import FilePlace
+from rag_harness.retrieval.bulk.values import DocumentWindow
 from rag_harness.types import Document
 
 ROWS, CHARACTERS = 512, 2_000_000
@@ -23,7 +23,7 @@ _BUFFER = 1 << 20
 
 
 @dataclass(frozen=True)
-class Table:
+class ParquetTable:
     """A Parquet file of documents whose columns were checked.
 
     Attributes:
@@ -31,12 +31,12 @@ class Table:
         columns: the columns to read.
     """
 
-    place: Place
+    place: FilePlace
     rows: int
     columns: Sequence[str]
 
 
-def looked_at(places: Sequence[Place]) -> list[Table]:
+def looked_at(places: Sequence[FilePlace]) -> list[ParquetTable]:
     """Return the files after checking their columns and all ids.
 
     Raises:
@@ -56,16 +56,16 @@ def looked_at(places: Sequence[Place]) -> list[Table]:
     return tables
 
 
-def windows(tables: Sequence[Table]) -> Iterator[Window]:
+def windows(tables: Sequence[ParquetTable]) -> Iterator[DocumentWindow]:
     """Yield the rows of all files in order, in windows. Memory holds one window."""
     numbers = count()
     for table in tables:
         for rows in _grouped(_rows(table)):
             documents = [each for each in rows if isinstance(each, Document)]
-            yield Window(next(numbers), (), documents, [each for each in rows if isinstance(each, str)])
+            yield DocumentWindow(next(numbers), (), documents, [each for each in rows if isinstance(each, str)])
 
 
-def _table(place: Place, file: Any) -> Table:
+def _table(place: FilePlace, file: Any) -> ParquetTable:
     import pyarrow.types as kinds
 
     fields = {field.name: field.type for field in file.schema_arrow}
@@ -83,7 +83,7 @@ def _table(place: Place, file: Any) -> Table:
         raise DataError(
             f"{place.said}: column metadata is {fields['metadata']}. Make it a struct, a map, or JSON as text."
         )
-    return Table(place, file.metadata.num_rows, [name for name in _COLUMNS if name in fields])
+    return ParquetTable(place, file.metadata.num_rows, [name for name in _COLUMNS if name in fields])
 
 
 def _is_text(kind: Any) -> bool:
@@ -98,7 +98,7 @@ def _is_mapping(kind: Any) -> bool:
     return _is_text(kind) or kinds.is_struct(kind) or kinds.is_map(kind)
 
 
-def _opened(place: Place) -> Any:
+def _opened(place: FilePlace) -> Any:
     import pyarrow
     import pyarrow.parquet
 
@@ -109,7 +109,7 @@ def _opened(place: Place) -> Any:
         raise DataError(f"{place.said} cannot be read as Parquet: {error}. Was it cut short?") from error
 
 
-def _batches(place: Place, file: Any, columns: Sequence[str], size: int) -> Iterator[Any]:
+def _batches(place: FilePlace, file: Any, columns: Sequence[str], size: int) -> Iterator[Any]:
     import pyarrow
 
     try:
@@ -118,12 +118,12 @@ def _batches(place: Place, file: Any, columns: Sequence[str], size: int) -> Iter
         raise DataError(f"{place.said} is damaged: {' '.join(str(error).split())} Write it again.") from error
 
 
-def _ids(place: Place, file: Any) -> Iterator[str]:
+def _ids(place: FilePlace, file: Any) -> Iterator[str]:
     for batch in _batches(place, file, ["id"], 1 << 16):
         yield from (str(each) for each in batch.column(0).to_pylist() if each is not None)
 
 
-def _name_twice(tables: Sequence[Table], hashes: set[int]) -> None:
+def _name_twice(tables: Sequence[ParquetTable], hashes: set[int]) -> None:
     places: dict[str, list[str]] = {}
     for table in tables:
         for doc_id in _ids(table.place, _opened(table.place)):
@@ -136,7 +136,7 @@ def _name_twice(tables: Sequence[Table], hashes: set[int]) -> None:
         raise DataError(f"{len(twice)} ids stand in several rows, e.g. {doc_id!r}: {where}. Give each row its own.")
 
 
-def _rows(table: Table) -> Iterator[Document | str]:
+def _rows(table: ParquetTable) -> Iterator[Document | str]:
     file = _opened(table.place)
     number = 0
     for batch in _batches(table.place, file, table.columns, _READ):

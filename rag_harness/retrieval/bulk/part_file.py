@@ -8,7 +8,7 @@ from typing import Any
 
 from rag_harness.types import Chunk, Matrix
 
-ABOUT = b"rag_harness"
+METADATA_KEY = b"rag_harness"
 """Key in the file's metadata of ``about``, as JSON."""
 
 
@@ -23,7 +23,7 @@ def part_bytes(chunks: Sequence[Chunk], vectors: Matrix, about: Mapping[str, Any
 
     table = pyarrow.table(_columns(chunks) | {"vector": _list_array(vectors)})
     said = json.dumps(dict(about), sort_keys=True, default=str)
-    table = table.replace_schema_metadata({ABOUT: said})
+    table = table.replace_schema_metadata({METADATA_KEY: said})
     sink = pyarrow.BufferOutputStream()
     # Vectors are hardly ever equal, so a dictionary of them would only cost memory.
     repeated = ["doc_id", "metadata", "repeated_header"]
@@ -38,7 +38,7 @@ def about_part(stream: Any) -> tuple[int, dict[str, Any]] | None:
 
     try:
         found = pyarrow.parquet.read_metadata(stream)
-        return found.num_rows, json.loads((found.metadata or {})[ABOUT])
+        return found.num_rows, json.loads((found.metadata or {})[METADATA_KEY])
     except (pyarrow.ArrowInvalid, KeyError, ValueError):
         return None
 

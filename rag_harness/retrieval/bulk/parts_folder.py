@@ -10,8 +10,8 @@ from typing import Any
 from rag_harness.errors import DataError, RecordingWriteError
 from rag_harness.files.atomic import write_atomically
 from rag_harness.retrieval.bulk.part_file import about_part
-from rag_harness.retrieval.bulk.places import place_of
-from rag_harness.retrieval.bulk.values import Part
+from rag_harness.retrieval.bulk.places import file_place_of
+from rag_harness.retrieval.bulk.values import WindowPart
 
 COMPLETE = "_complete.json"
 """File that is written last. Readers of Parquet folders skip names that begin with an underscore."""
@@ -29,7 +29,7 @@ class PartsFolder:
     """
 
     def __init__(self, said: str) -> None:
-        self.said, self._place = said, place_of(said.rstrip("/"))
+        self.said, self._place = said, file_place_of(said.rstrip("/"))
         self._names = self._found()
         self._wanted: set[str] = set()
 
@@ -38,7 +38,7 @@ class PartsFolder:
         """Digests of the complete parts in the folder."""
         return frozenset(self._names)
 
-    def take(self, part: Part) -> int:
+    def take(self, part: WindowPart) -> int:
         """Store a part under its number and return its number of chunks."""
         name = f"part-{part.number:06}-{part.digest}.parquet"
         if part.held:

@@ -15,7 +15,7 @@ _WILD = frozenset("*?[")
 
 
 @dataclass(frozen=True)
-class Place:
+class FilePlace:
     """A path in a file system of pyarrow. ``said`` is the path as a user would write it."""
 
     system: Any
@@ -32,7 +32,7 @@ def is_parquet(said: str) -> bool:
     return "://" in said or said.rstrip("/").lower().endswith(".parquet")
 
 
-def place_of(said: str) -> Place:
+def file_place_of(said: str) -> FilePlace:
     """Return a local path or URL as a place, which need not exist.
 
     Raises:
@@ -44,31 +44,31 @@ def place_of(said: str) -> Place:
     except ImportError as error:
         raise PrerequisiteError(f"Parquet needs pyarrow: {install('parquet')}") from error
     if "://" not in said:
-        return Place(fs.LocalFileSystem(), Path(said).absolute().as_posix(), said)
+        return FilePlace(fs.LocalFileSystem(), Path(said).absolute().as_posix(), said)
     head, wild = _parted(said)
     try:
         system, path = fs.FileSystem.from_uri(head)
     except (OSError, ValueError) as error:
         raise DataError(f"{said} cannot be opened: {error}. Known are s3://, gs://, hdfs:// and file://.") from error
-    return Place(system, "/".join([path.rstrip("/"), *wild]), said)
+    return FilePlace(system, "/".join([path.rstrip("/"), *wild]), said)
 
 
-def found(saids: Sequence[str]) -> list[Place]:
+def found(saids: Sequence[str]) -> list[FilePlace]:
     """Return the files of paths, folders and patterns, each once. Files of one folder or pattern are sorted by name.
 
     Raises:
         DataError: a path, folder or pattern has no file.
     """
-    places: dict[str, Place] = {}
+    places: dict[str, FilePlace] = {}
     for said in saids:
-        some = list(_named(place_of(said)))
+        some = list(_named(file_place_of(said)))
         if not some:
             raise DataError(f"No Parquet file {said}. Put a pattern in quotes: 's3://bucket/docs/*.parquet'.")
         places |= {each.said: each for each in some}
     return list(places.values())
 
 
-def _named(asked: Place) -> Iterator[Place]:
+def _named(asked: FilePlace) -> Iterator[FilePlace]:
     from pyarrow import fs
 
     head, wild = _parted(asked.path)
@@ -86,7 +86,7 @@ def _named(asked: Place) -> Iterator[Place]:
     root = asked.said.partition("://")[0] + "://" if "://" in asked.said else ""
     for path in sorted(each.path for each in below if each.type == fs.FileType.File):
         if _matches(path[len(head) :].strip("/").split("/"), pattern):
-            yield Place(asked.system, path, f"{root}{path}")
+            yield FilePlace(asked.system, path, f"{root}{path}")
 
 
 def _parted(path: str) -> tuple[str, list[str]]:

@@ -12,7 +12,7 @@ from rag_harness.errors import CriticalError, PrerequisiteError
 from rag_harness.retrieval.bulk.slots import Slot
 from rag_harness.retrieval.indexes.server.connection import check_version, connect, quiet, speaking
 from rag_harness.retrieval.indexes.server.options import cluster_options
-from rag_harness.retrieval.indexes.server.points import Points, batches
+from rag_harness.retrieval.indexes.server.points import Points, point_batches
 from rag_harness.retrieval.indexes.server.upload import Upload
 from rag_harness.settings import Settings
 from rag_harness.types import Chunk, Matrix
@@ -65,7 +65,9 @@ class Sender:
             self._upload(slot).send(self._points(chunks, vectors, slot, places))
 
     def _points(self, chunks: Sequence[Chunk], vectors: Matrix, slot: Slot, places: Sequence[int]) -> Iterator[Points]:
-        return batches(chunks, vectors, self._model, self._options.batch, [slot.first + place for place in places])
+        return point_batches(
+            chunks, vectors, self._model, self._options.batch, [slot.first + place for place in places]
+        )
 
     def _upload(self, slot: Slot) -> Upload:
         return Upload(self._client, slot.collection, self._options)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rag_harness.errors import DataError
 from rag_harness.retrieval.bulk.about import About
-from rag_harness.retrieval.bulk.values import Kept
+from rag_harness.retrieval.bulk.values import KeptArrays
 from rag_harness.types import Chunk
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Surveyed:
     about: About
     parsed: int
     failed: Sequence[str]
-    kept: Kept
+    kept: KeptArrays
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Sent:
+class SentChunks:
     """The result for a window: ``sent`` chunks were missing on the server; ``embedded`` of them had no stored vector.
 
     ``last`` is the id and the vector of the last chunk sent.

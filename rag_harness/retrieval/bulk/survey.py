@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from rag_harness.retrieval.bulk.about import About
 from rag_harness.retrieval.bulk.crew import Crew
 from rag_harness.retrieval.bulk.slots import Surveyed
-from rag_harness.retrieval.bulk.values import Kept, Window
+from rag_harness.retrieval.bulk.values import DocumentWindow, KeptArrays
 from rag_harness.retrieval.content import ContentDigest
 from rag_harness.work.reporting import report
 
-Windows = Callable[[], Iterable[Window]]
+Windows = Callable[[], Iterable[DocumentWindow]]
 """Returns all windows, each time from the first."""
 
 
@@ -57,7 +57,7 @@ def survey(
     unit: str,
     crew: Crew,
     made_by: tuple[str, str],
-    keep: Callable[[Kept], None] = lambda _: None,
+    keep: Callable[[KeptArrays], None] = lambda _: None,
 ) -> Survey:
     """Let the crew read and cut all windows, and return the survey of all chunks.
 

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from rag_harness.dataset.library import Library, Unread
-from rag_harness.models.embedders.cached import Computed, Elsewhere
+from rag_harness.models.embedders.cached import Computed, EmbedElsewhere
 from rag_harness.protocols import Stores
 from rag_harness.retrieval.bulk.crew import Crew
-from rag_harness.retrieval.bulk.values import Read, UnreadRow, Window
+from rag_harness.retrieval.bulk.values import DocumentWindow, Read, UnreadRow
 from rag_harness.types import Document
 from rag_harness.work.reporting import report
 
 
-def read_by(crew: Crew, windows: Iterable[Window], total: int, unit: str, stores: Stores) -> Library:
+def read_by(crew: Crew, windows: Iterable[DocumentWindow], total: int, unit: str, stores: Stores) -> Library:
     """Let the crew read and cut each window; return all documents in order.
 
     Args:
@@ -40,7 +40,7 @@ def read_by(crew: Crew, windows: Iterable[Window], total: int, unit: str, stores
     return Library(tuple(documents), tuple(unread), parsed)
 
 
-def embedding_by(crew: Crew) -> Elsewhere:
+def embedding_by(crew: Crew) -> EmbedElsewhere:
     """Return a function that lets a crew embed texts."""
 
     def computed(parts: Sequence[Sequence[str]], role: str, with_tokens: bool) -> Iterator[Computed]:
@@ -49,7 +49,7 @@ def embedding_by(crew: Crew) -> Elsewhere:
     return computed
 
 
-def _noting(windows: Iterable[Window], unread: list[Unread]) -> Iterator[Window]:
+def _noting(windows: Iterable[DocumentWindow], unread: list[Unread]) -> Iterator[DocumentWindow]:
     for window in windows:
         unread += [UnreadRow(Path(line), line, said=line) for line in window.failed]
         yield window

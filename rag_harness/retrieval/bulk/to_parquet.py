@@ -8,7 +8,7 @@ from typing import Any
 
 from rag_harness.retrieval.bulk.crew import Crew
 from rag_harness.retrieval.bulk.parts_folder import PartsFolder
-from rag_harness.retrieval.bulk.values import Part, Window
+from rag_harness.retrieval.bulk.values import DocumentWindow, WindowPart
 from rag_harness.work.reporting import report
 
 
@@ -45,7 +45,7 @@ class Written:
 
 
 def write_parts(
-    windows: Iterable[Window],
+    windows: Iterable[DocumentWindow],
     total: int,
     unit: str,
     crew: Crew,
@@ -73,7 +73,7 @@ def write_parts(
     return written
 
 
-def _count(written: Written, part: Part, chunks: int) -> None:
+def _count(written: Written, part: WindowPart, chunks: int) -> None:
     written.asked += part.asked
     written.failed += part.failed
     written.chunks += chunks

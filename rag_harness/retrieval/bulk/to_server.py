@@ -11,16 +11,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rag_harness.retrieval.bulk.crew import Crew
-from rag_harness.retrieval.bulk.slots import Sent, Slot, changed
+from rag_harness.retrieval.bulk.slots import SentChunks, Slot, changed
 from rag_harness.retrieval.bulk.survey import Survey, Windows
-from rag_harness.retrieval.bulk.values import Window
-from rag_harness.retrieval.indexes.server.claiming import Claim, check_server
-from rag_harness.retrieval.indexes.server.collection import Collection, Content, collection_for
+from rag_harness.retrieval.bulk.values import DocumentWindow
+from rag_harness.retrieval.indexes.server.claiming import CollectionClaim, check_server
+from rag_harness.retrieval.indexes.server.collection import CollectionContent, ServerCollection, collection_for
 from rag_harness.retrieval.indexes.server.connection import speaking
 from rag_harness.retrieval.indexes.server.filling import make_room
 from rag_harness.retrieval.indexes.server.health import wait_until_ready
 from rag_harness.retrieval.indexes.server.lease import Clock, Lease
-from rag_harness.retrieval.indexes.server.ledger import Ledger
+from rag_harness.retrieval.indexes.server.ledger import CollectionLedger
 from rag_harness.settings import Settings
 from rag_harness.types import Vector
 from rag_harness.work.reporting import report
@@ -42,7 +42,7 @@ class Filled:
     embedded: int = 0
     last: tuple[str, Vector] | None = field(default=None, repr=False)
 
-    def add(self, window: Sent) -> None:
+    def add(self, window: SentChunks) -> None:
         """Add the next window."""
         self.sent += window.sent
         self.embedded += window.embedded
@@ -79,10 +79,10 @@ def fill_by(
         CriticalError: another run is changing the collection, it has other content, or the server refuses points.
         DataError: documents were changed meanwhile.
     """
-    content = Content(surveyed.digest.hexdigest(), model, surveyed.points)
+    content = CollectionContent(surveyed.digest.hexdigest(), model, surveyed.points)
     target = collection_for(settings, content.digest)
-    ledger = Ledger(target.client, target.cluster.replicas)
-    claim = Claim(target, content, ledger, settings.overwrite, clock or Clock())
+    ledger = CollectionLedger(target.client, target.cluster.replicas)
+    claim = CollectionClaim(target, content, ledger, settings.overwrite, clock or Clock())
     with _speaking(target):
         lease = claim.acquired()
     if lease is None:
@@ -94,7 +94,7 @@ def fill_by(
         target.client.close()
 
 
-def _filled(claim: Claim, lease: Lease, crew: Crew, windows: Windows, surveyed: Survey) -> Filled:
+def _filled(claim: CollectionClaim, lease: Lease, crew: Crew, windows: Windows, surveyed: Survey) -> Filled:
     [width] = crew.ordered("width", [(surveyed.first,)])
     target, content = claim.collection, replace(claim.content, dimension=width)
     with _speaking(target):
@@ -110,7 +110,7 @@ def _filled(claim: Claim, lease: Lease, crew: Crew, windows: Windows, surveyed: 
     return made
 
 
-def _slots(windows: Windows, surveyed: Survey, collection: str, resumes: bool) -> Iterator[tuple[Window, Slot]]:
+def _slots(windows: Windows, surveyed: Survey, collection: str, resumes: bool) -> Iterator[tuple[DocumentWindow, Slot]]:
     """Yield the windows that have chunks, each with its place. Raise if they are not the windows of the survey."""
     ends = [first for first, _ in surveyed.places[1:]] + [surveyed.chunks]
     number = -1
@@ -124,7 +124,7 @@ def _slots(windows: Windows, surveyed: Survey, collection: str, resumes: bool) -
         raise changed()
 
 
-def _counted(windows: Iterator[Any], total: int) -> Iterator[tuple[int, Sent]]:
+def _counted(windows: Iterator[Any], total: int) -> Iterator[tuple[int, SentChunks]]:
     """Yield the result of each window and the number of chunks done, and report the progress."""
     done = 0
     report("sending", done, total, "chunks")
@@ -134,5 +134,5 @@ def _counted(windows: Iterator[Any], total: int) -> Iterator[tuple[int, Sent]]:
         report("sending", done, total, "chunks")
 
 
-def _speaking(target: Collection) -> Any:
+def _speaking(target: ServerCollection) -> Any:
     return speaking("cannot be filled", target.url)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.dataset.library import Source, Unread
+from rag_harness.dataset.library import SourceFile, Unread
 from rag_harness.errors import PrerequisiteError
 from rag_harness.settings import Settings
 from rag_harness.types import Document
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-Kept = Mapping[tuple[str, str, str], "Mapping[bytes, npt.NDArray[np.generic]]"]
+KeptArrays = Mapping[tuple[str, str, str], "Mapping[bytes, npt.NDArray[np.generic]]"]
 """Arrays by key, for each store, which has a kind, model and revision."""
 
 
 @dataclass(frozen=True)
-class Opening:
+class IngestOpening:
     """The first message to a worker.
 
     Args:
@@ -49,14 +49,14 @@ class UnreadRow(Unread):
 
 
 @dataclass(frozen=True)
-class Window:
+class DocumentWindow:
     """Some documents, in order: files to read, or documents that were already read.
 
     ``failed`` has a line for each row that is no document.
     """
 
     number: int
-    sources: Sequence[Source] = ()
+    sources: Sequence[SourceFile] = ()
     documents: Sequence[Document] = ()
     failed: Sequence[str] = ()
 
@@ -65,7 +65,7 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Part:
+class WindowPart:
     """The part of a window: a Parquet file of its chunks, as bytes.
 
     The window has ``asked`` files or rows. ``content`` is empty if the window has no chunk, or if a part with
@@ -89,17 +89,17 @@ class Read:
     documents: Sequence[Document]
     unread: Sequence[Unread]
     parsed: int
-    kept: Kept
+    kept: KeptArrays
 
 
 @dataclass(frozen=True)
-class Ready:
+class ReadyWorker:
     """A worker is ready. ``made_by`` is everything that decides its documents, cuts and vectors."""
 
     where: str
     made_by: Mapping[str, Any]
 
-    def check_same(self, other: Ready) -> None:
+    def check_same(self, other: ReadyWorker) -> None:
         """Refuse a worker that would give other results.
 
         Raises:

@@ -13,21 +13,21 @@ from typing import Any
 
 from rag_harness.dataset.data import keeping_of
 from rag_harness.dataset.ingest.reading import parsed_by
-from rag_harness.dataset.knowledge_base import digest_of
+from rag_harness.dataset.knowledge_base import pages_digest
 from rag_harness.dataset.library import Library, read_library
 from rag_harness.files.sources import json_digest
 from rag_harness.models.embedders.cached import CachedEmbedder, Computed
 from rag_harness.models.names import embedder_name
 from rag_harness.models.recording.stores import StoreRoom
 from rag_harness.registry import resolve
-from rag_harness.retrieval.bulk.about import about
+from rag_harness.retrieval.bulk.about import about_documents
 from rag_harness.retrieval.bulk.files import check_sees
 from rag_harness.retrieval.bulk.lent import LentStores
 from rag_harness.retrieval.bulk.part_file import part_bytes
 from rag_harness.retrieval.bulk.sending import Sender
-from rag_harness.retrieval.bulk.slots import Sent, Slot, Surveyed, changed
-from rag_harness.retrieval.bulk.values import Opening, Part, Read, Ready, Window
-from rag_harness.retrieval.content import said_of
+from rag_harness.retrieval.bulk.slots import SentChunks, Slot, Surveyed, changed
+from rag_harness.retrieval.bulk.values import DocumentWindow, IngestOpening, Read, ReadyWorker, WindowPart
+from rag_harness.retrieval.content import digested_bytes
 from rag_harness.retrieval.indexes.server.points import point_id
 from rag_harness.retrieval.retrieval import Retrieval, spec_of
 from rag_harness.settings import access_of
@@ -36,7 +36,7 @@ from rag_harness.settings import access_of
 class BulkWorker:
     """Does one job at a time, in its own process or in the caller's."""
 
-    def open(self, opening: Opening) -> Ready:
+    def open(self, opening: IngestOpening) -> ReadyWorker:
         """Prepare the worker.
 
         Raises:
@@ -50,15 +50,15 @@ class BulkWorker:
         self._spec = spec_of(self.settings)
         cut = {name: value for name, value in asdict(self._spec).items() if name != "index"}
         self._made_by = self._retrieval([]).identity() | cut
-        return Ready(f"{socket.gethostname()}, process {os.getpid()}", self._made_by | {"parsed_by": parsed_by()})
+        return ReadyWorker(f"{socket.gethostname()}, process {os.getpid()}", self._made_by | {"parsed_by": parsed_by()})
 
-    def part(self, window: Window) -> Part:
+    def part(self, window: DocumentWindow) -> WindowPart:
         """Read, cut and embed a window."""
         library = self._library(window)
         failed = [*window.failed, *(each.line for each in library.unread)]
         digest = self._digest(library)
         if digest in self._held or not library.documents:
-            return Part(window.number, len(window), digest, held=digest in self._held, failed=failed)
+            return WindowPart(window.number, len(window), digest, held=digest in self._held, failed=failed)
         retrieval, before = self._retrieval(library.documents), self._embedder.computed
         chunks = retrieval.cut
         vectors = self._embedder.embed_documents([chunk.text for chunk in chunks])
@@ -67,23 +67,23 @@ class BulkWorker:
         failed += retrieval.refused_lines
         content = part_bytes(chunks, vectors, about) if chunks else b""
         embedded = self._embedder.computed - before
-        return Part(window.number, len(window), digest, content, False, len(chunks), embedded, failed)
+        return WindowPart(window.number, len(window), digest, content, False, len(chunks), embedded, failed)
 
-    def read(self, window: Window) -> Read:
+    def read(self, window: DocumentWindow) -> Read:
         """Read and cut a window."""
         library = self._library(window)
         _ = self._retrieval(library.documents).cut
         return Read(library.documents, library.unread, library.parsed, self.stores.taken())
 
-    def survey(self, window: Window) -> Surveyed:
+    def survey(self, window: DocumentWindow) -> Surveyed:
         """Read and cut a window, and return its survey, without vectors."""
         library = self._library(window)
         retrieval = self._retrieval(library.documents)
         chunks = retrieval.cut
         failed = [*window.failed, *(each.line for each in library.unread), *retrieval.refused_lines]
         first = chunks[0].text if chunks else ""
-        points, told = len({chunk.chunk_id for chunk in chunks}), about(library.documents, chunks)
-        said = said_of(chunks)
+        points, told = len({chunk.chunk_id for chunk in chunks}), about_documents(library.documents, chunks)
+        said = digested_bytes(chunks)
         counts = (len(chunks), points, first, told, library.parsed)
         return Surveyed(len(window), said, _digest_of(said), *counts, failed, self.stores.taken())
 
@@ -93,7 +93,7 @@ class BulkWorker:
         self.stores.taken()  # dropped: the worker that sends this chunk counts it
         return int(vector.shape[1])
 
-    def send(self, window: Window, slot: Slot) -> Sent:
+    def send(self, window: DocumentWindow, slot: Slot) -> SentChunks:
         """Read and cut a window again, then embed and send the chunks that the server lacks.
 
         Raises:
@@ -101,17 +101,17 @@ class BulkWorker:
             CriticalError: the server refuses them.
         """
         chunks = self._retrieval(self._library(window).documents).cut
-        if _digest_of(said_of(chunks)) != slot.digest:
+        if _digest_of(digested_bytes(chunks)) != slot.digest:
             raise changed(chunks)
         places, before = self._sender.lacking(chunks, slot), self._embedder.computed
         if not places:
-            return Sent(len(chunks), 0, 0, None)  # no model needed
+            return SentChunks(len(chunks), 0, 0, None)  # no model needed
         new = [chunks[place] for place in places]
         vectors = self._embedder.embed_documents([chunk.text for chunk in new])
         self.stores.taken()
         self._sender.send(new, vectors, slot, places)
         last = point_id(new[-1]), vectors[-1].copy()
-        return Sent(len(chunks), len(new), self._embedder.computed - before, last)
+        return SentChunks(len(chunks), len(new), self._embedder.computed - before, last)
 
     def embed(self, texts: Sequence[str], role: str, with_tokens: bool) -> Computed:
         """Return the vectors of texts."""
@@ -140,7 +140,7 @@ class BulkWorker:
     def _retrieval(self, documents: Sequence[Any]) -> Retrieval:
         return Retrieval(self._spec, lambda: documents, self.settings, self.stores, self._embedder)
 
-    def _library(self, window: Window) -> Library:
+    def _library(self, window: DocumentWindow) -> Library:
         if not window.sources:
             return Library(tuple(window.documents), ())
         # The caller may have another current folder. Relative paths start from the caller's.
@@ -151,7 +151,7 @@ class BulkWorker:
         return replace(library, unread=tuple(replace(each, file=said[each.file]) for each in library.unread))
 
     def _digest(self, library: Library) -> str:
-        return json_digest([digest_of(list(library.documents)), self._made_by])
+        return json_digest([pages_digest(list(library.documents)), self._made_by])
 
 
 def _digest_of(said: bytes) -> bytes:

@@ -9,9 +9,9 @@ from itertools import pairwise
 from rag_harness.protocols import Tokenizer
 from rag_harness.retrieval.chunking.balance import one_section
 from rag_harness.retrieval.chunking.lengths import ChunkingSettings
-from rag_harness.retrieval.chunking.markdown import NEWLINE, Block, Section, read_sections
+from rag_harness.retrieval.chunking.markdown import NEWLINE, HeadingSection, MarkdownBlock, read_sections
 from rag_harness.retrieval.chunking.packing import Packer
-from rag_harness.retrieval.chunking.places import Places
+from rag_harness.retrieval.chunking.places import HeadingPlaces
 from rag_harness.types import Chunk, Document
 
 _WORD = re.compile(r"\S+\s*")
@@ -31,19 +31,19 @@ def chunk_document(document: Document, tokenizer: Tokenizer, settings: ChunkingS
     page = one_section(sections)
     words = tuple(word for block in _blocks(page) for word in _words(document.text, block))
     packer = Packer(document.doc_id, document.text, tokenizer, settings.max_tokens, settings.overlap)
-    places = Places(document)
-    return [places.chunk(index, piece) for index, piece in enumerate(packer.pieces([Section((), None, words)]))]
+    places = HeadingPlaces(document)
+    return [places.chunk(index, piece) for index, piece in enumerate(packer.pieces([HeadingSection((), None, words)]))]
 
 
-def _blocks(page: Section) -> Iterator[Block]:
+def _blocks(page: HeadingSection) -> Iterator[MarkdownBlock]:
     yield from (page.titles,) if page.titles else ()
     yield from page.blocks
 
 
-def _words(text: str, block: Block) -> Iterator[Block]:
+def _words(text: str, block: MarkdownBlock) -> Iterator[MarkdownBlock]:
     if block.code or block.header:
         ends = [*(match.end() for match in NEWLINE.finditer(text, block.start, block.end)), block.end]
         pairs = pairwise(dict.fromkeys([block.start, *ends]))
-        yield from (Block(start, end, code=True) for start, end in pairs)
+        yield from (MarkdownBlock(start, end, code=True) for start, end in pairs)
     else:
-        yield from (Block(match.start(), match.end()) for match in _WORD.finditer(text, block.start, block.end))
+        yield from (MarkdownBlock(match.start(), match.end()) for match in _WORD.finditer(text, block.start, block.end))

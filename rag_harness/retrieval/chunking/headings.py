@@ -16,8 +16,8 @@ from itertools import groupby
 from rag_harness.protocols import Tokenizer
 from rag_harness.retrieval.chunking.balance import Balancer, one_section
 from rag_harness.retrieval.chunking.lengths import ChunkingSettings
-from rag_harness.retrieval.chunking.markdown import Section, read_sections
-from rag_harness.retrieval.chunking.places import Place, Places
+from rag_harness.retrieval.chunking.markdown import HeadingSection, read_sections
+from rag_harness.retrieval.chunking.places import HeadingPlace, HeadingPlaces
 from rag_harness.types import Chunk, Document
 
 
@@ -25,9 +25,9 @@ from rag_harness.types import Chunk, Document
 class _Unit:
     """The text under one place, or under several joined places. ``h2`` is the offset of the H2 around it."""
 
-    places: tuple[Place, ...]
+    places: tuple[HeadingPlace, ...]
     h2: int
-    section: Section
+    section: HeadingSection
     tokens: int
 
     @property
@@ -47,7 +47,7 @@ def chunk_document(document: Document, tokenizer: Tokenizer, settings: ChunkingS
     Raises:
         ChunkTooLongError: a single character is longer than ``max_tokens``.
     """
-    places, joiner = Places(document), _Joiner(document, tokenizer, settings)
+    places, joiner = HeadingPlaces(document), _Joiner(document, tokenizer, settings)
     balancer = Balancer(document, tokenizer, settings)
     cuts = [
         (unit, piece) for unit in joiner.joined(_units(document, places)) for piece in balancer.pieces(unit.section)
@@ -55,8 +55,8 @@ def chunk_document(document: Document, tokenizer: Tokenizer, settings: ChunkingS
     return [places.chunk(index, piece, _opening(unit, places), _path(unit)) for index, (unit, piece) in enumerate(cuts)]
 
 
-def _units(document: Document, places: Places) -> Iterator[_Unit]:
-    def place_of(section: Section) -> Place:
+def _units(document: Document, places: HeadingPlaces) -> Iterator[_Unit]:
+    def place_of(section: HeadingSection) -> HeadingPlace:
         # A heading without a body is joined to the next section, so that section's own heading is the last.
         return places.at(section.titles.end - 1 if section.titles else section.start)
 
@@ -68,7 +68,7 @@ def _units(document: Document, places: Places) -> Iterator[_Unit]:
         yield _Unit((place,), h2, section, 0)
 
 
-def _opening(unit: _Unit, places: Places) -> Place:
+def _opening(unit: _Unit, places: HeadingPlaces) -> HeadingPlace:
     """Return the place for a link to the unit: its own heading, or the first of the joined ones."""
     if len(unit.places) == 1:
         return unit.places[0]
@@ -107,7 +107,7 @@ class _Joiner:
         both = self._unit((*left.places, *right.places), left.h2, [left.section, right.section])
         return both if both.tokens <= self._most else None
 
-    def _unit(self, places: tuple[Place, ...], h2: int, sections: Sequence[Section]) -> _Unit:
+    def _unit(self, places: tuple[HeadingPlace, ...], h2: int, sections: Sequence[HeadingSection]) -> _Unit:
         section = one_section(sections, places[0].path)
         text = self._text[section.start : section.end].strip()
         return _Unit(places, h2, section, self._tokenizer.count([text])[0])

@@ -35,7 +35,7 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class MarkdownBlock:
     """The smallest part of a page that stays whole where it fits, with the blank lines after it.
 
     ``code`` is a fence, an indented code block or HTML. ``header`` is the header of the table of which this is a row.
@@ -50,12 +50,12 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class HeadingSection:
     """The text from a heading to the next one. ``titles`` are the headings before ``blocks``: one, or those joined."""
 
     path: tuple[str, ...]
-    titles: Block | None
-    blocks: tuple[Block, ...]
+    titles: MarkdownBlock | None
+    blocks: tuple[MarkdownBlock, ...]
 
     @property
     def start(self) -> int:
@@ -95,7 +95,7 @@ class _Cut:
     header_line: int | None = None
 
 
-def read_sections(text: str) -> list[Section]:
+def read_sections(text: str) -> list[HeadingSection]:
     """Return the sections of a page that have text, without front matter and byte order mark.
 
     Headings inside lists and quotes begin no section. A heading without a body belongs to the next section.
@@ -201,19 +201,19 @@ class _Page:
     def is_blank(self, first: int, end: int) -> bool:
         return not self._text[self._lines[first] : self._lines[end]].strip()
 
-    def titles(self, first: int, end: int) -> Block | None:
-        return None if self.is_blank(first, end) else Block(self._lines[first], self._lines[end], title=True)
+    def titles(self, first: int, end: int) -> MarkdownBlock | None:
+        return None if self.is_blank(first, end) else MarkdownBlock(self._lines[first], self._lines[end], title=True)
 
-    def blocks(self, first: int, end: int) -> tuple[Block, ...]:
+    def blocks(self, first: int, end: int) -> tuple[MarkdownBlock, ...]:
         inner = self._cut_lines[bisect_right(self._cut_lines, first) : bisect_left(self._cut_lines, end)]
         pairs = zip([first, *inner], [*inner, end], strict=True)
         # A blank part is no block. It belongs to the block before, which then ends where the next one starts.
         starts = [line for line, behind in pairs if not self.is_blank(line, behind)]
         return tuple(self._block(line, behind) for line, behind in pairwise([*starts, end]))
 
-    def _block(self, first: int, end: int) -> Block:
+    def _block(self, first: int, end: int) -> MarkdownBlock:
         cut = self._cuts.get(first, _Cut())
-        return Block(self._lines[first], self._lines[end], cut.code, self._header(cut.header_line))
+        return MarkdownBlock(self._lines[first], self._lines[end], cut.code, self._header(cut.header_line))
 
     def _header(self, line: int | None) -> Header | None:
         if line is None:
@@ -222,7 +222,7 @@ class _Page:
         return Header(end - len(self._text[start:end].lstrip()), end)
 
 
-def _sections(headings: Sequence[_Heading], page: _Page) -> Iterator[Section]:
+def _sections(headings: Sequence[_Heading], page: _Page) -> Iterator[HeadingSection]:
     waiting: int | None = None
     ends = [*(heading.line for heading in headings[1:]), page.last_line]
     for number, (heading, end) in enumerate(zip(headings, ends, strict=True), start=1):
@@ -230,7 +230,9 @@ def _sections(headings: Sequence[_Heading], page: _Page) -> Iterator[Section]:
         if page.is_blank(heading.body_line, end) and number < len(headings):
             waiting = first
             continue
-        section = Section(heading.path, page.titles(first, heading.body_line), page.blocks(heading.body_line, end))
+        section = HeadingSection(
+            heading.path, page.titles(first, heading.body_line), page.blocks(heading.body_line, end)
+        )
         waiting = None
         if section.titles or section.blocks:
             yield section

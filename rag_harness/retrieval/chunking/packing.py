@@ -12,7 +12,7 @@ from itertools import accumulate, groupby, pairwise
 from rag_harness.errors import ChunkTooLongError
 from rag_harness.protocols import Tokenizer
 from rag_harness.retrieval.chunking.borders import parts
-from rag_harness.retrieval.chunking.markdown import Block, Header, Section
+from rag_harness.retrieval.chunking.markdown import Header, HeadingSection, MarkdownBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class _Atom:
     """
 
     section: int
-    block: Block
+    block: MarkdownBlock
     start: int
     end: int
     room: int
@@ -54,7 +54,7 @@ class Packer:
         self._special = 0
         self._header_tokens: dict[Header, int] = {}
 
-    def pieces(self, sections: Sequence[Section]) -> list[Piece]:
+    def pieces(self, sections: Sequence[HeadingSection]) -> list[Piece]:
         """Return the pieces in the order of the page.
 
         Raises:
@@ -72,7 +72,7 @@ class Packer:
     def _limit(self) -> int:
         return self._max_tokens - self._special
 
-    def _cut_sections(self, sections: Sequence[Section], numbers: Sequence[int]) -> Iterator[Piece]:
+    def _cut_sections(self, sections: Sequence[HeadingSection], numbers: Sequence[int]) -> Iterator[Piece]:
         if numbers and self._limit < 1:
             raise ChunkTooLongError(
                 f"{self._doc_id}: a chunk may have {self._max_tokens} tokens and the tokenizer adds {self._special} "
@@ -88,7 +88,7 @@ class Packer:
         ]
         return self._verified(packs, sections)
 
-    def _count_headers(self, sections: Iterable[Section]) -> None:
+    def _count_headers(self, sections: Iterable[HeadingSection]) -> None:
         headers = sorted(
             {block.header for section in sections for block in section.blocks if block.header},
             key=lambda header: header.start,
@@ -99,7 +99,7 @@ class Packer:
             header: count for header, count in zip(headers, tokens, strict=True) if count <= self._limit // 2
         }
 
-    def _atoms(self, number: int, sections: Sequence[Section]) -> Iterator[_Atom]:
+    def _atoms(self, number: int, sections: Sequence[HeadingSection]) -> Iterator[_Atom]:
         section = sections[number]
         for block in (section.titles, *section.blocks):
             if block:
@@ -168,7 +168,7 @@ class Packer:
     def _repeated(self, atom: _Atom) -> int:
         return self._header_tokens[atom.header] if atom.header else 0
 
-    def _verified(self, packs: Sequence[Sequence[_Atom]], sections: Sequence[Section]) -> Iterator[Piece]:
+    def _verified(self, packs: Sequence[Sequence[_Atom]], sections: Sequence[HeadingSection]) -> Iterator[Piece]:
         while packs:
             pieces = [self._piece_of(pack, sections) for pack in packs]
             excesses = [count - self._max_tokens for count in self._tokenizer.count([*map(self._text_of, pieces)])]
@@ -190,7 +190,7 @@ class Packer:
             f"tokens more than the {self._max_tokens} a chunk may have, and cannot be cut. Raise the chunk size."
         )
 
-    def _piece_of(self, pack: Sequence[_Atom], sections: Sequence[Section]) -> Piece:
+    def _piece_of(self, pack: Sequence[_Atom], sections: Sequence[HeadingSection]) -> Piece:
         first = pack[0]
         header = self._text[first.header.start : first.header.end] if first.header else ""
         return self._piece(sections[first.section].path, first.start, pack[-1].end, header)

@@ -15,12 +15,12 @@ from rag_harness.types import Chunk, Document
 
 INTRODUCTION = "Introduction"
 """The heading of the text before a page's first H2 or H3. The page need not have such a heading."""
-DEEPEST = 3
+DEEPEST_HEADING = 3
 """Deeper headings belong to the H2 or H3 above them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HeadingPlace:
     """The introduction of a page (level 0), or a heading down to H3, with the text below it.
 
     ``start`` is an offset in the page. ``anchor`` is GitHub's anchor, empty without a heading.
@@ -33,7 +33,7 @@ class Place:
     path: tuple[str, ...]
 
 
-class Places:
+class HeadingPlaces:
     """The places of one page, in order. The first is its introduction."""
 
     def __init__(self, document: Document) -> None:
@@ -41,16 +41,16 @@ class Places:
         self._places = list(_places(document))
         self._starts = [place.start for place in self._places]
 
-    def at(self, offset: int) -> Place:
+    def at(self, offset: int) -> HeadingPlace:
         """Return the place of the character at ``offset``."""
         return self._places[max(0, bisect_right(self._starts, offset) - 1)]
 
-    def within(self, start: int, end: int) -> Sequence[Place]:
+    def within(self, start: int, end: int) -> Sequence[HeadingPlace]:
         """Return the place at ``start`` and all that begin before ``end``."""
         first = max(0, bisect_right(self._starts, start) - 1)
         return self._places[first : max(first + 1, bisect_right(self._starts, end - 1))]
 
-    def chunk(self, index: int, piece: Piece, place: Place | None = None, path: Sequence[str] = ()) -> Chunk:
+    def chunk(self, index: int, piece: Piece, place: HeadingPlace | None = None, path: Sequence[str] = ()) -> Chunk:
         """Return the chunk of ``piece`` with the place ``place``, by default that of its first character.
 
         Its metadata is that of the page and ``heading``, ``anchor``, ``section_ids`` (the anchors of all places in it);
@@ -75,21 +75,21 @@ class Places:
         named = ("module", "module_title", "chapter") if "module" in self._front else ()
         return {key: self._front[key] for key in named if key in self._front}
 
-    def _address(self, place: Place) -> dict[str, Any]:
+    def _address(self, place: HeadingPlace) -> dict[str, Any]:
         page = self._front.get("url")
         address = f"{page}#{place.anchor}" if place.anchor else str(page)
         return {"heading": place.heading, "anchor": place.anchor, **({"url": address} if page else {})}
 
 
-def _places(document: Document) -> Iterator[Place]:
+def _places(document: Document) -> Iterator[HeadingPlace]:
     headings = read_headings(document.text)
     anchors = numbered(heading.title for heading in headings)
     title = _page_title(headings)
     path = (title.title if title else document.title,)
-    yield Place(body_start(document.text), 0, INTRODUCTION, anchors[0] if title else "", path)
+    yield HeadingPlace(body_start(document.text), 0, INTRODUCTION, anchors[0] if title else "", path)
     for heading, anchor in zip(headings, anchors, strict=True):
-        if heading.level <= DEEPEST and heading is not title:
-            yield Place(heading.start, heading.level, heading.title, anchor, heading.path)
+        if heading.level <= DEEPEST_HEADING and heading is not title:
+            yield HeadingPlace(heading.start, heading.level, heading.title, anchor, heading.path)
 
 
 def _page_title(headings: Sequence[Heading]) -> Heading | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rag_harness.protocols import Tokenizer
 from rag_harness.retrieval.chunking.lengths import ChunkingSettings
-from rag_harness.retrieval.chunking.markdown import NEWLINE, Block, body_start, read_sections
+from rag_harness.retrieval.chunking.markdown import NEWLINE, MarkdownBlock, body_start, read_sections
 from rag_harness.retrieval.chunking.sections import chunk_document as cut_by_sections
 from rag_harness.retrieval.chunking.unmarked import references_of, unmarked
 from rag_harness.types import UNMARKED, Chunk, Document
@@ -38,7 +38,7 @@ def _plain(chunk: Chunk, opener: str, references: dict[str, Any]) -> Chunk:
     return replace(chunk, text=text or chunk.text, repeated_header="", metadata=own)
 
 
-def _opener(text: str, before: Block | None, start: int) -> str:
+def _opener(text: str, before: MarkdownBlock | None, start: int) -> str:
     """Return the line that opens the fence around a chunk's beginning. Without it, code would be read as prose.
 
     ``before`` is the last code block that begins before ``start``, or the first of the page.

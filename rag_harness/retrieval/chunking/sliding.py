@@ -6,7 +6,7 @@ from rag_harness.protocols import Tokenizer
 from rag_harness.retrieval.chunking.balance import Balancer, one_section
 from rag_harness.retrieval.chunking.lengths import ChunkingSettings
 from rag_harness.retrieval.chunking.markdown import read_sections
-from rag_harness.retrieval.chunking.places import Places
+from rag_harness.retrieval.chunking.places import HeadingPlaces
 from rag_harness.types import Chunk, Document
 
 
@@ -22,5 +22,5 @@ def chunk_document(document: Document, tokenizer: Tokenizer, settings: ChunkingS
     if not sections:
         return []
     pieces = Balancer(document, tokenizer, settings).pieces(one_section(sections))
-    places = Places(document)
+    places = HeadingPlaces(document)
     return [places.chunk(index, piece) for index, piece in enumerate(pieces)]

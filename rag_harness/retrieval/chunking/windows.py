@@ -5,7 +5,7 @@ from __future__ import annotations
 from rag_harness.protocols import Tokenizer
 from rag_harness.retrieval.chunking.balance import Balancer
 from rag_harness.retrieval.chunking.lengths import ChunkingSettings
-from rag_harness.retrieval.chunking.markdown import Block, Section
+from rag_harness.retrieval.chunking.markdown import HeadingSection, MarkdownBlock
 from rag_harness.types import Chunk, Document
 
 
@@ -20,7 +20,7 @@ def chunk_document(document: Document, tokenizer: Tokenizer, settings: ChunkingS
     """
     text = document.text
     balancer = Balancer(document, tokenizer, settings)
-    pieces = balancer.pieces(Section((), None, (Block(0, len(text)),))) if text.strip() else []
+    pieces = balancer.pieces(HeadingSection((), None, (MarkdownBlock(0, len(text)),))) if text.strip() else []
     if len(pieces) < 2:
         return [Chunk(f"{document.doc_id}#0", document.doc_id, text, 0, len(text))]
     return [

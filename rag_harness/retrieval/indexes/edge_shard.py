@@ -51,7 +51,7 @@ def build(folder: Path, vectors: Matrix, graph: bool) -> Shard:
 def write(folder: Path, vectors: Matrix, graph: bool) -> None:
     """Build a permanent shard. All of it is on disk when this returns."""
     shard = build(folder, vectors, graph)
-    (folder / _SAMPLE).write_text(sample(shard, len(vectors)), encoding="ascii")
+    (folder / _SAMPLE).write_text(vectors_digest(shard, len(vectors)), encoding="ascii")
     shard.flush()
     shard.close()
     # The engine completes its configuration at the first load of a shard.
@@ -68,7 +68,7 @@ def load(folder: Path, count: int) -> Shard:
     try:
         shard = Shard.load(str(folder))
         found = shard.info().points_count
-        vectors = sample(shard, count)
+        vectors = vectors_digest(shard, count)
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic of the engine is no Exception
@@ -89,7 +89,7 @@ def nearest(shard: Shard, vector: Vector, limit: int, exact: bool) -> list[tuple
     return [(point.score, int(point.id)) for point in points]
 
 
-def sample(shard: Shard, count: int) -> str:
+def vectors_digest(shard: Shard, count: int) -> str:
     """Return a digest of some vectors. A power cut may leave a file of zeros, which the engine opens silently."""
     positions: list[int | UUID | str] = list(range(0, count, count // 64 + 1))
     vectors = {point.id: point.vector for point in shard.retrieve(positions, False, True)}

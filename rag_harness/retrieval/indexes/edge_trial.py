@@ -19,7 +19,7 @@ _OF_FILES = 4
 _SAMPLE = 64
 
 
-def fault_of(folder: Path, seconds: float = SECONDS) -> str:
+def shard_fault(folder: Path, seconds: float = SECONDS) -> str:
     """Return why the shard in ``folder`` cannot be opened, read and searched within limits; empty where it can."""
     most = _AROUND + _OF_FILES * sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     places = [str(Path(place).absolute()) for place in sys.path if place]

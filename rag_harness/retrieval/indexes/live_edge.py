@@ -22,9 +22,9 @@ import qdrant_edge as edge
 
 from rag_harness.errors import NoRoomError
 from rag_harness.files.log import log
-from rag_harness.files.room import check_room, fills_when_read, missing, reserve, used
+from rag_harness.files.room import check_room, fills_when_read, missing, reserve, used_bytes
 from rag_harness.retrieval.indexes.edge_shard import config, nearest
-from rag_harness.retrieval.indexes.edge_trial import fault_of
+from rag_harness.retrieval.indexes.edge_trial import shard_fault
 from rag_harness.retrieval.indexes.live import LiveIndexError
 from rag_harness.types import Matrix, Vector
 
@@ -64,7 +64,7 @@ class EdgePoints:
         if (folder / "edge_config.json").is_file():
             # When it opens a shard, the engine reads all of the vector files, also their unused part.
             check_room(folder, _LEAST + (missing(self._mapped()) if self._fills_when_read() else 0))
-            if fault := fault_of(folder):
+            if fault := shard_fault(folder):
                 raise LiveIndexError(f"The vector index cannot be opened: {fault}")
             with _speaking("cannot be opened"):
                 self._shard = edge.EdgeShard.load(str(folder))
@@ -140,7 +140,7 @@ class EdgePoints:
         assert self._shard is not None
         try:
             # All vectors are written again, with their links.
-            check_room(self._folder, 2 * used(self._folder) + _SPARE)
+            check_room(self._folder, 2 * used_bytes(self._folder) + _SPARE)
         except NoRoomError as error:
             log.warning("No graph of %d points is made, and searching takes longer: %s", count, error)
             return

@@ -14,14 +14,14 @@ from typing import Any
 from rag_harness.errors import CriticalError
 from rag_harness.files.log import log
 from rag_harness.protocols import RetrievalParts
-from rag_harness.retrieval.indexes.server.claiming import Claim
-from rag_harness.retrieval.indexes.server.collection import Collection, Content, collection_for
+from rag_harness.retrieval.indexes.server.claiming import CollectionClaim
+from rag_harness.retrieval.indexes.server.collection import CollectionContent, ServerCollection, collection_for
 from rag_harness.retrieval.indexes.server.connection import speaking
 from rag_harness.retrieval.indexes.server.filling import Filling, fill
 from rag_harness.retrieval.indexes.server.lease import Clock, Lease
-from rag_harness.retrieval.indexes.server.ledger import Ledger
+from rag_harness.retrieval.indexes.server.ledger import CollectionLedger
 from rag_harness.retrieval.indexes.server.points import point_id
-from rag_harness.retrieval.indexes.server.search import Found, nearest
+from rag_harness.retrieval.indexes.server.search import ScoredIds, nearest
 from rag_harness.types import Chunk, Hit, Matrix, Vector
 
 LOOKS_EACH = 30.0
@@ -39,10 +39,16 @@ class QdrantIndex:
         clock: the clock for waits and checks.
     """
 
-    def __init__(self, collection: Collection, content: Content, overwrite: bool = False, clock: Clock | None = None):
+    def __init__(
+        self,
+        collection: ServerCollection,
+        content: CollectionContent,
+        overwrite: bool = False,
+        clock: Clock | None = None,
+    ):
         self._collection, self._content, self._overwrite = collection, content, overwrite
         self._clock = clock or Clock()
-        self._ledger = Ledger(collection.client, collection.cluster.replicas)
+        self._ledger = CollectionLedger(collection.client, collection.cluster.replicas)
         self._lease: Lease | None = None
         self._pinned = ""
         self._looked = 0.0
@@ -110,7 +116,7 @@ class QdrantIndex:
 
     def _acquired(self) -> Lease | None:
         """Return the lease, before vectors are paid for; None where nothing is left to write."""
-        return Claim(self._collection, self._content, self._ledger, self._overwrite, self._clock).acquired()
+        return CollectionClaim(self._collection, self._content, self._ledger, self._overwrite, self._clock).acquired()
 
     def _pin(self) -> None:
         there = self._ledger.read(self._collection.name)
@@ -129,7 +135,7 @@ class QdrantIndex:
                 f"({who}): what was found before and after is not of one index. Run again when that is over."
             )
 
-    def _hits(self, found: Found, k: int) -> list[Hit]:
+    def _hits(self, found: ScoredIds, k: int) -> list[Hit]:
         placed = [(score, self._positions[name]) for score, name in found]
         best = sorted(placed, key=lambda point: (-point[0], point[1]))[:k]
         return [Hit(self._chunks[position], float(score), n) for n, (score, position) in enumerate(best, 1)]
@@ -145,5 +151,5 @@ def create(parts: RetrievalParts) -> QdrantIndex:
         SettingsError: the URL is invalid, the key would be sent in clear, or an option has a wrong value.
     """
     settings, embedder = parts.settings, parts.embedder
-    content = Content(parts.content_digest, f"{embedder.model}@{embedder.revision}", 0)
+    content = CollectionContent(parts.content_digest, f"{embedder.model}@{embedder.revision}", 0)
     return QdrantIndex(collection_for(settings, parts.content_digest), content, settings.overwrite)

@@ -14,7 +14,7 @@ from fastapi.security.http import HTTPAuthorizationCredentials
 
 from rag_harness.service.access import keys
 from rag_harness.service.access.binding import check_page, is_this_machine
-from rag_harness.service.access.places import Places
+from rag_harness.service.access.places import AnsweringPlaces
 from rag_harness.service.access.principal import NOBODY_ELSE, Principal, Scope
 from rag_harness.service.access.rates import Rates
 from rag_harness.service.options import Options
@@ -35,12 +35,12 @@ class Access:
     db: Database
     options: Options
     rates: Rates
-    places: Places
+    places: AnsweringPlaces
 
     @classmethod
     def of(cls, db: Database, options: Options) -> Access:
         """Return the access of a server that is about to listen."""
-        return cls(db, options, Rates(options.rate), Places(options.concurrency))
+        return cls(db, options, Rates(options.rate), AnsweringPlaces(options.concurrency))
 
     def principal(self, request: Request) -> Principal:
         """Return who asks.

@@ -66,13 +66,13 @@ class Unforeseen:
             if scope["type"] != "http":
                 raise
             trace_id = scope["state"]["trace_id"]
-            problem = told(error, trace_id)
+            problem = problem_of_any(error, trace_id)
             if begun:
                 raise  # half an answer must not look like a whole one, so the connection is broken off
             await response_of(problem)(scope, receive, send)
 
 
-def told(error: Exception, trace_id: str) -> ProblemError:
+def problem_of_any(error: Exception, trace_id: str) -> ProblemError:
     """Return what a client is told of any error. An unforeseen one is logged with its traceback."""
     if isinstance(error, ProblemError):
         return error

@@ -18,7 +18,7 @@ from typing import cast
 from rag_harness.service.access.principal import SCOPES, Principal, Scope
 from rag_harness.service.state.database import Database
 
-PREFIX = "rh_"
+KEY_PREFIX = "rh_"
 """Lets scanners of source code recognise a key that was committed."""
 _BYTES = 32
 _OF_PRINCIPAL = "id, digest, label, scopes, collection, rate, quota, revoked"
@@ -62,7 +62,7 @@ def make(
         rate: its own rate, e.g. ``60/minute``; empty is the server's.
         quota: how many questions it may ask in all; None is no quota.
     """
-    key = PREFIX + token_urlsafe(_BYTES)
+    key = KEY_PREFIX + token_urlsafe(_BYTES)
     kept = " ".join(scope for scope in SCOPES if scope in set(scopes))
     values = (_digest(key), label, kept, collection, rate, quota, _now())
     columns = "digest, label, scopes, collection, rate, quota, created"

@@ -15,7 +15,7 @@ from rag_harness.service.problems import ProblemError
 _COME_BACK_S = 1
 
 
-class Places:
+class AnsweringPlaces:
     """The places of one server.
 
     Args:

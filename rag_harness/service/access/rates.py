@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RateLeft:
     """What is left of a rate: ``left`` requests, and ``seconds`` until the oldest in the window stops counting."""
 
     most: int
@@ -53,7 +53,7 @@ class Rates:
         self._taken: defaultdict[int, list[float]] = defaultdict(list)
         self._lock = Lock()
 
-    def count(self, principal: Principal) -> Standing | None:
+    def count(self, principal: Principal) -> RateLeft | None:
         """Count a request and return what is left; None if there is no rate, as on a server without keys.
 
         Raises:
@@ -62,7 +62,7 @@ class Rates:
         rate = principal.rate or self._default
         if principal.key_id is None or not rate:
             return None
-        item = parsed(rate)
+        item = parsed_rate(rate)
         with self._lock:
             now, taken = self._now(), self._taken[principal.key_id]
             del taken[: bisect_right(taken, now - item.get_expiry())]
@@ -75,13 +75,13 @@ class Rates:
         return standing
 
 
-def _standing(item: RateLimitItem, taken: Sequence[float], now: float) -> Standing:
+def _standing(item: RateLimitItem, taken: Sequence[float], now: float) -> RateLeft:
     window = item.get_expiry()
-    return Standing(item.amount, window, max(0, item.amount - len(taken)), max(1, ceil(taken[0] + window - now)))
+    return RateLeft(item.amount, window, max(0, item.amount - len(taken)), max(1, ceil(taken[0] + window - now)))
 
 
 @lru_cache(maxsize=256)
-def parsed(rate: str) -> RateLimitItem:
+def parsed_rate(rate: str) -> RateLimitItem:
     """Return a parsed rate.
 
     Raises:
@@ -98,6 +98,6 @@ def parsed(rate: str) -> RateLimitItem:
     return item
 
 
-def _too_many(rate: str, standing: Standing) -> ProblemError:
+def _too_many(rate: str, standing: RateLeft) -> ProblemError:
     detail = f"This key may send {rate}. Send the next request in {standing.seconds} s."
     return ProblemError(429, "too_many_requests", detail, {"Retry-After": str(standing.seconds), **standing.headers()})

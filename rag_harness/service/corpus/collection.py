@@ -28,7 +28,7 @@ from rag_harness.service.corpus import rows
 from rag_harness.service.corpus.contents import Contents, Held
 from rag_harness.service.corpus.incoming import SPARE, Incoming
 from rag_harness.service.corpus.ingest_thread import IngestThread
-from rag_harness.service.corpus.making import Wanted, serving_of
+from rag_harness.service.corpus.making import ServedExperiment, serving_of
 from rag_harness.service.corpus.names import checked_name, suffix_of
 from rag_harness.service.corpus.preparing import Prepared, Preparer
 from rag_harness.service.corpus.reading import read_upload, unreadable
@@ -71,7 +71,7 @@ class Intake:
     charset: str = ""
 
 
-class Collection:
+class TenantCollection:
     """The documents of one tenant. Made by ``Corpora``.
 
     Args:
@@ -89,7 +89,7 @@ class Collection:
         name: str,
         number: int,
         database: Database,
-        wanted: Wanted,
+        wanted: ServedExperiment,
         lasting: Lasting,
         tokens: TokenStore,
         intake: Intake,

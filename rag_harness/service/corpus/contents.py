@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from rag_harness.dataset.knowledge_base import digest_of
+from rag_harness.dataset.knowledge_base import pages_digest
 from rag_harness.types import Chunk, Document
 
 
@@ -67,7 +67,7 @@ class Contents:
     @cached_property
     def digest(self) -> str:
         """The digest of all documents. A run over a folder with these documents has the same digest."""
-        return digest_of(self.documents)
+        return pages_digest(self.documents)
 
     def document(self, doc_id: str) -> Document:
         """Return a document by the ``doc_id`` of its chunks; KeyError if it does not exist."""

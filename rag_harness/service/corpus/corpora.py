@@ -11,12 +11,12 @@ from rag_harness.dataset.data import charset_of
 from rag_harness.files.log import log
 from rag_harness.protocols import Stores
 from rag_harness.service.corpus import rows
-from rag_harness.service.corpus.collection import Collection, Intake
+from rag_harness.service.corpus.collection import Intake, TenantCollection
 from rag_harness.service.corpus.folder_documents import FolderDocuments
 from rag_harness.service.corpus.incoming import Incoming
 from rag_harness.service.corpus.ingest_thread import IngestThread
-from rag_harness.service.corpus.making import Wanted, wanted
-from rag_harness.service.corpus.models import Models
+from rag_harness.service.corpus.making import ServedExperiment, served_experiment
+from rag_harness.service.corpus.models import ServerModels
 from rag_harness.service.corpus.preparing import Preparer
 from rag_harness.service.corpus.reconciling import reconciled
 from rag_harness.service.corpus.remaking import remake
@@ -54,7 +54,7 @@ class Corpora:
         self._settings, self._options, self._state, self._told = settings, options, state, told
         self._experiment = experiment_name
         self._thread = IngestThread()
-        self._collections: dict[str, Collection] = {}
+        self._collections: dict[str, TenantCollection] = {}
         self._creating = asyncio.Lock()
 
     async def open(self) -> None:
@@ -68,11 +68,11 @@ class Corpora:
         # Objects that exist now stay. The garbage collector need not look through them again.
         gc.freeze()
 
-    def get(self, name: str) -> Collection:
+    def get(self, name: str) -> TenantCollection:
         """Return the collection ``name``; KeyError if it does not exist."""
         return self._collections[name]
 
-    async def create(self, name: str) -> Collection:
+    async def create(self, name: str) -> TenantCollection:
         """Return the collection ``name``; it is made if it does not exist."""
         async with self._creating:
             if name not in self._collections:
@@ -92,8 +92,8 @@ class Corpora:
         return True
 
     def _open(self) -> None:
-        self._models = Models(self._settings)
-        self._wanted: Wanted = wanted(self._experiment, self._models)
+        self._models = ServerModels(self._settings)
+        self._wanted: ServedExperiment = served_experiment(self._experiment, self._models)
         self._models.load(self._wanted.spec.embedder)
         self._incoming = Incoming(self._state.incoming)
         database = self._state.database
@@ -106,7 +106,7 @@ class Corpora:
         for collection in self._collections.values():
             collection.complete()
 
-    def _opened(self, name: str, number: int) -> Collection:
+    def _opened(self, name: str, number: int) -> TenantCollection:
         database, folder = self._state.database, self._state.of_collection(number)
         oldest = (datetime.now(timezone.utc) - timedelta(days=_DAYS_FAILED)).strftime("%Y-%m-%dT%H:%M:%SZ")
         database.write_now(lambda c: rows.settle(c, number, oldest))
@@ -124,7 +124,7 @@ class Corpora:
         )
         lasting = Lasting(self._models, CollectionStores(recorded, {"tokens": tokens}), points)
         intake = Intake(self._incoming, self._thread, preparer, self._told, charset_of(self._settings))
-        return Collection(name, number, database, self._wanted, lasting, tokens, intake)
+        return TenantCollection(name, number, database, self._wanted, lasting, tokens, intake)
 
     def _server_name(self, number: int) -> str:
         """Return the collection's name on a Qdrant server, which others may use, too."""

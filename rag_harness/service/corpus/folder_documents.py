@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from rag_harness.dataset.data import Data, DataSets
-from rag_harness.dataset.knowledge_base import digest_of
+from rag_harness.dataset.knowledge_base import pages_digest
 from rag_harness.files.log import log
 from rag_harness.pipelines import data_of
 from rag_harness.service.corpus import rows
-from rag_harness.service.corpus.collection import Arrival, Collection
-from rag_harness.service.corpus.reading import dropped_of, whole
+from rag_harness.service.corpus.collection import Arrival, TenantCollection
+from rag_harness.service.corpus.reading import dropped_of, without_half_characters
 from rag_harness.service.state.database import Database
 from rag_harness.settings import Settings
 from rag_harness.types import Document
@@ -36,7 +36,7 @@ class FolderDocuments:
     def __init__(self, settings: Settings, folder: Path | None, experiment: str) -> None:
         self._settings, self._folder, self._experiment = settings, folder, experiment
 
-    def bring(self, collection: Collection, database: Database) -> None:
+    def bring(self, collection: TenantCollection, database: Database) -> None:
         """Take in new and changed files, and remove documents whose files are gone. Uploads stay.
 
         Raises:
@@ -48,7 +48,7 @@ class FolderDocuments:
             log.info("There is no folder %s: the default collection is as it was", data.folder)
             return
         found = {document.doc_id: document for document in map(_whole, data.documents)}
-        digests = {name: digest_of([document]) for name, document in found.items()}
+        digests = {name: pages_digest([document]) for name, document in found.items()}
         number = collection.number
         taken, uploaded = database.read(lambda c: (rows.files(c, number), rows.uploads(c, number)))
         self._remove(collection, database, sorted(taken.keys() - found.keys()), uploaded)
@@ -64,7 +64,9 @@ class FolderDocuments:
             )
         log.info("%d documents of the folder, %d taken in", len(found), len(new))
 
-    def _remove(self, collection: Collection, database: Database, gone: Sequence[str], uploaded: set[str]) -> None:
+    def _remove(
+        self, collection: TenantCollection, database: Database, gone: Sequence[str], uploaded: set[str]
+    ) -> None:
         collection.leave([name for name in gone if name not in uploaded])
         database.write_now(lambda c: rows.forget_files(c, collection.number, gone))
 
@@ -79,7 +81,7 @@ def _beginning(number: int, documents: Sequence[Document]) -> Callable[[sqlite3.
 
 
 def _whole(document: Document) -> Document:
-    return replace(document, text=whole(document.text), title=whole(document.title))
+    return replace(document, text=without_half_characters(document.text), title=without_half_characters(document.title))
 
 
 def _size(document: Document) -> int:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from rag_harness.dataset.ingest.isolated import end_all
 from rag_harness.service.problems import ProblemError
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 MOST_WAITING = 32
 """How many documents may wait, of all collections. Above it, each collection may still have one."""
 MOST_OF_ONE = 16
@@ -38,13 +38,13 @@ class IngestThread:
         self._thread: threading.Thread | None = None
         self._ends = self._hurries = False
 
-    def submit(self, collection: int, work: Callable[[], T]) -> Future[T]:
+    def submit(self, collection: int, work: Callable[[], _T]) -> Future[_T]:
         """Queue ``work`` for a collection.
 
         Raises:
             ProblemError: too much is waiting.
         """
-        future: Future[T] = Future()
+        future: Future[_T] = Future()
         with self._changed:
             if self._ends:
                 raise _stopped()

@@ -10,7 +10,7 @@ from rag_harness.errors import SettingsError
 from rag_harness.pipelines import builder, experiment
 from rag_harness.protocols import Experiment
 from rag_harness.service.corpus.contents import Contents
-from rag_harness.service.corpus.models import Models
+from rag_harness.service.corpus.models import ServerModels
 from rag_harness.service.corpus.searching import LiveRetrieval
 from rag_harness.service.corpus.serving import Serving
 from rag_harness.service.corpus.serving_parts import CollectionParts, Lasting
@@ -19,7 +19,7 @@ from rag_harness.types import IndexSpec, Matrix, Vector
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ServedExperiment:
     """The served experiment and how it indexes documents.
 
     Attributes:
@@ -35,7 +35,7 @@ class Wanted:
     made_of: str
 
 
-def wanted(name: str, models: Models) -> Wanted:
+def served_experiment(name: str, models: ServerModels) -> ServedExperiment:
     """Find out how experiment ``name`` indexes documents, by building it over no documents.
 
     Raises:
@@ -53,10 +53,12 @@ def wanted(name: str, models: Models) -> Wanted:
         )
     spec, retrieval = next(iter(parts.retrievals.items()))
     identity = {key: value for key, value in retrieval.identity().items() if key != "alike_by"}
-    return Wanted(name, strict, spec, json.dumps({"spec": asdict(spec), **identity}, sort_keys=True))
+    return ServedExperiment(name, strict, spec, json.dumps({"spec": asdict(spec), **identity}, sort_keys=True))
 
 
-def serving_of(wanted: Wanted, lasting: Lasting, contents: Contents, generation: int) -> tuple[Serving, LiveRetrieval]:
+def serving_of(
+    wanted: ServedExperiment, lasting: Lasting, contents: Contents, generation: int
+) -> tuple[Serving, LiveRetrieval]:
     """Return the serving for ``contents``, ready for the first question, and what it retrieves from."""
     parts = CollectionParts(lasting, contents)
     normal = experiment(wanted.name, parts)

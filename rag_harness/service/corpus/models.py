@@ -19,7 +19,7 @@ from rag_harness.service.corpus.stores import CollectionStores
 from rag_harness.settings import Settings, access_of
 
 
-class Models:
+class ServerModels:
     """The models of a server. Each is loaded once, and every collection asks it from one thread.
 
     Args:
@@ -99,7 +99,7 @@ class Models:
 class _Adapting:
     """The server's parts, in the form that a model's adapter reads."""
 
-    def __init__(self, models: Models, settings: Settings) -> None:
+    def __init__(self, models: ServerModels, settings: Settings) -> None:
         self._models, self.settings = models, settings
 
     @property

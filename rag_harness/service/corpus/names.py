@@ -7,9 +7,9 @@ from pathlib import Path, PurePosixPath
 
 from rag_harness.dataset.ingest import is_readable, kinds
 from rag_harness.service.problems import ProblemError
-from rag_harness.service.unseen import fault_of
+from rag_harness.service.unseen import unseen_fault
 
-MOST = 255
+LONGEST_NAME = 255
 """The most characters of a name."""
 
 
@@ -46,12 +46,12 @@ def suffix_of(name: str) -> str:
 
 
 def _fault(name: str) -> str:
-    if fault := fault_of(name):
+    if fault := unseen_fault(name):
         return fault
-    if len(name) > MOST:
-        return f"has {len(name)} characters, and {MOST} are the most"
+    if len(name) > LONGEST_NAME:
+        return f"has {len(name)} characters, and {LONGEST_NAME} are the most"
     if any(part in ("", ".", "..") for part in name.split("/")):
         return "has an empty segment, or one of dots"
-    if any(fault_of(PurePosixPath(part).stem) for part in name.split("/")):
+    if any(unseen_fault(PurePosixPath(part).stem) for part in name.split("/")):
         return "has a segment that cannot be seen"
     return ""

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from rag_harness.errors import UnreadableError
-from rag_harness.models.embedders.cached import CachedEmbedder, Computed, Elsewhere
+from rag_harness.models.embedders.cached import CachedEmbedder, Computed, EmbedElsewhere
 from rag_harness.models.recording.store import key_of
 from rag_harness.protocols import Stores
 from rag_harness.retrieval.retrieval import Retrieval
-from rag_harness.service.corpus.models import Models
+from rag_harness.service.corpus.models import ServerModels
 from rag_harness.service.corpus.stores import CollectionStores
 from rag_harness.service.corpus.token_store import TokenStore
 from rag_harness.settings import access_of
@@ -56,7 +56,7 @@ class Preparer:
 
     def __init__(
         self,
-        models: Models,
+        models: ServerModels,
         spec: IndexSpec,
         recorded: Stores | None,
         tokens: TokenStore,
@@ -90,7 +90,7 @@ class Preparer:
         made = _parted(documents, chunks, indexed, vectors)
         return [replace(each, refused=retrieval.refused.get(each.document.doc_id, "")) for each in made]
 
-    def _between_checks(self, embedder: CachedEmbedder) -> Elsewhere:
+    def _between_checks(self, embedder: CachedEmbedder) -> EmbedElsewhere:
         def embed(parts: Sequence[Sequence[str]], role: str, with_tokens: bool) -> Iterator[Computed]:
             for part in parts:
                 self._check()

@@ -42,19 +42,19 @@ def read_upload(
     except Exception as error:  # a loader of the user may raise anything
         log.warning("The loader of %s failed", file.suffix, exc_info=True)
         raise unreadable(f"its loader failed: {type(error).__name__}") from error
-    return _with(named(document, file, name), metadata), dropped_of(document)
+    return _with(with_name(document, file, name), metadata), dropped_of(document)
 
 
-def named(document: Document, file: Path, name: str) -> Document:
+def with_name(document: Document, file: Path, name: str) -> Document:
     """Return the document under its name: no trace of the random name, no half characters."""
     title = PurePosixPath(name).stem if document.title == file.stem else document.title
-    text = whole(document.text)
+    text = without_half_characters(document.text)
     if not text.strip():
         raise unreadable("it holds no text")
-    return replace(document, text=text, title=whole(title))
+    return replace(document, text=text, title=without_half_characters(title))
 
 
-def whole(text: str) -> str:
+def without_half_characters(text: str) -> str:
     """Return ``text`` with a mark for each lone half of a character, since no database stores such halves."""
     if text.isascii():
         return text
@@ -66,7 +66,7 @@ def whole(text: str) -> str:
 
 
 def _with(document: Document, metadata: Mapping[str, Any]) -> Document:
-    title = whole(str(metadata.get("title") or document.title))
+    title = without_half_characters(str(metadata.get("title") or document.title))
     return replace(document, title=title, metadata={**document.metadata, **metadata})
 
 

@@ -18,7 +18,7 @@ from rag_harness.retrieval.rarity import Rarity
 from rag_harness.retrieval.retrieval import Retrieval, spec_of
 from rag_harness.service.corpus.contents import Contents
 from rag_harness.service.corpus.live_terms import LiveTerms
-from rag_harness.service.corpus.models import Models
+from rag_harness.service.corpus.models import ServerModels
 from rag_harness.service.corpus.searching import LiveRetrieval
 from rag_harness.service.corpus.stores import CollectionStores
 from rag_harness.settings import Settings
@@ -34,8 +34,8 @@ class Lasting:
         points: its index.
     """
 
-    def __init__(self, models: Models, stores: CollectionStores, points: LivePoints) -> None:
-        self.models: Models = models
+    def __init__(self, models: ServerModels, stores: CollectionStores, points: LivePoints) -> None:
+        self.models: ServerModels = models
         self.stores: CollectionStores = stores
         self.points: LivePoints = points
         self.embedders: dict[str, CachedEmbedder] = {}

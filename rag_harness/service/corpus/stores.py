@@ -13,7 +13,7 @@ from typing import Any
 
 from rag_harness.protocols import Store, Stores
 
-MOST_BYTES: Mapping[str, int] = {"tokens": 32 << 20, "vectors": 4 << 20}
+MOST_STORED_BYTES: Mapping[str, int] = {"tokens": 32 << 20, "vectors": 4 << 20}
 """The most bytes in memory, by kind."""
 _OTHERWISE = 8 << 20
 _YOUNG = 512
@@ -103,7 +103,7 @@ class CollectionStores:
         named = kind, model, revision
         with self._lock:
             if named not in self._opened:
-                most = MOST_BYTES.get(kind, _OTHERWISE) if self._bounded else sys.maxsize
+                most = MOST_STORED_BYTES.get(kind, _OTHERWISE) if self._bounded else sys.maxsize
                 self._opened[named] = MemoryStore(self._below(*named), most)
             return self._opened[named]
 

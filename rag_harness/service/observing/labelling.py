@@ -13,10 +13,10 @@ from typing import Any
 from rag_harness.service.observing.observed import FAILED
 
 THUMBS_DOWN, ABSTAINED, WARNED, BROKEN, OTHERS = "thumbs-down", "abstained", "warned", "failed", "any"
-REASONS = (THUMBS_DOWN, BROKEN, ABSTAINED, WARNED, OTHERS)
+LABELLING_REASONS = (THUMBS_DOWN, BROKEN, ABSTAINED, WARNED, OTHERS)
 """Why a question is picked, the strongest reason first. A question with several reasons counts under the first."""
 UNLABELLED = "unlabelled"
-Content = Callable[[str], Mapping[str, Any]]
+WordsOfTrace = Callable[[str], Mapping[str, Any]]
 """From a trace id to its words, as ``content_of`` has them."""
 _BY_DECISION = {FAILED: BROKEN, "abstain": ABSTAINED, "warn": WARNED}
 _TRACES_NAMED = 20
@@ -49,7 +49,7 @@ class Logged:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TracedQuestion:
     """A question with all its traces: those with the strongest reason first, and among these the newest first."""
 
     traces: tuple[Logged, ...]
@@ -65,16 +65,18 @@ class Asked:
         return sha256(self.shown.same.encode()).hexdigest()
 
 
-def merged(traces: Iterable[Logged]) -> list[Asked]:
+def merged(traces: Iterable[Logged]) -> list[TracedQuestion]:
     """Return each question once, in the order in which they were first asked."""
     by_question: dict[str, list[Logged]] = defaultdict(list)
     for each in traces:
         by_question[each.same].append(each)
-    asked = [Asked(tuple(_telling_first(same))) for same in by_question.values()]
+    asked = [TracedQuestion(tuple(_telling_first(same))) for same in by_question.values()]
     return sorted(asked, key=lambda one: (min(each.began for each in one.traces), one.key))
 
 
-def sample(asked: Sequence[Asked], size: int | None, only: str | None, seed: int) -> list[Asked]:
+def sample_of_questions(
+    asked: Sequence[TracedQuestion], size: int | None, only: str | None, seed: int
+) -> list[TracedQuestion]:
     """Return a random sample of at most ``size`` questions; without ``only``, each reason gets an equal share.
 
     The draw depends only on the seed and the question, not on how often or in which order questions were asked.
@@ -86,7 +88,7 @@ def sample(asked: Sequence[Asked], size: int | None, only: str | None, seed: int
     return [one for one in asked if one.key in taken]
 
 
-def rows(taken: Sequence[Asked], asked: Sequence[Asked], content: Content) -> Iterator[str]:
+def rows(taken: Sequence[TracedQuestion], asked: Sequence[TracedQuestion], content: WordsOfTrace) -> Iterator[str]:
     """Yield the lines of ``queries.jsonl``; ``asked`` are all questions from which ``taken`` was drawn."""
     sizes = {reason: len(group) for reason, group in _by_reason(asked, None).items()}
     for one in taken:
@@ -95,23 +97,23 @@ def rows(taken: Sequence[Asked], asked: Sequence[Asked], content: Content) -> It
 
 def _telling_first(traces: list[Logged]) -> list[Logged]:
     newest = sorted(traces, key=lambda each: (each.began, each.trace_id), reverse=True)
-    return sorted(newest, key=lambda each: REASONS.index(each.reason))
+    return sorted(newest, key=lambda each: LABELLING_REASONS.index(each.reason))
 
 
-def _by_reason(asked: Iterable[Asked], only: str | None) -> dict[str, list[Asked]]:
-    groups: dict[str, list[Asked]] = {reason: [] for reason in REASONS if only in (None, reason)}
+def _by_reason(asked: Iterable[TracedQuestion], only: str | None) -> dict[str, list[TracedQuestion]]:
+    groups: dict[str, list[TracedQuestion]] = {reason: [] for reason in LABELLING_REASONS if only in (None, reason)}
     for one in asked:
         if one.shown.reason in groups:
             groups[one.shown.reason].append(one)
     return groups
 
 
-def _in_turns(groups: Sequence[Sequence[Asked]]) -> Iterator[Asked]:
+def _in_turns(groups: Sequence[Sequence[TracedQuestion]]) -> Iterator[TracedQuestion]:
     for turn in range(max(map(len, groups), default=0)):
         yield from (group[turn] for group in groups if turn < len(group))
 
 
-def _row(one: Asked, of: int, content: Mapping[str, Any]) -> dict[str, Any]:
+def _row(one: TracedQuestion, of: int, content: Mapping[str, Any]) -> dict[str, Any]:
     shown = one.shown
     seen = {
         "drawn_of": of,

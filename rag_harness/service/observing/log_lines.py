@@ -13,7 +13,7 @@ _MOST_WAITING = 10_000
 _PATIENCE = 2.0
 
 
-class Lines(logging.Handler):
+class LogLines(logging.Handler):
     """Formats in the calling thread, where the trace id is known, and writes in its own. Drops lines when full."""
 
     def __init__(self, stream: TextIO | None = None) -> None:

@@ -14,13 +14,13 @@ from typing import Any, Literal, TextIO
 import structlog
 
 from rag_harness.files.log import log as harness_log
-from rag_harness.service.observing.log_lines import Lines
+from rag_harness.service.observing.log_lines import LogLines
 from rag_harness.service.observing.secrets_out import without_secrets
 from rag_harness.shown.logs import traceback
 from rag_harness.shown.terminal import line
 
 Format = Literal["json", "text"]
-Event = MutableMapping[str, Any]
+LogEvent = MutableMapping[str, Any]
 _UVICORN = ("uvicorn", "uvicorn.error", "uvicorn.access")
 _ACCESS = "uvicorn.access"
 _TALKATIVE = ("httpx", "httpx2", "httpcore", "openai", "urllib3")
@@ -36,7 +36,7 @@ def logging_to(stream: TextIO | None = None, level: str = "info", shape: Format 
         level: the lowest level that is logged.
         shape: ``json``, or ``text`` for people.
     """
-    lines = Lines(stream)
+    lines = LogLines(stream)
     lines.setFormatter(_formatter(shape, stream or sys.stderr))
     lines.setLevel(level.upper())
     undo = [_take_over(logging.getLogger(), lines, level), _take_over(harness_log, lines, level)]
@@ -52,7 +52,7 @@ def logging_to(stream: TextIO | None = None, level: str = "info", shape: Format 
 
 
 @contextmanager
-def about(**known: str) -> Iterator[None]:
+def log_context(**known: str) -> Iterator[None]:
     """Add fields, such as the trace id, to every line that is logged in the block and in what it awaits."""
     with structlog.contextvars.bound_contextvars(**known):
         yield
@@ -80,7 +80,7 @@ def _formatter(shape: Format, stream: TextIO) -> logging.Formatter:
     )
 
 
-def _request(_: Any, __: str, event: Event) -> Event:
+def _request(_: Any, __: str, event: LogEvent) -> LogEvent:
     """Turn a line of uvicorn's access log into fields. The query string after the path is left out."""
     said = event.pop("positional_args", ())
     event.pop("color_message", None)
@@ -91,12 +91,12 @@ def _request(_: Any, __: str, event: Event) -> Event:
     return event
 
 
-def _no_secrets(_: Any, __: str, event: Event) -> Mapping[str, Any]:
+def _no_secrets(_: Any, __: str, event: LogEvent) -> Mapping[str, Any]:
     found: Mapping[str, Any] = without_secrets(dict(event))
     return found
 
 
-def _one_line(_: Any, __: str, event: Event) -> Event:
+def _one_line(_: Any, __: str, event: LogEvent) -> LogEvent:
     """Escape characters that would move the cursor or begin a new line. JSON does this anyway."""
     for name, value in event.items():
         if isinstance(value, str):
@@ -104,7 +104,7 @@ def _one_line(_: Any, __: str, event: Event) -> Event:
     return event
 
 
-def _take_over(logger: logging.Logger, lines: Lines, level: str) -> Callable[[], None]:
+def _take_over(logger: logging.Logger, lines: LogLines, level: str) -> Callable[[], None]:
     handlers, before = list(logger.handlers), logger.level
     logger.handlers = [lines]
     logger.setLevel(level.upper())

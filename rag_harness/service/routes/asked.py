@@ -8,11 +8,11 @@ from fastapi import Query, Request
 
 from rag_harness.errors import QueryTooLongError
 from rag_harness.service.access.principal import COLLECTION, Principal
-from rag_harness.service.answering import Question, too_long
+from rag_harness.service.answering import ServiceQuestion, query_too_long
 from rag_harness.service.corpus.serving import Serving
 from rag_harness.service.observing.trace_ids import TraceIds, trace_ids
 from rag_harness.service.problems import ProblemError
-from rag_harness.service.questions import Asking
+from rag_harness.service.questions import QuestionUnderWay
 from rag_harness.service.serviced import Service
 
 InCollection = Annotated[
@@ -33,8 +33,8 @@ def ids_of(request: Request) -> TraceIds:
 
 
 async def asking(
-    request: Request, principal: Principal, question: Question, collection: str | None, debug: bool = False
-) -> Asking:
+    request: Request, principal: Principal, question: ServiceQuestion, collection: str | None, debug: bool = False
+) -> QuestionUnderWay:
     """Return a question that may be asked now.
 
     Raises:
@@ -46,7 +46,7 @@ async def asking(
         raise ProblemError(413, "query_too_long", detail)
     where = service.collection(principal, collection)
     _check_tokens(where.serving, question.text)
-    found = Asking(service, principal, where.name, where.serving, question, ids_of(request), debug)
+    found = QuestionUnderWay(service, principal, where.name, where.serving, question, ids_of(request), debug)
     return await found.granted()
 
 
@@ -55,4 +55,4 @@ def _check_tokens(serving: Serving, question: str) -> None:
     try:
         serving.check(question)
     except QueryTooLongError as error:
-        raise too_long(error) from error
+        raise query_too_long(error) from error

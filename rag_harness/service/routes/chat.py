@@ -16,14 +16,14 @@ from rag_harness.service.access.asking import GuardedRoute, asks
 from rag_harness.service.access.errors import EXPECTED, PROBLEM, problem_of
 from rag_harness.service.access.places import a_place
 from rag_harness.service.access.principal import Principal
-from rag_harness.service.answering import Question
+from rag_harness.service.answering import ServiceQuestion
 from rag_harness.service.disconnecting import while_waited_for
 from rag_harness.service.openai_asked import asked_of
 from rag_harness.service.openai_shape import Completion, error_body, models, usage_of
 from rag_harness.service.problems import ProblemError
-from rag_harness.service.questions import Asking
+from rag_harness.service.questions import QuestionUnderWay
 from rag_harness.service.routes.asked import asking, service_of
-from rag_harness.service.routes.streams import EVENTS, SENT, as_json
+from rag_harness.service.routes.streams import EVENTS, SENT, json_line
 from rag_harness.service.schemas import Failure, Problem
 from rag_harness.types import PipelineOutput
 from rag_harness.work.local_work import in_a_thread
@@ -35,7 +35,7 @@ _EXAMPLE = {"model": "r1", "messages": [{"role": "user", "content": "How long ca
 class _Shape:
     """An answer in the form of OpenAI's interface."""
 
-    def body(self, asking: Asking, output: PipelineOutput) -> Mapping[str, Any]:
+    def body(self, asking: QuestionUnderWay, output: PipelineOutput) -> Mapping[str, Any]:
         return {**asking.shown(output).model_dump(mode="json"), "usage": usage_of(output)}
 
     def failure(self, problem: ProblemError) -> Mapping[str, Any]:
@@ -86,7 +86,7 @@ async def completions(
     """
     options = service_of(request).options
     asked = asked_of(body, options.experiment)
-    question = Question(asked.query, request.state.trace_id, asked.inputs)
+    question = ServiceQuestion(asked.query, request.state.trace_id, asked.inputs)
     found = await asking(request, principal, question, None)
     completion = Completion(options.experiment, f"chatcmpl-{request.state.trace_id}", int(time.time()))
     if asked.stream:
@@ -95,12 +95,12 @@ async def completions(
     return JSONResponse(completion.whole(await in_a_thread(partial(_Shape().body, found, output))))
 
 
-async def _lines(found: Asking, completion: Completion, include_usage: bool) -> AsyncGenerator[str, None]:
+async def _lines(found: QuestionUnderWay, completion: Completion, include_usage: bool) -> AsyncGenerator[str, None]:
     # These streams cannot take words back, so an answer that may be withheld waits for its verdict.
     events = found.events(_Shape(), holds=found.may_withhold)
     async with aclosing(completion.chunks(events, include_usage)) as chunks:
         async for chunk in chunks:
-            yield f"data: {as_json(chunk)}\n\n"
+            yield f"data: {json_line(chunk)}\n\n"
     yield "data: [DONE]\n\n"
 
 

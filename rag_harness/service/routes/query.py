@@ -12,10 +12,10 @@ from fastapi.responses import StreamingResponse
 from rag_harness.service.access.asking import GuardedRoute, asks
 from rag_harness.service.access.places import a_place
 from rag_harness.service.access.principal import Principal
-from rag_harness.service.answering import Question
+from rag_harness.service.answering import ServiceQuestion
 from rag_harness.service.disconnecting import while_waited_for
 from rag_harness.service.problems import ProblemError
-from rag_harness.service.questions import Asking
+from rag_harness.service.questions import QuestionUnderWay
 from rag_harness.service.routes.asked import asking
 from rag_harness.service.routes.streams import SENT, streamed, wants_events
 from rag_harness.service.schemas import Answered, Asked
@@ -26,7 +26,7 @@ from rag_harness.work.local_work import in_a_thread
 class _Shape:
     """An answer in the form of this route."""
 
-    def body(self, asking: Asking, output: PipelineOutput) -> Mapping[str, Any]:
+    def body(self, asking: QuestionUnderWay, output: PipelineOutput) -> Mapping[str, Any]:
         return asking.shown(output).model_dump(mode="json")
 
     def failure(self, problem: ProblemError) -> Mapping[str, Any]:
@@ -51,7 +51,7 @@ async def query(
     With `Accept: text/event-stream` the answer comes as events: `retrieval`, `token`, `citation`, `verdict`, and
     `replace` where what was streamed is withdrawn.
     """
-    question = Question(asked.query, request.state.trace_id, asked.inputs, asked.mode)
+    question = ServiceQuestion(asked.query, request.state.trace_id, asked.inputs, asked.mode)
     found = await asking(request, principal, question, asked.collection, asked.debug)
     if wants_events(request):
         return streamed(found.events(_Shape()))

@@ -10,7 +10,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import StreamingResponse
 
-from rag_harness.service.telling import Event
+from rag_harness.service.telling import AnswerEvent
 
 EVENTS = "text/event-stream"
 _WORDS = {"type": "string"}
@@ -25,17 +25,17 @@ def wants_events(request: Request) -> bool:
     return EVENTS in request.headers.get("accept", "")
 
 
-def streamed(told: AsyncGenerator[Event, None]) -> StreamingResponse:
+def streamed(told: AsyncGenerator[AnswerEvent, None]) -> StreamingResponse:
     """Return the response that sends events as they come. If the client leaves, the work ends."""
     return StreamingResponse(_lines(told), media_type=EVENTS, headers={"X-Accel-Buffering": "no"})
 
 
-async def _lines(told: AsyncGenerator[Event, None]) -> AsyncGenerator[str, None]:
+async def _lines(told: AsyncGenerator[AnswerEvent, None]) -> AsyncGenerator[str, None]:
     async with aclosing(told) as events:
         async for event in events:
-            yield f"event: {event.name}\ndata: {as_json(event.data)}\n\n"
+            yield f"event: {event.name}\ndata: {json_line(event.data)}\n\n"
 
 
-def as_json(data: object) -> str:
+def json_line(data: object) -> str:
     """Return JSON on one line."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))

@@ -20,8 +20,8 @@ from typing import Any, TypeVar
 from rag_harness.service.state.migrating import migrate
 from rag_harness.service.state.problems import FAULTS, StateError
 
-T = TypeVar("T")
-Work = Callable[[sqlite3.Connection], T]
+_T = TypeVar("_T")
+Work = Callable[[sqlite3.Connection], _T]
 _TOGETHER = 64
 _PATIENCE_MS = 10_000
 """How long a writer waits for another process: ``rag-harness keys`` writes while the server runs."""
@@ -56,15 +56,15 @@ class Database:
         self._thread = threading.Thread(target=self._write_all, name="rag-state", daemon=True)
         self._thread.start()
 
-    async def write(self, work: Work[T]) -> T:
+    async def write(self, work: Work[_T]) -> _T:
         """Return what ``work`` returns, once its writes are committed. If it raises, only its own writes are undone."""
         return await asyncio.wrap_future(self._submit(work))
 
-    def write_now(self, work: Work[T]) -> T:
+    def write_now(self, work: Work[_T]) -> _T:
         """Do the same from a thread without an event loop."""
         return self._submit(work).result()
 
-    def read(self, work: Work[T]) -> T:
+    def read(self, work: Work[_T]) -> _T:
         """Return what ``work`` reads, at once and in this thread. It sees what was committed when it began."""
         connection = getattr(self._readers, "connection", None)
         if connection is None:
@@ -93,8 +93,8 @@ class Database:
         connection.execute("PRAGMA foreign_keys = ON")
         return connection
 
-    def _submit(self, work: Work[T]) -> Future[T]:
-        future: Future[T] = Future()
+    def _submit(self, work: Work[_T]) -> Future[_T]:
+        future: Future[_T] = Future()
         self._queue.put((work, future))
         return future
 

@@ -9,7 +9,7 @@ from rag_harness.models.prompts import Prompts
 from rag_harness.pipelines.generation import read_answer, response_format
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import ChatModel
-from rag_harness.studies.reliability.verification import agreement, varied
+from rag_harness.studies.reliability.verification import claims_agreement, varied
 from rag_harness.types import Answer, Query
 
 TEMPERATURE = 0.7
@@ -17,7 +17,7 @@ TEMPERATURE = 0.7
 
 
 @dataclass(frozen=True)
-class Again:
+class SecondAsking:
     """Asks a second time.
 
     Args:
@@ -47,4 +47,4 @@ class Again:
             other = read_answer(said.text, len(context), False)
         except ModelOutputError as error:
             return None, f"the second answer cannot be read: {error}"
-        return (0.0 if other.abstained else agreement(answer.text, other.text)), ""
+        return (0.0 if other.abstained else claims_agreement(answer.text, other.text)), ""

@@ -20,7 +20,7 @@ from rag_harness.registry.identity import code_digest
 from rag_harness.retrieval.retrieval import Retrieval
 from rag_harness.retrieval.retrievers import HybridRetriever, RerankedRetriever
 from rag_harness.settings.profiles import EMBEDDED_URL
-from rag_harness.studies.reliability.asking_again import TEMPERATURE, Again
+from rag_harness.studies.reliability.asking_again import TEMPERATURE, SecondAsking
 from rag_harness.studies.reliability.confidence import Confidence
 from rag_harness.studies.reliability.engine import Reliable, Steps
 from rag_harness.studies.reliability.fallback import Fallback
@@ -85,10 +85,10 @@ def reliable(name: str, parts: RunParts, design: Design) -> Experiment:
     )
 
 
-def _again(parts: RunParts, prompts: Prompts) -> Again:
+def _again(parts: RunParts, prompts: Prompts) -> SecondAsking:
     """Return what asks a second time: at another temperature; without one, with other sources."""
     varies = parts.settings.chat_base_url == EMBEDDED_URL
-    return Again(parts.chat() if varies else parts.chat(temperature=TEMPERATURE), prompts, varies)
+    return SecondAsking(parts.chat() if varies else parts.chat(temperature=TEMPERATURE), prompts, varies)
 
 
 def _prepared(retrieval: Retrieval, design: Design) -> Callable[[Sequence[Query]], None]:

@@ -13,11 +13,11 @@ from rag_harness.types import Decision
 
 ALPHA, BETA, GAMMA = 0.5, 0.5, 0.5
 """Weights of retrieval quality, groundedness and contradiction. They are set, not fitted; a calibration has its own."""
-AGAIN = "rag-harness reliability calibrate OUTPUT"
+CALIBRATE_AGAIN = "rag-harness reliability calibrate OUTPUT"
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class StatedConfidence:
     """A confidence in [0, 1], and the decisions that explain it."""
 
     value: float
@@ -36,27 +36,29 @@ class Confidence:
     saved: SavedConfidence | None
     made_of: Callable[[], Mapping[str, Any]]
 
-    def stated(self, quality: float, found: Signals, checked: Checked, declined: bool) -> Stated:
+    def stated(self, quality: float, found: Signals, checked: Checked, declined: bool) -> StatedConfidence:
         """Return how likely an answer is right. If it declines: how likely there was nothing to answer."""
         why = self.refusal(declined)
         model = None if self.saved is None else self.saved.model(declined)
         if self.saved is None or model is None or why:
             value = formula(quality, checked, declined)
-            return Stated(value, (Decision("confidence", "uncalibrated", value, reason=why),))
+            return StatedConfidence(value, (Decision("confidence", "uncalibrated", value, reason=why),))
         signals = {**found.items(), **checked.items()}
         value = model.probability(signals)
-        return Stated(value, (Decision("confidence", "calibrated", value), _promise(self.saved, value, declined)))
+        return StatedConfidence(
+            value, (Decision("confidence", "calibrated", value), _promise(self.saved, value, declined))
+        )
 
     def refusal(self, declined: bool) -> str:
         """Return why no calibration is used for an answer, or for declining; empty if one is used."""
         if self.saved is None:
-            return f"nobody has calibrated it: {AGAIN}"
+            return f"nobody has calibrated it: {CALIBRATE_AGAIN}"
         ours, theirs = self.made_of(), {**self.saved.made_of, "experiment": self.saved.experiment}
         other = [name for name in sorted({*ours, *theirs}) if ours.get(name) != theirs.get(name)]
         if other:
-            return f"it was calibrated with another {', '.join(other)}: {AGAIN}"
+            return f"it was calibrated with another {', '.join(other)}: {CALIBRATE_AGAIN}"
         what = "declined questions" if declined else "answers"
-        return f"too few {what} to calibrate it on: {AGAIN}" if self.saved.model(declined) is None else ""
+        return f"too few {what} to calibrate it on: {CALIBRATE_AGAIN}" if self.saved.model(declined) is None else ""
 
 
 def formula(quality: float, checked: Checked, declined: bool) -> float:

@@ -13,11 +13,11 @@ from rag_harness.pipelines.generation import Generator
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import ChatModel
 from rag_harness.studies.reliability import deciding, gate, replies
-from rag_harness.studies.reliability.asking_again import Again
+from rag_harness.studies.reliability.asking_again import SecondAsking
 from rag_harness.studies.reliability.confidence import Confidence
 from rag_harness.studies.reliability.fallback import Fallback
 from rag_harness.studies.reliability.quality import Signals
-from rag_harness.studies.reliability.searching import Found, Searcher
+from rag_harness.studies.reliability.searching import Searcher, SearchResult
 from rag_harness.studies.reliability.thresholds import Thresholds
 from rag_harness.studies.reliability.understanding import understood
 from rag_harness.studies.reliability.verification import Checked, conflicts, grounded
@@ -57,7 +57,7 @@ class Reliable:
     searcher: Searcher
     fallback: Fallback
     generator: Generator
-    again: Again
+    again: SecondAsking
     judge: Judge
     rewriter: ChatModel | None
     confidence: Confidence
@@ -82,7 +82,7 @@ class Reliable:
         trace.decisions += checked.decisions()
         return self._decided(answer, found, checked, trace)
 
-    async def _searched(self, question: str, trace: Trace) -> Found:
+    async def _searched(self, question: str, trace: Trace) -> SearchResult:
         searches = await planned(question, self.rewriter, trace) if self.steps.decompose else [question]
         best, tried = await self.searcher.search(question, searches, self.candidates, trace), 0
         while self.steps.gate and gate.way(best.quality, self.thresholds, tried) == "fallback":
@@ -95,7 +95,7 @@ class Reliable:
             trace.decisions.append(gate.decision(best.quality, self.thresholds, tried))
         return best
 
-    def _stops(self, found: Found, trace: Trace) -> bool:
+    def _stops(self, found: SearchResult, trace: Trace) -> bool:
         stops = self.steps.gate and found.quality < self.thresholds.fallback
         if stops:
             # There was no prompt, so there is no context. The sources that were found stay among the candidates.
@@ -122,7 +122,7 @@ class Reliable:
             conflicting, groundedness=said.share, self_consistency=agreed, unsupported=said.claims, reasons=reasons
         )
 
-    def _decided(self, answer: Answer, found: Found, checked: Checked, trace: Trace) -> PipelineOutput:
+    def _decided(self, answer: Answer, found: SearchResult, checked: Checked, trace: Trace) -> PipelineOutput:
         with trace.stage("confidence"):
             stated = self.confidence.stated(found.quality, found.signals, checked, answer.abstained)
         trace.note("confidence", made_of=dict(self.confidence.made_of()))

@@ -9,7 +9,7 @@ from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import ChatModel
 from rag_harness.retrieval.rarity import Rarity
 from rag_harness.studies.reliability.expansion import expanded
-from rag_harness.studies.reliability.searching import Found, Searcher
+from rag_harness.studies.reliability.searching import Searcher, SearchResult
 from rag_harness.studies.retail.planning import FORMAT, searches_in
 from rag_harness.types import Decision, Message
 
@@ -33,7 +33,7 @@ class Fallback:
     rewriter: ChatModel | None
     rarity: Callable[[], Rarity]
 
-    async def better(self, question: str, best: Found, k: int, tried: int, trace: Trace) -> Found:
+    async def better(self, question: str, best: SearchResult, k: int, tried: int, trace: Trace) -> SearchResult:
         """Return the better of ``best`` and fallback ``tried``: other words, and each time twice as many hits."""
         words, how = await self._other_words(question, best, tried, trace)
         found = await self.searcher.search(question, [question, *words], k * 2**tried, trace)
@@ -42,7 +42,7 @@ class Fallback:
         trace.decisions.append(Decision("fallback", outcome, found.quality, best.quality, f"{how}: {'; '.join(words)}"))
         return found if is_better else best
 
-    async def _other_words(self, question: str, best: Found, tried: int, trace: Trace) -> tuple[list[str], str]:
+    async def _other_words(self, question: str, best: SearchResult, tried: int, trace: Trace) -> tuple[list[str], str]:
         if self.rewriter is not None:
             asked = f"Question: {question}\nTry {tried}: found were {', '.join(_names(best))}"
             messages = [Message("system", SYSTEM), Message("user", asked)]
@@ -54,5 +54,5 @@ class Fallback:
             return [expanded(question, best.retrieved, self.rarity())], "by words of the best hits"
 
 
-def _names(found: Found) -> list[str]:
+def _names(found: SearchResult) -> list[str]:
     return list(dict.fromkeys(hit.chunk.doc_id for hit in found.context))

@@ -44,7 +44,7 @@ class Signals:
 
 
 @dataclass(frozen=True, slots=True)
-class Raw:
+class AbsoluteScores:
     """The raw absolute scores of a search: the best, its gap to the next different text, and the spread.
 
     ``spread`` is the standard deviation of the five best; None for a single hit. ``gap`` is None if all hits have the
@@ -56,7 +56,7 @@ class Raw:
     spread: float | None
 
 
-def raw(hits: Sequence[Hit], signal: str) -> Raw | None:
+def raw(hits: Sequence[Hit], signal: str) -> AbsoluteScores | None:
     """Return the raw values of the hits' scores named ``signal``; None if no hit has such a score."""
     scored = sorted((hit for hit in hits if signal in hit.scores), key=lambda hit: -hit.scores[signal])
     if not scored:
@@ -64,7 +64,7 @@ def raw(hits: Sequence[Hit], signal: str) -> Raw | None:
     values = [hit.scores[signal] for hit in scored]
     other = next((hit.scores[signal] for hit in scored if not same_text(scored[0].chunk, hit.chunk)), None)
     gap = None if other is None else values[0] - other
-    return Raw(values[0], gap, pstdev(values[:_TOP]) if len(values) > 1 else None)
+    return AbsoluteScores(values[0], gap, pstdev(values[:_TOP]) if len(values) > 1 else None)
 
 
 def signals(question: str, hits: Sequence[Hit], context: Sequence[Hit], rarity: Rarity, scale: Scale) -> Signals:
@@ -85,7 +85,7 @@ def _of(value: float | None, large: float) -> float | None:
     return None if value is None else min(1.0, value / large)
 
 
-def _notes(found: Raw, covered: float | None, scale: Scale) -> Iterator[tuple[str, str]]:
+def _notes(found: AbsoluteScores, covered: float | None, scale: Scale) -> Iterator[tuple[str, str]]:
     if not scale.fitted:
         yield "relevance", "scale not fitted"
     if found.gap is None:

@@ -11,7 +11,7 @@ from rag_harness.protocols import Reranker, Retriever
 from rag_harness.retrieval.rarity import Rarity
 from rag_harness.retrieval.retrievers import fused
 from rag_harness.studies.reliability import quality
-from rag_harness.studies.reliability.quality import Raw, Signals
+from rag_harness.studies.reliability.quality import AbsoluteScores, Signals
 from rag_harness.studies.reliability.scales import COSINE, Scale, scale_of
 from rag_harness.types import Hit
 
@@ -20,7 +20,7 @@ SOURCE = "hybrid"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """The result of a search: all hits, the context, the signals, the quality made from them, and the raw scores.
 
     ``raw`` has the values by the score's name, before they are read by a scale.
@@ -30,7 +30,7 @@ class Found:
     context: tuple[Hit, ...]
     signals: Signals
     quality: float
-    raw: Mapping[str, Raw]
+    raw: Mapping[str, AbsoluteScores]
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Searcher:
     top_k: int
     original: bool = False
 
-    async def search(self, question: str, searches: Sequence[str], k: int, trace: Trace) -> Found:
+    async def search(self, question: str, searches: Sequence[str], k: int, trace: Trace) -> SearchResult:
         """Return the best ``k`` hits of all ``searches``, reranked for ``question``, and note them in ``trace``."""
         rankings = list[list[Hit]]()
         for search in searches:
@@ -62,7 +62,7 @@ class Searcher:
         await trace.rerank(self.reranker, question, self.top_k)
         return await trace.off_loop("quality", self._rated, question, trace)
 
-    def _rated(self, question: str, trace: Trace) -> Found:
+    def _rated(self, question: str, trace: Trace) -> SearchResult:
         """Add absolute scores to the hits, and measure their quality."""
         scale = self.scale
         scores = absolute_scores(self.reranker, question, trace.retrieved)
@@ -74,7 +74,7 @@ class Searcher:
         else:
             found = quality.signals(question, trace.retrieved, trace.context, self.rarity(), scale)
         raw = _raw(trace.retrieved, scale)
-        return Found(tuple(trace.retrieved), tuple(trace.context), found, quality.quality(found), raw)
+        return SearchResult(tuple(trace.retrieved), tuple(trace.context), found, quality.quality(found), raw)
 
     @property
     def scale(self) -> Scale:
@@ -103,7 +103,7 @@ def _absolute(reranker: Reranker) -> Callable[[str, Sequence[Hit]], Sequence[flo
     return found if callable(found) else None
 
 
-def _raw(hits: Sequence[Hit], scale: Scale) -> dict[str, Raw]:
+def _raw(hits: Sequence[Hit], scale: Scale) -> dict[str, AbsoluteScores]:
     """Return the raw values of the absolute scores, by the score's name."""
     found = {name: quality.raw(hits, name) for name in (scale.signal, COSINE.signal)}
     return {name: raw for name, raw in found.items() if raw is not None}

@@ -18,7 +18,7 @@ _SMALL_WORDS: Mapping[str, frozenset[str]] = {
         ("es", "el la los es son yo mi usted su lo de y para en con qué cómo cuándo si no puedo una"),
     )
 }
-UNKNOWN = "unknown"
+UNKNOWN_LANGUAGE = "unknown"
 _TALK = re.compile(
     r"(?:hi|hey|hello|good (?:morning|afternoon|evening|day)|thanks?(?: you)?(?: (?:very|so) much| a lot)?|cheers|bye|"
     r"goodbye|ok(?:ay)?|how are you(?: (?:today|doing))?|who are you|nice to meet you|great|perfect|there)"
@@ -66,4 +66,4 @@ def _language(text: str) -> str:
     words = [word.casefold() for word in _WORD.findall(text[:2_000])]
     counts = {code: sum(word in small for word in words) for code, small in _SMALL_WORDS.items()}
     best = max(counts, key=lambda code: counts[code])
-    return best if counts[best] else UNKNOWN
+    return best if counts[best] else UNKNOWN_LANGUAGE

@@ -133,7 +133,7 @@ def varied(context: Sequence[Hit], answer: Answer) -> list[Hit]:
     return [hit for place, hit in enumerate(context) if place != left_out][::-1]
 
 
-def agreement(one: str, other: str) -> float:
+def claims_agreement(one: str, other: str) -> float:
     """Return the share of the claims of both answers that the other answer also makes, in [0, 1].
 
     A claim is a sentence or a line. Two claims are the same if most words and all figures are the same. At most 200

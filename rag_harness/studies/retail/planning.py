@@ -8,14 +8,15 @@ from typing import Any
 from rag_harness.models.replies import json_of
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import ChatModel
-from rag_harness.studies.retail.subquestions import MOST, subquestions
+from rag_harness.studies.retail.subquestions import MOST_SEARCHES, subquestions
 from rag_harness.types import Decision, Message
 
-LONGEST = 500
+LONGEST_SEARCH = 500
 """The most characters of a search. A longer text is no query."""
 SYSTEM = (
     "You plan the searches of a retail support assistant, before anything is looked up. The customer's question itself "
-    f"is searched already. Name at most {MOST - 1} further searches for what the answer needs to know: one for each "
+    f"is searched already. Name at most {MOST_SEARCHES - 1} further searches for what the answer needs to know: one "
+    "for each "
     "part of a question that asks several things, one for each side of a comparison, and where rules may have changed "
     "one for the version of the policy that is current, and its date. Each must make sense by itself. Do not answer. "
     'Where the question needs no further search, give it back as the only one. Reply as JSON: {"searches": ["..."]}'
@@ -36,7 +37,7 @@ FORMAT = {
 
 
 async def planned(question: str, rewriter: ChatModel | None, trace: Trace) -> list[str]:
-    """Return what to search for, the question itself first; at most ``MOST`` searches.
+    """Return what to search for, the question itself first; at most ``MOST_SEARCHES`` searches.
 
     The plan is noted in ``trace``: the stage ``plan`` has the searches, and a decision says who made them. If a reply
     cannot be used, the rules plan, and the decision says why. A failed call fails the trial.
@@ -65,10 +66,10 @@ def _fault(named: Sequence[Any], texts: Sequence[str]) -> str:
         return "it names no search"
     if len(texts) < len(named) or not all(texts):
         return "a search is empty or no text"
-    if len(named) >= MOST:
-        return f"it names {len(named)} searches, and {MOST - 1} were asked for"
-    if max(map(len, texts)) > LONGEST:
-        return f"a search has more than {LONGEST} characters"
+    if len(named) >= MOST_SEARCHES:
+        return f"it names {len(named)} searches, and {MOST_SEARCHES - 1} were asked for"
+    if max(map(len, texts)) > LONGEST_SEARCH:
+        return f"a search has more than {LONGEST_SEARCH} characters"
     return "it names a search twice" if len(set(map(_same, texts))) < len(texts) else ""
 
 
@@ -85,7 +86,9 @@ def _by_rules(question: str, trace: Trace, why: str) -> list[str]:
 def _noted(searches: list[str], outcome: str, why: str, trace: Trace) -> list[str]:
     said = f"{len(searches)} searches" if len(searches) > 1 else "the question is searched as it is"
     trace.note("plan", searches=searches)
-    trace.decisions.append(Decision("plan", outcome, float(len(searches)), MOST, "; ".join(filter(None, (said, why)))))
+    trace.decisions.append(
+        Decision("plan", outcome, float(len(searches)), MOST_SEARCHES, "; ".join(filter(None, (said, why))))
+    )
     return searches
 
 

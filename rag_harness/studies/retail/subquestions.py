@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-MOST = 3
+MOST_SEARCHES = 3
 """The most questions in all, the original one included."""
-VERSION = "Which version is current, and from which date does it hold?"
+VERSION_QUESTION = "Which version is current, and from which date does it hold?"
 _FEWEST_WORDS = 3
 
 _TO = r"(?:(?:from|by|until|till|for|at|in|on|to|with)\s+)?"
@@ -39,7 +39,7 @@ _WORD = re.compile(r"\w+(?:['’]\w+)?")
 
 
 def subquestions(text: str) -> list[str]:
-    """Return the questions to search for: first ``text`` itself, then its parts; at most ``MOST``.
+    """Return the questions to search for: first ``text`` itself, then its parts; at most ``MOST_SEARCHES``.
 
     Two questions in one text are split: at the end of a sentence, or where a second question word or an inverted verb
     follows a conjunction. The two sides of a comparison are split, too. Statements before the questions are added to
@@ -52,9 +52,9 @@ def subquestions(text: str) -> list[str]:
     if len(parts) == 1:
         parts = _sides(parts[0])
     if len(parts) < 2:
-        parts = [f"{text.strip()} {VERSION}"] if _DATED.search(text) else []
+        parts = [f"{text.strip()} {VERSION_QUESTION}"] if _DATED.search(text) else []
         told = []
-    found = [" ".join([*told, part]) for part in _joined(parts, MOST - 1)]
+    found = [" ".join([*told, part]) for part in _joined(parts, MOST_SEARCHES - 1)]
     return _different([text, *found])
 
 

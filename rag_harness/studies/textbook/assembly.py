@@ -10,7 +10,7 @@ from rag_harness.pipelines import data_of
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment, Retriever
 from rag_harness.retrieval.retrieval import Retrieval
-from rag_harness.studies.textbook.assistant import CANDIDATES, TOP_K, Assistant, Rules
+from rag_harness.studies.textbook.assistant import CANDIDATES, TOP_K, Assistant, AssistantRules
 from rag_harness.studies.textbook.expansion import EXTRACTIVE, SummariesFirst
 from rag_harness.studies.textbook.floors import floor_of
 from rag_harness.studies.textbook.fusion import Fuse, Fused
@@ -108,7 +108,7 @@ def textbook(
         first.retriever,
         parts.chat(temperature=TEMPERATURE, max_output_tokens=ANSWER_TOKENS),
         prompts,
-        Rules(design.boost, floor, lambda: (*first.decisions(), chosen)),
+        AssistantRules(design.boost, floor, lambda: (*first.decisions(), chosen)),
         parts.rewriter(),
         lambda: retrieval.chunks,
     )

@@ -15,7 +15,7 @@ from rag_harness.protocols import ChatModel, Retriever
 from rag_harness.studies.textbook import ordering, replies
 from rag_harness.studies.textbook.citations import cited
 from rag_harness.studies.textbook.history import standalone
-from rag_harness.studies.textbook.places import different_titles, place_of
+from rag_harness.studies.textbook.places import book_place_of, different_titles
 from rag_harness.studies.textbook.selection import selected_text
 from rag_harness.types import Answer, Chunk, Decision, Hit, PipelineOutput, Query
 
@@ -25,7 +25,7 @@ SHOWN_SELECTION = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class AssistantRules:
     """The settings of an experiment; ``chosen`` returns its choices for each row, and is called after retrieval."""
 
     boost: float
@@ -51,7 +51,7 @@ class Assistant:
     retriever: Retriever
     chat: ChatModel
     prompts: Prompts
-    rules: Rules
+    rules: AssistantRules
     rewriter: ChatModel | None
     chunks: Callable[[], Sequence[Chunk]]
 
@@ -111,7 +111,7 @@ class Assistant:
 def source_label(hit: Hit) -> str:
     """Return the text after a source's number: file, ``Section: Module > Chapter > Heading``, raw cosine."""
     # A bracket would end the label.
-    path = " > ".join(place_of(hit.chunk).path).replace("[", "(").replace("]", ")")
+    path = " > ".join(book_place_of(hit.chunk).path).replace("[", "(").replace("]", ")")
     return f"{hit.chunk.doc_id} | Section: {path} | Relevance: {ordering.cosine_of(hit):.2f}"
 
 

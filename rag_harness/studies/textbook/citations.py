@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from rag_harness.studies.textbook.places import Place, place_of
+from rag_harness.studies.textbook.places import BookPlace, book_place_of
 from rag_harness.types import Answer, Decision, Hit
 
 NO_SOURCE = 0
@@ -48,7 +48,7 @@ class Cited:
 
 def cited(answer: Answer, context: Sequence[Hit]) -> Cited:
     """Return ``answer``; the chapters that its text names are added to its citations."""
-    places = [place_of(hit.chunk) for hit in context]
+    places = [book_place_of(hit.chunk) for hit in context]
     numbers, unknown, ambiguous = dict.fromkeys(answer.citations), [], []
     for said, found in _named(answer.text, places):
         if len({places[n - 1].module for n in found}) > 1:
@@ -64,7 +64,7 @@ def cited(answer: Answer, context: Sequence[Hit]) -> Cited:
     return Cited(full, links, tuple(unknown), tuple(ambiguous))
 
 
-def _named(text: str, places: Sequence[Place]) -> Iterator[tuple[str, list[int]]]:
+def _named(text: str, places: Sequence[BookPlace]) -> Iterator[tuple[str, list[int]]]:
     """Yield each chapter that ``text`` names, once, with the sources from it, best first."""
     for said, module, chapter in dict.fromkeys(_mentions(text)):
         yield (

@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"\s*(\d{1,4})\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BookPlace:
     """The place of a section. A number is None if neither the page's metadata nor its path has it.
 
     ``path`` has titles, outermost first: module, chapter, heading. ``url`` leads to the heading.
@@ -32,14 +32,14 @@ class Place:
         return " > ".join(self.path[-2:])
 
 
-def place_of(chunk: Chunk) -> Place:
+def book_place_of(chunk: Chunk) -> BookPlace:
     """Return the place of a chunk from its metadata; missing parts come from the path of its file."""
     known = chunk.metadata
     found = _PATH.search(chunk.doc_id)
     module, chapter = _number(known.get("module")), _number(known.get("chapter"))
     if module is None and chapter is None and found:
         module, chapter = int(found[1]), int(found[2])
-    return Place(module, chapter, _path(chunk, module, chapter), _url(chunk))
+    return BookPlace(module, chapter, _path(chunk, module, chapter), _url(chunk))
 
 
 def _number(value: Any) -> int | None:
@@ -74,7 +74,7 @@ def different_titles(chunks: Iterable[Chunk], most: int) -> list[str]:
     """Return the titles of the first ``most`` different sections."""
     found: dict[str, None] = {}
     for chunk in chunks:
-        found[place_of(chunk).title] = None
+        found[book_place_of(chunk).title] = None
         if len(found) == most:
             break
     return list(found)

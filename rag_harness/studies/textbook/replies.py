@@ -8,14 +8,14 @@ from rag_harness.types import Answer, Decision
 
 TITLES = 3
 """How many sections are suggested."""
-NOTHING = "I couldn't find relevant content."
+NOTHING_FOUND = "I couldn't find relevant content."
 CHECK = "Please check this in the book"
 
 
 def nothing_found(titles: Sequence[str]) -> Answer:
     """Return the reply when no section is close enough. It counts as abstaining."""
     related = f" Related topics: {'; '.join(titles)}." if titles else ""
-    return Answer(text=f"{NOTHING}{related}", abstained=True)
+    return Answer(text=f"{NOTHING_FOUND}{related}", abstained=True)
 
 
 def disclaimer(answer: Answer, confidence: float, threshold: float, titles: Sequence[str]) -> tuple[str, Decision]:

@@ -23,7 +23,7 @@ class Selection:
     """
 
     def __init__(self, text: str) -> None:
-        self.text = folded(text)
+        self.text = with_single_blanks(text)
         self.words = _words(text)
 
     @cached_property
@@ -41,7 +41,7 @@ class Selection:
         """Whether ``text`` contains the selection: exactly but for white space, or by a long run of its words."""
         if not self.text:
             return False
-        if _stands_in(self.text, folded(text)):
+        if _stands_in(self.text, with_single_blanks(text)):
             return True
         there = _words(text)
         if len(there) < self._needed:
@@ -56,7 +56,7 @@ def selected_text(inputs: Any) -> Selection | None:
     return Selection(value) if isinstance(value, str) else None
 
 
-def folded(text: str) -> str:
+def with_single_blanks(text: str) -> str:
     """Return ``text`` with each run of white space as one blank, and none at the ends."""
     return " ".join(text.split())
 

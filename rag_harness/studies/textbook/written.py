@@ -13,10 +13,10 @@ from rag_harness.errors import ModelOutputError, RagHarnessError
 from rag_harness.files.sources import json_digest
 from rag_harness.models.prompts import Prompts
 from rag_harness.protocols import ChatModel
-from rag_harness.retrieval.building import alone
+from rag_harness.retrieval.building import building_alone
 from rag_harness.retrieval.chunking.summaries import summary_of
 from rag_harness.retrieval.retrieval import Retrieval
-from rag_harness.studies.textbook.places import place_of
+from rag_harness.studies.textbook.places import book_place_of
 from rag_harness.types import Chunk, Decision, Hit, Message
 
 PROMPTS = "t5.summary"
@@ -69,7 +69,7 @@ class Writer:
                 return ""
 
     def _messages(self, section: Chunk) -> list[Message]:
-        return self.prompts.messages(" > ".join(place_of(section).path), [Hit(section, 0.0, 1)])
+        return self.prompts.messages(" > ".join(book_place_of(section).path), [Hit(section, 0.0, 1)])
 
 
 class WrittenSummaries(Retrieval):
@@ -86,7 +86,7 @@ class WrittenSummaries(Retrieval):
 
     def prepare(self, queries: Sequence[str]) -> None:
         """Get the summaries written, and prepare for ``queries``. Other processes then find the recordings."""
-        with alone(self.settings):
+        with building_alone(self.settings):
             _ = self.chunks
         super().prepare(queries)
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rag_harness.words.contradictions.vocabulary import listed
+from rag_harness.words.contradictions.vocabulary import word_set
 
 HISTORY = re.compile(
     r"\b(?:formerly|former|previously|previous|used to|earlier|older|in the past|back then|at that time|was replaced"
@@ -16,15 +16,15 @@ HISTORY = re.compile(
 )
 """Words for the past: the sentence does not say what holds now."""
 EXAMPLE = re.compile(r"\b(?:for example|for instance|e\.g|say you|suppose|imagine|example)\b", re.I)
-HEDGES = listed("most mostly usually typically normally generally often average")
-RESTRICTS = listed("only except otherwise else other")
-OBLIGES = listed("must required needed need needs have has mandatory obligatory")
-_LIFTS = listed("needn't have need required necessary obliged")
-_NOT = listed("not never cannot neither")
-_FORBIDS = listed("forbidden prohibited")
-_NONE = listed("no without none nobody nothing only")
+HEDGES = word_set("most mostly usually typically normally generally often average")
+RESTRICTS = word_set("only except otherwise else other")
+OBLIGES = word_set("must required needed need needs have has mandatory obligatory")
+_LIFTS = word_set("needn't have need required necessary obliged")
+_NOT = word_set("not never cannot neither")
+_FORBIDS = word_set("forbidden prohibited")
+_NONE = word_set("no without none nobody nothing only")
 # "not only", "not until": the words after these are affirmed.
-_SOFTENS = listed("only just always all every necessarily yet more less later earlier fewer longer until before even")
+_SOFTENS = word_set("only just always all every necessarily yet more less later earlier fewer longer until before even")
 
 
 @dataclass(frozen=True, slots=True)

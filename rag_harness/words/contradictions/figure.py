@@ -6,14 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rag_harness.words.contradictions.vocabulary import NUMBER_WORDS, Token, listed, term
+from rag_harness.words.contradictions.vocabulary import NUMBER_WORDS, Token, term, word_set
 
 DASHES = frozenset("-–—")
 DATED = frozenset(("date", "clock", "day of the month", "year"))
 """Dimensions whose role is the word before the figure: open from, open until."""
-UPPER = listed("within most maximum max until till by below under latest before up less fewer younger")
-LOWER = listed("least minimum min from over above exceeds more after since beyond starting")
-_ABOUT = listed("about around roughly approximately nearly almost circa")
+UPPER = word_set("within most maximum max until till by below under latest before up less fewer younger")
+LOWER = word_set("least minimum min from over above exceeds more after since beyond starting")
+_ABOUT = word_set("about around roughly approximately nearly almost circa")
 _FEWER = frozenset(("less", "fewer"))
 _NOT = frozenset(("no", "not"))
 _OR_MORE = re.compile(r"(?:\w+ )?or (?:more|later|newer|higher|above|over)\b|and (?:up|above|over)\b|\+")
@@ -58,7 +58,7 @@ def word(found: Sequence[Token], place: int) -> str:
     return found[place].lower if 0 <= place < len(found) else ""
 
 
-def words(found: Sequence[Token], first: int, last: int) -> list[str]:
+def token_words(found: Sequence[Token], first: int, last: int) -> list[str]:
     """Return the tokens from ``first`` to before ``last`` in lower case, with "" outside the sentence."""
     return [word(found, place) for place in range(first, last)]
 
@@ -78,12 +78,12 @@ def value(token: Token) -> float | None:
 
 
 def _bound(found: Sequence[Token], first: int, last: int) -> str:
-    after = " ".join(words(found, last + 1, last + 4))
+    after = " ".join(token_words(found, last + 1, last + 4))
     if _OR_MORE.match(after):
         return "lower"
     if _OR_LESS.match(after):
         return "upper"
-    before = words(found, max(0, first - 3), first)
+    before = token_words(found, max(0, first - 3), first)
     turned = bool(_NOT & set(before))
     for said in reversed(before):
         if said in _ABOUT:

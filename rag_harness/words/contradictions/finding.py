@@ -35,7 +35,7 @@ _EDITION = re.compile(
     re.I,
 )
 
-Pair = tuple[int, int]
+StatementPair = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +103,10 @@ class _Reading:
         told = ((pair, self._opposed(pair, found)) for pair, found in self._matched.items())
         return [self._contradiction(pair, what) for pair, what in told if what]
 
-    def _both(self, pair: Pair) -> tuple[Statement, Statement]:
+    def _both(self, pair: StatementPair) -> tuple[Statement, Statement]:
         return self._all[pair[0]], self._all[pair[1]]
 
-    def _pairs(self) -> list[Pair]:
+    def _pairs(self) -> list[StatementPair]:
         """Return pairs of similar statements of different texts, but none that both texts have in the same words."""
         stated = [" ".join(self._texts[one.text][one.start : one.end].lower().split()) for one in self._all]
         saying = defaultdict(set)
@@ -116,7 +116,7 @@ class _Reading:
         told = [saying[said] for said in stated]
         return sorted(pair for pair in pairs if not self._told(pair, told))
 
-    def _told(self, pair: Pair, told: Sequence[set[int]]) -> bool:
+    def _told(self, pair: StatementPair, told: Sequence[set[int]]) -> bool:
         """Return whether the other text has the same words. An answer is checked by ``_agreements`` instead."""
         one, other = pair
         if self._answers:
@@ -129,7 +129,7 @@ class _Reading:
             if (one.figures or one.denials or self._answers) and not (self._answers and one.text):
                 yield place
 
-    def _candidates(self, place: int) -> Iterator[Pair]:
+    def _candidates(self, place: int) -> Iterator[StatementPair]:
         statement = self._all[place]
         shared: Counter[int] = Counter()
         for word in sorted(statement.terms):
@@ -153,7 +153,7 @@ class _Reading:
                         agreed[said] = max(agreed[said], match.alike)
         return agreed
 
-    def _sayings(self, pair: Pair, match: Matched) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    def _sayings(self, pair: StatementPair, match: Matched) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
         first, second = self._both(pair)
         asked = ANSWER if self._answers else second.text
         return (pair[0], match.first.first, asked), (pair[1], match.second.first, first.text)
@@ -168,7 +168,7 @@ class _Reading:
         shared, all_terms = first.terms & second.terms, first.terms | second.terms
         return self._weights.sum(shared) >= LEAST_AGREED * self._weights.sum(all_terms)
 
-    def _opposed(self, pair: Pair, found: list[Matched]) -> Opposed | None:
+    def _opposed(self, pair: StatementPair, found: list[Matched]) -> Opposed | None:
         first, second = self._both(pair)
         if not (first.history or second.history):
             for match in differing(found):
@@ -180,7 +180,7 @@ class _Reading:
         turned = denied(second, first, self._weights)
         return denied(first, second, self._weights) or (turned and Opposed(turned.kind, turned.second, turned.first))
 
-    def _contradiction(self, pair: Pair, what: Opposed) -> Contradiction:
+    def _contradiction(self, pair: StatementPair, what: Opposed) -> Contradiction:
         first, second = self._both(pair)
         renewed = self._editions[first.text] != self._editions[second.text]
         kind = "version" if renewed and what.kind != "negation" else what.kind

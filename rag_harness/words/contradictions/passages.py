@@ -10,7 +10,7 @@ from itertools import pairwise
 from rag_harness.words.contradictions.vocabulary import term, tokens
 from rag_harness.words.sentences.stated import Span, stated_sentences
 
-Block = tuple[str, list[Span]]
+SpanGroup = tuple[str, list[Span]]
 
 _HIDDEN = re.compile(
     # Code, comments, targets of links, citations, emphasis, formulas.
@@ -39,13 +39,13 @@ class Passage:
     header: tuple[Span, ...] = ()
 
 
-def shown(text: str) -> str:
+def without_markup(text: str) -> str:
     """Return a text of the same length, with markup, code, formulas, comments and citations blanked."""
     return _HIDDEN.sub(lambda hidden: re.sub(r"[^\n]", " ", hidden[0]), text)
 
 
 def passages(text: str) -> Iterator[Passage]:
-    """Return the sentences and rows of ``shown`` text, in order."""
+    """Return the sentences and rows of ``without_markup`` text, in order."""
     headings: dict[int, frozenset[str]] = {}
     lead: frozenset[str] = frozenset()
     for kind, lines in _blocks(text):
@@ -77,7 +77,7 @@ def terms_of(text: str, start: int, end: int) -> frozenset[str]:
     return frozenset(filter(None, (term(token.lower) for token in tokens(text, start, end))))
 
 
-def _blocks(text: str) -> Iterator[Block]:
+def _blocks(text: str) -> Iterator[SpanGroup]:
     """Group lines into headings, tables, list items and paragraphs."""
     kind, lines, stopped = "", list[Span](), 0
     for line in _LINE.finditer(text):

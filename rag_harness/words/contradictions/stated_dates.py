@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rag_harness.words.contradictions.figure import DASHES, LOWER, UPPER, Figure, value, word, words
-from rag_harness.words.contradictions.vocabulary import Token, listed
+from rag_harness.words.contradictions.figure import DASHES, LOWER, UPPER, Figure, token_words, value, word
+from rag_harness.words.contradictions.vocabulary import Token, word_set
 
 _SHORT = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTHS = listed(
+_MONTHS = word_set(
     "january february march april may june july august september october november december sept"
 ) | frozenset(_SHORT)
-_AFTER_MAY = listed("until to and or each every at is")
+_AFTER_MAY = word_set("until to and or each every at is")
 _ROLES = dict.fromkeys(("to", "till", "by", "before", "latest", "and", *DASHES), "until") | dict.fromkeys(
     ("starting", "since", "after"), "from"
 )
@@ -59,7 +59,7 @@ def _date(found: Sequence[Token], at: int) -> Figure | None:
 
 
 def _of_month(found: Sequence[Token], after: int) -> bool:
-    return "month" in words(found, after, after + 4)
+    return "month" in token_words(found, after, after + 4)
 
 
 def _month(name: str, following: str) -> int:
@@ -73,7 +73,7 @@ def _is_year(digits: str) -> bool:
 
 
 def _made(found: Sequence[Token], span: tuple[int, int], dimension: str, said: float, of: int = 0) -> Figure:
-    before = words(found, max(0, span[0] - 2), span[0])
+    before = token_words(found, max(0, span[0] - 2), span[0])
     leading = next((one for one in reversed(before) if one in _LEADING), "")
     role = "" if leading in {"at", "on"} else _ROLES.get(leading, leading)
     return Figure(dimension, said, said, "", frozenset([role] if role else []), "", *span, year=of)

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rag_harness.words.contradictions.figure import DASHES, DATED, Figure, figure, value, word, words
+from rag_harness.words.contradictions.figure import DASHES, DATED, Figure, figure, token_words, value, word
 from rag_harness.words.contradictions.stated_dates import dated, year
-from rag_harness.words.contradictions.vocabulary import LABELS, UNITS, VERSION_LABELS, Token, light, listed, term
+from rag_harness.words.contradictions.vocabulary import LABELS, UNITS, VERSION_LABELS, Token, light, term, word_set
 
 MOST_FIGURES = 12
 """Most figures of a statement, numbers in names included. Later ones are not compared."""
@@ -18,11 +18,11 @@ _CURRENCIES = {
     for sign, names in (("€", "€ eur euro euros"), ("$", "usd dollar dollars"), ("£", "£ gbp pound pounds"))
     for name in names.split()
 }
-_ADJECTIVES = listed("full whole calendar consecutive more further additional extra paid")
-_MODALS = listed("can may must will should to we you they it i not and or")
-_BEFORE_FREE = listed("is are be for completely always remains")
-_NEEDS = listed("requires require needs need least from")
-_REACHED = listed("since from least of")
+_ADJECTIVES = word_set("full whole calendar consecutive more further additional extra paid")
+_MODALS = word_set("can may must will should to we you they it i not and or")
+_BEFORE_FREE = word_set("is are be for completely always remains")
+_NEEDS = word_set("requires require needs need least from")
+_REACHED = word_set("since from least of")
 _OR_LATER = re.compile(r"or (?:later|newer|higher|above)\b|and (?:up|later|newer|above)\b")
 
 
@@ -77,7 +77,7 @@ def _amount(found: Sequence[Token], at: int) -> Figure | None:
 
 def _measured(found: Sequence[Token], at: int, said: float) -> Figure | None:
     after = at + 1 + (word(found, at + 1) in DASHES)
-    if words(found, after, after + 2) == ["per", "cent"]:
+    if token_words(found, after, after + 2) == ["per", "cent"]:
         return figure(found, (at, after + 1), "percent", said)
     if word(found, after) in {"working", "business"} and word(found, after + 1) in {"day", "days"}:
         return figure(found, (at, after + 1), "working days", said)
@@ -89,7 +89,7 @@ def _measured(found: Sequence[Token], at: int, said: float) -> Figure | None:
 def _free(found: Sequence[Token], at: int) -> Figure | None:
     """Return "free of charge" as an amount of 0."""
     here = found[at].lower
-    if words(found, at, at + 3) == ["free", "of", "charge"]:
+    if token_words(found, at, at + 3) == ["free", "of", "charge"]:
         return figure(found, (at, at + 2), "€", 0.0)
     if here == "no" and word(found, at + 1) in {"cost", "charge"} and word(found, at - 1) == "at":
         return figure(found, (at, at + 1), "€", 0.0)
@@ -115,7 +115,7 @@ def _version(found: Sequence[Token], at: int) -> Figure | None:
     if not found[at].is_number or not term(subject) or subject in LABELS:
         return None
     is_label = subject in VERSION_LABELS
-    later = bool(_OR_LATER.match(" ".join(words(found, at + 1, at + 3))))
+    later = bool(_OR_LATER.match(" ".join(token_words(found, at + 1, at + 3))))
     if not later and before not in (_REACHED if is_label else _NEEDS):
         return None
     numbers = [int(part) for part in re.split(r"[.,:]", found[at].lower)[:3]]
@@ -165,7 +165,7 @@ def _joined(figures: Sequence[Figure], found: Sequence[Token]) -> list[Figure]:
 
 
 def _linked(first: Figure, second: Figure, found: Sequence[Token]) -> bool:
-    between = words(found, first.last + 1, second.first)
+    between = token_words(found, first.last + 1, second.first)
     links = between in (["-"], ["–"], ["—"], ["to"])
     links = links or (between == ["and"] and word(found, first.first - 1) == "between")
     return (

@@ -17,12 +17,12 @@ from rag_harness.words.contradictions.denials import (
     negates,
 )
 from rag_harness.words.contradictions.figure import Figure
-from rag_harness.words.contradictions.passages import Passage, passages, shown
+from rag_harness.words.contradictions.passages import Passage, passages, without_markup
 from rag_harness.words.contradictions.stated_figures import figures_of
 from rag_harness.words.contradictions.vocabulary import OPENERS, UNITS, Token, light, term, tokens
 from rag_harness.words.sentences.stated import Span
 
-LONGEST = 80
+MOST_TOKENS_READ = 80
 """Most tokens of a statement. The rest of a longer sentence is the next statement."""
 MOST_CELLS = 12
 """Most cells of a row. Later cells are not read."""
@@ -75,7 +75,7 @@ class Statement:
 
 def statements(text: str, number: int, most: int) -> list[Statement]:
     """Return the first ``most`` statements of text ``number``. Questions, examples and code are no statements."""
-    plain = shown(text)
+    plain = without_markup(text)
     return list(islice(_all(plain, number), most))
 
 
@@ -89,8 +89,8 @@ def _sentence(text: str, passage: Passage, number: int) -> Iterator[Statement]:
     if said.rstrip(" \"'”’)").endswith("?") or EXAMPLE.search(said):
         return
     found = list(tokens(text, passage.start, passage.end))
-    for first in range(0, len(found), LONGEST):
-        made = _behind_colon(text, found[first : first + LONGEST], passage.above, number)
+    for first in range(0, len(found), MOST_TOKENS_READ):
+        made = _behind_colon(text, found[first : first + MOST_TOKENS_READ], passage.above, number)
         if made:
             yield made
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rag_harness.words.terms import STOPWORDS, stem
 
 
-def listed(words: str) -> frozenset[str]:
+def word_set(words: str) -> frozenset[str]:
     """Return the set of words in a line."""
     return frozenset(words.split())
 
@@ -50,14 +50,14 @@ _LIGHT = """
     second see send set show simple since soon stand standard start state stay step still stop support sure table thing
     time today total transfer twice two usual usually valid value want way week well word work year young
 """
-OPENERS = listed("if when unless while once except excluding during without whenever besides although")
+OPENERS = word_set("if when unless while once except excluding during without whenever besides although")
 """Words that begin a condition. The condition ends with its clause."""
-LABELS = listed(
+LABELS = word_set(
     "zone step level form page chapter table type model platform gate room line section class phase tier part article "
     "no nr group generation row terminal track stage grade size appendix annex figure unit module lesson week"
 )
-VERSION_LABELS = listed("version release firmware edition v revision")
-_SILENT = listed("cannot never longer least latest even both neither any most not forbidden prohibited")
+VERSION_LABELS = word_set("version release firmware edition v revision")
+_SILENT = word_set("cannot never longer least latest even both neither any most not forbidden prohibited")
 _BREAKS = frozenset(",;:()")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.dataset.knowledge_base import digest_of, read_knowledge_base
+from rag_harness.dataset.knowledge_base import pages_digest, read_knowledge_base
 from rag_harness.errors import DataError
 from rag_harness.models.embedders.mock import WordTokenizer
 from rag_harness.retrieval.chunking import ChunkingSettings
@@ -109,11 +109,11 @@ def test_a_broken_structure_json_is_named_with_a_remedy(tmp_path: Path, content:
 
 def test_the_digest_changes_with_one_byte_anywhere() -> None:
     def digest(doc_id: str = "a.md", text: str = "# A", **metadata: Any) -> str:
-        return digest_of([Document(doc_id, text, "A", metadata)])
+        return pages_digest([Document(doc_id, text, "A", metadata)])
 
     same = digest(version=1, status="current")
     assert same == digest(status="current", version=1)
     others = [digest(), digest(version=2, status="current"), digest("b.md"), digest(text="# B"), digest(text="# A\n")]
     # Moved over the border between name and text.
-    others += [digest("a.md#", " A"), digest_of([]), digest_of([Document("a.md", "# A", "A")] * 2)]
+    others += [digest("a.md#", " A"), pages_digest([]), pages_digest([Document("a.md", "# A", "A")] * 2)]
     assert len({same, *others}) == len(others) + 1

@@ -12,7 +12,7 @@ from rag_harness.dataset.data import DataSets
 from rag_harness.dataset.ingest import _loader
 from rag_harness.dataset.ingest.isolated import Child
 from rag_harness.dataset.ingest.parsed import PassingError
-from rag_harness.dataset.knowledge_base import digest_of, read_knowledge_base
+from rag_harness.dataset.knowledge_base import pages_digest, read_knowledge_base
 from rag_harness.engine.rows import _retrieved
 from rag_harness.errors import DataError, PrerequisiteError
 from rag_harness.files.log import close_log, open_log
@@ -186,4 +186,4 @@ def test_a_recording_that_lacks_a_file_of_another_kind_says_that_it_counts() -> 
 
 def test_pages_count_in_the_digest() -> None:
     one, other = Document("a", "b", "c", {}, (0, 1)), Document("a", "b", "c", {}, (0,))
-    assert len({digest_of([one]), digest_of([other]), digest_of([Document("a", "b", "c")])}) == 3
+    assert len({pages_digest([one]), pages_digest([other]), pages_digest([Document("a", "b", "c")])}) == 3

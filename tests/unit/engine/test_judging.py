@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from rag_harness.engine.judging import Judged, Judging
+from rag_harness.engine.judging import JudgedRow, Judging
 from rag_harness.errors import BudgetError, CriticalError, ModelOutputError, PrerequisiteError
 from rag_harness.judges.mock import MockJudge, MockOpinion
 from rag_harness.measures import parts_of
-from rag_harness.measures.judged import Ask, Judge, Material, Source, Text, Verdicts
+from rag_harness.measures.judged import ClaimedText, Judge, JudgeQuestion, Material, SupportSource, Verdicts
 from rag_harness.results.score import ScoreLine, parse_score
 from rag_harness.types import Case, Evidence, Query
 from tests.unit.rows import make_row
@@ -30,9 +30,9 @@ class Said:
     def __init__(self, error: Exception | None = None, revision: str = "1", waits: float = 0.0) -> None:
         self.revision, self.error, self.waits = revision, error, waits
         self.materials: list[Material] = []
-        self.asks: list[Collection[Ask]] = []
+        self.asks: list[Collection[JudgeQuestion]] = []
 
-    def opinion(self, material: Material, asks: Collection[Ask]) -> MockOpinion:
+    def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> MockOpinion:
         self.materials.append(material)
         self.asks.append(asks)
         return _Opinion(material, self)
@@ -43,7 +43,7 @@ class _Opinion(MockOpinion):
         super().__init__(material)
         self._said = said
 
-    async def supported(self, claims: Text, source: Source) -> Verdicts:
+    async def supported(self, claims: ClaimedText, source: SupportSource) -> Verdicts:
         await asyncio.sleep(self._said.waits)
         if self._said.error is not None:
             raise self._said.error
@@ -52,14 +52,14 @@ class _Opinion(MockOpinion):
 
 def judge(
     said: Any, *names: str, known: Sequence[ScoreLine] = (), seconds: float = 5.0, row: Any = None, case: Case = CASE
-) -> Judged:
+) -> JudgedRow:
     judging = said if isinstance(said, Judging) else Judging(lambda: said, lambda *_: PAGES, seconds)
     stored = {line.key: line for line in known}
     work = judging.row(row or make_row(), case, parts_of(names), lambda _, key: stored.get(key))
     return asyncio.run(work)
 
 
-def lines(judged: Judged) -> list[ScoreLine]:
+def lines(judged: JudgedRow) -> list[ScoreLine]:
     return [line for line in map(parse_score, judged.new) if line is not None]
 
 

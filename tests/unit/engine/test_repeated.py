@@ -17,7 +17,7 @@ from rag_harness.engine.stored import adopt_journals
 from rag_harness.engine.workplace import Here
 from rag_harness.judges.mock import MockOpinion
 from rag_harness.measures import parts_of
-from rag_harness.measures.judged import Ask, Material, Relevancy
+from rag_harness.measures.judged import JudgeQuestion, Material, Relevancy
 from rag_harness.models.anew import seed_shift
 from rag_harness.protocols import Experiment
 from rag_harness.results.repeat_names import repeat_fingerprint
@@ -51,7 +51,7 @@ class Seeded:
     def __init__(self, seed: int) -> None:
         self.seed = seed
 
-    def opinion(self, material: Material, asks: Collection[Ask]) -> MockOpinion:
+    def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> MockOpinion:
         return _Opinion(material, self.seed)
 
 

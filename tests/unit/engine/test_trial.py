@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rag_harness.engine.rows import Trial
-from rag_harness.engine.trial import Outcome, run_trial
+from rag_harness.engine.trial import TrialOutcome, run_trial
 from rag_harness.errors import BudgetError, CriticalError, DataError, ModelOutputError
 from rag_harness.pipelines.trace import Trace
 from rag_harness.results.row import ExperimentResult, parse_row
@@ -62,13 +62,13 @@ def raising(error: BaseException) -> Callable[[Query], Any]:
     return answer
 
 
-def outcome(pipeline: Any, trial: Trial = TRIAL, settings: Settings = SETTINGS) -> Outcome:
+def outcome(pipeline: Any, trial: Trial = TRIAL, settings: Settings = SETTINGS) -> TrialOutcome:
     found = asyncio.run(run_trial(trial, pipeline, settings, "aaaa"))
     assert parse_row(row_of(found).line()) == found.row
     return found
 
 
-def row_of(found: Outcome) -> ExperimentResult:
+def row_of(found: TrialOutcome) -> ExperimentResult:
     assert found.row is not None
     return found.row
 
@@ -302,8 +302,8 @@ def test_a_sync_pipeline_that_hangs_gets_its_row() -> None:
     assert row.why == f"pipeline: {LATE}"
 
 
-def outcome_of_hanging(released: threading.Event) -> Outcome:
-    async def session() -> Outcome:
+def outcome_of_hanging(released: threading.Event) -> TrialOutcome:
+    async def session() -> TrialOutcome:
         try:
             return await run_trial(TRIAL, Sync(lambda _: released.wait(60)), IMPATIENT, "aaaa")
         finally:
@@ -345,7 +345,7 @@ def test_waiting_for_ones_own_caps_does_not_count() -> None:
 @pytest.mark.parametrize("kind", [Sync, Async])
 def test_a_trial_without_budget_is_not_run(kind: Any) -> None:
     found = asyncio.run(run_trial(TRIAL, kind(raising(BudgetError("the next call may cost"))), SETTINGS, "aaaa"))
-    assert found == Outcome(None, not_run="budget: the next call may cost")
+    assert found == TrialOutcome(None, not_run="budget: the next call may cost")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.files.json_text import DEEPEST, is_deep, read_json
+from rag_harness.files.json_text import DEEPEST_JSON, is_deep, read_json
 
 VALUES = st.recursive(
     st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
@@ -33,7 +33,7 @@ def test_depth_is_counted_as_a_function_that_calls_itself_counts_it(value: Any, 
     assert is_deep(value, deepest) == (depth(value) - emptied > deepest) or depth(value) >= deepest
 
 
-@pytest.mark.parametrize("levels", [DEEPEST + 1, 900, 100_000])
+@pytest.mark.parametrize("levels", [DEEPEST_JSON + 1, 900, 100_000])
 @pytest.mark.parametrize(("begin", "end"), [("[", "]"), ('{"a":', "}")])
 def test_endless_brackets_are_refused(levels: int, begin: str, end: str) -> None:
     for text in (begin * levels + "1" + end * levels, begin * levels):
@@ -42,5 +42,5 @@ def test_endless_brackets_are_refused(levels: int, begin: str, end: str) -> None
 
 
 def test_a_hundred_levels_are_read() -> None:
-    assert read_json("[" * (DEEPEST - 1) + "1" + "]" * (DEEPEST - 1))
+    assert read_json("[" * (DEEPEST_JSON - 1) + "1" + "]" * (DEEPEST_JSON - 1))
     assert json.loads("[" * 10 + "]" * 10) == read_json("[" * 10 + "]" * 10)

@@ -10,12 +10,12 @@ from typing import Any
 
 from rag_harness.errors import CriticalError, ModelOutputError
 from rag_harness.measures.judged import (
-    Ask,
     Claim,
+    ClaimedText,
+    JudgeQuestion,
     Material,
     Relevancy,
-    Source,
-    Text,
+    SupportSource,
     Usefulness,
     Verdict,
     Verdicts,
@@ -41,7 +41,7 @@ class Obeying:
         self.asked: list[str] = []
         self.now = self.most = 0
 
-    def opinion(self, material: Material, asks: Collection[Ask]) -> _Obedience:
+    def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> _Obedience:
         if material.answer == "no opinion":
             raise OSError("the disk is gone")
         return _Obedience(self, material.answer)
@@ -51,7 +51,7 @@ class _Obedience:
     def __init__(self, judge: Obeying, answer: str) -> None:
         self._judge, self._answer = judge, answer
 
-    async def supported(self, claims: Text, source: Source) -> Verdicts:
+    async def supported(self, claims: ClaimedText, source: SupportSource) -> Verdicts:
         judge = self._judge
         judge.asked.append(self._answer)
         judge.now += 1

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rag_harness.measures.judged import Ask, Material, Support
+from rag_harness.measures.judged import JudgeQuestion, Material, Support
 
 FAITHFULNESS = Support("answer", "contexts")
-CP_F_AR: tuple[Ask, ...] = (FAITHFULNESS, "usefulness", "relevancy")
+CP_F_AR: tuple[JudgeQuestion, ...] = (FAITHFULNESS, "usefulness", "relevancy")
 
 RETURNS = "Returns are free for thirty days."
 REFUNDS = "Refunds arrive within seven days."

@@ -12,8 +12,8 @@ import pytest
 
 from rag_harness.errors import PrerequisiteError, SettingsError
 from rag_harness.judges.answers.file import GivenAnswer
-from rag_harness.judges.answers.judged import Asked, JudgedAnswer, judge_answers
-from rag_harness.judges.answers.scored import Tally, score_file
+from rag_harness.judges.answers.judged import AskedMeasures, JudgedAnswer, judge_answers
+from rag_harness.judges.answers.scored import MeasureTally, score_file
 from rag_harness.measures import Score
 from rag_harness.measures.judged import Material
 from rag_harness.settings import Settings
@@ -28,7 +28,7 @@ def judged(
     answers: Iterator[GivenAnswer], judge: Obeying, in_flight: int = 4, seconds: float = 9
 ) -> list[JudgedAnswer]:
     async def collected() -> list[JudgedAnswer]:
-        found = judge_answers(answers, Asked(["faithfulness"]), judge, in_flight, seconds)
+        found = judge_answers(answers, AskedMeasures(["faithfulness"]), judge, in_flight, seconds)
         return [answer async for answer in found]
 
     return asyncio.run(collected())
@@ -54,7 +54,7 @@ def test_no_more_are_judged_at_once_than_may_be_and_no_more_are_read_than_can_wa
             yield answer
 
     async def first() -> int:
-        found = judge_answers(reading(), Asked(["faithfulness"]), judge, 3, 9)
+        found = judge_answers(reading(), AskedMeasures(["faithfulness"]), judge, 3, 9)
         await anext(found)
         await found.aclose()
         return judge.most
@@ -84,21 +84,21 @@ def test_where_no_judgement_can_succeed_no_more_are_asked_for() -> None:
 
 
 def test_what_is_asked_for_is_judged() -> None:
-    assert [part.name for part in Asked(["hri", "faithfulness"]).parts] == ["faithfulness", "answer_relevancy"]
+    assert [part.name for part in AskedMeasures(["hri", "faithfulness"]).parts] == ["faithfulness", "answer_relevancy"]
     for names, message in (
         (["recall@5"], "'recall@5' is no judged measure. Judged are: answer_correctness, "),
         (["gmean"], "Did you mean 'g_mean'"),
         ([], "No measure is named. Judged are: answer_correctness, "),
     ):
         with pytest.raises(SettingsError) as refused:
-            Asked(names)
+            AskedMeasures(names)
         assert message in str(refused.value)
 
 
-def score(folder: Path, names: list[str], *lines: dict[str, Any]) -> tuple[list[dict[str, Any]], Tally]:
+def score(folder: Path, names: list[str], *lines: dict[str, Any]) -> tuple[list[dict[str, Any]], MeasureTally]:
     scores = folder / "deep" / "scores.jsonl"
     work = score_file(
-        written(folder, *lines), scores, Asked(names), Obeying(), Settings(), lambda answer: answer == "no"
+        written(folder, *lines), scores, AskedMeasures(names), Obeying(), Settings(), lambda answer: answer == "no"
     )
     tally = asyncio.run(work)
     return [json.loads(one) for one in scores.read_text(encoding="utf-8").splitlines()], tally
@@ -145,7 +145,7 @@ def test_what_is_told_of_all(tmp_path: Path) -> None:
 
 
 def test_of_many_reasons_the_most_frequent_are_told() -> None:
-    tally = Tally(["faithfulness"])
+    tally = MeasureTally(["faithfulness"])
     for reason in ["a", "b", "b", "c", "d", "e"]:
         tally.add({"faithfulness": Score(None, reason)})
     assert tally.lines() == [
@@ -159,5 +159,5 @@ def test_scores_cannot_take_the_place_of_their_answers(tmp_path: Path) -> None:
     file = written(tmp_path, line())
     for scores, message in ((file, "holds the answers"), (file / "below", "cannot be written")):
         with pytest.raises(PrerequisiteError, match=message):
-            asyncio.run(score_file(file, scores, Asked(["faithfulness"]), Obeying(), Settings(), bool))
+            asyncio.run(score_file(file, scores, AskedMeasures(["faithfulness"]), Obeying(), Settings(), bool))
     assert file.read_text().startswith('{"id"')

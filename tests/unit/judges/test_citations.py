@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import pytest
 
-from rag_harness.judges.citations import CitationsOff, unmarked
+from rag_harness.judges.citations import CitationsOff, unmarked_answer
 from rag_harness.judges.made import judge_of
 from rag_harness.judges.mock import MockJudge
 from rag_harness.judges.scoring import judged
-from rag_harness.measures.judged import Ask, Claim, Judge, Material, Opinion, Verdict, Verdicts
+from rag_harness.measures.judged import Claim, Judge, JudgeQuestion, Material, Opinion, Verdict, Verdicts
 from rag_harness.measures.judged.faithfulness import Faithfulness
 from rag_harness.measures.judged.relevancy import AnswerRelevancy
 from rag_harness.settings import Settings
@@ -33,14 +33,14 @@ CONTEXTS = ("Returns are free.", "Refunds take 7 days.")
     ],
 )
 def test_marks_are_taken_off(answer: str, plain: str) -> None:
-    assert unmarked(answer, 2).text == plain
+    assert unmarked_answer(answer, 2).text == plain
 
 
 @pytest.mark.parametrize(
     "answer", ["The list [3] and [1, 9].", "Call `row[1]`.", "```\nrow[1] = 2\n```", "see [figure 1]", "[x] done"]
 )
 def test_brackets_that_name_no_context_stay(answer: str) -> None:
-    assert unmarked(answer, 2).text == answer
+    assert unmarked_answer(answer, 2).text == answer
 
 
 def claims(answer: str, contexts: Sequence[str] = CONTEXTS) -> list[Claim]:
@@ -82,7 +82,7 @@ class Listening:
     def __init__(self) -> None:
         self.shown: list[Material] = []
 
-    def opinion(self, material: Material, asks: Collection[Ask]) -> Opinion:
+    def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> Opinion:
         self.shown.append(material)
         return cast("Opinion", self)
 

@@ -13,7 +13,17 @@ import pytest
 from rag_harness.errors import BudgetError, CriticalError, ModelCallError, ModelOutputError
 from rag_harness.judges.llm.fused import create
 from rag_harness.judges.llm.fused_opinion import FusedOpinion
-from rag_harness.measures.judged import Ask, Claim, Judge, Material, Relevancy, Support, Usefulness, Verdict, Verdicts
+from rag_harness.measures.judged import (
+    Claim,
+    Judge,
+    JudgeQuestion,
+    Material,
+    Relevancy,
+    Support,
+    Usefulness,
+    Verdict,
+    Verdicts,
+)
 from rag_harness.registry import resolve
 from rag_harness.work.local_work import inline
 from tests.unit import virtual_time
@@ -25,7 +35,9 @@ Judgement = tuple[Verdicts, Sequence[Usefulness], Relevancy]
 FACTUALITY = Support("answer", "gold_pages")
 
 
-def opinion(chat: Chat, material: Material = ROW, asks: Collection[Ask] = CP_F_AR, **parts: Any) -> FusedOpinion:
+def opinion(
+    chat: Chat, material: Material = ROW, asks: Collection[JudgeQuestion] = CP_F_AR, **parts: Any
+) -> FusedOpinion:
     return create(as_parts(Parts(chat, **parts))).opinion(material, asks)
 
 
@@ -163,7 +175,7 @@ def test_passages_are_numbered_without_the_empty_ones_and_named_by_their_place()
         ),
     ],
 )
-def test_what_each_measure_costs(asks: list[Ask], kinds: list[str]) -> None:
+def test_what_each_measure_costs(asks: list[JudgeQuestion], kinds: list[str]) -> None:
     chat = Chat()
 
     async def judged() -> None:

@@ -10,22 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.judges.llm.judging import SUPPORTED
-from rag_harness.judges.llm.reading import Missing, Said, read_verdicts, whole, words_of
+from rag_harness.judges.llm.reading import Missing, PassageVerdict, read_verdicts, whole_number, words_of
 from rag_harness.models.replies import json_of
 
-YES, NO = Said(1.0, 1), Said(0.0)
+YES, NO = PassageVerdict(1.0, 1), PassageVerdict(0.0)
 S1 = {"index": 1, "verdict": "supported", "passage": 1}
 KEYS = ["verdicts", "index", "verdict", "passage"]
 S2 = {"index": 2, "verdict": "unsupported", "passage": 0}
 
 
-def read(reply: Any, count: int = 2, passages: int = 3) -> list[Said]:
+def read(reply: Any, count: int = 2, passages: int = 3) -> list[PassageVerdict]:
     text = reply if isinstance(reply, str) else json.dumps(reply)
     return read_verdicts(text, count, SUPPORTED, passages)
 
 
-def none(why: Missing) -> Said:
-    return Said(missing=why)
+def none(why: Missing) -> PassageVerdict:
+    return PassageVerdict(missing=why)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_verdicts_that_can_be_read(reply: Any) -> None:
         ({"verdicts": [{**S1, "index": n} for n in range(1, 5001)]}, none(Missing.NUMBERS)),
     ],
 )
-def test_replies_that_cannot_be_used(reply: Any, said: Said) -> None:
+def test_replies_that_cannot_be_used(reply: Any, said: PassageVerdict) -> None:
     assert read(reply) == [said, said]
 
 
@@ -93,8 +93,10 @@ def test_what_is_left_out_or_said_twice_takes_no_other_verdict_with_it() -> None
     assert read({"verdicts": [S1, {**S1, "verdict": "unsupported"}, S2]}) == [none(Missing.TWICE), NO]
 
 
-@pytest.mark.parametrize(("passage", "said"), [(4, none(Missing.PASSAGE)), (-1, none(Missing.PASSAGE)), (0, Said(1.0))])
-def test_a_passage_that_is_not_there_supports_nothing(passage: int, said: Said) -> None:
+@pytest.mark.parametrize(
+    ("passage", "said"), [(4, none(Missing.PASSAGE)), (-1, none(Missing.PASSAGE)), (0, PassageVerdict(1.0))]
+)
+def test_a_passage_that_is_not_there_supports_nothing(passage: int, said: PassageVerdict) -> None:
     assert read({"verdicts": [{**S1, "passage": passage}, S2]}) == [said, NO]
 
 
@@ -107,7 +109,7 @@ def test_what_is_not_supported_needs_no_passage() -> None:
     [(3, 3), ("3", 3), (3.0, 3), (3.5, None), (True, None), (float("nan"), None), (float("inf"), None), (None, None)],
 )
 def test_whole_numbers(said: object, number: int | None) -> None:
-    assert whole(said) == number
+    assert whole_number(said) == number
 
 
 def test_halves_of_characters_do_not_reach_a_file() -> None:

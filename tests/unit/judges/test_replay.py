@@ -15,7 +15,7 @@ import pytest
 
 from rag_harness.errors import RecordingMissError
 from rag_harness.judges.llm import fused, ragas
-from rag_harness.measures.judged import Ask, Material, Support
+from rag_harness.measures.judged import JudgeQuestion, Material, Support
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings import Settings
 from tests.unit.judges.rows import CP_F_AR, FAITHFULNESS, OPENING, REFUNDS, RETURNS, ROW
@@ -51,7 +51,12 @@ def judging(reply: Callable[[Asked], Any] = honest, schemas: bool = True) -> Ite
 
 
 def judge_rows(
-    folder: Path, mode: Any, url: str, rows: Sequence[Material], asks: Sequence[Ask] = CP_F_AR, room: Any = fused
+    folder: Path,
+    mode: Any,
+    url: str,
+    rows: Sequence[Material],
+    asks: Sequence[JudgeQuestion] = CP_F_AR,
+    room: Any = fused,
 ) -> list[Said]:
     """Judge ``rows`` in turn in a run of their own; an error stands in the place of what it took."""
     settings = Settings(
@@ -75,7 +80,7 @@ def judge_rows(
     return found
 
 
-async def _one(opinion: Any, asks: Sequence[Ask]) -> Said:
+async def _one(opinion: Any, asks: Sequence[JudgeQuestion]) -> Said:
     work = {ask: opinion.supported(*ask) if isinstance(ask, Support) else getattr(opinion, ask)() for ask in asks}
     found = await asyncio.gather(*work.values(), return_exceptions=True)
     return {str(ask): each for ask, each in zip(work, found, strict=True)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.judges.llm.spans import find, placed
+from rag_harness.judges.llm.spans import find_quote, placed
 from rag_harness.measures.judged import Claim
 
 TEXT = "Returns are free.\n  Refunds (of cash) take\n7 days. Returns are free."
@@ -21,7 +21,7 @@ TEXT = "Returns are free.\n  Refunds (of cash) take\n7 days. Returns are free."
     ],
 )
 def test_a_quote_is_found_letter_by_letter_but_for_its_spaces(words: str, found: str | None) -> None:
-    start, end = find(words, TEXT)
+    start, end = find_quote(words, TEXT)
     assert (TEXT[start:end] if start >= 0 else None) == found
 
 

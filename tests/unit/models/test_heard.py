@@ -9,7 +9,7 @@ import pytest
 
 from rag_harness.errors import ModelCallError
 from rag_harness.models.chat.replayed import completion_of
-from rag_harness.models.chat.streamed import Streamed
+from rag_harness.models.chat.streamed import StreamedCompletion
 from rag_harness.models.heard import hearing, listening
 from rag_harness.models.recording.cassettes import Recorded
 from rag_harness.pipelines.trace import Trace
@@ -65,7 +65,7 @@ def test_a_recording_is_heard() -> None:
 
 
 def test_nothing_is_heard_where_nobody_listens() -> None:
-    said = Streamed("m")
+    said = StreamedCompletion("m")
     said.add(GOOD)
     assert said.listener is None
 

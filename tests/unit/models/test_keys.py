@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rag_harness.errors import PrerequisiteError
-from rag_harness.models.keys import check_keys
+from rag_harness.models.keys import check_api_keys
 from rag_harness.settings import Settings
 from rag_harness.settings.loading import load_settings
 from rag_harness.settings.profiles import BUILT_IN_PROFILES, Profile
@@ -30,19 +30,19 @@ def no_keys_around(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("mode", ["auto", "replay"])
 def test_modes_that_call_no_network_model_need_none(mode: str) -> None:
-    check_keys(settings_of("openrouter", mode))
+    check_api_keys(settings_of("openrouter", mode))
 
 
 @pytest.mark.parametrize("profile", ["embedded", "mock"])
 @pytest.mark.parametrize("mode", ["record", "live"])
 def test_local_profiles_need_none(profile: str, mode: str) -> None:
-    check_keys(settings_of(profile, mode))
+    check_api_keys(settings_of(profile, mode))
 
 
 @pytest.mark.parametrize("mode", ["record", "live"])
 def test_both_missing_keys_are_named_at_once(mode: str) -> None:
     with pytest.raises(PrerequisiteError) as caught:
-        check_keys(settings_of("openrouter", mode))
+        check_api_keys(settings_of("openrouter", mode))
     said = str(caught.value)
     assert "OPENROUTER_API_KEY is not set" in said
     assert "OPENAI_API_KEY is not set" in said
@@ -53,10 +53,10 @@ def test_both_missing_keys_are_named_at_once(mode: str) -> None:
 
 def test_only_what_is_missing_is_named_and_no_key_is_shown() -> None:
     with pytest.raises(PrerequisiteError) as caught:
-        check_keys(settings_of("openrouter", openrouter_api_key=SECRET))
+        check_api_keys(settings_of("openrouter", openrouter_api_key=SECRET))
     assert "OPENROUTER_API_KEY" not in str(caught.value)
     assert SECRET not in str(caught.value)
-    check_keys(settings_of("openrouter", openrouter_api_key=SECRET, openai_api_key=SECRET))
+    check_api_keys(settings_of("openrouter", openrouter_api_key=SECRET, openai_api_key=SECRET))
 
 
 def test_key_in_a_variable_of_the_users_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -71,46 +71,46 @@ embed_model = "mock/hashed-words"
     )
     chosen = {"profile": "own", "mode": "live"}
     with pytest.raises(PrerequisiteError, match="OWN_KEY is not set"):
-        check_keys(load_settings(chosen, rootdir=tmp_path))
+        check_api_keys(load_settings(chosen, rootdir=tmp_path))
     monkeypatch.setenv("OWN_KEY", SECRET)
-    check_keys(load_settings(chosen, rootdir=tmp_path))
+    check_api_keys(load_settings(chosen, rootdir=tmp_path))
 
 
 def test_remote_endpoint_without_a_named_variable() -> None:
     with pytest.raises(PrerequisiteError, match="RAG_CHAT_API_KEY is not set"):
-        check_keys(settings_of("embedded", chat_base_url=REMOTE))
-    check_keys(settings_of("embedded", chat_base_url=REMOTE, chat_api_key=SECRET))
+        check_api_keys(settings_of("embedded", chat_base_url=REMOTE))
+    check_api_keys(settings_of("embedded", chat_base_url=REMOTE, chat_api_key=SECRET))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost", "[::1]:8000"])
 def test_endpoints_on_this_machine_need_none(host: str) -> None:
     url = f"http://{host}/v1"
-    check_keys(settings_of("openrouter", chat_base_url=url, embed_base_url=url))
+    check_api_keys(settings_of("openrouter", chat_base_url=url, embed_base_url=url))
 
 
 def test_models_that_are_not_called_need_none() -> None:
-    check_keys(settings_of("openrouter", chat_model="mock:placeholder", embed_model="mock/hashed-words"))
+    check_api_keys(settings_of("openrouter", chat_model="mock:placeholder", embed_model="mock/hashed-words"))
 
 
 def test_openai_without_a_url_is_the_one_on_the_network() -> None:
     with pytest.raises(PrerequisiteError, match=r"OPENAI_API_KEY is not set.*api\.openai\.com"):
-        check_keys(settings_of("embedded", embed_model="openai:text-embedding-3-small"))
+        check_api_keys(settings_of("embedded", embed_model="openai:text-embedding-3-small"))
 
 
 def test_a_budget_needs_a_price(tmp_path: Path) -> None:
     known = settings_of("openrouter", openrouter_api_key=SECRET, openai_api_key=SECRET, budget=2.5)
-    check_keys(known)
+    check_api_keys(known)
     strange = replace(known, chat_model="own/model")
     with pytest.raises(PrerequisiteError) as caught:
-        check_keys(strange)
+        check_api_keys(strange)
     assert str(caught.value) == (
         "The budget is 2.5 USD, but 'own/model' has no price. Give it one in a file for --rag-prices, USD per million "
         'tokens, 0 where it is free: [models."own/model"] input = …, output = …. Or leave the budget out.'
     )
-    check_keys(replace(strange, budget=0.0))
-    check_keys(replace(strange, mode="replay"))
+    check_api_keys(replace(strange, budget=0.0))
+    check_api_keys(replace(strange, mode="replay"))
     (tmp_path / "prices.toml").write_text('[models."own/model"]\ninput = 0\noutput = 0\n')
-    check_keys(replace(strange, prices=str(tmp_path / "prices.toml")))
+    check_api_keys(replace(strange, prices=str(tmp_path / "prices.toml")))
 
 
 @pytest.mark.parametrize("role", ["writer_model", "rewrite_model"])
@@ -118,14 +118,14 @@ def test_so_has_every_model_that_is_named_for_a_role(role: str) -> None:
     known = settings_of("openrouter", openrouter_api_key=SECRET, openai_api_key=SECRET, budget=2.5)
     changed: dict[str, Any] = {role: "own/model"}
     with pytest.raises(PrerequisiteError, match="'own/model' has no price"):
-        check_keys(replace(known, **changed))
+        check_api_keys(replace(known, **changed))
 
 
 @pytest.mark.parametrize("role", ["writer", "rewrite"])
 def test_a_model_of_a_server_of_its_own_needs_a_key_of_its_own(role: str) -> None:
     named = {f"{role}_model": "m", f"{role}_base_url": REMOTE}
     with pytest.raises(PrerequisiteError, match=f"RAG_{role.upper()}_API_KEY is not set: mode live calls m at"):
-        check_keys(settings_of("embedded", **named))
-    check_keys(settings_of("embedded", **named, **{f"{role}_api_key": SECRET}))
-    check_keys(settings_of("embedded", **{f"{role}_base_url": REMOTE}))
-    check_keys(settings_of("embedded", **{**named, f"{role}_base_url": "http://127.0.0.1:8080/v1"}))
+        check_api_keys(settings_of("embedded", **named))
+    check_api_keys(settings_of("embedded", **named, **{f"{role}_api_key": SECRET}))
+    check_api_keys(settings_of("embedded", **{f"{role}_base_url": REMOTE}))
+    check_api_keys(settings_of("embedded", **{**named, f"{role}_base_url": "http://127.0.0.1:8080/v1"}))

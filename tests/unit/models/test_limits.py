@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from rag_harness.errors import ModelCallError
 from rag_harness.models.limiter import Limiter
-from rag_harness.models.limits import LONGEST_WAIT, Cap, Limits, Turn, Window
+from rag_harness.models.limits import LONGEST_WAIT, CallWindow, Cap, Limits, Turn
 from tests.unit.virtual_time import run
 
 
 def test_the_window_halves_once_a_round_trip_and_grows_by_one() -> None:
-    window = Window(16)
+    window = CallWindow(16)
     window.halve(Turn(0.0), now=1.0)
     window.halve(Turn(0.5), now=1.1)  # of the same round: it says nothing new
     assert window.size == 8
@@ -30,7 +30,7 @@ def test_the_window_halves_once_a_round_trip_and_grows_by_one() -> None:
 
 @given(st.integers(1, 50), st.lists(st.booleans(), max_size=200))
 def test_the_window_stays_between_one_and_the_most(most: int, refusals: list[bool]) -> None:
-    window = Window(most)
+    window = CallWindow(most)
     for now, refused in enumerate(refusals):
         window.halve(Turn(now - 0.5), now) if refused else window.widen()
         assert 1 <= window.size <= most

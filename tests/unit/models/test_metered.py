@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rag_harness.errors import BudgetError, ModelCallError
 from rag_harness.models.budget import Budget
 from rag_harness.models.call import upper_bound
-from rag_harness.models.chat.openai import OpenAIChat, Sampling
+from rag_harness.models.chat.openai import OpenAIChat, SentParameters
 from rag_harness.models.limiter import Limiter
 from rag_harness.models.limits import Limits
 from rag_harness.models.meter import Meter, Money
@@ -45,7 +45,7 @@ def spent_on(*replies: Reply, budget: float, asked: int = 1, wait: Any = None, t
         transport = MeteredTransport(AiohttpTransport(), Limiter(limits), Money(money, PRICES))
         http = httpx2.AsyncClient(transport=transport)
         async with AsyncOpenAI(base_url=url, api_key="x", max_retries=0, timeout=None, http_client=http) as client:
-            chat = OpenAIChat(lambda: client, MODEL, Sampling(max_tokens=tokens), 0.5, wait=wait or _at_once)
+            chat = OpenAIChat(lambda: client, MODEL, SentParameters(max_tokens=tokens), 0.5, wait=wait or _at_once)
             ends = [await _end(chat.complete(QUESTION)) for _ in range(asked)]
         assert limits.window.in_flight == 0
         return ends

@@ -10,7 +10,7 @@ from typing import Any
 from rag_harness.page.content import Block, Cell, Code, Facts, Failures, More, Prose, Section, Table
 from rag_harness.page.run import Run
 from rag_harness.page.written import read_runs
-from rag_harness.report.summary_file import FILE
+from rag_harness.report.summary_file import SUMMARY_FILE
 from rag_harness.results.manifest import MANIFEST
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.score import Author, ScoreLine, row_digest
@@ -72,7 +72,7 @@ def gate(text: str, state: str = "passed", **fields: Any) -> dict[str, Any]:
 
 def summarise(output: Path, *gates: Mapping[str, Any], **more: Any) -> None:
     """Write ``summary.json``."""
-    (output / FILE).write_text(json.dumps({"gates": gates, "run": DATE, **more}))
+    (output / SUMMARY_FILE).write_text(json.dumps({"gates": gates, "run": DATE, **more}))
 
 
 def read(*outputs: Path) -> list[Run]:

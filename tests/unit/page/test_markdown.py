@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from markdown_it import MarkdownIt
 
-from rag_harness.page.content import Cell, Code, Facts, Failure, Failures, Figure, More, Prose, Section, Table, words
+from rag_harness.page.content import (
+    Cell,
+    Code,
+    Facts,
+    FailedTrial,
+    Failures,
+    Figure,
+    More,
+    Prose,
+    Section,
+    Table,
+    word_cells,
+)
 from rag_harness.page.markdown import markdown_of
 
 HOSTILE = "<img src=x onerror=alert(1)> | `a` *b* [c](javascript:1) @octocat #12\n# head"
@@ -31,9 +43,9 @@ def test_a_column_of_drawings_alone_is_left_out() -> None:
 
 
 def test_what_others_wrote_stays_text() -> None:
-    failure = Failure("e3-q1", HOSTILE, "kind", HOSTILE, HOSTILE, HOSTILE)
+    failure = FailedTrial("e3-q1", HOSTILE, "kind", HOSTILE, HOSTILE, HOSTILE)
     html = rendered(
-        Table("t", [HOSTILE], [words(HOSTILE)], caption=HOSTILE, notes=[HOSTILE]),
+        Table("t", [HOSTILE], [word_cells(HOSTILE)], caption=HOSTILE, notes=[HOSTILE]),
         Prose(HOSTILE, "bad"),
         Facts([(HOSTILE, HOSTILE)]),
         Failures("e3", [failure], 9),
@@ -52,7 +64,7 @@ def test_a_measure_at_a_cutoff_is_no_mention() -> None:
 
 
 def test_what_is_folded_is_read_as_markdown() -> None:
-    table = Table("t", ["a"], [words("1")])
+    table = Table("t", ["a"], [word_cells("1")])
     html = rendered(More("Inside", [table]), Figure("Drawn", ["<svg/>"], table))
     assert html.count("<details>") == html.count("</details>") == 2
     assert html.count("<table>") == 2

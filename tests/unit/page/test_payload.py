@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.page.payload.index import BLOCK, payload_of
-from rag_harness.page.payload.packed import packed, plain
+from rag_harness.page.payload.packed import packed, script_json
 from rag_harness.page.payload.pool import Pool
 from rag_harness.page.payload.prompts import Prompts
 from rag_harness.page.payload.quotes import quotes_in
@@ -224,7 +224,7 @@ def test_packed_unpacks_to_the_same_and_is_the_same_each_time() -> None:
 
 
 def test_plain_cannot_end_its_element() -> None:
-    text = plain([HOSTILE])
+    text = script_json([HOSTILE])
     assert not set("<>&") & set(text)
     assert json.loads(text) == [HOSTILE]
 

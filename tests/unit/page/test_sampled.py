@@ -24,7 +24,7 @@ TYPES = ["direct"] * 40 + ["negative"] * 20
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampled, "MOST", MOST)
+    monkeypatch.setattr(sampled, "MOST_TRIALS_LISTED", MOST)
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def listed(run: Run, name: str = "e3", sections: list[Section] | None = None) ->
 
 
 def test_where_all_fit_all_are_listed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampled, "MOST", 2 * CASES)
+    monkeypatch.setattr(sampled, "MOST_TRIALS_LISTED", 2 * CASES)
     assert len(listed(run)) == CASES
     assert sample_of([run]).said == sample_said([run]) == ""
 

@@ -14,7 +14,7 @@ import pytest
 from rag_harness.gates import judge, parse_gate
 from rag_harness.page.sections.scorecard import measures_shown, scorecard
 from rag_harness.report.best import best_of
-from rag_harness.report.pairwise import Cell
+from rag_harness.report.pairwise import PairDifference
 from rag_harness.results.score import SCORES
 from rag_harness.stats.paired import Paired
 from tests.unit.page.runs import AR, CP, F, cell_in, prose_in, read, rows_of, scored, table_in, write_study
@@ -80,8 +80,8 @@ def test_the_best_is_marked_only_where_the_tests_say_so(study: Path) -> None:
         assert best[even] == []
 
 
-def pair(first: str, second: str, difference: float, p: float) -> Cell:
-    return Cell(first, second, "token_f1", "others", Paired(9, difference), p_t=p, p_permutation=p)
+def pair(first: str, second: str, difference: float, p: float) -> PairDifference:
+    return PairDifference(first, second, "token_f1", "others", Paired(9, difference), p_t=p, p_permutation=p)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def pair(first: str, second: str, difference: float, p: float) -> Cell:
         ([], ""),
     ],
 )
-def test_the_best_is_better_than_every_other(cells: Sequence[Cell], best: str) -> None:
+def test_the_best_is_better_than_every_other(cells: Sequence[PairDifference], best: str) -> None:
     tables = tables_of([row for name in ("e1", "e2", "e3") for row in rows_of(name, 3, 3)])
     assert best_of("token_f1", tables, cells) == set(filter(None, [best]))
 

@@ -10,7 +10,7 @@ from rag_harness.measures import measure_named
 from rag_harness.report.slices_asked import read_slices
 from rag_harness.report.standing import Standings
 from rag_harness.report.standings import standings
-from rag_harness.report.suite_table import Column, State, SuiteTable
+from rag_harness.report.suite_table import CaseState, Column, SuiteTable
 from rag_harness.report.totals import Totals
 from rag_harness.results.manifest import SuiteRecord
 
@@ -26,7 +26,7 @@ def table(labels: Sequence[Mapping[str, str]], **measured: Values) -> SuiteTable
         found = np.array([np.nan if value is None else value for value in values])
         columns[measure.name] = Column(measure, found, np.isnan(found).astype(np.uint8), ["", "no ground truth"])
     ids = [f"q{place:03}" for place in range(n)]
-    return SuiteTable(ids, labels, np.full(n, State.OK, dtype=np.uint8), columns, Totals(n))
+    return SuiteTable(ids, labels, np.full(n, CaseState.OK, dtype=np.uint8), columns, Totals(n))
 
 
 def kinds(**counts: int) -> list[dict[str, str]]:

@@ -11,14 +11,16 @@ from hypothesis import strategies as st
 
 from rag_harness.measures.judged.categories import CATEGORIES, kinds_shown
 from rag_harness.report.answer_kinds import answer_kinds
-from rag_harness.report.blocks.block import Scores
+from rag_harness.report.blocks.block import MeasureArrays
 
 SHARE, COSINE = st.floats(0, 1), st.floats(-1, 1)
 
 
 def kind_of(values: Sequence[float | None], abstained: bool, answerable: bool) -> str:
     """Return the kind of one answer, by its context precision, faithfulness and relevancy."""
-    parts = [Scores(np.array([np.nan if each is None else each]), np.array([each is None]), ()) for each in values]
+    parts = [
+        MeasureArrays(np.array([np.nan if each is None else each]), np.array([each is None]), ()) for each in values
+    ]
     (found,) = answer_kinds(parts, np.array([abstained]), np.array([answerable]))
     return found
 

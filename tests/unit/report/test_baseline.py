@@ -10,7 +10,7 @@ import pytest
 
 from rag_harness.errors import DataError
 from rag_harness.gates import judge, parse_gate
-from rag_harness.report.baseline import SavedCase, SavedRun, SavedSuite, load, save, saved_run, saved_suite
+from rag_harness.report.baseline import SavedCase, SavedRun, SavedSuite, load_saved_run, save, saved_run, saved_suite
 from rag_harness.report.comparison import compare, on_common_data
 from rag_harness.results.manifest import RunManifest
 from rag_harness.settings import Settings, masked
@@ -47,8 +47,8 @@ def run(e3: SavedSuite | None = None, **changes: Any) -> SavedRun:
 def test_a_run_comes_back_as_it_was(tmp_path: Path) -> None:
     saved = run(SavedSuite(cases={"q1": SavedCase(values={"mrr@5": 1 / 3}), "é": SavedCase(state="lost")}))
     save(tmp_path / "deep" / "main.json", saved)
-    assert load(tmp_path / "deep" / "main.json") == saved
-    assert compare(load(tmp_path / "deep" / "main.json"), saved).differing == ()
+    assert load_saved_run(tmp_path / "deep" / "main.json") == saved
+    assert compare(load_saved_run(tmp_path / "deep" / "main.json"), saved).differing == ()
 
 
 def test_the_file_has_sorted_keys_and_a_line_for_each_case(tmp_path: Path) -> None:
@@ -95,11 +95,11 @@ def test_a_run_is_saved_with_what_it_was_made_of() -> None:
 def test_how_deep_a_run_looked_comes_back_and_need_not_be_there(tmp_path: Path) -> None:
     saved = run(SavedSuite(cases=suite().cases, depth=5))
     save(tmp_path / "main.json", saved)
-    assert load(tmp_path / "main.json").suites["e3"].depth == 5
+    assert load_saved_run(tmp_path / "main.json").suites["e3"].depth == 5
     content = json.loads((tmp_path / "main.json").read_text())
     del content["depths"]
     (tmp_path / "main.json").write_text(json.dumps(content))
-    assert load(tmp_path / "main.json").suites["e3"].depth is None
+    assert load_saved_run(tmp_path / "main.json").suites["e3"].depth is None
 
 
 def test_a_gate_reads_a_saved_suite() -> None:
@@ -128,7 +128,7 @@ def test_a_damaged_file_is_named_with_a_remedy(content: str, tmp_path: Path) -> 
     file = tmp_path / "main.json"
     file.write_bytes(content.encode("latin-1"))
     with pytest.raises(DataError, match=r"main\.json is no saved run: .*--rag-save main"):
-        load(file)
+        load_saved_run(file)
 
 
 def test_a_value_that_is_no_number_and_another_schema_are_refused(tmp_path: Path) -> None:
@@ -138,13 +138,13 @@ def test_a_value_that_is_no_number_and_another_schema_are_refused(tmp_path: Path
         changed = tmp_path / "changed.json"
         changed.write_text(file.read_text().replace(old, new))
         with pytest.raises(DataError, match=r"changed\.json is no saved run"):
-            load(changed)
+            load_saved_run(changed)
 
 
 def test_a_missing_baseline_names_those_there_are(tmp_path: Path) -> None:
     save(tmp_path / "main.json", run())
     with pytest.raises(DataError, match=r"'mian'. Did you mean 'main'\?.*--rag-save"):
-        load(tmp_path / "mian.json")
+        load_saved_run(tmp_path / "mian.json")
 
 
 def test_other_data_is_refused_with_the_difference_shown() -> None:

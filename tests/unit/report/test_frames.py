@@ -20,7 +20,7 @@ from rag_harness.errors import DataError, PrerequisiteError, SettingsError
 from rag_harness.measures import default_measures, measure_named
 from rag_harness.report.frames import write_csv, write_parquet
 from rag_harness.report.tables import read_tables
-from rag_harness.report.trial_records import Trials, read_trials
+from rag_harness.report.trial_records import TrialRecords, read_trials
 from rag_harness.results.manifest import read_manifest
 from rag_harness.types import GOLDEN
 from tests.unit.report.test_judged import F
@@ -89,7 +89,7 @@ _PARSED: dict[str, Callable[[str], Any]] = {
 }
 
 
-def parsed(line: dict[str, str], trials: Trials) -> dict[str, Any]:
+def parsed(line: dict[str, str], trials: TrialRecords) -> dict[str, Any]:
     """Return a record as its line of CSV says it, by the rules of docs/notebooks.md."""
     unmarked = {name: cell[1:] if cell.startswith("'") else cell for name, cell in line.items()}
     return {

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.gates import Rules, judge, parse_gate
+from rag_harness.gates import GateRules, judge, parse_gate
 from rag_harness.measures.judged import CATEGORIES
 from rag_harness.models.families import maker_of
 from rag_harness.report.scorecard import judge_said, one_family, scorecard_lines
@@ -135,12 +135,12 @@ def test_a_gate_hangs_on_no_more_unmeasured_cases_than_it_may() -> None:
     lines = [scored(row, F, 1.0) for row in rows[:18]] + [scored(row, F, None, reason="away") for row in rows[18:]]
     found = tables(rows, lines)
     gate = parse_gate("e3: faithfulness >= 0.9", 10)
-    failed = judge(gate, found, rules=Rules(max_unmeasured=0.05))
+    failed = judge(gate, found, rules=GateRules(max_unmeasured=0.05))
     assert (failed.state, failed.value) == ("failed", 1.0)
     assert failed.reason == (
         "10.0% of 20 cases could not be measured, more than 5.0% (--rag-max-unmeasured): 2 of 20 have no verdict: away"
     )
-    assert judge(gate, found, rules=Rules(max_unmeasured=0.1)).state == "passed"
+    assert judge(gate, found, rules=GateRules(max_unmeasured=0.1)).state == "passed"
 
 
 @pytest.mark.parametrize(("without", "cases", "most"), [(29, 100, 0.29), (63, 180, 0.35), (29, 50, 0.58)])
@@ -148,7 +148,7 @@ def test_exactly_as_many_as_it_may_are_no_more_for_rounding(without: int, cases:
     rows = [make_row(query_id=f"q{n}") for n in range(cases)]
     lines = [scored(row, F, None if n < without else 1.0, reason="away") for n, row in enumerate(rows)]
     gate = parse_gate("e3: faithfulness >= 0.9", 10)
-    assert judge(gate, tables(rows, lines), rules=Rules(max_unmeasured=most)).state == "passed"
+    assert judge(gate, tables(rows, lines), rules=GateRules(max_unmeasured=most)).state == "passed"
 
 
 def _study() -> Mapping[str, SuiteTable]:

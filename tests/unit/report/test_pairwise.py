@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from rag_harness.report.pairwise import Cell, pairwise
+from rag_harness.report.pairwise import PairDifference, pairwise
 from rag_harness.report.pairwise_lines import pairwise_lines
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.manifest import SuiteRecord
@@ -60,7 +60,7 @@ def study(n: int = 40, experiments: Sequence[str] = ("e1", "e2", "e3")) -> dict[
     return made(values, bare=["e1"])
 
 
-def found_in(tables: Mapping[str, SuiteTable], **suites: SuiteRecord) -> dict[tuple[str, str, bool], Cell]:
+def found_in(tables: Mapping[str, SuiteTable], **suites: SuiteRecord) -> dict[tuple[str, str, bool], PairDifference]:
     cells = pairwise(tables, {name: record() for name in tables} | suites)
     return {(cell.pair, cell.measure, cell.quantile is not None): cell for cell in cells}
 

@@ -12,7 +12,7 @@ from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.errors import DataError
 from rag_harness.report.baseline import SavedCase, SavedRun, SavedSuite, save
 from rag_harness.report.power import power, power_lines
-from rag_harness.stats.settling import Reach
+from rag_harness.stats.settling import BoundReach
 
 N = 40
 
@@ -39,7 +39,7 @@ def test_one_experiment_against_a_threshold_and_two_over_the_same_cases() -> Non
     found = {row.name: row for row in power(made, 0.05, ["faithfulness"])}
     a, b = (list(made.suites[name].values("faithfulness", {}).values()) for name in ("e2", "e3"))
     apart = np.subtract(b, a)
-    reaches = {"e2": Reach(a, (0, 1)), "e3 - e2": Reach(apart, (-1, 1), is_difference=True)}
+    reaches = {"e2": BoundReach(a, (0, 1)), "e3 - e2": BoundReach(apart, (-1, 1), is_difference=True)}
     for name, sd in (("e2", np.std(a, ddof=1)), ("e3 - e2", np.std(apart, ddof=1))):
         row, reach = found[name], reaches[name]
         assert row.sd == pytest.approx(sd)
@@ -50,8 +50,8 @@ def test_where_less_is_better_it_is_the_upper_bound_that_has_to_clear() -> None:
     values = [0.0] * 36 + [0.5] * 4
     made = run(e3=SavedSuite(cases={f"q{n}": SavedCase(values={"hri": value}) for n, value in enumerate(values)}))
     (row,) = power(made, 0.05, ["hri"])
-    assert row.detectable == Reach([-value for value in values], (-1, 0)).of(40)
-    assert row.detectable != Reach(values, (0, 1)).of(40)
+    assert row.detectable == BoundReach([-value for value in values], (-1, 0)).of(40)
+    assert row.detectable != BoundReach(values, (0, 1)).of(40)
 
 
 def test_slices_each_by_themselves() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_harness.errors import SettingsError
-from rag_harness.report.slices_asked import SliceAsked, check_keys, measures_of, read_slices
+from rag_harness.report.slices_asked import SliceAsked, check_slice_keys, measures_of, read_slices
 
 
 def asked(*texts: str) -> list[tuple[str, str]]:
@@ -48,8 +48,8 @@ def test_what_cannot_be_read_is_refused_with_what_is_wrong(text: str, said: str)
 
 
 def test_a_key_that_no_case_has_is_refused_with_those_that_there_are() -> None:
-    check_keys([SliceAsked("topic")], {"topic", "query_type"})
+    check_slice_keys([SliceAsked("topic")], {"topic", "query_type"})
     with pytest.raises(SettingsError) as refused:
-        check_keys([SliceAsked("query_typ")], {"topic", "query_type"})
+        check_slice_keys([SliceAsked("query_typ")], {"topic", "query_type"})
     wanted = "Unknown slice key 'query_typ'. Did you mean 'query_type'? Known: query_type, topic."
     assert str(refused.value) == f"--rag-slices: {wanted}"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from rag_harness.report.standing import Standing
+from rag_harness.report.standing import SliceStanding
 from rag_harness.report.standing_lines import standing_lines
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.stats import difference_interval, holm
@@ -30,7 +30,7 @@ def study(**shifts: tuple[float, float]) -> dict[str, SuiteTable]:
     }
 
 
-def on(tables: dict[str, SuiteTable], *asked: str) -> dict[str, Standing]:
+def on(tables: dict[str, SuiteTable], *asked: str) -> dict[str, SliceStanding]:
     return {each.name: each for each in stand(tables, *(asked or ("kind",))).found}
 
 

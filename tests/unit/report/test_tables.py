@@ -14,7 +14,7 @@ from rag_harness import registry
 from rag_harness.errors import DataError
 from rag_harness.gates import judge, parse_gate
 from rag_harness.measures import RankingMeasure, RowMeasure, Score, default_measures
-from rag_harness.report.suite_table import State, SuiteTable
+from rag_harness.report.suite_table import CaseState, SuiteTable
 from rag_harness.report.tables import read_tables
 from rag_harness.results.manifest import read_manifest, write_manifest
 from rag_harness.results.row import ExperimentResult
@@ -216,7 +216,7 @@ def test_measures_of_others_are_kept_and_what_they_cannot_measure_is_said() -> N
     assert reason.startswith("no value, for the measure raised ZeroDivisionError")
     assert suite.unmeasured("brevity", {}) == 1
     assert suite.values("last@5", {}) == {"q1": 7.0, "q2": 7.0, "q4": 100.0, "q5": 100.0}
-    assert State(suite.states[4]) == State.LOST
+    assert CaseState(suite.states[4]) == CaseState.LOST
 
 
 def test_of_two_rows_of_a_case_the_first_counts_and_of_another_run_none(tmp_path: Path) -> None:

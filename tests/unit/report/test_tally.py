@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.report.tally import Tally
+from rag_harness.report.tally import TrialTally
 from tests.unit.rows import failed_row, make_row
 
 
 def test_nothing_is_said_of_what_there_is_none_of() -> None:
-    assert Tally(200).parts(now=0) == ["0/200"]
+    assert TrialTally(200).parts(now=0) == ["0/200"]
 
 
 def test_rows_are_counted() -> None:
-    tally = Tally(200)
+    tally = TrialTally(200)
     for row in (make_row(), make_row(retries=2), failed_row(retries=1)):
         tally.add(row, resumed=False, now=0)
     assert tally.parts(now=0, in_flight=16) == ["3/200", "1 error", "16 in flight", "3 retries", "330 tokens"]
 
 
 def test_what_it_cost_is_said_where_it_is_known() -> None:
-    tally = Tally(4)
+    tally = TrialTally(4)
     for cost in (None, 0.001, 0.0204):
         tally.add(make_row(cost_usd=cost), resumed=False, now=0)
     tally.add(make_row(cost_usd=7), resumed=True, now=0)
@@ -28,7 +28,7 @@ def test_what_it_cost_is_said_where_it_is_known() -> None:
 
 
 def test_what_is_resumed_or_replayed_was_paid_before() -> None:
-    tally = Tally(3)
+    tally = TrialTally(3)
     tally.add(make_row(retries=3), resumed=True, now=0)
     tally.add(make_row(timings_recorded=True), resumed=False, now=0)
     assert tally.parts(now=0) == ["2/3"]
@@ -38,7 +38,7 @@ def test_what_is_resumed_or_replayed_was_paid_before() -> None:
 
 @pytest.mark.parametrize(("total", "left"), [(41, "0:20"), (21, "0:10"), (1221, "20:00"), (40_001, "11:06:20")])
 def test_the_time_left_is_that_of_the_last_seconds(total: int, left: str) -> None:
-    tally = Tally(total)
+    tally = TrialTally(total)
     for second in range(11):
         tally.add(make_row(), resumed=False, now=second)
         tally.add(make_row(), resumed=True, now=second)  # comes for nothing
@@ -47,7 +47,7 @@ def test_the_time_left_is_that_of_the_last_seconds(total: int, left: str) -> Non
 
 
 def test_the_time_left_is_not_said_before_it_is_known() -> None:
-    tally = Tally(10)
+    tally = TrialTally(10)
     tally.add(make_row(), resumed=False, now=0)
     assert tally.seconds_left(now=100) is None
     tally.add(make_row(), resumed=False, now=1)
@@ -56,7 +56,7 @@ def test_the_time_left_is_not_said_before_it_is_known() -> None:
 
 
 def test_what_was_slow_at_first_is_forgotten() -> None:
-    tally = Tally(200)
+    tally = TrialTally(200)
     for second in [0, *range(100, 130)]:
         tally.add(make_row(), resumed=False, now=second)
     assert tally.seconds_left(now=129) == pytest.approx((200 - 31) * 1.0)
@@ -64,7 +64,7 @@ def test_what_was_slow_at_first_is_forgotten() -> None:
 
 
 def test_no_time_is_left_at_the_end() -> None:
-    tally = Tally(2)
+    tally = TrialTally(2)
     for second in (0, 10):
         tally.add(make_row(), resumed=False, now=second)
     assert tally.parts(now=10) == ["2/2", "220 tokens"]
@@ -72,6 +72,6 @@ def test_no_time_is_left_at_the_end() -> None:
 
 @pytest.mark.parametrize(("tokens", "shown"), [(9_999, "9999"), (145_359, "145k"), (2_345_678, "2.35M")])
 def test_many_tokens_are_rounded(tokens: int, shown: str) -> None:
-    tally = Tally(1)
+    tally = TrialTally(1)
     tally.add(make_row(usage={"prompt_tokens": tokens}), resumed=False, now=0)
     assert tally.parts(now=0)[-1] == f"{shown} tokens"

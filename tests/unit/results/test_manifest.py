@@ -12,7 +12,7 @@ from rag_harness.results.check import check_results
 from rag_harness.results.manifest import (
     RunManifest,
     SuiteRecord,
-    chosen,
+    chooser_of,
     commit_of,
     ids_or_all,
     of_run,
@@ -47,8 +47,8 @@ def test_ids_are_all_where_none_is_missing() -> None:
     assert ids_or_all(["a", "b"], 2) == "all"
     assert ids_or_all(["a"], 2) == ["a"]
     assert ids_or_all([], 0) == []
-    assert chosen("all")("x")
-    assert [chosen(["a"])(name) for name in "ab"] == [True, False]
+    assert chooser_of("all")("x")
+    assert [chooser_of(["a"])(name) for name in "ab"] == [True, False]
 
 
 @pytest.mark.parametrize("gone", ["lost", "not_run", "settled"])

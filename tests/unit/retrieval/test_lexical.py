@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_harness.retrieval.lexical import K1, B, Bm25Index, words
+from rag_harness.retrieval.lexical import K1, B, Bm25Index, bm25_words
 from tests.unit.hits import chunks_of
 
 # Of two letters or more and no plural: what the tokenizer leaves as it is.
@@ -58,8 +58,8 @@ def test_formula(texts: list[list[str]], query: list[str]) -> None:
 
 def of_bm25s(texts: Sequence[str], query: str) -> list[float]:
     index = bm25s.BM25(k1=K1, b=B, method="lucene")
-    index.index([words(text) for text in texts], show_progress=False)
-    return [float(score) for score in index.get_scores(words(query))]
+    index.index([bm25_words(text) for text in texts], show_progress=False)
+    return [float(score) for score in index.get_scores(bm25_words(query))]
 
 
 @settings(max_examples=40)
@@ -97,7 +97,7 @@ def test_stems_and_stop_words() -> None:
 )
 def test_words_are_those_of_lucene(text: str, expected: list[str]) -> None:
     """By hand, from UAX #29 (rules WB6, WB7, WB11, WB12), Lucene's 33 stop words and Porter's algorithm of 1980."""
-    assert words(text) == expected
+    assert bm25_words(text) == expected
 
 
 def test_search_is_ordered_and_leaves_out_what_shares_no_word() -> None:

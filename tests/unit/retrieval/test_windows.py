@@ -22,7 +22,7 @@ from rag_harness.retrieval.chunking import ChunkingSettings
 from rag_harness.retrieval.chunking.windows import chunk_document
 from rag_harness.retrieval.compatibility import check_compatible
 from rag_harness.retrieval.retrieval import Retrieval, spec_of
-from rag_harness.retrieval.windows import folded
+from rag_harness.retrieval.windows import folded_windows
 from rag_harness.settings import Settings
 from rag_harness.types import Chunk, Document, Hit, IndexSpec
 from tests.unit.cuts import assert_keeps_all, words
@@ -133,7 +133,7 @@ def _windows(owners: Sequence[int]) -> tuple[list[Hit], dict[str, Chunk]]:
 @given(st.lists(st.integers(0, 5), max_size=40), st.integers(1, 7))
 def test_folding_gives_what_a_look_at_all_windows_gives(owners: list[int], k: int) -> None:
     hits, chunk_of = _windows(owners)
-    found = folded(lambda depth: hits[:depth], chunk_of, k)
+    found = folded_windows(lambda depth: hits[:depth], chunk_of, k)
     firsts = list(dict.fromkeys(owners))[:k]
     assert [hit.chunk.chunk_id for hit in found] == [f"c{owner}" for owner in firsts]
     assert [hit.score for hit in found] == [hits[owners.index(owner)].score for owner in firsts]
@@ -149,7 +149,7 @@ def test_a_deep_search_is_made_only_where_it_is_needed() -> None:
         asked.append(depth)
         return hits[:depth]
 
-    assert len(folded(search, chunk_of, 2)) == 2
+    assert len(folded_windows(search, chunk_of, 2)) == 2
     assert asked == [4, 8, 16]
 
 

@@ -22,7 +22,7 @@ from rag_harness.pipelines.generation import Generator
 from rag_harness.pipelines.trace import Trace
 from rag_harness.service.citing import cited
 from rag_harness.service.events import Shows, events
-from rag_harness.service.telling import Event
+from rag_harness.service.telling import AnswerEvent
 from rag_harness.studies.reliability import replies
 from rag_harness.studies.reliability.thresholds import NORMAL
 from rag_harness.studies.retail.e1_baseline import Baseline
@@ -93,8 +93,8 @@ class Searches:
         return await self.generator.answer_from(query, self.context)
 
 
-def told(answering: Answering, strict: bool = False) -> list[Event]:
-    async def all_of() -> list[Event]:
+def told(answering: Answering, strict: bool = False) -> list[AnswerEvent]:
+    async def all_of() -> list[AnswerEvent]:
         return [event async for event in events(answering, SHOWS, strict=strict)]
 
     return asyncio.run(all_of())
@@ -104,11 +104,11 @@ def asked(pipeline: Any) -> Answering:
     return lambda: pipeline.answer(QUERY)
 
 
-def names(said: Sequence[Event]) -> list[str]:
+def names(said: Sequence[AnswerEvent]) -> list[str]:
     return [event.name for event in said]
 
 
-def text_of(said: Sequence[Event]) -> str:
+def text_of(said: Sequence[AnswerEvent]) -> str:
     """Return what a client shows in the end, who does as the events say."""
     shown = ""
     for event in said:
@@ -140,7 +140,7 @@ def test_an_answer_comes_in_its_order() -> None:
 
 
 def test_what_was_found_is_told_before_the_model_has_said_a_word() -> None:
-    async def first() -> Event:
+    async def first() -> AnswerEvent:
         async with aclosing(events(asked(Searches(["x" * 9])), SHOWS)) as stream:
             return await anext(stream)
 
@@ -206,7 +206,7 @@ def test_an_answer_that_cannot_be_shown_is_an_error() -> None:
     def broken(_: PipelineOutput) -> dict[str, Any]:
         raise OSError("disk")
 
-    async def all_of() -> list[Event]:
+    async def all_of() -> list[AnswerEvent]:
         return [event async for event in events(asked(Searches(SPLIT)), Shows(broken, SHOWS.failure))]
 
     assert names(asyncio.run(all_of()))[-2:] == ["replace", "error"]
@@ -368,12 +368,12 @@ def test_the_shipped_answers_streamed_are_the_shipped_answers(strict: bool, tmp_
         found = cited(said.text, said.citations, output.context, by_id.__getitem__)
         return {**body(replace(output, context=())), "citations": [asdict(each) for each in found]}
 
-    async def both(query: Query) -> tuple[dict[str, Any], list[Event]]:
+    async def both(query: Query) -> tuple[dict[str, Any], list[AnswerEvent]]:
         whole = shown(await r6.pipeline.answer(query))
         stream = events(lambda: r6.pipeline.answer(query), Shows(shown, SHOWS.failure), strict=strict)
         return whole, [event async for event in stream]
 
-    async def all_of() -> list[tuple[dict[str, Any], list[Event]]]:
+    async def all_of() -> list[tuple[dict[str, Any], list[AnswerEvent]]]:
         return [await both(query) for query in queries]
 
     replaced = 0

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from rag_harness.service.citing import cited
-from rag_harness.studies.reliability.verification import agreement
+from rag_harness.studies.reliability.verification import claims_agreement
 from rag_harness.types import Chunk, Document, Hit
 from rag_harness.words.sentences.cited import stripped
 
@@ -40,8 +40,8 @@ def test_citations_open_in_a_time_that_grows_with_the_answer(answer: str) -> Non
 def test_two_long_lists_are_compared_at_once() -> None:
     lists = [" ".join(f"Lamp {n} costs {n + more} euros." for n in range(7_000)) for more in (0, 10_000)]
     began = time.thread_time()
-    assert agreement(lists[0], lists[0]) == 1
-    assert agreement(*lists) < 1
+    assert claims_agreement(lists[0], lists[0]) == 1
+    assert claims_agreement(*lists) < 1
     assert time.thread_time() - began < 10
 
 

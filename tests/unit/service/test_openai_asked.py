@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.models.reader.wire import RequestError
-from rag_harness.service.openai_asked import Asked, asked_of
+from rag_harness.service.openai_asked import ChatQuestion, asked_of
 from rag_harness.studies.textbook.history import turns_of
 
 HELLO = {"role": "user", "content": "Hello."}
@@ -18,13 +18,13 @@ HI = {"role": "assistant", "content": "Hi."}
 LAMP = {"role": "user", "content": "How long may I return a lamp?"}
 
 
-def read(*messages: Any, **more: Any) -> Asked:
+def read(*messages: Any, **more: Any) -> ChatQuestion:
     return asked_of({"model": "r1", "messages": list(messages), **more}, "r1")
 
 
 def test_the_last_message_of_the_user_is_the_question_and_the_rest_is_history() -> None:
     asked = read({"role": "system", "content": "You are a pirate."}, HELLO, HI, LAMP)
-    assert asked == Asked("How long may I return a lamp?", (HELLO, HI))
+    assert asked == ChatQuestion("How long may I return a lamp?", (HELLO, HI))
     assert asked.inputs == {"history": [HELLO, HI]}
     turns = turns_of(asked.inputs["history"])
     assert turns is not None
@@ -48,7 +48,7 @@ def test_what_is_neither_users_nor_assistants_is_left_out() -> None:
 
 
 def test_what_stands_behind_the_question_is_no_part_of_it() -> None:
-    assert read(LAMP, {"role": "assistant", "content": "Within"}) == Asked(LAMP["content"], ())
+    assert read(LAMP, {"role": "assistant", "content": "Within"}) == ChatQuestion(LAMP["content"], ())
 
 
 @pytest.mark.parametrize(

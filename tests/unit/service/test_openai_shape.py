@@ -20,7 +20,7 @@ from rag_harness.pipelines.trace import Trace
 from rag_harness.service.events import Shows, events
 from rag_harness.service.openai_asked import asked_of
 from rag_harness.service.openai_shape import WITHDRAWN, Completion, error_body, models, usage_of
-from rag_harness.service.telling import Event
+from rag_harness.service.telling import AnswerEvent
 from rag_harness.types import Answer, Call, Hit, PipelineOutput, Stage, Usage
 from tests.unit.service.test_events import QUERY, SPLIT, Searches, Streams, Waits, body, reliable
 from tests.unit.studies.reliability.test_engine import ANSWER
@@ -49,15 +49,15 @@ BODY: dict[str, Any] = {
 Chunks = list[dict[str, Any]]
 
 
-def of(*said: Event) -> AsyncGenerator[Event, None]:
-    async def each() -> AsyncGenerator[Event, None]:
+def of(*said: AnswerEvent) -> AsyncGenerator[AnswerEvent, None]:
+    async def each() -> AsyncGenerator[AnswerEvent, None]:
         for event in said:
             yield event
 
     return each()
 
 
-def streamed(*said: Event, include_usage: bool = False) -> Chunks:
+def streamed(*said: AnswerEvent, include_usage: bool = False) -> Chunks:
     async def all_of() -> Chunks:
         return [chunk async for chunk in MADE.chunks(of(*said), include_usage)]
 
@@ -68,13 +68,16 @@ def content_of(chunks: Sequence[Mapping[str, Any]]) -> str:
     return "".join(choice["delta"].get("content", "") for chunk in chunks for choice in chunk["choices"])
 
 
-def token(text: str) -> Event:
-    return Event("token", {"text": text})
+def token(text: str) -> AnswerEvent:
+    return AnswerEvent("token", {"text": text})
 
 
-def done(**change: Any) -> list[Event]:
+def done(**change: Any) -> list[AnswerEvent]:
     said = {**BODY, **change}
-    return [*(Event("citation", each) for each in said["citations"]), Event("done", {**said, "citations": ()})]
+    return [
+        *(AnswerEvent("citation", each) for each in said["citations"]),
+        AnswerEvent("done", {**said, "citations": ()}),
+    ]
 
 
 def test_a_whole_answer_is_what_the_sdk_takes_for_one() -> None:
@@ -115,12 +118,12 @@ def test_without_being_asked_for_tokens_none_are_told() -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        [token("No such thing."), Event("replace", {"answer": ANSWER})],
-        [token("No such "), Event("replace", {"answer": ""}), token(ANSWER[:5]), token(ANSWER[5:])],
-        [token("No"), Event("replace", {"answer": ""}), token("Nor"), Event("replace", {"answer": ANSWER})],
+        [token("No such thing."), AnswerEvent("replace", {"answer": ANSWER})],
+        [token("No such "), AnswerEvent("replace", {"answer": ""}), token(ANSWER[:5]), token(ANSWER[5:])],
+        [token("No"), AnswerEvent("replace", {"answer": ""}), token("Nor"), AnswerEvent("replace", {"answer": ANSWER})],
     ],
 )
-def test_what_is_taken_back_is_called_so_and_citations_still_point_at_their_claims(said: list[Event]) -> None:
+def test_what_is_taken_back_is_called_so_and_citations_still_point_at_their_claims(said: list[AnswerEvent]) -> None:
     chunks = streamed(*said, *done())
     sent = content_of(chunks)
     assert sent.endswith(f"{WITHDRAWN}{ANSWER}")
@@ -142,7 +145,7 @@ def test_an_error_has_openais_shape(status: int, kind: str) -> None:
 
 
 def test_an_error_ends_the_stream() -> None:
-    chunks = streamed(Event("error", error_body(503, "No model.")))
+    chunks = streamed(AnswerEvent("error", error_body(503, "No model.")))
     assert chunks[-1] == error_body(503, "No model.")
 
 

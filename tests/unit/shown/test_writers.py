@@ -23,14 +23,14 @@ from rag_harness.page.content import (
     Cell,
     Code,
     Facts,
-    Failure,
+    FailedTrial,
     Failures,
     Figure,
     More,
     Prose,
     Section,
     Table,
-    words,
+    word_cells,
 )
 from rag_harness.page.html import html_of
 from rag_harness.page.markdown import markdown_of
@@ -112,8 +112,10 @@ def test_a_report_in_markdown_of_a_run(output: Path, tmp_path: Path) -> None:
 
 
 def everywhere(text: str) -> list[Section]:
-    table = Table("t", [text, "b"], [words(text, text), [Cell(text, "good"), Cell(text, is_best=True)]], text, [text])
-    failure = Failure(text, text, text, text, text, text, text, text)
+    table = Table(
+        "t", [text, "b"], [word_cells(text, text), [Cell(text, "good"), Cell(text, is_best=True)]], text, [text]
+    )
+    failure = FailedTrial(text, text, text, text, text, text, text, text)
     blocks: list[Block] = [table, Prose(text), Prose(text, "bad"), Facts([(text, text)]), Failures(text, [failure], 9)]
     more: list[Block] = [
         Figure(text, ["<svg/>"], table, notes=[text]),

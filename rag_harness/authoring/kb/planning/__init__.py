@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from rag_harness.authoring.kb.planning.checks import check_plan
 from rag_harness.authoring.kb.planning.embedded import planned
-from rag_harness.authoring.kb.planning.wanted import Wanted
+from rag_harness.authoring.kb.planning.wanted import PlanRequest
 from rag_harness.authoring.kb.planning.written import plan_text
 
-__all__ = ["Wanted", "check_plan", "plan_text", "planned"]
+__all__ = ["PlanRequest", "check_plan", "plan_text", "planned"]

@@ -9,7 +9,7 @@ from random import Random
 from rag_harness.authoring.kb.plan import Conflict, Plan, PlanPage, VersionPair
 from rag_harness.authoring.kb.planning.draft import Draft
 from rag_harness.authoring.kb.planning.linking import links_between
-from rag_harness.authoring.kb.planning.wanted import Wanted
+from rag_harness.authoring.kb.planning.wanted import PlanRequest
 
 _OUTDATED = (date(2022, 1, 3), date(2024, 6, 28))
 _CURRENT = (date(2024, 9, 2), date(2026, 6, 26))
@@ -18,7 +18,7 @@ _DRAWN_IN = 3
 """One procedure in so many is also drawn as a diagram."""
 
 
-def arranged(drafts: Sequence[Draft], wanted: Wanted, title: str, planned_by: str) -> Plan:
+def arranged(drafts: Sequence[Draft], wanted: PlanRequest, title: str, planned_by: str) -> Plan:
     """Return the plan. A draft with ``older`` becomes two pages."""
     names = [draft.id for draft in drafts]
     links = [[names[goal] for goal in goals] for goals in links_between(drafts, wanted.seed)]

@@ -19,7 +19,7 @@ from rag_harness.authoring.kb.planning.kinds import kinds_of
 from rag_harness.authoring.kb.planning.replied import outline_of, page_id, titles_of
 from rag_harness.authoring.kb.planning.replied_page import draft_of
 from rag_harness.authoring.kb.planning.told_to_plan import PORTION, Outline, PageTask, outline_task, titles_task
-from rag_harness.authoring.kb.planning.wanted import Wanted
+from rag_harness.authoring.kb.planning.wanted import PlanRequest
 from rag_harness.errors import DataError
 from rag_harness.models.prompts import Prompts
 from rag_harness.models.until_right import Fault, ask_until_right
@@ -41,7 +41,7 @@ class Writer:
     def __init__(self, chat: ChatModel, outline: Prompts, page: Prompts, at_once: int) -> None:
         self._chat, self._outline, self._page, self._at_once = chat, outline, page, at_once
 
-    async def plan(self, wanted: Wanted) -> tuple[Plan, Counter[str]]:
+    async def plan(self, wanted: PlanRequest) -> tuple[Plan, Counter[str]]:
         """Return the plan, and how many pages were dropped, by reason.
 
         Raises:
@@ -59,7 +59,7 @@ class Writer:
         drafts = [draft for draft in work.drafts if draft is not None]
         return arranged(drafts, wanted, work.outline.title, self._chat.model), work.dropped
 
-    async def _asked_outline(self, wanted: Wanted) -> Outline:
+    async def _asked_outline(self, wanted: PlanRequest) -> Outline:
         async def read(said: str) -> Outline | Fault:
             return outline_of(said)
 
@@ -68,7 +68,7 @@ class Writer:
             raise DataError(f"the writer gave no outline: {found.text}. Name another with --writer-model.")
         return found
 
-    def _begun(self, wanted: Wanted, outline: Outline) -> Gathered:
+    def _begun(self, wanted: PlanRequest, outline: Outline) -> Gathered:
         count = wanted.pages - wanted.pairs
         chance = Random(f"{wanted.seed} {wanted.domain} plan")
         kinds = kinds_of(count, wanted.shares, chance)

@@ -9,14 +9,14 @@ from typing import Generic, TypeVar
 from rag_harness.errors import BudgetError, DeadlineError, ModelCallError, RagHarnessError
 from rag_harness.models.until_right import Fault
 
-A = TypeVar("A")
-B = TypeVar("B")
+_A = TypeVar("_A")
+_B = TypeVar("_B")
 PATIENCE = 4
 """After so many failed calls in a row, no more are made."""
 _FAILED = (ModelCallError, DeadlineError)
 
 
-class AtOnce(Generic[A, B]):
+class AtOnce(Generic[_A, _B]):
     """Does the same work for many things, ``count`` of them at a time.
 
     Attributes:
@@ -28,9 +28,9 @@ class AtOnce(Generic[A, B]):
         self._failing = 0
         self.stopped: RagHarnessError | None = None
 
-    async def each(self, things: Sequence[A], work: Callable[[A], Awaitable[B | Fault]]) -> list[B | Fault | None]:
+    async def each(self, things: Sequence[_A], work: Callable[[_A], Awaitable[_B | Fault]]) -> list[_B | Fault | None]:
         """Return the result for each thing, in their order; None for things that were not asked about."""
-        results: list[B | Fault | None] = [None] * len(things)
+        results: list[_B | Fault | None] = [None] * len(things)
         todo = iter(enumerate(things))
 
         async def worker() -> None:
@@ -41,7 +41,7 @@ class AtOnce(Generic[A, B]):
         await asyncio.gather(*(worker() for _ in range(min(self._count, len(things)))))
         return results
 
-    async def _done(self, thing: A, work: Callable[[A], Awaitable[B | Fault]]) -> B | Fault | None:
+    async def _done(self, thing: _A, work: Callable[[_A], Awaitable[_B | Fault]]) -> _B | Fault | None:
         try:
             done = await work(thing)
         except BudgetError as error:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from rag_harness.authoring.kb.plan import FACT_KINDS, PAGE_KINDS, Plan, PlannedFact, PlannedTable, PlanPage
 from rag_harness.authoring.kb.planning.names import name_faults
-from rag_harness.authoring.kb.planning.succession import circles, differences, succession_faults
+from rag_harness.authoring.kb.planning.succession import circles, succession_faults, unplanned_differences
 from rag_harness.errors import DataError
 
-SHOWN = 20
+SHOWN_FAULTS = 20
 """How many faults a message lists; the others are counted."""
 _BLOCK = re.compile(r"#{1,6}\s|[-+*]\s|\d{1,9}[.)]\s|>|\||```|~~~")
 _NO_SENTENCE = "Markdown takes that for a heading, a list, a quote, a table or code. Begin with a word."
@@ -28,12 +28,14 @@ def check_plan(plan: Plan) -> None:
     """Raise an error if a plan contradicts itself.
 
     Raises:
-        DataError: lists the first ``SHOWN`` faults, each with its page and what to do.
+        DataError: lists the first ``SHOWN_FAULTS`` faults, each with its page and what to do.
     """
     faults = [f"{fault.page}: {fault.text}" if fault.page else fault.text for fault in plan_faults(plan)]
     if faults:
-        more = [f"… and {len(faults) - SHOWN} more."] if len(faults) > SHOWN else []
-        raise DataError("\n".join(["The plan contradicts itself:", *(f"  {each}" for each in faults[:SHOWN]), *more]))
+        more = [f"… and {len(faults) - SHOWN_FAULTS} more."] if len(faults) > SHOWN_FAULTS else []
+        raise DataError(
+            "\n".join(["The plan contradicts itself:", *(f"  {each}" for each in faults[:SHOWN_FAULTS]), *more])
+        )
 
 
 def plan_faults(plan: Plan) -> Iterator[Fault]:
@@ -52,7 +54,7 @@ def inner_faults(plan: Plan) -> Iterator[Fault]:
     for page in plan.pages:
         yield from content_faults(page)
     yield from _own_facts(plan)
-    yield from (Fault(*fault) for fault in (*differences(plan), *circles(plan)))
+    yield from (Fault(*fault) for fault in (*unplanned_differences(plan), *circles(plan)))
 
 
 def content_faults(page: PlanPage) -> Iterator[Fault]:

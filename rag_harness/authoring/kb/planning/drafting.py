@@ -20,7 +20,7 @@ _TRIES = 50
 """How often another value is drawn at most. A template has two values or more, so this limit is never reached."""
 
 
-def drafted(dealt: Dealt, kind: str, seed: int, versions: bool) -> Draft:
+def drafted_page(dealt: Dealt, kind: str, seed: int, versions: bool) -> Draft:
     """Return the draft. It depends on the seed only, not on the number of other pages."""
     title = filled(dealt.topic.title, dealt.names, Random(seed))
     page_id = slug(title)

@@ -8,17 +8,17 @@ from random import Random
 from rag_harness.authoring.kb.plan import Plan
 from rag_harness.authoring.kb.planning.arranging import arranged
 from rag_harness.authoring.kb.planning.dealing import deal
-from rag_harness.authoring.kb.planning.drafting import drafted
+from rag_harness.authoring.kb.planning.drafting import drafted_page
 from rag_harness.authoring.kb.planning.kinds import kinds_of
 from rag_harness.authoring.kb.planning.templates import read_domain
-from rag_harness.authoring.kb.planning.wanted import Wanted
+from rag_harness.authoring.kb.planning.wanted import PlanRequest
 
 EMBEDDED = "embedded"
 LEAST = 10
 """The fewest pages of a plan. Fewer would not cover a domain's topics."""
 
 
-def planned(wanted: Wanted) -> Plan:
+def planned(wanted: PlanRequest) -> Plan:
     """Return a plan that passes the checks. The same seed gives the same plan.
 
     Raises:
@@ -31,7 +31,7 @@ def planned(wanted: Wanted) -> Plan:
     kinds = kinds_of(len(dealt), wanted.shares, chance)
     versions = set(chance.sample(range(len(dealt)), wanted.pairs))
     drafts = [
-        drafted(each, kind, wanted.seed, number in versions)
+        drafted_page(each, kind, wanted.seed, number in versions)
         for number, (each, kind) in enumerate(zip(dealt, kinds, strict=True))
     ]
     return arranged(drafts, replace(wanted, domain=domain.name), domain.title, EMBEDDED)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from rag_harness.authoring.kb.planning.draft import Draft
 from rag_harness.authoring.kb.planning.replied import page_id
 from rag_harness.authoring.kb.planning.told_to_plan import Outline
-from rag_harness.authoring.kb.planning.wanted import Wanted
+from rag_harness.authoring.kb.planning.wanted import PlanRequest
 from rag_harness.models.until_right import Fault
 
 ROUNDS = 4
@@ -20,7 +20,7 @@ ROUNDS = 4
 class Gathered:
     """The finished parts of a plan. ``known`` are the ids of all pages that were ever proposed."""
 
-    wanted: Wanted
+    wanted: PlanRequest
     outline: Outline
     drafts: list[Draft | None]
     tasks: list[tuple[str, bool]]

@@ -14,7 +14,7 @@ from rag_harness.dataset.slugs import slug
 from rag_harness.models.replies import json_of
 from rag_harness.models.until_right import Fault
 
-LONGEST = 40_000
+LONGEST_PLAN_REPLY = 40_000
 """How many characters of a reply are read."""
 SHAPE = "it is not the JSON object that was asked for. Reply with that object, and nothing else"
 _TITLE = 120
@@ -22,21 +22,21 @@ _TITLE = 120
 _FILENAME = 200
 """The most bytes of an id; file systems allow 255."""
 _YEAR = re.compile(r"(?:19|20)\d\d\W*\Z")
-T = TypeVar("T", bound=BaseModel)
+_T = TypeVar("_T", bound=BaseModel)
 
 
-class Said(BaseModel):
+class ReplyPart(BaseModel):
     """A part of a reply. A number in place of a text is read as its digits."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(coerce_numbers_to_str=True)
 
 
-class _Outline(Said):
+class _Outline(ReplyPart):
     title: str
     categories: list[str]
 
 
-class _Titles(Said):
+class _Titles(ReplyPart):
     titles: list[str]
 
 
@@ -71,10 +71,10 @@ def page_id(title: str) -> str:
     return slug(title).encode()[:_FILENAME].decode(errors="ignore").strip("-")
 
 
-def read_as(shape: type[T], reply: str) -> T | None:
+def read_as(shape: type[_T], reply: str) -> _T | None:
     """Return the contents of a reply; None if it has another form."""
     try:
-        return shape.model_validate(json_of(reply[:LONGEST]))
+        return shape.model_validate(json_of(reply[:LONGEST_PLAN_REPLY]))
     except ValidationError:
         return None
 

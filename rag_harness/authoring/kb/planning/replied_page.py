@@ -10,7 +10,7 @@ from rag_harness.authoring.kb.page import squeeze
 from rag_harness.authoring.kb.plan import PlannedFact, PlannedTable, PlanPage
 from rag_harness.authoring.kb.planning.checks import content_faults
 from rag_harness.authoring.kb.planning.draft import Draft
-from rag_harness.authoring.kb.planning.replied import SHAPE, Said, page_id, read_as
+from rag_harness.authoring.kb.planning.replied import SHAPE, ReplyPart, page_id, read_as
 from rag_harness.authoring.kb.planning.told_to_plan import LEAST_FACTS, MOST_FACTS, PageTask
 from rag_harness.models.until_right import Fault
 
@@ -19,26 +19,26 @@ _NAMED = 5
 _WORD = re.compile(r"\w{5,}")
 
 
-class _Fact(Said):
+class _Fact(ReplyPart):
     kind: str
     subject: str
     value: str
     statement: str
 
 
-class _Table(Said):
+class _Table(ReplyPart):
     title: str
     columns: list[str]
     rows: list[list[str]]
 
 
-class _Older(Said):
+class _Older(ReplyPart):
     fact: int
     value: str
     statement: str
 
 
-class _Page(Said):
+class _Page(ReplyPart):
     facts: list[_Fact]
     table: _Table | None = None
     steps: tuple[str, ...] = ()

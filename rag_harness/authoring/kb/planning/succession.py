@@ -25,7 +25,7 @@ def succession_faults(plan: Plan) -> _Faults:
     yield from circles(plan)
 
 
-def differences(plan: Plan) -> _Faults:
+def unplanned_differences(plan: Plan) -> _Faults:
     """Yield facts of version pairs that differ from the plan. Only pairs that list conflicts are checked."""
     for pair in plan.version_pairs or ():
         outdated, current = plan.page(pair.outdated), plan.page(pair.current)

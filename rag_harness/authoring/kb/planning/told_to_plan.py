@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rag_harness.authoring.kb.planning.wanted import Wanted
+from rag_harness.authoring.kb.planning.wanted import PlanRequest
 
 LEAST_FACTS, MOST_FACTS = 4, 10
 PORTION = 20
@@ -34,7 +34,7 @@ class PageTask:
     kind: str
     versions: bool
 
-    def told(self, wanted: Wanted, outline: Outline) -> str:
+    def told(self, wanted: PlanRequest, outline: Outline) -> str:
         """Return the task as text."""
         needs = [f"{LEAST_FACTS} to {MOST_FACTS} facts"]
         needs += ["a table"] * (self.kind != "logical") + ["steps"] * (self.kind != "tabular")
@@ -43,14 +43,14 @@ class PageTask:
         return _json({**_about(wanted), "knowledge base": outline.title, "page": page})
 
 
-def outline_task(wanted: Wanted) -> str:
+def outline_task(wanted: PlanRequest) -> str:
     """Return the task that asks for categories."""
     count = categories_for(wanted.pages)
     form = '{"title": "what the knowledge base is called", "categories": ["…"]}'
     return f"{_json(_about(wanted))}\n\nName it, and {count} categories that its pages fall into. Form: {form}"
 
 
-def titles_task(wanted: Wanted, outline: Outline, category: str, count: int, known: Sequence[str]) -> str:
+def titles_task(wanted: PlanRequest, outline: Outline, category: str, count: int, known: Sequence[str]) -> str:
     """Return the task that asks for titles of a category that are not among the known ones."""
     told = {**_about(wanted), "knowledge base": outline.title, "categories": outline.categories}
     return "\n\n".join(
@@ -68,7 +68,7 @@ def categories_for(pages: int) -> int:
     return max(1, min(MOST_CATEGORIES, math.isqrt(pages)))
 
 
-def _about(wanted: Wanted) -> dict[str, object]:
+def _about(wanted: PlanRequest) -> dict[str, object]:
     # The seed makes the request different. Otherwise a recording would give the old answer.
     return {"about": wanted.domain, **({"variant": wanted.seed} if wanted.seed else {})}
 

@@ -10,13 +10,13 @@ from rag_harness.authoring.kb.plan import PAGE_KINDS
 from rag_harness.errors import DataError
 
 MOST_PAGES = 10_000
-USUAL = {"tabular": 0.3, "logical": 0.4, "mixed": 0.3}
+USUAL_KIND_SHARES = {"tabular": 0.3, "logical": 0.4, "mixed": 0.3}
 _SLACK = 0.005
 """Shares of thirds are written as 0.33 and still count as a sum of 1."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PlanRequest:
     """The wish for a plan.
 
     Attributes:
@@ -31,7 +31,7 @@ class Wanted:
     domain: str
     pages: int
     rot: float = 0.1
-    shares: Mapping[str, float] = field(default_factory=lambda: USUAL)
+    shares: Mapping[str, float] = field(default_factory=lambda: USUAL_KIND_SHARES)
     seed: int = 0
     least: int = 1
 

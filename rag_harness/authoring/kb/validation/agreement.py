@@ -14,7 +14,7 @@ _Problems = Iterator[tuple[str, str]]
 _FIGURES = re.compile(r"\d+")
 
 
-def agreement(material: Material, plan: Plan) -> _Problems:
+def version_agreement(material: Material, plan: Plan) -> _Problems:
     """Yield contradictions between versions of a page that are not planned. Pairs without planned facts are skipped."""
     for pair in plan.version_pairs or ():
         outdated, current = plan.page(pair.outdated), plan.page(pair.current)

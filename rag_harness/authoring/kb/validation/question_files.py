@@ -15,23 +15,23 @@ from rag_harness.dataset.queries import QueryLine
 from rag_harness.errors import DataError
 from rag_harness.files.json_text import read_json
 
-T = TypeVar("T", bound=BaseModel)
+_T = TypeVar("_T", bound=BaseModel)
 _DECODER = json.JSONDecoder()
 
 
 @dataclass
-class Read(Generic[T]):
+class Read(Generic[_T]):
     """The entries of a file with their lines, and the findings about lines that could not be read."""
 
     file: Path
-    entries: list[tuple[int, T]] = field(default_factory=list)
+    entries: list[tuple[int, _T]] = field(default_factory=list)
     problems: list[At] = field(default_factory=list)
 
     def at(self, line: int) -> str:
         """Return the place of a line, in the form that editors and terminals open."""
         return f"{self.file}:{line}"
 
-    def add(self, line: int, kind: type[T], value: Any) -> None:
+    def add(self, line: int, kind: type[_T], value: Any) -> None:
         """Add an entry, or a finding about what is wrong with it."""
         try:
             self.entries.append((line, kind.model_validate(value)))

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
-State = Literal["ok", "failed", "skipped", "notes"]
-SHOWN = 100
+CheckState = Literal["ok", "failed", "skipped", "notes"]
+SHOWN_FINDINGS = 100
 """How many findings are printed for one check; ``json()`` has all of them."""
 
 
@@ -42,7 +42,7 @@ class CheckResult:
     how: str = ""
 
     @property
-    def state(self) -> State:
+    def state(self) -> CheckState:
         """``failed`` when there is an error, ``notes`` when there are only notes."""
         if self.skipped:
             return "skipped"
@@ -89,9 +89,9 @@ class ValidationReport:
 
     def _finding_lines(self) -> Iterator[str]:
         for check in self.checks:
-            yield from (finding.line() for finding in check.findings[:SHOWN])
-            if len(check.findings) > SHOWN:
-                yield f"… and {len(check.findings) - SHOWN} more of {check.name}; --json lists all."
+            yield from (finding.line() for finding in check.findings[:SHOWN_FINDINGS])
+            if len(check.findings) > SHOWN_FINDINGS:
+                yield f"… and {len(check.findings) - SHOWN_FINDINGS} more of {check.name}; --json lists all."
 
     def _verdict(self) -> str:
         states = Counter(check.state for check in self.checks)

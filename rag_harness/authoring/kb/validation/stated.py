@@ -9,7 +9,7 @@ from rag_harness.authoring.kb.brief import Brief, briefs
 from rag_harness.authoring.kb.page import Page
 from rag_harness.authoring.kb.plan import PLAN_FILE, Plan
 from rag_harness.authoring.kb.stated import fact_faults, figure_faults, step_faults, table_faults
-from rag_harness.authoring.kb.validation.agreement import agreement
+from rag_harness.authoring.kb.validation.agreement import version_agreement
 from rag_harness.authoring.kb.validation.material import Material
 from rag_harness.authoring.kb.validation.plan import planned
 from rag_harness.authoring.kb.validation.report import CheckResult
@@ -27,7 +27,7 @@ _ASKED: dict[str, Callable[[Brief, Page], Iterator[str]]] = {
 
 def checks(material: Material) -> list[CheckResult]:
     """Return the checks; without planned facts they are skipped."""
-    rooms = {name: _room(asked) for name, asked in _ASKED.items()} | {"versions agree": agreement}
+    rooms = {name: _room(asked) for name, asked in _ASKED.items()} | {"versions agree": version_agreement}
     results = [planned(name, material, room) for name, room in rooms.items()]
     if material.plan is None:
         return results

@@ -14,20 +14,22 @@ from rag_harness.authoring.kb.plan import Plan
 from rag_harness.authoring.kb.stated import fact_faults, figure_faults, step_faults, table_faults
 from rag_harness.authoring.kb.validation.mermaid_shape import shape_problem
 
-LONGEST = 60_000
+LONGEST_PAGE = 60_000
 """The most characters of a page: ten times a long one."""
-SHOWN = 8
+MOST_PAGE_FAULTS = 8
 """How many faults are named at once."""
 
 
 def faults(brief: Brief, plan: Plan, text: str) -> list[str]:
-    """Return the first ``SHOWN`` faults of ``text`` as the page of ``brief``; empty if it is right."""
+    """Return the first ``MOST_PAGE_FAULTS`` faults of ``text`` as the page of ``brief``; empty if it is right."""
     name = brief.page.filename
     if not text.strip():
         return [f"{name} is empty. Write the whole page."]
-    if len(text) > LONGEST:
-        return [f"{name} has {len(text):,} characters; at most {LONGEST:,} are taken. Write what is planned alone."]
-    return list(islice(_faults(brief, plan, parse_page(name, text)), SHOWN))
+    if len(text) > LONGEST_PAGE:
+        return [
+            f"{name} has {len(text):,} characters; at most {LONGEST_PAGE:,} are taken. Write what is planned alone."
+        ]
+    return list(islice(_faults(brief, plan, parse_page(name, text)), MOST_PAGE_FAULTS))
 
 
 def _faults(brief: Brief, plan: Plan, written: Page) -> Iterator[str]:

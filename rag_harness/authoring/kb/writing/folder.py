@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rag_harness.authoring.kb.plan import PLAN_FILE, Plan
-from rag_harness.authoring.kb.writing.label import Label, label_of
+from rag_harness.authoring.kb.writing.label import PageLabel, label_of
 from rag_harness.errors import DataError
 from rag_harness.files.alone import HeldError, alone
 
@@ -38,7 +38,7 @@ def alone_in(folder: Path) -> Iterator[None]:
         ) from None
 
 
-def labels_in(folder: Path, plan_text: bytes, force: bool) -> dict[str, Label | None]:
+def labels_in(folder: Path, plan_text: bytes, force: bool) -> dict[str, PageLabel | None]:
     """Return the label of every Markdown page in ``folder``, by its path; None for a page without a label.
 
     Raises:

@@ -10,8 +10,8 @@ from pathlib import Path
 from rag_harness.authoring.kb.brief import Brief, briefs
 from rag_harness.authoring.kb.plan import PLAN_FILE, Plan
 from rag_harness.authoring.kb.writing.folder import alone_in, labels_in, sweep
-from rag_harness.authoring.kb.writing.label import Label, labelled
-from rag_harness.authoring.kb.writing.reading import Reader
+from rag_harness.authoring.kb.writing.label import PageLabel, labelled
+from rag_harness.authoring.kb.writing.reading import WrittenPageReader
 from rag_harness.authoring.kb.writing.writers import EMBEDDED, Writer
 from rag_harness.errors import BudgetError, DeadlineError, ModelCallError, ModelOutputError
 from rag_harness.files.atomic import write_atomically
@@ -85,10 +85,10 @@ class _Work:
     def __init__(self, plan: Plan, folder: Path, writer: Writer, found: Generated, patience: int) -> None:
         self._folder, self._writer, self._found, self._patience = folder, writer, found, patience
         self._briefs = list(briefs(plan))
-        self._reader = Reader(plan, folder)
+        self._reader = WrittenPageReader(plan, folder)
         self._failing = 0
 
-    def todo(self, labels: Mapping[str, Label | None], force: bool) -> Iterator[tuple[Brief, str]]:
+    def todo(self, labels: Mapping[str, PageLabel | None], force: bool) -> Iterator[tuple[Brief, str]]:
         """Yield the pages to write, with the digest of their material; ends when the writer can no longer be asked."""
         waiting = []
         for brief in self._briefs:

@@ -17,7 +17,7 @@ _LABEL = re.compile(
 )
 
 
-class Label(NamedTuple):
+class PageLabel(NamedTuple):
     """The writer of a page, the digest of its material, and whether its text is unchanged."""
 
     by: str
@@ -30,12 +30,12 @@ def labelled(body: str, by: str, planned: str) -> str:
     return f"---\n{_BY} {by}\nplanned: p{planned}\nwritten: w{text_digest(body)}\n---\n\n{body}"
 
 
-def label_of(text: str) -> Label | None:
+def label_of(text: str) -> PageLabel | None:
     """Return the label of a page; None if it was not generated."""
     found = _LABEL.match(_plain(text))
     if found is None:
         return None
-    return Label(found["by"], found["planned"][1:], found["written"][1:] == text_digest(body_of(text)))
+    return PageLabel(found["by"], found["planned"][1:], found["written"][1:] == text_digest(body_of(text)))
 
 
 def body_of(text: str) -> str:

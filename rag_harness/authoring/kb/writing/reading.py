@@ -13,7 +13,7 @@ from rag_harness.files.sources import text_digest
 from rag_harness.models.until_right import Fault
 
 
-class Reader:
+class WrittenPageReader:
     """Reads pages as they come, and remembers them in place of the folder: an accepted page is known at once."""
 
     def __init__(self, plan: Plan, folder: Path) -> None:

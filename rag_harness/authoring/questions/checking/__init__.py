@@ -7,10 +7,20 @@ mended(file, report)        the file with safe corrections made, and the rest ma
 
 from __future__ import annotations
 
-from rag_harness.authoring.questions.checking.asked import Asked, read_asked
+from rag_harness.authoring.questions.checking.asked import QuestionWithGold, read_asked
 from rag_harness.authoring.questions.checking.checks import check
 from rag_harness.authoring.questions.checking.findings import Finding, Proposal, Report
 from rag_harness.authoring.questions.checking.mending import mended
-from rag_harness.authoring.questions.checking.said import as_json, lines
+from rag_harness.authoring.questions.checking.said import report_as_json, report_lines
 
-__all__ = ["Asked", "Finding", "Proposal", "Report", "as_json", "check", "lines", "mended", "read_asked"]
+__all__ = [
+    "Finding",
+    "Proposal",
+    "QuestionWithGold",
+    "Report",
+    "check",
+    "mended",
+    "read_asked",
+    "report_as_json",
+    "report_lines",
+]

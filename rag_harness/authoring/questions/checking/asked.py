@@ -13,7 +13,7 @@ from rag_harness.types import Case, Evidence
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionWithGold:
     """A question with its gold.
 
     ``pages`` are the relevant documents, and ``quotes`` its evidence; a quote without a file name is from one of
@@ -35,7 +35,7 @@ def is_golden(file: Path) -> bool:
     return file.suffix.lower() in (".json", ".csv")
 
 
-def read_asked(file: Path) -> Sequence[Asked]:
+def read_asked(file: Path) -> Sequence[QuestionWithGold]:
     """Read questions (``.jsonl``) or a golden set (``.json``, ``.csv``), in their order.
 
     Raises:
@@ -44,9 +44,9 @@ def read_asked(file: Path) -> Sequence[Asked]:
     return list(map(_of_entry, read_golden(file))) if is_golden(file) else list(map(_of_case, read_queries(file)))
 
 
-def _of_case(case: Case) -> Asked:
+def _of_case(case: Case) -> QuestionWithGold:
     looked_at = case.metadata.get(LOOKED_AT, ())
-    return Asked(
+    return QuestionWithGold(
         case.query.query_id,
         case.query_type,
         case.query.text,
@@ -58,7 +58,7 @@ def _of_case(case: Case) -> Asked:
     )
 
 
-def _of_entry(entry: GoldenEntry) -> Asked:
+def _of_entry(entry: GoldenEntry) -> QuestionWithGold:
     quotes = tuple(Evidence("", quote) for quote in entry.evidence)
     kind = str(entry.metadata.get("query_type", "golden"))
-    return Asked(entry.entry_id, kind, entry.query, pages=entry.expected, quotes=quotes)
+    return QuestionWithGold(entry.entry_id, kind, entry.query, pages=entry.expected, quotes=quotes)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection as Some
 from collections.abc import Iterator, Sequence
 
-from rag_harness.authoring.questions.checking.asked import Asked
+from rag_harness.authoring.questions.checking.asked import QuestionWithGold
 from rag_harness.authoring.questions.checking.evidence import quote_findings
 from rag_harness.authoring.questions.checking.findings import Finding, Proposal, Report
 from rag_harness.authoring.questions.checking.pages import Pages
-from rag_harness.authoring.questions.checking.placing import holds
-from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.checking.placing import holds_quote
+from rag_harness.authoring.questions.collection import DocumentCollection
 from rag_harness.authoring.questions.filters import ANSWERED
 from rag_harness.words.terms import terms
 
 
-def check(asked: Sequence[Asked], collection: Collection, unread: Some[str] = ()) -> Report:
+def check(asked: Sequence[QuestionWithGold], collection: DocumentCollection, unread: Some[str] = ()) -> Report:
     """Check questions against documents.
 
     Args:
@@ -34,7 +34,7 @@ def check(asked: Sequence[Asked], collection: Collection, unread: Some[str] = ()
     )
 
 
-def _findings(asked: Asked, pages: Pages) -> Iterator[Finding]:
+def _findings(asked: QuestionWithGold, pages: Pages) -> Iterator[Finding]:
     quotes = list(quote_findings(asked, pages))
     yield from quotes
     yield from _pages(asked, pages, {each.filename for each in quotes if each.what == "moved"})
@@ -44,7 +44,7 @@ def _findings(asked: Asked, pages: Pages) -> Iterator[Finding]:
         yield from _one_page(asked, pages)
 
 
-def _pages(asked: Asked, pages: Pages, moved: set[str]) -> Iterator[Finding]:
+def _pages(asked: QuestionWithGold, pages: Pages, moved: set[str]) -> Iterator[Finding]:
     """Yield findings about pages that a question names and that do not exist."""
     for gold in dict.fromkeys([*asked.pages, *(quote.filename for quote in asked.quotes if quote.filename)]):
         name = pages.name_of(gold)
@@ -59,13 +59,13 @@ def _pages(asked: Asked, pages: Pages, moved: set[str]) -> Iterator[Finding]:
             yield _gone(asked, name, pages)
 
 
-def _gone(asked: Asked, name: str, pages: Pages) -> Finding:
+def _gone(asked: QuestionWithGold, name: str, pages: Pages) -> Finding:
     like = pages.of_like_name(name)
     near = () if like else pages.nearest(f"{asked.text} {asked.ground_truth}")
     return Finding("page gone", name, "a page of that file name is" if like else "", new_file=like, proposals=near)
 
 
-def _answered(asked: Asked, pages: Pages) -> Iterator[Finding]:
+def _answered(asked: QuestionWithGold, pages: Pages) -> Iterator[Finding]:
     """Yield a finding if a passage has every word of a question that nothing should answer."""
     words = terms(asked.text)
     for hit in pages.collection.nearest(asked.text):
@@ -78,10 +78,10 @@ def _answered(asked: Asked, pages: Pages) -> Iterator[Finding]:
             return
 
 
-def _one_page(asked: Asked, pages: Pages) -> Iterator[Finding]:
+def _one_page(asked: QuestionWithGold, pages: Pages) -> Iterator[Finding]:
     """Yield a finding if one page has all quotes of a question that should need several pages."""
     first, *others = asked.quotes
     for name in pages.holding(first.quote):
-        if all(holds(pages.texts[name], quote.quote) or name in pages.holding(quote.quote) for quote in others):
+        if all(holds_quote(pages.texts[name], quote.quote) or name in pages.holding(quote.quote) for quote in others):
             yield Finding("one page holds all", name, "every quote stands in this page", new_file=name)
             return

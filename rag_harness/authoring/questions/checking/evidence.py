@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rag_harness.authoring.kb.page import squeeze
-from rag_harness.authoring.questions.checking.asked import Asked
+from rag_harness.authoring.questions.checking.asked import QuestionWithGold
 from rag_harness.authoring.questions.checking.findings import Finding
 from rag_harness.authoring.questions.checking.pages import Pages
 from rag_harness.authoring.questions.checking.placing import (
-    Found,
-    holds,
+    QuotedPassage,
+    holds_quote,
     otherwise_marked,
     reworded,
     tells_page,
@@ -20,19 +20,19 @@ from rag_harness.types import Evidence
 from rag_harness.words.terms import figures
 
 
-def quote_findings(asked: Asked, pages: Pages) -> Iterator[Finding]:
+def quote_findings(asked: QuestionWithGold, pages: Pages) -> Iterator[Finding]:
     """Yield findings about quotes that are not in their page word for word."""
     for quote in asked.quotes:
         names = [quote.filename] if quote.filename else [name for each in asked.pages if (name := pages.name_of(each))]
         if pages.unread.intersection(names):
             continue
         texts = [pages.texts[name] for name in names if name in pages.texts]
-        if any(holds(text, quote.quote) for text in texts):
+        if any(holds_quote(text, quote.quote) for text in texts):
             continue
         yield from _changed(asked, quote, names[0] if names else "", pages)
 
 
-def _changed(asked: Asked, quote: Evidence, filename: str, pages: Pages) -> Iterator[Finding]:
+def _changed(asked: QuestionWithGold, quote: Evidence, filename: str, pages: Pages) -> Iterator[Finding]:
     text = pages.texts.get(filename)
     marked = otherwise_marked(text, quote.quote) if text is not None else None
     if marked is not None:
@@ -65,7 +65,7 @@ def _marked_otherwise(quote: Evidence, filename: str, new: str) -> Finding:
     )
 
 
-def _lost(asked: Asked, quote: Evidence, filename: str, now: str, pages: Pages) -> Iterator[Finding]:
+def _lost(asked: QuestionWithGold, quote: Evidence, filename: str, now: str, pages: Pages) -> Iterator[Finding]:
     """Yield findings that need a person: other figures, other words, or nothing like the quote in the page."""
     text = pages.texts.get(now, "")
     figured = with_other_figures(text, quote.quote)
@@ -81,7 +81,7 @@ def _lost(asked: Asked, quote: Evidence, filename: str, now: str, pages: Pages) 
     yield from _answer(asked, quote, found)
 
 
-def _answer(asked: Asked, quote: Evidence, found: Found) -> Iterator[Finding]:
+def _answer(asked: QuestionWithGold, quote: Evidence, found: QuotedPassage) -> Iterator[Finding]:
     """Yield a finding if the ground truth has a figure that the page no longer has."""
     outdated = (figures(quote.quote) - figures(found.text)) & figures(asked.ground_truth)
     if outdated:

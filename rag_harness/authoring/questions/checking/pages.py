@@ -7,10 +7,10 @@ from collections.abc import Collection as Some
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 
-from rag_harness.authoring.questions.checking.asked import Asked
+from rag_harness.authoring.questions.checking.asked import QuestionWithGold
 from rag_harness.authoring.questions.checking.findings import Proposal
-from rag_harness.authoring.questions.checking.placing import holds, otherwise_marked, pieces, tells_page
-from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.checking.placing import holds_quote, otherwise_marked, pieces, tells_page
+from rag_harness.authoring.questions.collection import DocumentCollection
 from rag_harness.dataset.slugs import numbered
 from rag_harness.retrieval.chunking.markdown import read_headings
 from rag_harness.words.terms import terms
@@ -28,8 +28,10 @@ class Pages:
         unread: names of files that exist and could not be read.
     """
 
-    def __init__(self, collection: Collection, asked: Sequence[Asked], unread: Some[str] = ()) -> None:
-        self.collection: Collection = collection
+    def __init__(
+        self, collection: DocumentCollection, asked: Sequence[QuestionWithGold], unread: Some[str] = ()
+    ) -> None:
+        self.collection: DocumentCollection = collection
         self.unread: frozenset[str] = frozenset(unread)
         self._asked = asked
         self.texts: Mapping[str, str] = {each.doc_id: each.text for each in collection.documents}
@@ -55,7 +57,7 @@ class Pages:
         found: dict[str, str] = {}
         for name in dict.fromkeys(hit.chunk.doc_id for hit in self.collection.nearest(quote, _LOOKED_AT)):
             text = self.texts[name]
-            if holds(text, quote):
+            if holds_quote(text, quote):
                 found[name] = quote
             elif marked := otherwise_marked(text, quote):
                 found[name] = marked.text

@@ -26,14 +26,14 @@ _ALIKE = ({"'", "’", "‘"}, {'"', "“", "”"}, {"-", "–", "—", "‑"})
 _PIECE = re.compile(r"\S(?:.*?[.!?](?=\s)|.*)")
 
 
-class Found(NamedTuple):
+class QuotedPassage(NamedTuple):
     """The passage ``text[start:end]`` of a page that is or was a quote. ``figures``: pairs of old and new ones."""
 
     text: str
     figures: tuple[tuple[str, str], ...] = ()
 
 
-def holds(text: str, quote: str) -> bool:
+def holds_quote(text: str, quote: str) -> bool:
     """Whether a text has a quote word for word, without cutting a figure: ``€10`` is not in ``€100``."""
     start = text.find(quote)
     while start >= 0 and _cuts_figure(text, start, start + len(quote)):
@@ -47,21 +47,21 @@ def _cuts_figure(text: str, start: int, end: int) -> bool:
     return bool(behind or before)
 
 
-def otherwise_marked(text: str, quote: str) -> Found | None:
+def otherwise_marked(text: str, quote: str) -> QuotedPassage | None:
     """Return the passage that differs from a quote only in white space, emphasis, link targets and typography."""
     if not _words(quote):
         return None
     match = re.search(_pattern(quote), text)
-    return Found(_with_marks(text, match.start(), match.end())) if match else None
+    return QuotedPassage(_with_marks(text, match.start(), match.end())) if match else None
 
 
-def with_other_figures(text: str, quote: str) -> Found | None:
+def with_other_figures(text: str, quote: str) -> QuotedPassage | None:
     """Return the passage that also differs in figures; of several, the one with the fewest changed figures."""
     old = [token for token in _tokens(quote) if token[0].isdigit()]
     if not old or len(_words(quote)) < FEWEST_WORDS:
         return None
     found = [
-        Found(
+        QuotedPassage(
             _with_marks(text, match.start(), match.end()),
             tuple((was, now) for was, now in zip(old, match.groups(), strict=True) if was != now),
         )
@@ -70,14 +70,14 @@ def with_other_figures(text: str, quote: str) -> Found | None:
     return min(found, key=lambda each: len(each.figures), default=None)
 
 
-def reworded(text: str, quote: str) -> Found | None:
+def reworded(text: str, quote: str) -> QuotedPassage | None:
     """Return the passage with most of a quote's words in their order. It has as many sentences or lines."""
     wanted = _words(quote)
     size = max(1, len(list(_pieces(quote))))
     ranked = sorted(_windows(text, size), key=lambda each: -len(set(each[1]) & set(wanted)))[:_LOOKED_AT]
     rated = [(SequenceMatcher(None, wanted, words, autojunk=False).ratio(), passage) for passage, words in ranked]
     best = max(rated, key=lambda each: each[0], default=(0.0, ""))
-    return Found(best[1]) if len(wanted) >= FEWEST_WORDS and best[0] >= LIKE else None
+    return QuotedPassage(best[1]) if len(wanted) >= FEWEST_WORDS and best[0] >= LIKE else None
 
 
 def tells_page(quote: str) -> bool:

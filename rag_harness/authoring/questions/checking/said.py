@@ -43,7 +43,7 @@ def _is_elsewhere(finding: Finding) -> bool:
     return finding.new_file not in ("", finding.filename)
 
 
-def lines(report: Report, every: bool = False) -> list[str]:
+def report_lines(report: Report, every: bool = False) -> list[str]:
     """Return the lines for a person; with ``every``, also findings that harm no question."""
     shown = [name for name in report.found if every or name in set(report.affected)]
     return [*(line for name in shown for line in _question(name, report)), *_summary(report)]
@@ -83,7 +83,7 @@ def _summary(report: Report) -> Iterator[str]:
         yield f"{report.unproven} answerable questions have no quote: only that their pages are there was checked"
 
 
-def as_json(report: Report) -> str:
+def report_as_json(report: Report) -> str:
     """Return the report as JSON: counts, and the findings of each question."""
     found = {name: [_plain(each) for each in findings] for name, findings in report.found.items()}
     whole = {

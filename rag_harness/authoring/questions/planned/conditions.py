@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from rag_harness.authoring.questions.planned.figures import Asked
-from rag_harness.authoring.questions.planned.statement import Statement
+from rag_harness.authoring.questions.planned.figures import QuestionWords
+from rag_harness.authoring.questions.planned.statement import PlannedStatement
 from rag_harness.authoring.questions.verbs import THIRD
-from rag_harness.authoring.questions.wordlists import listed
+from rag_harness.authoring.questions.wordlists import word_set
 
 _ONLY = re.compile(r"(?:^| )only(?=$| (?:to|for|with|by|in|on|at|if|when|after|from|during)\b)")
 _PLACES = (
@@ -23,7 +23,7 @@ _TIME = re.compile(
     re.I,
 )
 _OFTEN = re.compile(r"(?:once|twice|every|each)\b|\w+ times? (?:an?|per|each)\b")
-_MEANS = listed(
+_MEANS = word_set(
     "e-mail email telephone phone post letter card message form app hand car train note certificate signature"
 )
 _PERSONS = re.compile(
@@ -32,7 +32,7 @@ _PERSONS = re.compile(
     r"|payroll|officers?|colleagues?|deputy|deputies|doctors?|buyers?|guests?|students?|council)\b",
     re.I,
 )
-_STAYS = listed("kept stored held worn set found shown parked posted filed collected located put left taken")
+_STAYS = word_set("kept stored held worn set found shown parked posted filed collected located put left taken")
 _ALLOWED = re.compile(
     r"(?:possible|welcome|allowed|granted|permitted|valid|normal|free|final|paid|refunded|given back|accepted|approved"
     r"|compensated|covered|credited|included|replaced|exchanged|cancelled|count\b.*)$"
@@ -48,7 +48,7 @@ _NEVER = re.compile(r"(?:never|always|half|not)\b")
 _CONDITION = "in which cases"
 
 
-def asked_for_condition(value: str, said: Statement) -> Asked | None:
+def asked_for_condition(value: str, said: PlannedStatement) -> QuestionWords | None:
     """Return the words that ask for a value that is no figure; None if none would be right for certain."""
     if not said.auxiliary:
         return _doing(value, said)
@@ -68,74 +68,74 @@ def asked_for_condition(value: str, said: Statement) -> Asked | None:
     return _without_place(value, before, after, said)
 
 
-def _doing(value: str, said: Statement) -> Asked | None:
+def _doing(value: str, said: PlannedStatement) -> QuestionWords | None:
     """Return the question for a value that is the verb and what follows: "stops at once", "are lost at once"."""
     first = value.split(maxsplit=1)[0]
     if first in ("is", "are"):
-        return Asked("what happens to", "", said.after, whole=True)
+        return QuestionWords("what happens to", "", said.after, whole=True)
     verb = first in THIRD or re.fullmatch(r"[a-z]{2,}[^s]s", first)
-    return Asked(f"what does {said.subject} do", "", said.after, whole=True) if verb else None
+    return QuestionWords(f"what does {said.subject} do", "", said.after, whole=True) if verb else None
 
 
-def _asked(place: str, thing: str, rest: str, after: str, said: Statement, alone: bool) -> Asked | None:
+def _asked(place: str, thing: str, rest: str, after: str, said: PlannedStatement, alone: bool) -> QuestionWords | None:
     """Return the question for "``place`` ``thing``" after ``rest``; ``alone``: whether "only" was there."""
     if place in ("when", "while", "after", "before", "until", "during", "because"):
-        return Asked({"until": "until when", "because": "why"}.get(place, "when"), rest, after)
+        return QuestionWords({"until": "until when", "because": "why"}.get(place, "when"), rest, after)
     if place == "without" and _last(rest) in _STAYS:
-        return Asked("how", rest, after)
+        return QuestionWords("how", rest, after)
     if place in ("if", "unless", "except", "without", "as", "under"):
-        return Asked(_CONDITION, rest, after)
+        return QuestionWords(_CONDITION, rest, after)
     if place == "by":
         by_means = _MEANS & set(thing.split()) or thing.split(maxsplit=1)[0].endswith("ing")
-        return Asked("how" if by_means else "by whom", rest, after)
+        return QuestionWords("how" if by_means else "by whom", rest, after)
     if place in ("with", "for", "from", "to", "of"):
         return _with(place, thing, rest, after, said)
     return _where(place, thing, rest, after, said, alone)
 
 
-def _with(place: str, thing: str, rest: str, after: str, said: Statement) -> Asked | None:
+def _with(place: str, thing: str, rest: str, after: str, said: PlannedStatement) -> QuestionWords | None:
     if place == "for" and (found := _FOR.match(thing)):
-        return Asked("for how long" if found[1] else _CONDITION, rest, after)
+        return QuestionWords("for how long" if found[1] else _CONDITION, rest, after)
     allowed = {"with": _ADMITTED, "for": _ALLOWED}.get(place)
     admitted = (allowed and allowed.search(rest)) or (said.auxiliary in ("may", "can") and place == "with")
     if admitted and "not" not in rest.split():
-        return Asked(_CONDITION, rest, after)
+        return QuestionWords(_CONDITION, rest, after)
     if not rest:
         return None
     if _PERSONS.search(thing):
-        return Asked(f"{place} whom", rest, after)
+        return QuestionWords(f"{place} whom", rest, after)
     is_way = place == "with" and _last(rest) in _STAYS
-    return Asked("how", rest, after) if is_way else Asked("what", f"{rest} {place}", after)
+    return QuestionWords("how", rest, after) if is_way else QuestionWords("what", f"{rest} {place}", after)
 
 
 def _last(words: str) -> str:
     return words.rsplit(maxsplit=1)[-1] if words else ""
 
 
-def _where(place: str, thing: str, rest: str, after: str, said: Statement, alone: bool) -> Asked | None:
+def _where(place: str, thing: str, rest: str, after: str, said: PlannedStatement, alone: bool) -> QuestionWords | None:
     if _TIME.search(thing):
-        return Asked("when", rest, after)
+        return QuestionWords("when", rest, after)
     if (
         (place == "at" and not alone)
         or _last(rest) in _STAYS
         or (not rest and said.auxiliary in ("is", "are"))
         or rest.startswith("not ")
     ):
-        return Asked("where", rest, after)
+        return QuestionWords("where", rest, after)
     is_way = said.auxiliary in ("must", "should") and not alone
-    return Asked("how" if is_way else _CONDITION, rest, after)
+    return QuestionWords("how" if is_way else _CONDITION, rest, after)
 
 
-def _without_place(value: str, before: str, after: str, said: Statement) -> Asked | None:
+def _without_place(value: str, before: str, after: str, said: PlannedStatement) -> QuestionWords | None:
     if _OFTEN.match(value):
-        return Asked("how often", before, after)
+        return QuestionWords("how often", before, after)
     first = value.split(maxsplit=1)[0]
     if not before and said.auxiliary in ("must", "may", "can", "should") and first.islower():
-        return Asked("what", "do", after)
+        return QuestionWords("what", "do", after)
     if not before and said.auxiliary in ("is", "are") and _DONE.match(value):
-        return Asked("what happens to", "", after, whole=True)
+        return QuestionWords("what happens to", "", after, whole=True)
     if _NEVER.match(value) or not before:
-        return Asked("what", "", after) if _DETERMINED.match(value) and not before else None
+        return QuestionWords("what", "", after) if _DETERMINED.match(value) and not before else None
     if _THINGS.search(before) or _DETERMINED.match(value):
-        return Asked("what", before, after)
-    return Asked("how", before, after) if said.auxiliary in ("is", "are") and _DONE.search(before) else None
+        return QuestionWords("what", before, after)
+    return QuestionWords("how", before, after) if said.auxiliary in ("is", "are") and _DONE.search(before) else None

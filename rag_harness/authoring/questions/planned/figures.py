@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from rag_harness.authoring.questions.planned.statement import Statement
+from rag_harness.authoring.questions.planned.statement import PlannedStatement
 
 _MONEY = re.compile(r"[€$£¥] ?\d[\d.,]*(?: (?:million|thousand))?|\d[\d.,]* ?(?:€|EUR|USD|GBP|euros?|dollars?|pounds?)")
 _MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
@@ -44,7 +44,7 @@ _MADE = re.compile(r"\b(?:published|made|built|bought|sold)$")
 _COPULAS = ("is", "are", "was", "were")
 
 
-class Asked(NamedTuple):
+class QuestionWords(NamedTuple):
     """The question for a value: its first words, and the rest of the statement before and after the value.
 
     ``whole``: the words contain the verb, so the statement's auxiliary is not needed.
@@ -61,7 +61,7 @@ def is_figure(value: str) -> bool:
     return value[:1].isdigit() or bool(_MONEY.match(value)) or bool(re.match(r"-\d", value) or _DATE.fullmatch(value))
 
 
-def asked_for(value: str, said: Statement) -> Asked | None:
+def asked_for(value: str, said: PlannedStatement) -> QuestionWords | None:
     """Return the words that ask for a figure; None if it stands where none can be asked for."""
     if _UNSAID.search(said.before):
         return None
@@ -91,39 +91,39 @@ def _unit(unit: str) -> str:
     return f"{unit}s" if singular and unit not in ("people", "feet", "staff") else unit
 
 
-def _date(said: Statement) -> Asked | None:
+def _date(said: PlannedStatement) -> QuestionWords | None:
     place, _, before = _lead(said.before)
     if place not in _WHEN or (_MADE.search(before) and said.auxiliary not in ("is", "are", "was", "were", "has")):
         return None
-    return Asked(_WHEN[place], before, said.after)
+    return QuestionWords(_WHEN[place], before, said.after)
 
 
-def _money(said: Statement, per: str) -> Asked | None:
+def _money(said: PlannedStatement, per: str) -> QuestionWords | None:
     measured = _measured(said)
     if measured:
         return measured
     place, bound, before = _lead(said.before)
     front = _BOUNDS.get(bound, "")
     if per or place in ("from", "over", "by", "after", "until"):
-        return Asked(f"{place} {front}what amount {per}".strip(), before, said.after)
+        return QuestionWords(f"{place} {front}what amount {per}".strip(), before, said.after)
     if place == "of":
         return None
     kept = f"{place} " if place and place not in ("at", "on") else ""
-    return Asked(f"{kept}{front}how much", before, said.after)
+    return QuestionWords(f"{kept}{front}how much", before, said.after)
 
 
-def _count(unit: str, said: Statement, is_range: bool) -> Asked | None:
+def _count(unit: str, said: PlannedStatement, is_range: bool) -> QuestionWords | None:
     place, bound, before = _lead(said.before)
     if said.after.startswith("before") and _PARTICLE.search(f"{before} {place}"):
         place, before = "", f"{before} {place}"
     if place == "of":
         return None
     if said.auxiliary in _COPULAS and not (before or place or said.after) and bound in ("", "about"):
-        return Asked("what", "", "")
+        return QuestionWords("what", "", "")
     if place == "every" and not said.after:
-        return Asked("how often", before, "")
+        return QuestionWords("how often", before, "")
     behind, after = _behind(said.after)
-    return Asked(
+    return QuestionWords(
         " ".join(filter(None, (place, _BOUNDS.get(bound, "").strip(), _many(unit, behind, is_range)))), before, after
     )
 
@@ -142,21 +142,23 @@ def _many(unit: str, behind: str, is_range: bool) -> str:
     return f"{what.get(unit) or f'how many {_unit(unit)}'} {behind}".strip()
 
 
-def _measured(said: Statement) -> Asked | None:
+def _measured(said: PlannedStatement) -> QuestionWords | None:
     found = _MEASURED.search(said.before)
     if not found:
         return None
-    return Asked(f"{found['place'] or ''}what {found['noun']}", said.before[: found.start()].strip(), said.after)
+    return QuestionWords(
+        f"{found['place'] or ''}what {found['noun']}", said.before[: found.start()].strip(), said.after
+    )
 
 
-def _named(said: Statement) -> Asked | None:
+def _named(said: PlannedStatement) -> QuestionWords | None:
     """Return the question for a bare number by the noun before it: "the number 4951", "from day 3"."""
     found = _NAMED.search(said.before)
     if not found:
         return None
     asked = f"what {found['one']}" if found["one"] else f"which {found['noun']}"
     behind, after = _behind(said.after)
-    return Asked(f"{found['place'] or ''}{asked} {behind}".strip(), said.before[: found.start()].strip(), after)
+    return QuestionWords(f"{found['place'] or ''}{asked} {behind}".strip(), said.before[: found.start()].strip(), after)
 
 
 def _lead(before: str) -> tuple[str, str, str]:

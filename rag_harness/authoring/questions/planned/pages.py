@@ -12,18 +12,18 @@ from pathlib import Path
 from rag_harness.authoring.kb.page import fold
 from rag_harness.authoring.kb.plan import PLAN_FILE, PlannedFact, PlanPage, read_plan
 from rag_harness.authoring.questions.facts import Fact
-from rag_harness.authoring.questions.passages import Passage, passages
-from rag_harness.authoring.questions.planned.things import Told, called, thing_of, told_of
+from rag_harness.authoring.questions.passages import QuotablePassage, passages
+from rag_harness.authoring.questions.planned.things import ToldFact, called, thing_of, told_facts
 from rag_harness.authoring.questions.planned.wording import asked_of
-from rag_harness.authoring.questions.wordlists import listed
+from rag_harness.authoring.questions.wordlists import word_set
 from rag_harness.types import Document
 
-KINDS = {"amount": "amount", "date": "date", "limit": "limit", "condition": "rule"}
+FACT_KIND_OF_PLANNED = {"amount": "amount", "date": "date", "limit": "limit", "condition": "rule"}
 """From kinds of planned facts to kinds of facts. A planned condition is a rule: "condition" is a kind found in
 texts."""
 ALIKE = 2
 """How many facts of two pages must be the same for the pages to be similar: all things have a weight."""
-_NO_NAME = listed("small medium large max min plus standard basic light normal big other early late day first third")
+_NO_NAME = word_set("small medium large max min plus standard basic light normal big other early late day first third")
 """Names of table rows that mean nothing without the table's header: "the price of the large"."""
 
 
@@ -87,9 +87,9 @@ class PlannedPages:
         return {name: thing for name, thing in found if thing}
 
     @cached_property
-    def told(self) -> Mapping[str, Mapping[str, Told]]:
+    def told(self) -> Mapping[str, Mapping[str, ToldFact]]:
         """What each page states about its thing, by filename and frame."""
-        return {name: told_of(self._pages[name], thing) for name, thing in self.things.items()}
+        return {name: told_facts(self._pages[name], thing) for name, thing in self.things.items()}
 
     @cached_property
     def _saying(self) -> Mapping[str, list[str]]:
@@ -119,7 +119,7 @@ class PlannedPages:
         return [self.told[self._saying[frame][0]][frame].of(thing) for frame in lacking]
 
 
-def _stated(document: Document, facts: Sequence[PlannedFact]) -> Iterator[tuple[Passage, PlannedFact]]:
+def _stated(document: Document, facts: Sequence[PlannedFact]) -> Iterator[tuple[QuotablePassage, PlannedFact]]:
     """Yield the sentences that contain planned statements; bold and white space do not matter."""
     wanted = [(fold(fact.statement), fact) for fact in facts]
     for passage in passages(document):
@@ -128,7 +128,7 @@ def _stated(document: Document, facts: Sequence[PlannedFact]) -> Iterator[tuple[
 
 
 def _asked(
-    document: Document, passage: Passage, planned: PlannedFact, thing: str, names: Collection[str]
+    document: Document, passage: QuotablePassage, planned: PlannedFact, thing: str, names: Collection[str]
 ) -> Fact | None:
     """Return a planned fact with its question; None if its statement gives none."""
     asked = asked_of(planned, names)
@@ -136,5 +136,5 @@ def _asked(
         return None
     about = {"about": thing} if thing and thing.casefold() in asked.casefold() else {}
     parts = {"asked": asked, "subject": planned.subject, "id": planned.id, **about}
-    place = (document.doc_id, passage.section, KINDS[planned.kind], passage.start, passage.end)
+    place = (document.doc_id, passage.section, FACT_KIND_OF_PLANNED[planned.kind], passage.start, passage.end)
     return Fact(*place, document.text[passage.start : passage.end], planned.statement, planned.value, parts)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from random import Random
 
-from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.collection import DocumentCollection
 from rag_harness.authoring.questions.draft import Draft
 from rag_harness.authoring.questions.facts import Fact
 from rag_harness.authoring.questions.filters import fault_of_half
@@ -20,13 +20,15 @@ from rag_harness.types import Evidence
 KIND = "multi_hop"
 
 
-def are_planned(one: str, other: str, collection: Collection) -> bool:
+def are_planned(one: str, other: str, collection: DocumentCollection) -> bool:
     """Whether the plan says that two pages are about different things."""
     things = collection.planned.things
     return one in things and other in things and things[one] != things[other]
 
 
-def like_draft(mine: Sequence[Fact], theirs: Sequence[Fact], collection: Collection, chance: Random) -> Draft | None:
+def like_draft(
+    mine: Sequence[Fact], theirs: Sequence[Fact], collection: DocumentCollection, chance: Random
+) -> Draft | None:
     """Return a question about a fact that both pages state about their things; None if there is no such fact."""
     if not mine or not theirs:
         return None
@@ -39,19 +41,19 @@ def like_draft(mine: Sequence[Fact], theirs: Sequence[Fact], collection: Collect
     return None
 
 
-def _are_one(pair: tuple[Fact, Fact], asked: Sequence[str], collection: Collection) -> bool:
+def _are_one(pair: tuple[Fact, Fact], asked: Sequence[str], collection: DocumentCollection) -> bool:
     """Whether two facts answer the same question words: "by whom" is not answered by "with a cloth"."""
     things = [collection.planned.things[fact.doc_id] for fact in pair]
     one, other = (re.sub(re.escape(thing), "", said, flags=re.I) for thing, said in zip(things, asked, strict=True))
     return one.casefold() == other.casefold()
 
 
-def _by_frame(facts: Sequence[Fact], collection: Collection) -> dict[str, Fact]:
+def _by_frame(facts: Sequence[Fact], collection: DocumentCollection) -> dict[str, Fact]:
     frames = {told.fact.id: frame for frame, told in collection.planned.told.get(facts[0].doc_id, {}).items()}
     return {frames[fact.parts["id"]]: fact for fact in facts if fact.parts.get("id") in frames}
 
 
-def _both(pair: tuple[Fact, Fact], asked: str, collection: Collection, chance: Random) -> Draft:
+def _both(pair: tuple[Fact, Fact], asked: str, collection: DocumentCollection, chance: Random) -> Draft:
     called = [collection.planned.called(fact.doc_id) for fact in pair]
     greater = None if asked.startswith("How often") else _greater(pair)
     do = "do" if is_many(called[1].split()) else "does"

@@ -10,20 +10,20 @@ from rag_harness.authoring.kb.plan import PlannedFact
 from rag_harness.authoring.questions.clauses import AUXILIARIES
 from rag_harness.authoring.questions.persons import lower_first
 from rag_harness.authoring.questions.verbs import BASES, THIRD
-from rag_harness.authoring.questions.wordlists import listed
+from rag_harness.authoring.questions.wordlists import word_set
 
 GAP = "[…]"
 _FRONT = re.compile(r"((?:after|at|before|during|for|from|in|on|to|under|with) [^,\[]+), (.+)$", re.I)
 _OTHER_CLAUSE = re.compile(r",? and (?:is|are|was|were|can|may|must)\b[^\[]*$")
-_OPENING = listed("After At Before During For From In On To Under With")
-_RELATIVE = listed("that which who whoever whatever whose where when if because")
-_NO_THIRD = listed("always besides towards afterwards this its us plus versus less")
+_OPENING = word_set("After At Before During For From In On To Under With")
+_RELATIVE = word_set("that which who whoever whatever whose where when if because")
+_NO_THIRD = word_set("always besides towards afterwards this its us plus versus less")
 _FORWARD = 8
 """Within so many words after its subject, a statement's verb is searched for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class PlannedStatement:
     """``front``, ``subject`` ``auxiliary`` ``before`` GAP ``after``; the gap may stand in ``subject`` instead.
 
     ``auxiliary`` is a form of do if the statement has a plain verb; ``before`` then begins with the verb's base form.
@@ -42,7 +42,7 @@ class Statement:
         return GAP in self.subject
 
 
-def read_statement(fact: PlannedFact, names: Collection[str]) -> Statement | None:
+def read_statement(fact: PlannedFact, names: Collection[str]) -> PlannedStatement | None:
     """Return the parts of a fact's statement; None if they are not certain, or the value occurs twice."""
     text = _lowered(" ".join(fact.statement.split()).rstrip(".!"), names)
     places = list(re.finditer(rf"(?<!\w){re.escape(fact.value)}(?!\w)", text))
@@ -72,7 +72,7 @@ def _subject_in(main: str, fact: PlannedFact) -> range:
     return range(len(main[:place].split()), len(main[: place + len(subject)].split())) if place >= 0 else range(1)
 
 
-def _divided(front: str, words: list[str], subject: range) -> Statement | None:
+def _divided(front: str, words: list[str], subject: range) -> PlannedStatement | None:
     """Return the parts, split at the verb after the plan's subject, else at the first verb before it."""
     end = subject.stop
     for at in (*range(end, _gap_behind(words, end)), *range(1, min(end, len(words)))):
@@ -81,7 +81,11 @@ def _divided(front: str, words: list[str], subject: range) -> Statement | None:
         if verb is not None:
             return _with(front, words[:at], verb, words[at + 1 :])
     at = words.index(GAP) if GAP in words else 0
-    return Statement(front, " ".join(words[:at]), "", "", " ".join(words[at + 1 :])) if at in (end, end + 1) else None
+    return (
+        PlannedStatement(front, " ".join(words[:at]), "", "", " ".join(words[at + 1 :]))
+        if at in (end, end + 1)
+        else None
+    )
 
 
 def _gap_behind(words: list[str], end: int) -> int:
@@ -122,8 +126,10 @@ def _verb_at(words: list[str], at: int) -> tuple[str, str] | None:
     return ("do", word) if many and word in BASES | _PLAIN else None
 
 
-_PLAIN = listed("attend include own work grow leave wear")
-_BEFORE_NOUNS = listed("a an the of in for with at to on by from your our my each every this that any some no all two")
+_PLAIN = word_set("attend include own work grow leave wear")
+_BEFORE_NOUNS = word_set(
+    "a an the of in for with at to on by from your our my each every this that any some no all two"
+)
 _PREPOSITION = re.compile(r"(?:of|in|for|with|at|to|on|by|from|because|under|after|during)$")
 
 
@@ -143,9 +149,9 @@ def _base(third: str) -> str:
     return third[:-2] if re.search(r"(?:sh|ch|ss|x|zz)es$", third) else third[:-1]
 
 
-def _with(front: str, subject: list[str], verb: tuple[str, str], rest: list[str]) -> Statement | None:
+def _with(front: str, subject: list[str], verb: tuple[str, str], rest: list[str]) -> PlannedStatement | None:
     said = " ".join(([verb[1]] if verb[1] else []) + rest)
     if GAP in " ".join(subject):
-        return Statement(front, " ".join(subject), verb[0], said, "")
+        return PlannedStatement(front, " ".join(subject), verb[0], said, "")
     before, gap, after = said.partition(GAP)
-    return Statement(front, " ".join(subject), verb[0], before.strip(), after.strip()) if gap else None
+    return PlannedStatement(front, " ".join(subject), verb[0], before.strip(), after.strip()) if gap else None

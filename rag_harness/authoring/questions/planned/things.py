@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rag_harness.authoring.kb.plan import PlannedFact, PlanPage
-from rag_harness.authoring.questions.wordlists import listed
+from rag_harness.authoring.questions.wordlists import word_set
 
 MOST_SAY = 0.6
 """The share of a page's statements that must name a thing for the page to be about it."""
-_NO_EDGE = listed("a an the of in for with at to on by from and or your our after")
+_NO_EDGE = word_set("a an the of in for with at to on by from and or your our after")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToldFact:
     """A fact and the thing that it is about; ``frame`` is its statement without the thing and the value."""
 
     fact: PlannedFact
@@ -57,14 +57,14 @@ def _written(run: str, text: str) -> str:
     return found[0] if found else ""
 
 
-def told_of(page: PlanPage, thing: str) -> dict[str, Told]:
+def told_facts(page: PlanPage, thing: str) -> dict[str, ToldFact]:
     """Return what a page states about a thing, by frame."""
     found = {}
     for fact in page.facts or ():
         bare, named = re.subn(re.escape(thing), "{}", fact.statement, flags=re.I)
         if named == 1 and bare.count(fact.value) == 1:
             frame = bare.replace(fact.value, "[]")
-            found[frame] = Told(fact, thing, frame)
+            found[frame] = ToldFact(fact, thing, frame)
     return found
 
 

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from rag_harness.authoring.kb.plan import PlannedFact
 from rag_harness.authoring.questions.persons import asked_by_reader
 from rag_harness.authoring.questions.planned.conditions import asked_for_condition
-from rag_harness.authoring.questions.planned.figures import Asked, asked_for, is_figure
-from rag_harness.authoring.questions.planned.statement import GAP, Statement, read_statement
+from rag_harness.authoring.questions.planned.figures import QuestionWords, asked_for, is_figure
+from rag_harness.authoring.questions.planned.statement import GAP, PlannedStatement, read_statement
 
 
 def asked_of(fact: PlannedFact, names: Collection[str] = frozenset()) -> str:
@@ -25,17 +25,17 @@ def asked_of(fact: PlannedFact, names: Collection[str] = frozenset()) -> str:
     return asked_by_reader(_joined(found, said)) if found else ""
 
 
-def _joined(found: Asked, said: Statement) -> str:
+def _joined(found: QuestionWords, said: PlannedStatement) -> str:
     subject = "" if said.subject in found.words else said.subject
     parts = (found.words, "" if found.whole else said.auxiliary, subject, found.before, found.after)
     question = " ".join(" ".join(parts).split())
     return f"{said.front}, {question}" if said.front else question
 
 
-def _of_subject(value: str, said: Statement) -> str:
+def _of_subject(value: str, said: PlannedStatement) -> str:
     """Return the question for a value in the subject: "up to how many hours of overtime may stand on …"."""
     before, _, after = said.subject.partition(GAP)
-    bare = Statement("", "", said.auxiliary, before.strip(), after.strip())
+    bare = PlannedStatement("", "", said.auxiliary, before.strip(), after.strip())
     found = asked_for(value, bare) if is_figure(value) else None
     if found is None or found.before or said.auxiliary == "does":
         return ""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rag_harness.authoring.questions.review.rows import Row, state_of
+from rag_harness.authoring.questions.review.rows import QueryRow, state_of
 from rag_harness.errors import DataError
 from rag_harness.files.sources import text_digest
 
 
-def chosen(rows: Sequence[Row], kind: str = "", only: str = "", sample: int | None = None, seed: int = 0) -> list[int]:
+def chosen_rows(
+    rows: Sequence[QueryRow], kind: str = "", only: str = "", sample: int | None = None, seed: int = 0
+) -> list[int]:
     """Return the numbers of the rows of a kind, of a state, or of a sample.
 
     A sample is drawn before states are looked at, and depends only on ids and seed. So a reviewer who continues

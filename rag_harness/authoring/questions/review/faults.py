@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import ValidationError
 
 from rag_harness.authoring.kb.page import squeeze
-from rag_harness.authoring.questions.review.rows import Row
+from rag_harness.authoring.questions.review.rows import QueryRow
 from rag_harness.dataset.placeholder import is_placeholder
 from rag_harness.dataset.queries import QueryLine
 from rag_harness.types import NEGATIVE
@@ -16,7 +16,7 @@ UNLABELLED = "unlabelled"
 _ANSWERED = "It is negative, and names evidence or pages that answer it. Remove them, or mend the kind."
 
 
-def malformed(row: Row) -> list[str]:
+def malformed(row: QueryRow) -> list[str]:
     """Return what prevents a row from being read as a question. No file may contain such a row."""
     try:
         QueryLine.model_validate(row)

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rag_harness.authoring.questions.review.rows import Row
+from rag_harness.authoring.questions.review.rows import QueryRow
 from rag_harness.errors import DataError
 
-ABOUT = """Change what stands below the lines that begin with {mark}, and save. Pages stand one a line.
+EDITING_HELP = """Change what stands below the lines that begin with {mark}, and save. Pages stand one a line.
 Evidence must stand in its page word for word. What you remove is gone; more is added by a line
 "{mark} evidence FILE" with the quote below it. An empty file leaves the question as it was.
 """
@@ -23,7 +23,7 @@ FIELDS = {
 """The fields that can be edited: from the name in the text to the name in a row."""
 
 
-def text_of(row: Row) -> str:
+def text_of(row: QueryRow) -> str:
     """Return the text to edit."""
     parts = _parts(row)
     mark = "==="
@@ -31,7 +31,7 @@ def text_of(row: Row) -> str:
     while any(f"\n{mark} " in f"\n{text}" for _, text in parts):
         mark += "="
     fields = "".join(f"\n{mark} {name}\n{text}\n" for name, text in parts)
-    return f"{ABOUT.format(mark=mark)}{fields}"
+    return f"{EDITING_HELP.format(mark=mark)}{fields}"
 
 
 def changes_of(text: str) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def changes_of(text: str) -> dict[str, Any]:
     }
 
 
-def _parts(row: Row) -> list[tuple[str, str]]:
+def _parts(row: QueryRow) -> list[tuple[str, str]]:
     pages = row.get("context_reference") or []
     named = [pages] if isinstance(pages, str) else pages
     return [

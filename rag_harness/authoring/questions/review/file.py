@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from rag_harness.authoring.questions.review.rows import REJECTED, Row, line_of, state_of
+from rag_harness.authoring.questions.review.rows import REJECTED, QueryRow, line_of, state_of
 from rag_harness.dataset.queries import read_queries
 from rag_harness.errors import DataError
 from rag_harness.files.atomic import write_atomically
@@ -28,7 +28,7 @@ def rejected_file(file: Path) -> Path:
     return file.with_name(f"{file.stem}.rejected{file.suffix}")
 
 
-def rejected_rows(file: Path) -> list[Row]:
+def rejected_rows(file: Path) -> list[QueryRow]:
     """Return the rejected questions of ``file``; empty if there are none.
 
     Raises:
@@ -59,7 +59,7 @@ class ReviewFile:
         asked, apart = (_text(file, content) for file, content in held.items())
         _check(self.file, is_empty=bool(apart.strip()) and not asked.strip())
         self._lines = list(_lines(asked))
-        self.rows: list[Row] = [read_json(line) for line in self._lines]
+        self.rows: list[QueryRow] = [read_json(line) for line in self._lines]
         self._others: list[str] = []
         known = {row["query_id"]: row["query"] for row in self.rows}
         for line in _lines(apart):
@@ -73,7 +73,7 @@ class ReviewFile:
                 self._others.append(line)
         self._held = held
 
-    def put(self, changed: Mapping[int, Row]) -> None:
+    def put(self, changed: Mapping[int, QueryRow]) -> None:
         """Write changed rows at these numbers.
 
         Raises:
@@ -88,7 +88,7 @@ class ReviewFile:
         self._write(rows, lines)
         self.rows, self._lines = rows, lines
 
-    def _write(self, rows: Sequence[Row], lines: Sequence[str]) -> None:
+    def _write(self, rows: Sequence[QueryRow], lines: Sequence[str]) -> None:
         is_out, was_out = _are_rejected(rows), _are_rejected(self.rows)
         # Rows that come back are written first, while rows that leave are still in their old file. A killed process
         # thus leaves a question in both files, never in neither.
@@ -116,7 +116,7 @@ class ReviewFile:
         return {file: _content(file) for file in (self.file, rejected_file(self.file))}
 
 
-def _are_rejected(rows: Sequence[Row]) -> list[bool]:
+def _are_rejected(rows: Sequence[QueryRow]) -> list[bool]:
     return [state_of(row) == REJECTED for row in rows]
 
 
@@ -156,9 +156,9 @@ def _check(file: Path, is_empty: bool) -> None:
         raise DataError(f"{said}\n{file} is no file of questions that can be reviewed.") from error
 
 
-def _row(line: str, file: Path) -> Row:
+def _row(line: str, file: Path) -> QueryRow:
     try:
-        row: Row = read_json(line)
+        row: QueryRow = read_json(line)
         row["query_id"], row["query"], row["metadata"]["reviewed"]
     except (ValueError, TypeError, KeyError) as error:
         raise DataError(f"{file} holds a line that is no rejected question. Mend or remove it.") from error

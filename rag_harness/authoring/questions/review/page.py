@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from rag_harness.authoring.questions.review.rows import REASONS, Row, digest_of, state_of
+from rag_harness.authoring.questions.review.rows import REJECTION_REASONS, QueryRow, question_digest, state_of
 from rag_harness.authoring.questions.review.showing import Showing
 from rag_harness.authoring.questions.review.shown import Shown
 from rag_harness.files.sources import json_digest
@@ -25,7 +25,7 @@ MOST_OF_ALL = 20_000_000
 _LEVEL = 6
 
 
-def html_of(name: str, rows: Sequence[Row], showing: Showing) -> str:
+def html_of(name: str, rows: Sequence[QueryRow], showing: Showing) -> str:
     """Return the page of these rows; ``name`` is their file's. The same rows and documents give the same text."""
     style, script = _asset("review.css"), _asset("review.js")
     environment = Environment(
@@ -42,23 +42,23 @@ def html_of(name: str, rows: Sequence[Row], showing: Showing) -> str:
     )
 
 
-def _data(name: str, rows: Sequence[Row], showing: Showing) -> dict[str, Any]:
+def _data(name: str, rows: Sequence[QueryRow], showing: Showing) -> dict[str, Any]:
     """Return the data for the script."""
     shown = [showing.of(row) for row in rows]
     return {
         "file": name,
-        "digest": json_digest([name, *map(digest_of, rows)]),
+        "digest": json_digest([name, *map(question_digest, rows)]),
         "rows": rows,
         "notes": {row["query_id"]: _note(row, each) for row, each in zip(rows, shown, strict=True)},
         "pages": _pages(shown, showing),
         "names": sorted(showing.names),
-        "reasons": REASONS,
+        "reasons": REJECTION_REASONS,
     }
 
 
-def _note(row: Row, shown: Shown) -> dict[str, Any]:
+def _note(row: QueryRow, shown: Shown) -> dict[str, Any]:
     return {
-        "digest": digest_of(row),
+        "digest": question_digest(row),
         "state": state_of(row),
         "faults": shown.faults,
         "sections": [place.section for place in shown.places],

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from rag_harness.authoring.questions.review.file import ChangedError, ReviewFile
 from rag_harness.authoring.questions.review.keys import ALSO, KEYS
 from rag_harness.authoring.questions.review.rows import (
-    REASONS,
     REJECTED,
+    REJECTION_REASONS,
     UNREVIEWED,
-    Row,
+    QueryRow,
     accepted,
     edited,
     rejected,
@@ -22,9 +22,9 @@ from rag_harness.authoring.questions.review.showing import Showing
 from rag_harness.authoring.questions.review.walk import Walk
 from rag_harness.errors import DataError
 
-Ask = Callable[[str], str]
+AskPerson = Callable[[str], str]
 """Asks for a line; the line is empty if the person cancels."""
-Edit = Callable[[Row], Mapping[str, object] | None]
+Edit = Callable[[QueryRow], Mapping[str, object] | None]
 """Lets a person change the fields of a row; None if nothing is to change."""
 
 
@@ -46,7 +46,7 @@ class Session:
     """
 
     def __init__(
-        self, file: ReviewFile, numbers: Sequence[int], showing: Showing, by: str, ask: Ask, edit: Edit
+        self, file: ReviewFile, numbers: Sequence[int], showing: Showing, by: str, ask: AskPerson, edit: Edit
     ) -> None:
         self.file: ReviewFile = file
         self.showing: Showing = showing
@@ -58,7 +58,7 @@ class Session:
         self.message = "" if self.counts()[UNREVIEWED] else "All of these are reviewed."
 
     @property
-    def row(self) -> Row:
+    def row(self) -> QueryRow:
         """The question that is shown."""
         return self.file.rows[self.walk.number]
 
@@ -108,12 +108,12 @@ class Session:
         self.message = self.walk.go_on()
 
     def _reject(self) -> None:
-        usual = "\n".join(f"  {number}  {reason}" for number, reason in enumerate(REASONS, 1))
+        usual = "\n".join(f"  {number}  {reason}" for number, reason in enumerate(REJECTION_REASONS, 1))
         said = self._ask(f"{usual}\nwhy? a number, or your words; enter leaves it as it is: ").strip()
         if not said:
             return
-        is_usual = said.isdecimal() and 1 <= int(said) <= len(REASONS)
-        self._keep(rejected(self.row, self.by, REASONS[int(said) - 1] if is_usual else said))
+        is_usual = said.isdecimal() and 1 <= int(said) <= len(REJECTION_REASONS)
+        self._keep(rejected(self.row, self.by, REJECTION_REASONS[int(said) - 1] if is_usual else said))
         self.message = self.walk.go_on()
 
     def _change(self) -> None:
@@ -126,7 +126,7 @@ class Session:
         faults = self.showing.faults(self.row)
         self.message = f"Kept as edited. {' '.join(faults) or 'a accepts it.'}"
 
-    def _keep(self, row: Row) -> None:
+    def _keep(self, row: QueryRow) -> None:
         self.file.put({self.walk.number: row})
 
     def _read_again(self, why: str) -> None:
@@ -139,7 +139,7 @@ class Session:
         self.message = f"{why} It was read again, and your last key is not kept: press it once more."
 
 
-def told(counts: Mapping[str, int]) -> str:
+def review_progress(counts: Mapping[str, int]) -> str:
     """Return the progress of a review as text."""
     return (
         f"{counts.get('accepted', 0)} accepted, {counts.get(REJECTED, 0)} rejected, {counts.get(UNREVIEWED, 0)} to go"

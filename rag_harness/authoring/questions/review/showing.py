@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cached_property
 
-from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.collection import DocumentCollection
 from rag_harness.authoring.questions.filters import ANSWERED
 from rag_harness.authoring.questions.review.faults import against_its_kind, malformed, not_there
-from rag_harness.authoring.questions.review.rows import Row
-from rag_harness.authoring.questions.review.shown import Near, Place, Shown
+from rag_harness.authoring.questions.review.rows import QueryRow
+from rag_harness.authoring.questions.review.shown import Near, Shown, ShownQuote
 from rag_harness.authoring.questions.written import TEMPTS
 from rag_harness.dataset.queries import QueryLine
 from rag_harness.types import NEGATIVE, Chunk
@@ -22,14 +22,14 @@ AROUND = 600
 NEAREST = 3
 _TRIED = 200
 """How many passages of all pages are searched for those of one page."""
-LONGEST = 1_200
+LONGEST_NEIGHBOUR = 1_200
 """How many characters of a nearby passage are shown."""
 
 
 class Showing:
     """The documents of the questions."""
 
-    def __init__(self, collection: Collection) -> None:
+    def __init__(self, collection: DocumentCollection) -> None:
         self._collection = collection
 
     def prepare(self) -> None:
@@ -48,12 +48,12 @@ class Showing:
         document = self._collection.by_id.get(name)
         return document.text if document else None
 
-    def of(self, row: Row) -> Shown:
+    def of(self, row: QueryRow) -> Shown:
         """Return what is shown of a row."""
         places = tuple(self._place(each["filename"], each["quote"]) for each in row.get("evidence") or ())
         return Shown(places, tuple(self._near(row)), tuple(self.faults(row)))
 
-    def faults(self, row: Row) -> list[str]:
+    def faults(self, row: QueryRow) -> list[str]:
         """Return why a row may not be accepted, with what to do; empty if it may."""
         if unread := malformed(row):
             return unread
@@ -63,22 +63,22 @@ class Showing:
         gone = [self._no_page(name) for name in named if name not in self._collection.by_id]
         return [*(place.fault for place in places if place.fault), *gone, *against_its_kind(line)]
 
-    def not_answered_by(self, row: Row) -> list[str]:
+    def not_answered_by(self, row: QueryRow) -> list[str]:
         """Return the shown pages with all words of a negative question; empty for other questions."""
         near = self._near(row) if row.get("query_type") == NEGATIVE else []
         return list(dict.fromkeys(each.filename for each in near if each.share >= ANSWERED))
 
-    def _place(self, filename: str, quote: str) -> Place:
+    def _place(self, filename: str, quote: str) -> ShownQuote:
         document = self._collection.by_id.get(filename)
         if document is None:
-            return Place(filename, quote, fault=self._no_page(filename))
+            return ShownQuote(filename, quote, fault=self._no_page(filename))
         start = document.text.find(quote)
         if start < 0:
             fault = not_there(filename, quote, document.text)
-            return Place(filename, quote, fault=fault, nearest=self._nearest(filename, quote))
+            return ShownQuote(filename, quote, fault=fault, nearest=self._nearest(filename, quote))
         end = start + len(quote)
         replaced = self._collection.superseded.get(filename)
-        return Place(
+        return ShownQuote(
             filename,
             quote,
             _behind_a_border(document.text[max(0, start - AROUND) : start], start <= AROUND),
@@ -110,7 +110,7 @@ class Showing:
             found[chunk.doc_id].append(chunk)
         return found
 
-    def _near(self, row: Row) -> list[Near]:
+    def _near(self, row: QueryRow) -> list[Near]:
         """Return the passages nearest to a negative question; else those of other pages with most of its words."""
         collection, question = self._collection, row["query"]
         wanted = terms(question)
@@ -126,7 +126,7 @@ class Showing:
         return sorted(others.values(), key=lambda near: -near.share)[:NEAREST]
 
 
-def own_pages(row: Row) -> set[str]:
+def own_pages(row: QueryRow) -> set[str]:
     """Return the pages that a row names as its gold, or quotes."""
     named = row.get("context_reference") or ()
     quoted = (each["filename"] for each in row.get("evidence") or ())
@@ -145,4 +145,4 @@ def _before_a_border(text: str, is_all: bool) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
+    return text if len(text) <= LONGEST_NEIGHBOUR else f"{text[:LONGEST_NEIGHBOUR]} …"

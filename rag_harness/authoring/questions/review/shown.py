@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ShownQuote:
     """The place of a quote: ``before + quote + after`` is text of the page.
 
     If the quote has no place, ``fault`` says why, ``before`` and ``after`` are empty, and ``nearest`` is the page's
@@ -38,6 +38,6 @@ class Near:
 class Shown:
     """``near``: the passages nearest to a negative question; else passages of other pages that may answer it."""
 
-    places: tuple[Place, ...]
+    places: tuple[ShownQuote, ...]
     near: tuple[Near, ...]
     faults: tuple[str, ...]

@@ -13,10 +13,10 @@ from rag_harness.authoring.questions.review.rows import (
     ACCEPTED,
     REJECTED,
     UNREVIEWED,
-    Row,
+    QueryRow,
     accepted,
-    digest_of,
     edited,
+    question_digest,
     rejected,
     reopened,
     state_of,
@@ -33,12 +33,12 @@ REVIEW_OF = "review_of"
 class Taken:
     """The rows to keep, by number; ``before`` were taken earlier; ``problems`` are lines."""
 
-    changed: dict[int, Row] = field(default_factory=dict)
+    changed: dict[int, QueryRow] = field(default_factory=dict)
     before: int = 0
     problems: list[str] = field(default_factory=list)
 
 
-def taken(download: Path, rows: Sequence[Row], showing: Showing, by: str) -> Taken:
+def taken(download: Path, rows: Sequence[QueryRow], showing: Showing, by: str) -> Taken:
     """Return the changes that a download makes to the rows.
 
     Only decisions are read from it, and are put on the rows of the file. A row that differs from the one that the
@@ -67,9 +67,9 @@ def taken(download: Path, rows: Sequence[Row], showing: Showing, by: str) -> Tak
     return found
 
 
-def _take(said: Row, number: int, row: Row, showing: Showing, by: str, found: Taken) -> None:
+def _take(said: QueryRow, number: int, row: QueryRow, showing: Showing, by: str, found: Taken) -> None:
     new = _put_on(said, row, by, showing)
-    if said["metadata"][REVIEW_OF] != digest_of(row):
+    if said["metadata"][REVIEW_OF] != question_digest(row):
         if _is_same(said, row):
             found.before += 1
         else:
@@ -82,7 +82,7 @@ def _take(said: Row, number: int, row: Row, showing: Showing, by: str, found: Ta
         found.changed[number] = new
 
 
-def _put_on(said: Row, row: Row, by: str, showing: Showing) -> Row:
+def _put_on(said: QueryRow, row: QueryRow, by: str, showing: Showing) -> QueryRow:
     who = " ".join(str(said["metadata"].get("reviewed_by") or said["metadata"].get("edited_by") or by).split())
     changes = {name: said[name] for name in FIELDS.values() if name in said and said[name] != row.get(name)}
     new = edited(row, changes, who) if changes else row
@@ -94,7 +94,7 @@ def _put_on(said: Row, row: Row, by: str, showing: Showing) -> Row:
     return reopened(new) if state_of(new) != UNREVIEWED else new
 
 
-def _is_same(said: Row, row: Row) -> bool:
+def _is_same(said: QueryRow, row: QueryRow) -> bool:
     marks = ("reviewed", "reviewed_by", "rejected_because", "edited_by")
     about, told = row.get("metadata") or {}, said["metadata"]
     return all(said.get(name) == row.get(name) for name in FIELDS.values()) and all(
@@ -102,7 +102,7 @@ def _is_same(said: Row, row: Row) -> bool:
     )
 
 
-def _decided(download: Path) -> Iterator[Row]:
+def _decided(download: Path) -> Iterator[QueryRow]:
     try:
         text = download.read_bytes().decode("utf-8-sig")
     except OSError as error:
@@ -116,7 +116,7 @@ def _decided(download: Path) -> Iterator[Row]:
                 yield row
 
 
-def _row(line: str, where: str) -> Row:
+def _row(line: str, where: str) -> QueryRow:
     try:
         row: Mapping[str, Any] = read_json(line)
         return {**row, "query_id": str(row["query_id"]), "metadata": dict(row.get("metadata") or {})}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.authoring.questions.review.fields import changes_of, text_of
-from rag_harness.authoring.questions.review.rows import Row
+from rag_harness.authoring.questions.review.rows import QueryRow
 from rag_harness.errors import DataError, SettingsError
 from rag_harness.shown.terminal import ask
 
@@ -95,7 +95,7 @@ class Keyboard:
             except (EOFError, KeyboardInterrupt):
                 return ""
 
-    def edit(self, row: Row) -> Mapping[str, Any] | None:
+    def edit(self, row: QueryRow) -> Mapping[str, Any] | None:
         """Let the person change a question in ``$VISUAL`` or ``$EDITOR``; without an editor, field by field.
 
         Raises:
@@ -114,7 +114,7 @@ class Keyboard:
             self._not_read[name] = text
             raise DataError(f"{error} e goes on with what you wrote.") from error
 
-    def _by_lines(self, row: Row) -> dict[str, Any]:
+    def _by_lines(self, row: QueryRow) -> dict[str, Any]:
         changes = changes_of(text_of(row))
         for name, about in (("query_type", "kind"), ("query", "question"), ("ground_truth", "answer")):
             changes[name] = self._asked(about, changes[name])

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rag_harness.authoring.questions.marks import AFFECTED
-from rag_harness.authoring.questions.review.rows import ACCEPTED, REJECTED, Row, said_of, state_of
-from rag_harness.authoring.questions.review.session import Session, told
-from rag_harness.authoring.questions.review.shown import Place, Shown
+from rag_harness.authoring.questions.review.rows import ACCEPTED, REJECTED, QueryRow, decision_line, state_of
+from rag_harness.authoring.questions.review.session import Session, review_progress
+from rag_harness.authoring.questions.review.shown import Shown, ShownQuote
 from rag_harness.shown.terminal import block
 from rag_harness.types import NEGATIVE
 
@@ -49,12 +49,12 @@ def _head(session: Session) -> Text:
     text = _text("")
     text.append(f"{session.walk.at + 1} of {len(session.walk.numbers)}  ", "bold")
     text.append(safe(row["query_id"]), "bold")
-    text.append(f"  {safe(said_of(row))}", _COLOURS.get(state_of(row), "yellow"))
-    text.append(f"\n{told(session.counts())}", "dim")
+    text.append(f"  {safe(decision_line(row))}", _COLOURS.get(state_of(row), "yellow"))
+    text.append(f"\n{review_progress(session.counts())}", "dim")
     return text
 
 
-def _body(row: Row, shown: Shown, is_wide: bool) -> Iterator[RenderableType]:
+def _body(row: QueryRow, shown: Shown, is_wide: bool) -> Iterator[RenderableType]:
     yield _titled(safe(row.get("query_type", "direct")), _labels(row))
     yield _inset(safe(row["query"]), "bold")
     yield _titled("answer")
@@ -76,7 +76,7 @@ def _body(row: Row, shown: Shown, is_wide: bool) -> Iterator[RenderableType]:
         yield _inset(safe(near.text), "dim")
 
 
-def _place(place: Place, is_wide: bool) -> Iterator[RenderableType]:
+def _place(place: ShownQuote, is_wide: bool) -> Iterator[RenderableType]:
     if place.replaced_by:
         by = "" if place.replaced_by == "?" else f" by {safe(place.replaced_by)}"
         yield _inset(f"This page is superseded{by}.", "yellow")
@@ -94,7 +94,7 @@ def _place(place: Place, is_wide: bool) -> Iterator[RenderableType]:
     yield _inset(text)
 
 
-def _few(place: Place) -> tuple[str, str]:
+def _few(place: ShownQuote) -> tuple[str, str]:
     before, behind = place.before.split("\n")[-FEW_BEFORE:], place.after.split("\n")[:FEW_BEHIND]
     return "\n".join(before).lstrip("\n"), "\n".join(behind).rstrip("\n")
 
@@ -104,7 +104,7 @@ def _foot(session: Session) -> list[Text]:
     return [*said, _text(BAR, "dim")]
 
 
-def _labels(row: Row) -> str:
+def _labels(row: QueryRow) -> str:
     about = row.get("metadata") or {}
     return "  ".join(f"{name} {safe(str(about[name]))}" for name in _LABELS if name in about)
 

@@ -11,21 +11,21 @@ from collections.abc import Sequence
 from rag_harness.judges.embedded.absent.names import unknown_name
 from rag_harness.judges.embedded.absent.negations import negation
 from rag_harness.judges.embedded.absent.numbers import unsaid_number
-from rag_harness.judges.embedded.absent.sentences import Known, sentence_of
-from rag_harness.judges.embedded.words import Text
+from rag_harness.judges.embedded.absent.sentences import KnownSentences, sentence_of
+from rag_harness.judges.embedded.words import SplitText
 from rag_harness.words.contradictions import Contradiction, against
 
 __all__ = ["absent"]
 
 
-def absent(text: Text, passages: Sequence[Text], question: str) -> list[str]:
+def absent(text: SplitText, passages: Sequence[SplitText], question: str) -> list[str]:
     """Return for each sentence of ``text`` what no passage says, and what is said instead where that is known.
 
     It is empty for a sentence without such a finding. An answer may repeat what the question says.
     """
     sentences = [text.text[start:end] for start, end in text.sentences]
     source = [passage.text[start:end] for passage in passages for start, end in passage.sentences]
-    known = Known(source, question)
+    known = KnownSentences(source, question)
     denied = against(text.text, [passage.text for passage in passages])
     return [
         _contradicted(span, denied) or _missing(sentence, known)
@@ -33,7 +33,7 @@ def absent(text: Text, passages: Sequence[Text], question: str) -> list[str]:
     ]
 
 
-def _missing(sentence: str, known: Known) -> str:
+def _missing(sentence: str, known: KnownSentences) -> str:
     claim = sentence_of(sentence)
     return unsaid_number(claim, known) or unknown_name(claim, known) or negation(claim, known)
 

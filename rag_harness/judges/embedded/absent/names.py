@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from rag_harness.judges.embedded.absent.quantities import quantities
-from rag_harness.judges.embedded.absent.sentences import Known, Sentence, share
+from rag_harness.judges.embedded.absent.sentences import KnownSentences, Sentence, share_among
 from rag_harness.judges.embedded.figures import CITED
 
 _TITLE = 0.6
@@ -24,7 +24,7 @@ _DOTTED = re.compile(r"(?:[A-Z]\.){2,}")
 _PREFIX, _SHORT = 4, 5
 
 
-def unknown_name(claim: Sentence, known: Known) -> str:
+def unknown_name(claim: Sentence, known: KnownSentences) -> str:
     """Return a capitalised word of a claim that no passage has in any form; empty where there is none."""
     found = claim.read
     capital = [place for place, word in enumerate(found.written) if word[:1].isupper() and found.content[place]]
@@ -44,7 +44,7 @@ def unknown_name(claim: Sentence, known: Known) -> str:
 class Words:
     """The words of a source in the forms in which a name is searched for."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: KnownSentences) -> None:
         read = [sentence.read for sentence in known.everything]
         written = [word for text in read for word in text.written]
         self.words = frozenset(word for text in read for word in text.words)
@@ -62,7 +62,7 @@ class Words:
 
 
 @lru_cache(maxsize=8)
-def words_of(known: Known) -> Words:
+def words_of(known: KnownSentences) -> Words:
     """Return the words of a source, computed once for all claims of an answer."""
     return Words(known)
 
@@ -113,7 +113,7 @@ def _is_short_for(short: str, word: str) -> bool:
     return short[0] == word[0] and all(letter in letters for letter in short)
 
 
-def _is_beginning(place: int, claim: Sentence, known: Known) -> bool:
+def _is_beginning(place: int, claim: Sentence, known: KnownSentences) -> bool:
     """Return whether a word is capitalised only because of its position, and is not the name of an actor.
 
     Such a name stands alone before a verb, or before another capitalised word, where a similar passage has another
@@ -128,7 +128,7 @@ def _is_beginning(place: int, claim: Sentence, known: Known) -> bool:
     if not acts or found.text[end] not in " '’" or found.words[place].endswith(_NO_NAME):
         return True
     rest = claim.stems - {found.stems[place]}
-    return not any(share(rest, one.stems) >= _OTHER and _names_another(one, claim) for one in known.sentences)
+    return not any(share_among(rest, one.stems) >= _OTHER and _names_another(one, claim) for one in known.sentences)
 
 
 def _names_another(sentence: Sentence, claim: Sentence) -> bool:

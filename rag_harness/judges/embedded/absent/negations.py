@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rag_harness.judges.embedded.absent.sentences import Known, Negation, Sentence, share
+from rag_harness.judges.embedded.absent.sentences import KnownSentences, Negation, Sentence, share_among
 
 _FEWEST = 3
 """Least content words of a claim; shorter claims are not checked."""
@@ -18,7 +18,7 @@ _STEM, _FORM = 4, 6
 _SHOWN = 80
 
 
-def negation(claim: Sentence, known: Known) -> str:
+def negation(claim: Sentence, known: KnownSentences) -> str:
     """Return a negation that only the claim has, or only the source; empty where they agree."""
     if len(claim.stems) < _FEWEST:
         return ""
@@ -27,19 +27,19 @@ def negation(claim: Sentence, known: Known) -> str:
     return "" if claim.denials else _left_out(claim, known)
 
 
-def _put_in(claim: Sentence, known: Known) -> str:
+def _put_in(claim: Sentence, known: KnownSentences) -> str:
     for one in claim.negations:
         near = [
             sentence
             for sentence in known.sentences
-            if share(claim.stems, sentence.stems) >= _PUT_IN and _all_in(one.scope, sentence.stems)
+            if share_among(claim.stems, sentence.stems) >= _PUT_IN and _all_in(one.scope, sentence.stems)
         ]
         if near and not any(sentence.denials - claim.denials or sentence.negations for sentence in near):
             return f"“{one.word}”: the passage says it without"
     return ""
 
 
-def _left_out(claim: Sentence, known: Known) -> str:
+def _left_out(claim: Sentence, known: KnownSentences) -> str:
     for sentence in known.sentences:
         for one in sentence.negations:
             if _is_left_out(one, sentence, claim):
@@ -50,13 +50,13 @@ def _left_out(claim: Sentence, known: Known) -> str:
 
 def _is_left_out(one: Negation, sentence: Sentence, claim: Sentence) -> bool:
     """Return whether a claim says what a sentence negates: about the same subject, or with the same words nearby."""
-    forth = share(claim.stems, sentence.stems)
+    forth = share_among(claim.stems, sentence.stems)
     if forth >= _ABOUT and one.subject and _all_in(one.subject, claim.stems):
         return True
     if not _all_in(one.scope, claim.stems):
         return False
     enough = _LEFT_OUT_MORE if len(one.scope) > 1 else _LEFT_OUT
-    is_whole = len(sentence.stems) >= _FEWEST and share(sentence.stems, claim.stems) >= _WHOLE
+    is_whole = len(sentence.stems) >= _FEWEST and share_among(sentence.stems, claim.stems) >= _WHOLE
     return forth >= enough or is_whole
 
 

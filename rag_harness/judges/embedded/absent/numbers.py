@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rag_harness.judges.embedded.absent.quantities import Quantity
-from rag_harness.judges.embedded.absent.sentences import Known, Sentence, share
+from rag_harness.judges.embedded.absent.sentences import KnownSentences, Sentence, share_among
 
 _SAME = 0.6
 """Least similarity of a sentence with another figure about the same thing, where no passage has the claim's figure."""
@@ -18,18 +18,18 @@ _OWN = 12
 """A count up to this may be the claim's own: "three ways" for three listed items."""
 
 
-def unsaid_number(claim: Sentence, known: Known) -> str:
+def unsaid_number(claim: Sentence, known: KnownSentences) -> str:
     """Return the first figure of a claim that the source lacks for the same thing; empty where there is none."""
     asked = known.question.quantities
     found = (_unsaid(said, claim, known) for said in claim.quantities if not any(map(said.same, asked)))
     return next(filter(None, found), "")
 
 
-def _unsaid(said: Quantity, claim: Sentence, known: Known) -> str:
+def _unsaid(said: Quantity, claim: Sentence, known: KnownSentences) -> str:
     around = claim.around(said.start)
 
     def alike(sentence: Sentence) -> float:
-        return (share(around, sentence.stems) + share(claim.stems, sentence.stems)) / 2
+        return (share_among(around, sentence.stems) + share_among(claim.stems, sentence.stems)) / 2
 
     having = [sentence for sentence in known.sentences if any(map(said.same, sentence.quantities))]
     there = max(map(alike, having), default=0.0)

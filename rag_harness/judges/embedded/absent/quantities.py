@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rag_harness.judges.embedded.figures import ALL_WEEK, CITED
-from rag_harness.words.contradictions.vocabulary import LABELS, NUMBER_WORDS, UNITS, Token, listed, tokens
+from rag_harness.words.contradictions.vocabulary import LABELS, NUMBER_WORDS, UNITS, Token, tokens, word_set
 from rag_harness.words.terms import STOPWORDS, stem
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -17,13 +17,13 @@ _SIGNS = frozenset("€$£")
 _CURRENCIES = dict.fromkeys(("euro", "euros", "eur"), "€") | dict.fromkeys(("dollar", "dollars", "usd"), "$")
 _CURRENCIES |= dict.fromkeys(("pound", "pounds", "gbp"), "£")
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_BETWEEN = listed("full whole calendar consecutive more further additional extra paid working business")
+_BETWEEN = word_set("full whole calendar consecutive more further additional extra paid working business")
 _TENS = frozenset(("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"))
 _MARKER = re.compile(r"^[^\S\n]*(?:[-*•][^\S\n]*)?\(?(?:\d{1,3}|[a-zA-Z])[.):]\s", re.M)
 _ISO = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")
 _CLOCK = re.compile(r"\b\d{1,2}(?::\d{2})?\s*(?:[ap]\.?m\b\.?)|\b\d{1,2}:\d{2}\b", re.I)
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_LABELS = LABELS | listed("passage source document option question day week item number")
+_LABELS = LABELS | word_set("passage source document option question day week item number")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ def _month(said: str) -> int:
     return _MONTHS.index(said[:3]) + 1 if _MONTH.fullmatch(said) and said in _MONTH_NAMES else 0
 
 
-_MONTH_NAMES = listed(
+_MONTH_NAMES = word_set(
     "january february march april may june july august september october november december jan feb mar apr jun jul aug "
     "sep sept oct nov dec"
 )

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from rag_harness.judges.embedded.absent.quantities import Quantity, quantities
-from rag_harness.judges.embedded.words import Text, read
-from rag_harness.words.contradictions.vocabulary import OPENERS, listed
+from rag_harness.judges.embedded.words import SplitText, split_text
+from rag_harness.words.contradictions.vocabulary import OPENERS, word_set
 
 _AROUND = 12
 """Number of words on either side of a figure that show what it is about."""
@@ -23,10 +23,10 @@ _DENIALS = re.compile(
     re.I,
 )
 """Words that may deny something. Where a source has one, a negation of it does not count as invented."""
-_SOFTENS = listed("only just always all every necessarily yet more less later earlier fewer longer until before even")
+_SOFTENS = word_set("only just always all every necessarily yet more less later earlier fewer longer until before even")
 """Words after a "not" that keep the statement: not only."""
 _BORDER = re.compile(r"[,;:()|]|\s[–—-]\s")
-_TURNS = listed("but though although while whereas because since")
+_TURNS = word_set("but though although while whereas because since")
 _CONDITIONS = OPENERS - {"without"}
 
 
@@ -47,9 +47,9 @@ class Sentence:
     above: str = ""
 
     @cached_property
-    def read(self) -> Text:
+    def read(self) -> SplitText:
         """The words of the sentence."""
-        return read(self.text.replace("\n", " "))
+        return split_text(self.text.replace("\n", " "))
 
     @cached_property
     def stems(self) -> frozenset[str]:
@@ -91,7 +91,7 @@ def sentence_of(text: str, above: str = "") -> Sentence:
     return Sentence(text, above)
 
 
-class Known:
+class KnownSentences:
     """The sentences of a source and of the question: an answer may repeat both."""
 
     def __init__(self, source: Sequence[str], question: str) -> None:
@@ -104,7 +104,7 @@ class Known:
         return (*self.sentences, self.question)
 
 
-def share(words: frozenset[str], others: frozenset[str]) -> float:
+def share_among(words: frozenset[str], others: frozenset[str]) -> float:
     """Return the share of ``words`` that is in ``others``; 0 where there are no words."""
     return len(words & others) / len(words) if words else 0.0
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rag_harness.retrieval.indexes.server.collection import Collection, Content
+from rag_harness.retrieval.indexes.server.collection import CollectionContent, ServerCollection
 from rag_harness.retrieval.indexes.server.connection import check_version
 from rag_harness.retrieval.indexes.server.health import check_nodes, check_shards
 from rag_harness.retrieval.indexes.server.lease import Clock, Lease, run_name
-from rag_harness.retrieval.indexes.server.ledger import Ledger
-from rag_harness.retrieval.indexes.server.taking import Wanted, acquire
+from rag_harness.retrieval.indexes.server.ledger import CollectionLedger
+from rag_harness.retrieval.indexes.server.taking import WantedChange, acquire
 
 
 @dataclass(frozen=True)
-class Claim:
+class CollectionClaim:
     """A collection to fill.
 
     Attributes:
@@ -24,9 +24,9 @@ class Claim:
         clock: the clock for waiting for another run.
     """
 
-    collection: Collection
-    content: Content
-    ledger: Ledger
+    collection: ServerCollection
+    content: CollectionContent
+    ledger: CollectionLedger
     overwrite: bool
     clock: Clock
 
@@ -37,7 +37,7 @@ class Claim:
             CriticalError: the server is unfit, the collection has other content, or another run is changing it.
         """
         check_server(self.collection)
-        wanted = Wanted(self.collection.name, self.content.chunks, self.collection.cluster.wait)
+        wanted = WantedChange(self.collection.name, self.content.chunks, self.collection.cluster.wait)
         return acquire(self.ledger, wanted, self._is_whole, self.clock)
 
     def _is_whole(self) -> bool:
@@ -58,7 +58,7 @@ class Claim:
         return there is None or there.run != run_name() or there.changing
 
 
-def check_server(collection: Collection) -> None:
+def check_server(collection: ServerCollection) -> None:
     """Check that the server answers, is new enough, and has a node for each replica. The memory mode always passes.
 
     Raises:

@@ -11,13 +11,13 @@ from rag_harness.retrieval.indexes.server.connection import connect, quiet, stat
 from rag_harness.retrieval.indexes.server.options import ClusterOptions, GraphOptions, cluster_options, graph_options
 from rag_harness.settings import Settings
 
-PREFIX = "rag_harness_"
+COLLECTION_PREFIX = "rag_harness_"
 OURS = "rag_harness"
 """Key in the metadata for the content of a collection."""
 
 
 @dataclass(frozen=True)
-class Content:
+class CollectionContent:
     """The content of a collection.
 
     Attributes:
@@ -35,11 +35,11 @@ class Content:
 
 def collection_name(digest: str, graph: GraphOptions | None = None) -> str:
     """Return the name of the collection with this content. Another graph gives another collection."""
-    return f"{PREFIX}{digest[:16]}" + (f"_{graph.name}" if graph else "")
+    return f"{COLLECTION_PREFIX}{digest[:16]}" + (f"_{graph.name}" if graph else "")
 
 
 @dataclass(frozen=True)
-class Collection:
+class ServerCollection:
     """One collection of a server. Errors of the client are passed on.
 
     Attributes:
@@ -64,13 +64,13 @@ class Collection:
         """Return the exact number of points."""
         return int(self.client.count(self.name, exact=True).count)
 
-    def check(self, info: Any, content: Content) -> None:
+    def check(self, info: Any, content: CollectionContent) -> None:
         """Check that the existing collection has this content.
 
         Raises:
             CriticalError: it has another digest or none, another dimension, or another distance.
         """
-        told, vectors = told_of(info), info.config.params.vectors
+        told, vectors = content_told(info), info.config.params.vectors
         if told is None or told.digest != content.digest:
             found = "has no digest of this package's" if told is None else f"holds content {told.digest}"
             raise self._strange(f"{found}, not {content.digest}")
@@ -81,7 +81,7 @@ class Collection:
         if size != wanted:
             raise self._strange(f"holds vectors of {size} numbers, not {wanted}")
 
-    def make(self, content: Content) -> None:
+    def make(self, content: CollectionContent) -> None:
         """Make the collection if it does not exist. If several processes try, only one succeeds."""
         try:
             with quiet():
@@ -93,7 +93,7 @@ class Collection:
         if self.cluster.tenant:
             self._index(f"metadata.{self.cluster.tenant}", tenant=True)
 
-    def claim(self, content: Content) -> None:
+    def claim(self, content: CollectionContent) -> None:
         """Write the content into the metadata, for a collection that is overwritten."""
         self.client.update_collection(self.name, metadata={OURS: asdict(content)})
 
@@ -111,7 +111,7 @@ class Collection:
         rescored = QuantizationSearchParams(rescore=self.graph.rescore, oversampling=self.graph.oversampling)
         return SearchParams(hnsw_ef=self.graph.ef, quantization=rescored if small else None)
 
-    def _config(self, content: Content) -> Mapping[str, Any]:
+    def _config(self, content: CollectionContent) -> Mapping[str, Any]:
         from qdrant_client.models import Distance, HnswConfigDiff, VectorParams
 
         cluster, graph = self.cluster, self.graph
@@ -142,7 +142,7 @@ class Collection:
         )
 
 
-def collection_for(settings: Settings, digest: str) -> Collection:
+def collection_for(settings: Settings, digest: str) -> ServerCollection:
     """Return the collection of this content on the server of the settings.
 
     Raises:
@@ -150,14 +150,14 @@ def collection_for(settings: Settings, digest: str) -> Collection:
     """
     cluster, graph = cluster_options(settings), graph_options(settings)
     client = connect(settings.qdrant_url, settings.qdrant_api_key, cluster.timeout)
-    return Collection(client, collection_name(digest, graph), settings.qdrant_url, cluster, graph)
+    return ServerCollection(client, collection_name(digest, graph), settings.qdrant_url, cluster, graph)
 
 
-def told_of(info: Any) -> Content | None:
+def content_told(info: Any) -> CollectionContent | None:
     """Return the content in a collection's metadata; None for a collection of other origin."""
     told: Any = (info.config.metadata or {}).get(OURS)
     try:
-        return Content(**told)
+        return CollectionContent(**told)
     except TypeError:
         return None
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rag_harness.retrieval.indexes.server.collection import Collection, Content
+from rag_harness.retrieval.indexes.server.collection import CollectionContent, ServerCollection
 from rag_harness.retrieval.indexes.server.connection import quiet
 from rag_harness.retrieval.indexes.server.health import wait_until_ready
 from rag_harness.retrieval.indexes.server.lease import Clock, Lease
-from rag_harness.retrieval.indexes.server.points import batches, point_id
+from rag_harness.retrieval.indexes.server.points import point_batches, point_id
 from rag_harness.retrieval.indexes.server.upload import Upload
 from rag_harness.types import Chunk, Matrix
 
@@ -26,13 +26,13 @@ class Filling:
         anew: whether existing points are written again.
     """
 
-    content: Content
+    content: CollectionContent
     chunks: Sequence[Chunk]
     vectors: Matrix
     anew: bool
 
 
-def fill(collection: Collection, filling: Filling, lease: Lease, clock: Clock) -> None:
+def fill(collection: ServerCollection, filling: Filling, lease: Lease, clock: Clock) -> None:
     """Make the collection if needed, send missing points, and wait until all points can be read.
 
     Raises:
@@ -45,7 +45,7 @@ def fill(collection: Collection, filling: Filling, lease: Lease, clock: Clock) -
     wait_until_ready(collection, filling.content.chunks, last, clock)
 
 
-def make_room(collection: Collection, content: Content, anew: bool) -> bool:
+def make_room(collection: ServerCollection, content: CollectionContent, anew: bool) -> bool:
     """Make the collection if needed, and return whether its existing points can stay.
 
     Args:
@@ -70,7 +70,7 @@ def make_room(collection: Collection, content: Content, anew: bool) -> bool:
     return not anew
 
 
-def _send(collection: Collection, filling: Filling, lease: Lease, resumes: bool) -> None:
+def _send(collection: ServerCollection, filling: Filling, lease: Lease, resumes: bool) -> None:
     options = collection.cluster
     if not collection.url:
         options = replace(options, parallel=1)  # the client's memory mode is not thread-safe
@@ -79,5 +79,5 @@ def _send(collection: Collection, filling: Filling, lease: Lease, resumes: bool)
         lease.check()
         lease.progress(done)
 
-    made = batches(filling.chunks, filling.vectors, filling.content.model, options.batch)
+    made = point_batches(filling.chunks, filling.vectors, filling.content.model, options.batch)
     Upload(collection.client, collection.name, options, resumes).run(made, len(filling.chunks), heard)

@@ -7,7 +7,7 @@ from typing import Any
 
 from rag_harness.errors import CriticalError
 from rag_harness.files.log import log
-from rag_harness.retrieval.indexes.server.collection import Collection
+from rag_harness.retrieval.indexes.server.collection import ServerCollection
 from rag_harness.retrieval.indexes.server.lease import Clock
 from rag_harness.types import Vector
 from rag_harness.work import reporting
@@ -51,7 +51,7 @@ def shard_states(client: Any, name: str) -> dict[int, list[tuple[str, str]]]:
     return states
 
 
-def check_shards(collection: Collection, info: Any) -> None:
+def check_shards(collection: ServerCollection, info: Any) -> None:
     """Check that each shard has a live replica. Dead replicas beside a live one are logged.
 
     Args:
@@ -74,7 +74,7 @@ def check_shards(collection: Collection, info: Any) -> None:
     _check_status(collection, info)
 
 
-def wait_until_ready(collection: Collection, count: int, last: tuple[str, Vector] | None, clock: Clock) -> None:
+def wait_until_ready(collection: ServerCollection, count: int, last: tuple[str, Vector] | None, clock: Clock) -> None:
     """Wait until all written points can be read, the last one is found by its vector, and any graph is built.
 
     Args:
@@ -104,12 +104,12 @@ def wait_until_ready(collection: Collection, count: int, last: tuple[str, Vector
         _probe(collection, *last)
 
 
-def _looks(collection: Collection) -> int:
+def _looks(collection: ServerCollection) -> int:
     """Return how many checks in a row must succeed. The server is green for a moment before it builds a graph."""
     return 1 if collection.graph is None else 3
 
 
-def _lacks(collection: Collection, count: int) -> str:
+def _lacks(collection: ServerCollection, count: int) -> str:
     found = collection.count()
     if found != count:
         return f"{found:,} of {count:,} points can be read"
@@ -126,7 +126,7 @@ def _lacks(collection: Collection, count: int) -> str:
     return ""
 
 
-def _check_status(collection: Collection, info: Any) -> None:
+def _check_status(collection: ServerCollection, info: Any) -> None:
     failed = getattr(info.optimizer_status, "error", "")
     if str(info.status) == "red" or failed:
         raise CriticalError(
@@ -135,7 +135,7 @@ def _check_status(collection: Collection, info: Any) -> None:
         )
 
 
-def _probe(collection: Collection, name: str, vector: Vector) -> None:
+def _probe(collection: ServerCollection, name: str, vector: Vector) -> None:
     """Let the server compare a single point with the vector that was sent for it."""
     from qdrant_client.models import Filter, HasIdCondition
 

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from rag_harness.errors import CriticalError
 from rag_harness.files.log import log
-from rag_harness.retrieval.indexes.server.ledger import Entry, Ledger
+from rag_harness.retrieval.indexes.server.ledger import CollectionLedger, Entry
 
 BEAT, SILENCE = 10.0, 60.0
 """Seconds between two heartbeats, and seconds without one after which a holder counts as dead."""
@@ -48,7 +48,7 @@ class Lease:
         beats: whether a thread renews the lease; tests do it themselves.
     """
 
-    def __init__(self, ledger: Ledger, entry: Entry, beats: bool = True) -> None:
+    def __init__(self, ledger: CollectionLedger, entry: Entry, beats: bool = True) -> None:
         self._ledger, self._entry = ledger, entry
         self._lock, self._ended, self._lost = Lock(), Event(), False
         if beats:

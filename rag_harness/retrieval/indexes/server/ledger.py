@@ -47,7 +47,7 @@ class Entry:
     heard: str
 
 
-class Ledger:
+class CollectionLedger:
     """The collection ``rag_harness_runs`` of a server. Errors of the client are passed on."""
 
     def __init__(self, client: Any, replicas: int = 1) -> None:

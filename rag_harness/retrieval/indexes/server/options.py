@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 from rag_harness.errors import SettingsError, unknown
 from rag_harness.settings import Settings
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
-def _one(default: T, allowed: str, says: str) -> T:
+def _one(default: _T, allowed: str, says: str) -> _T:
     """Declare an option: its default, and its values as a pattern and in words."""
-    made: T = field(default=default, metadata={"allowed": allowed, "says": says})
+    made: _T = field(default=default, metadata={"allowed": allowed, "says": says})
     return made
 
 

@@ -44,7 +44,7 @@ def point_id(chunk: Chunk) -> str:
     return str(UUID(bytes=blake2b(chunk.chunk_id.encode("utf-8", "surrogatepass"), digest_size=16).digest()))
 
 
-def batches(
+def point_batches(
     chunks: Sequence[Chunk], vectors: Matrix, model: str, size: int, positions: Sequence[int] | None = None
 ) -> Iterator[Points]:
     """Yield the points of chunks in batches. Each batch is made on demand, so memory holds only those in flight.

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rag_harness.retrieval.indexes.server.collection import Collection
+from rag_harness.retrieval.indexes.server.collection import ServerCollection
 from rag_harness.types import Vector
 
 _TOGETHER = 64
 """Queries in one request."""
-Found = list[tuple[float, str]]
+ScoredIds = list[tuple[float, str]]
 """Cosine and id of each point, best first."""
 
 
-def nearest(collection: Collection, vectors: Sequence[Vector], k: int, total: int) -> list[Found]:
+def nearest(collection: ServerCollection, vectors: Sequence[Vector], k: int, total: int) -> list[ScoredIds]:
     """Return the nearest points of each vector; more than ``k`` if some tie with the k-th.
 
     Args:
@@ -34,13 +34,13 @@ def nearest(collection: Collection, vectors: Sequence[Vector], k: int, total: in
     return found
 
 
-def _asked(collection: Collection, vectors: Sequence[Vector], limit: int) -> list[Found]:
+def _asked(collection: ServerCollection, vectors: Sequence[Vector], limit: int) -> list[ScoredIds]:
     from qdrant_client.models import QueryRequest
 
     if not limit:
         return [[] for _ in vectors]
     params, consistency = collection.search_params(), _consistency(collection.cluster.read_consistency)
-    found: list[Found] = []
+    found: list[ScoredIds] = []
     for start in range(0, len(vectors), _TOGETHER):
         requests = [
             QueryRequest(query=[float(each) for each in vector], limit=limit, params=params, with_payload=False)

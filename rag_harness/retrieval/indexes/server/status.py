@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_harness.errors import SettingsError
-from rag_harness.retrieval.indexes.server.collection import PREFIX, Content, told_of
+from rag_harness.retrieval.indexes.server.collection import COLLECTION_PREFIX, CollectionContent, content_told
 from rag_harness.retrieval.indexes.server.health import READS, shard_states
 from rag_harness.retrieval.indexes.server.lease import Clock
-from rag_harness.retrieval.indexes.server.ledger import LEDGER, Entry, Ledger
-from rag_harness.retrieval.indexes.server.taking import Wanted, acquire
+from rag_harness.retrieval.indexes.server.ledger import LEDGER, CollectionLedger, Entry
+from rag_harness.retrieval.indexes.server.taking import WantedChange, acquire
 
 _BYTES = {"none": 4.0, "int8": 5.0, "binary": 4.125}
 """Bytes of each number of a vector: of the full vector, and of the quantized one besides it."""
 
 
 @dataclass(frozen=True)
-class State:
+class CollectionState:
     """The state of one collection.
 
     Attributes:
@@ -33,7 +33,7 @@ class State:
     """
 
     name: str
-    told: Content | None
+    told: CollectionContent | None
     points: int
     shards: dict[int, list[tuple[str, str]]]
     replicas: int
@@ -63,18 +63,18 @@ class State:
         return [fault for fault, is_so in said.items() if is_so]
 
 
-def states(client: Any, names: Sequence[str] = ()) -> Iterator[State]:
+def states(client: Any, names: Sequence[str] = ()) -> Iterator[CollectionState]:
     """Yield the state of this package's collections, sorted by name, or of the named ones.
 
     Raises:
         SettingsError: there is no collection of that name.
     """
     there = sorted(each.name for each in client.get_collections().collections)
-    ours = [name for name in there if name.startswith(PREFIX) and name != LEDGER]
+    ours = [name for name in there if name.startswith(COLLECTION_PREFIX) and name != LEDGER]
     strange = sorted({*names} - {*ours})
     if strange:
         raise SettingsError(f"There is no collection {', '.join(strange)}. There are: {', '.join(ours) or 'none'}.")
-    ledger = Ledger(client)
+    ledger = CollectionLedger(client)
     for name in names or ours:
         yield _state(client, name, ledger.read(name))
 
@@ -87,21 +87,21 @@ def drop(client: Any, name: str, wait: float, clock: Clock | None = None) -> Non
         CriticalError: a run is changing it, and still is after ``wait`` seconds.
     """
     list(states(client, [name]))
-    ledger = Ledger(client)
-    lease = acquire(ledger, Wanted(name, 0, wait), lambda: False, clock)
+    ledger = CollectionLedger(client)
+    lease = acquire(ledger, WantedChange(name, 0, wait), lambda: False, clock)
     assert lease is not None  # the collection exists, so there is something to do
     client.delete_collection(name)
     lease.give_back()
     ledger.forget(name)
 
 
-def _state(client: Any, name: str, entry: Entry | None) -> State:
+def _state(client: Any, name: str, entry: Entry | None) -> CollectionState:
     info = client.get_collection(name)
     config = info.config
     kind = type(config.quantization_config).__name__
-    return State(
+    return CollectionState(
         name,
-        told_of(info),
+        content_told(info),
         int(client.count(name, exact=True).count),
         shard_states(client, name),
         int(config.params.replication_factor or 1),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from rag_harness.errors import CriticalError
 from rag_harness.retrieval.indexes.server.lease import SILENCE, Clock, Lease, now_said, process_name, run_name
-from rag_harness.retrieval.indexes.server.ledger import NEVER, Entry, Ledger
+from rag_harness.retrieval.indexes.server.ledger import NEVER, CollectionLedger, Entry
 from rag_harness.work import reporting
 
 _POLL, _AGAIN = 2.0, 0.05
@@ -18,7 +18,7 @@ _POLL, _AGAIN = 2.0, 0.05
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedChange:
     """A request for a lease.
 
     Attributes:
@@ -35,7 +35,11 @@ class Wanted:
 
 
 def acquire(
-    ledger: Ledger, wanted: Wanted, whole: Callable[[], bool], clock: Clock | None = None, beats: bool = True
+    ledger: CollectionLedger,
+    wanted: WantedChange,
+    whole: Callable[[], bool],
+    clock: Clock | None = None,
+    beats: bool = True,
 ) -> Lease | None:
     """Return the lease of a collection; None where ``whole`` says that nothing is left to do.
 
@@ -62,7 +66,7 @@ def acquire(
 class _Watch:
     """Watches the holder of a lease, by its own clock. A holder without heartbeats counts as dead."""
 
-    def __init__(self, wanted: Wanted, clock: Clock) -> None:
+    def __init__(self, wanted: WantedChange, clock: Clock) -> None:
         self._wanted, self._clock = wanted, clock
         self._began = self._since = clock.now()
         self._turn, self._said = NEVER, False
@@ -94,14 +98,14 @@ class _Watch:
         self._said = False
 
 
-def _close(ledger: Ledger, there: Entry | None) -> None:
+def _close(ledger: CollectionLedger, there: Entry | None) -> None:
     """Close the entry of a holder that died after its last point. Otherwise all others would wait for it."""
     if there is not None and there.changing:
         with suppress(Exception):  # a client that may only read cannot write the entry
             ledger.write(replace(there, turn=there.turn + 1, changing=False), there.turn)
 
 
-def _entry(wanted: Wanted, there: Entry | None) -> Entry:
+def _entry(wanted: WantedChange, there: Entry | None) -> Entry:
     turn = there.turn + 1 if there else 0
     who = f"{socket.gethostname()}:{os.getpid()}"
     return Entry(wanted.collection, turn, wanted.holder, run_name(), who, True, 0, wanted.total, now_said())

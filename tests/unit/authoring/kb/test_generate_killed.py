@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.authoring.kb.brief import briefs
-from rag_harness.authoring.kb.planning import Wanted, plan_text, planned
+from rag_harness.authoring.kb.planning import PlanRequest, plan_text, planned
 from rag_harness.authoring.kb.validation import validate
 from rag_harness.authoring.kb.writing.embedded import compose
 from tests.plugin.counting_server import counting_server
@@ -22,7 +22,7 @@ KILLS = 3
 
 
 def test_killed_three_times_no_page_that_was_written_is_asked_for_again(tmp_path: Path) -> None:
-    plan = planned(Wanted("retail support", 24))
+    plan = planned(PlanRequest("retail support", 24))
     (tmp_path / "warm").mkdir()
     (tmp_path / "structure.json").write_text(plan_text(plan), encoding="utf-8")
     good = {brief.page.filename: compose(brief, 0) for brief in briefs(plan)}

@@ -13,7 +13,7 @@ import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.authoring.kb.brief import Brief
-from rag_harness.authoring.kb.planning import Wanted, plan_text, planned
+from rag_harness.authoring.kb.planning import PlanRequest, plan_text, planned
 from rag_harness.authoring.kb.validation import validate
 from rag_harness.authoring.kb.writing.embedded import compose
 from rag_harness.authoring.kb.writing.generating import Generated, generate
@@ -279,7 +279,7 @@ def test_a_label_says_who_wrote_it_and_is_left_out_by_chunkers(at: Path) -> None
 
 
 def generated(pages: int, domain: str, folder: Path) -> Generated:
-    plan = planned(Wanted(domain, pages, rot=0.4))
+    plan = planned(PlanRequest(domain, pages, rot=0.4))
     return asyncio.run(generate(plan, plan_text(plan).encode(), folder, EmbeddedWriter(), 8, False))
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from rag_harness.__main__ import main
 from rag_harness.authoring.kb.validation import validate
-from rag_harness.authoring.kb.writing.checks import LONGEST, faults
+from rag_harness.authoring.kb.writing.checks import LONGEST_PAGE, faults
 from rag_harness.authoring.kb.writing.embedded import compose
 from rag_harness.authoring.kb.writing.label import body_of, labelled
 from rag_harness.commands import FOUND
@@ -168,7 +168,7 @@ def test_a_planted_fault_is_named_at_once_and_by_the_validator(what: str, folder
             "returns.md begins with 'Here is your page!\\n\\n# Returns'. Begin with '# ",
         ),
         ("I cannot help with that.", "the first heading of returns.md is '', planned is 'Returns'."),
-        ("x" * (LONGEST + 1), f"returns.md has 60,001 characters; at most {LONGEST:,} are taken."),
+        ("x" * (LONGEST_PAGE + 1), f"returns.md has 60,001 characters; at most {LONGEST_PAGE:,} are taken."),
         ("# Returns\n# Returns\n", "returns.md has 2 headings of the first level (#)."),
         ("# Returns\n\n## A\n\nSee [x](nowhere.md).\n", "returns.md links to nowhere.md, which its links_to does not"),
     ],

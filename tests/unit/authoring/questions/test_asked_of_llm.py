@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
-from rag_harness.authoring.questions import Collection, Found
+from rag_harness.authoring.questions import DocumentCollection, GeneratedQuestions
 from rag_harness.authoring.questions.asked_of_llm import PATIENCE, Writer
 from rag_harness.authoring.questions.known_without import gives
 from rag_harness.authoring.questions.review.file import ReviewFile
@@ -68,8 +68,8 @@ class Model:
         return written(source) if self._says is None else self._says(source, tries)
 
 
-def ask(model: Model, seed: int = 0, at_once: int = 4, **wanted: int) -> Found:
-    collection = Collection(documents())
+def ask(model: Model, seed: int = 0, at_once: int = 4, **wanted: int) -> GeneratedQuestions:
+    collection = DocumentCollection(documents())
     return asyncio.run(Writer(model, load_prompts("questions"), collection, at_once).ask(wanted, seed))
 
 
@@ -178,8 +178,8 @@ def many() -> list[Document]:
     return documents(**{f"page{number}": f"# Page {number}\n\n{said}" for number in range(40)})
 
 
-def ask_many(model: Model, at_once: int, wanted: int) -> Found:
-    writer = Writer(model, load_prompts("questions"), Collection(many()), at_once)
+def ask_many(model: Model, at_once: int, wanted: int) -> GeneratedQuestions:
+    writer = Writer(model, load_prompts("questions"), DocumentCollection(many()), at_once)
     return asyncio.run(writer.ask({"direct": wanted}, 0))
 
 

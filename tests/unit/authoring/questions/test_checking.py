@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
-from rag_harness.authoring.questions.checking.placing import holds, otherwise_marked, reworded, with_other_figures
+from rag_harness.authoring.questions.checking.placing import holds_quote, otherwise_marked, reworded, with_other_figures
 from rag_harness.commands import FOUND
 from rag_harness.dataset.queries import read_queries
 from tests.unit.authoring.questions.review.drafts import session
@@ -294,11 +294,11 @@ def test_a_page_that_cannot_be_read_is_not_gone(kb: Path, capsys: pytest.Capture
 
 
 def test_a_figure_that_goes_on_is_another() -> None:
-    assert holds("It costs €10, or €9.", "costs €10")
-    assert holds("€10", "€10")
-    assert not holds("It costs €100.", "costs €10")
-    assert not holds("It costs €10.50.", "costs €10")
-    assert not holds("version 12.5", "2.5")
+    assert holds_quote("It costs €10, or €9.", "costs €10")
+    assert holds_quote("€10", "€10")
+    assert not holds_quote("It costs €100.", "costs €10")
+    assert not holds_quote("It costs €10.50.", "costs €10")
+    assert not holds_quote("version 12.5", "2.5")
 
 
 @pytest.mark.parametrize(

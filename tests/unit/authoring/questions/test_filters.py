@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from rag_harness.authoring.questions import Collection, Draft
+from rag_harness.authoring.questions import DocumentCollection, Draft
 from rag_harness.authoring.questions.draft import BY_LLM
-from rag_harness.authoring.questions.filters import fault_of
-from rag_harness.authoring.questions.likeness import Asked
+from rag_harness.authoring.questions.filters import draft_fault
+from rag_harness.authoring.questions.likeness import TakenQuestions
 from rag_harness.types import Document, Evidence
 from tests.unit.authoring.questions.shop import documents
 
@@ -36,13 +36,13 @@ NEGATIVE = replace(GOOD, kind="negative", plain="What is the height of Pine Lant
 
 
 @pytest.fixture
-def collection() -> Collection:
-    return Collection(documents())
+def collection() -> DocumentCollection:
+    return DocumentCollection(documents())
 
 
 @pytest.mark.parametrize("draft", [GOOD, BOTH, NEGATIVE])
-def test_what_is_sound_passes(draft: Draft, collection: Collection) -> None:
-    assert fault_of(draft, collection) is None
+def test_what_is_sound_passes(draft: Draft, collection: DocumentCollection) -> None:
+    assert draft_fault(draft, collection) is None
 
 
 ALTERED = replace(SEAL, quote=SEAL.quote.replace("half", "halt"))
@@ -65,39 +65,39 @@ POINTING = "points at something outside of the question"
         (replace(NEGATIVE, plain="What is the weight of Pine Lantern?"), "a passage may answer it"),
     ],
 )
-def test_a_planted_fault_is_named(draft: Draft, fault: str, collection: Collection) -> None:
-    assert fault_of(draft, collection) == fault
+def test_a_planted_fault_is_named(draft: Draft, fault: str, collection: DocumentCollection) -> None:
+    assert draft_fault(draft, collection) == fault
 
 
-def test_a_page_that_has_it_all_answers_no_question_of_two_pages(collection: Collection) -> None:
+def test_a_page_that_has_it_all_answers_no_question_of_two_pages(collection: DocumentCollection) -> None:
     whole = Document("whole.md", f"# All\n\n{SEAL.quote} {FERRY.quote}\n", "All")
-    wide = Collection([*collection.documents, whole])
+    wide = DocumentCollection([*collection.documents, whole])
     evidence = (SEAL, replace(FERRY, filename="whole.md"))
-    assert fault_of(replace(BOTH, evidence=evidence), wide) == "one page alone holds all evidence"
+    assert draft_fault(replace(BOTH, evidence=evidence), wide) == "one page alone holds all evidence"
 
 
-def test_another_page_that_says_the_same_makes_it_ambiguous(collection: Collection) -> None:
+def test_another_page_that_says_the_same_makes_it_ambiguous(collection: DocumentCollection) -> None:
     rival = Document("rival.md", f"# Rival\n\n{SEAL.quote}\n", "Rival")
-    assert fault_of(GOOD, Collection([*collection.documents, rival])) == "another page may answer it too"
+    assert draft_fault(GOOD, DocumentCollection([*collection.documents, rival])) == "another page may answer it too"
 
 
-def test_a_superseded_page_is_no_rival(collection: Collection) -> None:
+def test_a_superseded_page_is_no_rival(collection: DocumentCollection) -> None:
     old = Document("old.md", f"# Old\n\n{SEAL.quote}\n", "Old", {"status": "outdated"})
-    assert fault_of(GOOD, Collection([*collection.documents, old])) is None
+    assert draft_fault(GOOD, DocumentCollection([*collection.documents, old])) is None
 
 
-def test_a_model_may_say_it_in_its_own_words_but_not_of_another_thing(collection: Collection) -> None:
+def test_a_model_may_say_it_in_its_own_words_but_not_of_another_thing(collection: DocumentCollection) -> None:
     written = replace(GOOD, made_of=(BY_LLM,), plain="The parcel seal was broken when it came. What do you give back?")
-    assert fault_of(replace(written, answer="You refund half of the price."), collection) is None
+    assert draft_fault(replace(written, answer="You refund half of the price."), collection) is None
     held = "the evidence does not hold the answer"
-    assert fault_of(replace(written, answer="Everything within nine weeks by cheque."), collection) == held
+    assert draft_fault(replace(written, answer="Everything within nine weeks by cheque."), collection) == held
 
 
 @pytest.mark.parametrize(
     "again", ["What happens if the parcel seal is broken?", "If the parcel seal is broken, what happens?"]
 )
 def test_what_was_asked_is_not_asked_again(again: str) -> None:
-    asked = Asked()
+    asked = TakenQuestions()
     asked.add(GOOD)
     other = replace(GOOD, evidence=(FERRY,))
     assert asked.fault_of(replace(other, text=again)) == "asked already"
@@ -117,12 +117,12 @@ def test_what_was_asked_is_not_asked_again(again: str) -> None:
     ids=["the question", "its words", "the fact", "a fact of another kind", "what else its sentence says"],
 )
 def test_a_rejected_question_and_its_fact_are_not_asked_for_again(changed: dict[str, Any], fault: str | None) -> None:
-    asked = Asked(rejected=[replace(GOOD, answer="")])
+    asked = TakenQuestions(rejected=[replace(GOOD, answer="")])
     assert asked.fault_of(replace(GOOD, **changed)) == fault
 
 
 def test_of_negative_questions_the_words_alone_count() -> None:
     one = replace(GOOD, kind="negative", evidence=(), ground_truth="", text="Who paints the ferry?")
-    asked = Asked(rejected=[one])
+    asked = TakenQuestions(rejected=[one])
     assert asked.fault_of(one) == "somebody rejected it"
     assert asked.fault_of(replace(one, text="How heavy is Brass Lantern?")) is None

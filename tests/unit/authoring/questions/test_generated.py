@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.authoring.questions import Collection, Found, ask, lines, rows
+from rag_harness.authoring.questions import DocumentCollection, GeneratedQuestions, json_lines, make_questions, rows
 from rag_harness.authoring.questions.editions import superseded_pages
 from rag_harness.authoring.questions.siblings import siblings, swapped
 from rag_harness.authoring.questions.silence import nothing_says
@@ -21,24 +21,24 @@ from tests.unit.authoring.questions.shop import documents
 SHIPPED = Path(__file__).parents[4] / "data" / "kb"
 
 
-def made(collection: Collection, seed: int = 0, **wanted: int) -> tuple[Found, list[QueryLine]]:
-    found = ask(collection, wanted, seed)
-    text = lines(rows(found.drafts, collection))
+def made(collection: DocumentCollection, seed: int = 0, **wanted: int) -> tuple[GeneratedQuestions, list[QueryLine]]:
+    found = make_questions(collection, wanted, seed)
+    text = json_lines(rows(found.drafts, collection))
     return found, [QueryLine.model_validate(json.loads(line)) for line in text.splitlines()]
 
 
 @pytest.fixture(scope="module")
-def retail() -> Collection:
-    return Collection(read_folder(SHIPPED).documents)
+def retail() -> DocumentCollection:
+    return DocumentCollection(read_folder(SHIPPED).documents)
 
 
 @pytest.fixture(scope="module")
-def of_retail(retail: Collection) -> list[QueryLine]:
+def of_retail(retail: DocumentCollection) -> list[QueryLine]:
     return made(retail, direct=60, multi_hop=8, negative=8)[1]
 
 
 def test_direct_questions_of_a_small_shop() -> None:
-    collection = Collection(documents())
+    collection = DocumentCollection(documents())
     found, queries = made(collection, direct=50)
     assert len(queries) >= 10
     assert {page for query in queries for page in query.context_reference} == set(collection.by_id)
@@ -52,12 +52,12 @@ def test_direct_questions_of_a_small_shop() -> None:
 
 
 def test_pages_that_tempt_are_counted() -> None:
-    few = Collection(documents())
+    few = DocumentCollection(documents())
     twin = Document("twin.md", "# Twin\n\nA parcel seal that is broken by rain is our courier's business.\n", "Twin")
-    more = Collection([*documents(), twin])
+    more = DocumentCollection([*documents(), twin])
     counts = []
     for collection in (few, more):
-        found = ask(collection, {"direct": 50})
+        found = make_questions(collection, {"direct": 50})
         counts += [
             row["metadata"]["distractors"] for row in rows(found.drafts, collection) if "seal is broken" in row["query"]
         ]
@@ -65,19 +65,23 @@ def test_pages_that_tempt_are_counted() -> None:
 
 
 def test_a_question_of_two_pages_quotes_both() -> None:
-    _, queries = made(Collection(documents()), multi_hop=3)
+    _, queries = made(DocumentCollection(documents()), multi_hop=3)
     assert queries
     for query in queries:
         assert {each.filename for each in query.evidence} == set(query.context_reference)
         assert len(query.context_reference) == 2
 
 
-def test_the_same_seed_gives_the_same_bytes_and_another_one_others(retail: Collection) -> None:
+def test_the_same_seed_gives_the_same_bytes_and_another_one_others(retail: DocumentCollection) -> None:
     wanted = {"direct": 8, "multi_hop": 2, "negative": 2}
     few = [page for page in retail.documents if page.metadata["category"] in ("shipping", "products")]
     one, same, other = (
-        lines(rows(ask(collection, wanted, seed).drafts, collection))
-        for seed, collection in ((1, Collection(few)), (1, Collection(few)), (2, Collection(few)))
+        json_lines(rows(make_questions(collection, wanted, seed).drafts, collection))
+        for seed, collection in (
+            (1, DocumentCollection(few)),
+            (1, DocumentCollection(few)),
+            (2, DocumentCollection(few)),
+        )
     )
     assert one == same
     assert one != other
@@ -89,7 +93,7 @@ def test_no_page_dominates(of_retail: list[QueryLine]) -> None:
     assert len(pages) >= 40
 
 
-def test_direct_questions_are_of_current_pages(retail: Collection, of_retail: list[QueryLine]) -> None:
+def test_direct_questions_are_of_current_pages(retail: DocumentCollection, of_retail: list[QueryLine]) -> None:
     assert "shipping-rates-2024.md" in retail.superseded
     direct = [query for query in of_retail if query.query_type == "direct"]
     assert not {page for query in direct for page in query.context_reference} & set(retail.superseded)
@@ -119,7 +123,7 @@ def test_negative_questions_say_what_is_nearest_and_quote_nothing(of_retail: lis
 
 
 def test_nothing_is_said_of_a_thing_only_where_no_passage_has_it() -> None:
-    collection = Collection(documents())
+    collection = DocumentCollection(documents())
     assert not nothing_says("Pine Lantern", terms("weight kg"), collection)
     assert nothing_says("Pine Lantern", terms("voltage socket"), collection)
     assert not nothing_says("Garden Hose", terms("voltage socket"), collection)
@@ -140,7 +144,7 @@ def test_pages_that_name_a_year_are_told_from_those_that_live() -> None:
     assert superseded_pages(documents()) == {}
 
 
-def test_questions_may_be_held_to_share_few_words(retail: Collection) -> None:
-    found = ask(retail, {"direct": 10}, most_shared=0.75)
+def test_questions_may_be_held_to_share_few_words(retail: DocumentCollection) -> None:
+    found = make_questions(retail, {"direct": 10}, most_shared=0.75)
     assert found.dropped["shares too many words with its page"]
     assert all(row["metadata"]["overlap"] <= 0.75 for row in rows(found.drafts, retail))

@@ -12,9 +12,9 @@ import pytest
 from rag_harness.__main__ import main
 from rag_harness.authoring.kb.brief import briefs
 from rag_harness.authoring.kb.plan import PlannedFact, PlanPage
-from rag_harness.authoring.kb.planning import Wanted, planned
+from rag_harness.authoring.kb.planning import PlanRequest, planned
 from rag_harness.authoring.kb.writing.embedded import compose
-from rag_harness.authoring.questions import Collection, Found, ask, lines, rows
+from rag_harness.authoring.questions import DocumentCollection, GeneratedQuestions, json_lines, make_questions, rows
 from rag_harness.authoring.questions.facts import PLANNED_KINDS
 from rag_harness.authoring.questions.planned.pages import PlannedPages
 from rag_harness.authoring.questions.planned.pairs import like_draft
@@ -74,14 +74,14 @@ def test_a_statement_is_turned_into_the_question_for_its_value(
 
 
 @lru_cache
-def made(domain: str) -> tuple[Collection, Found]:
-    plan = planned(Wanted(domain, 30))
+def made(domain: str) -> tuple[DocumentCollection, GeneratedQuestions]:
+    plan = planned(PlanRequest(domain, 30))
     documents = [
         Document(brief.page.filename, compose(brief, 0), brief.page.title or "", {"status": brief.page.status})
         for brief in briefs(plan)
     ]
-    collection = Collection(documents, {page.filename: page for page in plan.pages})
-    return collection, ask(collection, WANTED)
+    collection = DocumentCollection(documents, {page.filename: page for page in plan.pages})
+    return collection, make_questions(collection, WANTED)
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
@@ -129,10 +129,10 @@ def test_what_nothing_answers_is_planned_of_no_page_of_its_thing() -> None:
 
 def test_the_same_questions_for_the_same_seed_and_others_for_another() -> None:
     collection, found = made("retail support")
-    again = Collection(collection.documents, collection.planned._pages)
-    text = lines(rows(found.drafts, collection))
-    assert lines(rows(ask(again, WANTED).drafts, again)) == text
-    assert lines(rows(ask(again, WANTED, seed=1).drafts, again)) != text
+    again = DocumentCollection(collection.documents, collection.planned._pages)
+    text = json_lines(rows(found.drafts, collection))
+    assert json_lines(rows(make_questions(again, WANTED).drafts, again)) == text
+    assert json_lines(rows(make_questions(again, WANTED, seed=1).drafts, again)) != text
     assert {json.loads(line)["query_type"] for line in text.splitlines()} == set(WANTED)
 
 
@@ -185,14 +185,14 @@ TABLE = """
 """
 
 
-def lamps(more: str = "", *others: PlanPage) -> Collection:
+def lamps(more: str = "", *others: PlanPage) -> DocumentCollection:
     """Return pages of lamps as a writer would write them; ``more`` stands on the page of the oak lamp."""
     pages = (PINE, OAK, *others)
     texts = [f"# {each.title}\n\n" + " ".join(told.statement for told in each.facts or ()) for each in pages]
     texts[0] += f"\n{TABLE}"
     texts[1] += f" {more}\n"
     documents = [Document(each.filename, text, each.title or "") for each, text in zip(pages, texts, strict=True)]
-    return Collection(documents, {each.filename: each for each in pages})
+    return DocumentCollection(documents, {each.filename: each for each in pages})
 
 
 def test_a_planned_statement_is_asked_for_once_and_a_cell_names_its_thing() -> None:

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from rag_harness.authoring.questions import Collection
+from rag_harness.authoring.questions import DocumentCollection
 from rag_harness.authoring.questions.retrieved import retrieved_before
-from rag_harness.authoring.questions.since import Change, Question, affected
+from rag_harness.authoring.questions.since import DataChange, DatedQuestion, affected
 from tests.unit.authoring.questions.shop import documents
 from tests.unit.rows import make_chunk, make_row
 
 ASKED = [
-    Question("q_seal", "What happens if the seal is broken?", frozenset({"returns.md"})),
-    Question("q_fish", "Is there live fish on the quay?", frozenset()),
+    DatedQuestion("q_seal", "What happens if the seal is broken?", frozenset({"returns.md"})),
+    DatedQuestion("q_fish", "Is there live fish on the quay?", frozenset()),
 ]
 
 
@@ -35,8 +35,8 @@ ASKED = [
 def test_a_question_is_affected_for_one_reason(
     pages: tuple[str, ...], rows: tuple[str, ...], retrieved: dict[str, set[str]], found: dict[str, str]
 ) -> None:
-    change = Change(frozenset(pages), frozenset(rows))
-    assert affected(ASKED, change, retrieved, Collection(documents()), 3) == found
+    change = DataChange(frozenset(pages), frozenset(rows))
+    assert affected(ASKED, change, retrieved, DocumentCollection(documents()), 3) == found
 
 
 def write(file: Path, *rows: dict[str, Any]) -> None:

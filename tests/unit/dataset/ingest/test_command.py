@@ -13,7 +13,7 @@ import pytest
 from rag_harness.__main__ import main
 from rag_harness.commands import ingest
 from rag_harness.dataset.collection import read_paths
-from rag_harness.dataset.library import Keeping
+from rag_harness.dataset.library import ParsedKeeping
 from rag_harness.work import reporting
 from tests.unit.dataset.ingest.pdfs import book
 
@@ -96,7 +96,7 @@ def test_a_file_is_one_however_it_is_named(
 ) -> None:
     (folder / "more").mkdir()
     monkeypatch.chdir(folder / "more")
-    library = read_paths([Path("../a.md"), Path("../more/../a.md"), folder / "d.pdf"], Keeping())
+    library = read_paths([Path("../a.md"), Path("../more/../a.md"), folder / "d.pdf"], ParsedKeeping())
     assert [document.doc_id for document in library.documents] == ["a.md", "d.pdf"]
     (folder / "robots.txt").write_text("Disallow: /")
     said = run(capsys, "../a.md", "../robots.txt", "../b.txt", "../../kb/robots.txt", status=1)

@@ -10,7 +10,7 @@ import pytest
 
 from rag_harness.dataset import library
 from rag_harness.dataset.ingest.limits import WALL_SECONDS
-from rag_harness.dataset.library import Keeping, read_library, sources_in
+from rag_harness.dataset.library import ParsedKeeping, read_library, sources_in
 from tests.unit.dataset.ingest.hostile import SECRET, corpus
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links, pipes and limits of other systems")
@@ -41,7 +41,7 @@ def check(folder: Path, names: frozenset[str], monkeypatch: pytest.MonkeyPatch) 
     took: dict[str, float] = {}
     read = library._read
 
-    def timed(source: library.Source) -> object:
+    def timed(source: library.SourceFile) -> object:
         began = monotonic()
         try:
             return read(source)
@@ -49,7 +49,7 @@ def check(folder: Path, names: frozenset[str], monkeypatch: pytest.MonkeyPatch) 
             took[source.doc_id] = monotonic() - began
 
     monkeypatch.setattr(library, "_read", timed)
-    found = read_library(sources, refused, Keeping())
+    found = read_library(sources, refused, ParsedKeeping())
     came = [*(each.doc_id for each in found.documents), *(each.file.name for each in found.unread)]
     assert sorted(came) == sorted(names)
     assert max(took.values()) < WALL_SECONDS + 2

@@ -239,6 +239,6 @@ def test_a_file_longer_than_any_document_is_not_read(tmp_path: Path, monkeypatch
         stream.truncate(1 << 40)
     with pytest.raises(UnreadableError, match="longer than 64 MB"):
         load(tmp_path / "sparse.txt", "x")
-    monkeypatch.setattr(places, "MOST_BYTES", 10)
+    monkeypatch.setattr(places, "MOST_FILE_BYTES", 10)
     (tmp_path / "ten.txt").write_bytes(b"0123456789")
     assert places.read_bytes(tmp_path / "ten.txt") == b"0123456789"

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from rag_harness.dataset.ingest.charset import Decoded, decoded
-from rag_harness.dataset.ingest.quality import checked, garbage
+from rag_harness.dataset.ingest.quality import checked_text, garbage
 from rag_harness.errors import UnreadableError
 
 GERMAN = "Ein Café, das für seine Größe gerühmt wird, hat über Mittag geöffnet. " * 20
@@ -86,7 +86,7 @@ def test_what_is_in_no_charset_says_so(data: bytes) -> None:
 def test_garbage_is_named(text: str, what: str) -> None:
     assert what in garbage(text)
     with pytest.raises(UnreadableError, match="Remove it"):
-        checked(text)
+        checked_text(text)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.derived.attribution.bench import BLACK_BOX, CHANGED, Bench, Subject, nobody
+from rag_harness.derived.attribution.bench import BLACK_BOX, CHANGED, Bench, KnownExperiment, nobody
 from rag_harness.derived.attribution.shelf import Shelf
 from rag_harness.errors import RagHarnessError
 from rag_harness.protocols import Experiment
@@ -15,7 +15,7 @@ from tests.unit.derived.attribution.made_up import PAGES, Pages, Pipeline, chunk
 CHUNKS = chunks_of(PAGES)
 
 
-def subject(made: Experiment | None, now: str = "aaaa") -> Subject:
+def subject(made: Experiment | None, now: str = "aaaa") -> KnownExperiment:
     return Bench(lambda _: made, lambda _: now, lambda _: Pages()).subject("x1", {"aaaa", "bbbb"})
 
 
@@ -43,19 +43,19 @@ def test_a_black_box_has_pages_and_an_index_that_nobody_knows() -> None:
 
 
 def test_of_an_experiment_that_has_changed_nothing_is_known() -> None:
-    assert subject(experiment(Pipeline(CHUNKS)), now="cccc") == Subject(why_not=CHANGED)
+    assert subject(experiment(Pipeline(CHUNKS)), now="cccc") == KnownExperiment(why_not=CHANGED)
     assert subject(experiment(Pipeline(CHUNKS)), now="cccc").limits == CHANGED
 
 
 def test_an_experiment_that_is_not_registered_and_one_that_cannot_be_built() -> None:
-    assert subject(None) == Subject(why_not="x1 is not registered, so nothing of it can be run again")
+    assert subject(None) == KnownExperiment(why_not="x1 is not registered, so nothing of it can be run again")
     assert nobody().subject("x1", ["aaaa"]).limits == "x1 cannot be built: nothing was asked for but rows and gold"
 
     def broken(_: str) -> Experiment | None:
         raise OSError("no such folder")
 
     bench = Bench(broken, lambda _: "aaaa", lambda _: Pages())
-    assert bench.subject("x1", ["aaaa"]) == Subject(why_not="x1 cannot be built: no such folder")
+    assert bench.subject("x1", ["aaaa"]) == KnownExperiment(why_not="x1 cannot be built: no such folder")
 
 
 @pytest.mark.parametrize("error", [RagHarnessError("no pages"), ValueError("somebody else's")])
@@ -64,4 +64,4 @@ def test_an_index_that_cannot_be_read_is_not_known_and_the_rest_is(error: Except
         raise error
 
     made = experiment(Pipeline(CHUNKS), chunks=broken)
-    assert subject(made) == Subject(made)
+    assert subject(made) == KnownExperiment(made)

@@ -6,12 +6,12 @@ from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any, cast
 
-from rag_harness.derived.attribution.derived import Ask, DerivedRuns
-from rag_harness.engine.asking import FIRST, Asking
+from rag_harness.derived.attribution.derived import DerivedRuns, DerivedTrial
+from rag_harness.engine.asking import FIRST, TrialRequest
 from rag_harness.engine.inline import InlineLoop
 from rag_harness.engine.jobs import Engine
 from rag_harness.engine.rows import Trial
-from rag_harness.engine.trial import Outcome
+from rag_harness.engine.trial import TrialOutcome
 from rag_harness.protocols import Experiment
 from rag_harness.results.places import result_path
 from rag_harness.settings import Settings
@@ -29,20 +29,22 @@ class Elsewhere:
     is_here, ask = False, None
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, str, Asking]] = []
+        self.asked: list[tuple[str, str, TrialRequest]] = []
 
-    async def answer(self, trial: Trial, of: Experiment, fingerprint: str, asking: Asking = FIRST) -> Outcome:
+    async def answer(
+        self, trial: Trial, of: Experiment, fingerprint: str, asking: TrialRequest = FIRST
+    ) -> TrialOutcome:
         self.asked.append((trial.experiment, of.id, asking))
         failed: dict[str, Any] = {"status": "error", "error": {"stage": "generate", "type": "E", "message": "why"}}
         said = {"query": trial.case.query.text, **(failed if asking.hits else {})}
-        return Outcome(make_row(experiment=trial.experiment, query_id="q0", fingerprint=fingerprint, **said))
+        return TrialOutcome(make_row(experiment=trial.experiment, query_id="q0", fingerprint=fingerprint, **said))
 
     async def aclose(self) -> None: ...
 
 
-def _asks() -> list[Ask]:
+def _asks() -> list[DerivedTrial]:
     made = experiment(Pipeline(chunks_of(PAGES)))
-    return [Ask(made, "+twice", CASES[0], ROW), Ask(made, "+gold_context", CASES[0], ROW, HITS)]
+    return [DerivedTrial(made, "+twice", CASES[0], ROW), DerivedTrial(made, "+gold_context", CASES[0], ROW, HITS)]
 
 
 def test_a_workplace_is_asked_with_the_hits_and_the_name_of_the_experiment(tmp_path: Path) -> None:

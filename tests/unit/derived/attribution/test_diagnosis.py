@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.derived.attribution.diagnosis import Facts, Trialled, diagnose
+from rag_harness.derived.attribution.diagnosis import FailureFacts, Trialled, diagnose
 from rag_harness.derived.attribution.gold import GoldFacts, QuoteFact
 from rag_harness.derived.attribution.kinds import TOP_LEVEL
 from rag_harness.derived.attribution.remedies import REMEDIES
@@ -21,7 +21,7 @@ PART = QuoteFact("a.md", "It takes 3 days.", True, "without", sent=(200, 1900))
 GONE = QuoteFact("a.md", "It takes 3 days.", True, "not found")
 
 
-def facts(gold: GoldFacts | None = None, **changes: Any) -> Facts:
+def facts(gold: GoldFacts | None = None, **changes: Any) -> FailureFacts:
     usual: dict[str, Any] = {
         "query": "How long?",
         "answer": "Soon.",
@@ -31,7 +31,7 @@ def facts(gold: GoldFacts | None = None, **changes: Any) -> Facts:
         "right": WRONG,
         "gold": gold or GoldFacts((HERE,)),
     }
-    return Facts(**(usual | changes))
+    return FailureFacts(**(usual | changes))
 
 
 def tried(*repaired: str, failed: tuple[str, ...] = ()) -> dict[str, Trialled]:
@@ -149,7 +149,7 @@ STALE = GoldFacts((HERE,), ("old.md",), (("14", "old.md"),))
         (facts(GoldFacts(nothing="no gold at all"), right=Rightness(None, False)), {}, "Undetermined", "no gold", ""),
     ],
 )
-def test_each_rule(known: Facts, came: dict[str, Trialled], cause: str, detail: str, by: str) -> None:
+def test_each_rule(known: FailureFacts, came: dict[str, Trialled], cause: str, detail: str, by: str) -> None:
     found = diagnose(known, came)
     assert (found.cause, found.detail, found.repaired_by) == (cause, detail, by)
     assert found.evidence

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rag_harness.derived.attribution.kinds import TOP_LEVEL
-from rag_harness.derived.attribution.review import agreement, review
+from rag_harness.derived.attribution.review import review, review_agreement
 from rag_harness.errors import DataError
 from rag_harness.results.causes import read_causes, write_causes
 from tests.unit.derived.attribution.test_section import line
@@ -47,9 +47,9 @@ def test_kappa_of_machine_and_person() -> None:
     pairs = [("Noise", "Noise"), ("Noise", "Noise"), ("Noise", "Outdated Info"), ("Outdated Info", "Outdated Info")]
     seen = [line(n, cause=cause, reviewed_cause=said) for n, (cause, said) in enumerate(pairs)]
     # By hand: 3 of 4 agree; by chance (3·2 + 1·2) / 16 = 0.5.
-    assert agreement(seen)[0] == "4 reviewed: 75% agree, Cohen's κ 0.50"
-    assert "not defined" in agreement([line(1, reviewed_cause="Retrieval Miss")])[0]
-    assert agreement([line(1)]) == ["nothing reviewed yet"]
+    assert review_agreement(seen)[0] == "4 reviewed: 75% agree, Cohen's κ 0.50"
+    assert "not defined" in review_agreement([line(1, reviewed_cause="Retrieval Miss")])[0]
+    assert review_agreement([line(1)]) == ["nothing reviewed yet"]
 
 
 def test_without_causes_it_says_how_to_find_them(tmp_path: Path) -> None:
@@ -91,4 +91,4 @@ def test_without_a_name_who_reviews_is_who_is_logged_in(tmp_path: Path, monkeypa
 def test_what_was_changed_most_comes_first() -> None:
     pairs = [("Noise", "Retrieval Miss"), *[("Noise", "Outdated Info")] * 2, ("Noise", "Noise")]
     seen = [line(n, cause=cause, reviewed_cause=said) for n, (cause, said) in enumerate(pairs)]
-    assert agreement(seen)[1:] == ["  2 × Noise -> Outdated Info", "  1 × Noise -> Retrieval Miss"]
+    assert review_agreement(seen)[1:] == ["  2 × Noise -> Outdated Info", "  1 × Noise -> Retrieval Miss"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_harness.derived.attribution.kinds import why_apart
-from rag_harness.derived.attribution.section import NOTHING, cause_lines, whole
+from rag_harness.derived.attribution.section import NOTHING_TO_EXPLAIN, cause_in_full, cause_lines
 from rag_harness.results.causes import CauseLine
 
 
@@ -54,12 +54,12 @@ def test_what_is_from_rows_alone_is_marked_with_the_reason() -> None:
 
 
 def test_without_failures_it_says_so() -> None:
-    assert cause_lines([], "output") == [NOTHING]
+    assert cause_lines([], "output") == [NOTHING_TO_EXPLAIN]
 
 
 def test_one_cause_whole() -> None:
     answers = {"+twice": {"answer": "", "why": "replayed"}, **line(1).answers}
-    text = whole(line(1, answers=answers, reviewed_cause="Noise", reviewed_by="ada", category="Hallucination"))
+    text = cause_in_full(line(1, answers=answers, reviewed_cause="Noise", reviewed_by="ada", category="Hallucination"))
     joined = "\n".join(text)
     assert max(map(len, text)) <= 100
     for said in (
@@ -77,7 +77,7 @@ def test_one_cause_whole() -> None:
 @pytest.mark.parametrize(("words", "rows"), [(44, 1), (45, 2), (4 * 44, 4), (4 * 44 + 1, 4)])
 def test_what_fits_100_columns_is_not_broken(words: int, rows: int) -> None:
     """The label takes 13 of them; four rows at most."""
-    text = whole(line(1, evidence=" ".join("a" * words)))
+    text = cause_in_full(line(1, evidence=" ".join("a" * words)))
     first = next(n for n, each in enumerate(text) if each.startswith("evidence"))
     last = next(n for n, each in enumerate(text) if each.startswith("repaired by"))
     assert last - first == rows
@@ -88,7 +88,7 @@ def test_what_fits_100_columns_is_not_broken(words: int, rows: int) -> None:
 
 def test_what_was_tried_takes_few_rows() -> None:
     answers = {"+twice": {"answer": "", "why": "because " * 60}, "+no_context": {"answer": "so " * 200, "right": False}}
-    text = whole(line(1, answers=answers))
+    text = cause_in_full(line(1, answers=answers))
     first, second = (n for n, each in enumerate(text) if each.startswith("tried"))
     assert (second - first, len(text) - second) == (2, 3)
     assert text[second].startswith("tried        +no_context: not right: so so")
@@ -114,7 +114,7 @@ def test_of_many_experiments_forty_failures_are_shown_in_all() -> None:
 def test_where_kind_and_cause_contradict_each_other_it_says_why(kind: str, cause: str, why: str) -> None:
     """There is one headline, the cause; the kind is named as what it is, in one sentence of its own."""
     told = line(1, category=kind, cause=cause, detail="misread")
-    for text in (cause_lines([told], "output"), whole(told)):
+    for text in (cause_lines([told], "output"), cause_in_full(told)):
         joined = " ".join(" ".join(text).split())
         assert why in joined
         assert joined.index(f"{cause}: misread") < joined.index(kind) < joined.index(why)

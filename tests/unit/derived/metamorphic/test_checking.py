@@ -11,7 +11,7 @@ import pytest
 
 from rag_harness.derived.attribution.bench import BLACK_BOX, Bench
 from rag_harness.derived.attribution.local_run import running
-from rag_harness.derived.metamorphic.checking import Checker, Sampling
+from rag_harness.derived.metamorphic.checking import CaseSampling, Checker
 from rag_harness.derived.metamorphic.checks import DERIVED, NO_WRITER
 from rag_harness.derived.metamorphic.queries import Changed
 from rag_harness.errors import BudgetError, RecordingMissError
@@ -42,7 +42,7 @@ def checked(
 ) -> dict[str, list[ScoreLine]]:
     bench = Bench(lambda _: made, lambda _: "aaaa", lambda _: Pages())
     with running(output, parts(output)) as runs:
-        checker = Checker(output, read_manifest(output), bench, runs, Sampling(most, 7), words)
+        checker = Checker(output, read_manifest(output), bench, runs, CaseSampling(most, 7), words)
         found = checker.check("x1", measures)
     assert list(read_scores(output / "metamorphic" / "x1.jsonl")) == found
     return {measure: [line for line in found if line.measure == measure] for measure in measures}
@@ -125,11 +125,11 @@ def test_what_was_asked_is_not_asked_again_and_another_seed_is(run: Path) -> Non
 
 def test_a_sample_is_drawn_by_the_seed_and_in_no_order_of_the_file() -> None:
     ids = [f"q{n}" for n in range(100)]
-    drawn = Sampling(10, 7).of(ids)
-    assert drawn == Sampling(10, 7).of(ids[::-1])
-    assert sorted(drawn) != sorted(Sampling(10, 8).of(ids))
-    assert set(drawn) < set(Sampling(20, 7).of(ids))
-    assert len(Sampling(0, 7).of(ids)) == 100
+    drawn = CaseSampling(10, 7).of(ids)
+    assert drawn == CaseSampling(10, 7).of(ids[::-1])
+    assert sorted(drawn) != sorted(CaseSampling(10, 8).of(ids))
+    assert set(drawn) < set(CaseSampling(20, 7).of(ids))
+    assert len(CaseSampling(0, 7).of(ids)) == 100
     assert drawn != ids[:10]
 
 

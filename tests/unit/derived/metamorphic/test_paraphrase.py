@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.derived.metamorphic.paraphrase import Paraphraser, checked
+from rag_harness.derived.metamorphic.paraphrase import Paraphraser, checked_paraphrase
 from rag_harness.derived.metamorphic.queries import Changed
 from rag_harness.engine.inline import InlineLoop
 from rag_harness.errors import RecordingMissError
@@ -51,4 +51,4 @@ def test_each_question_is_asked_once() -> None:
     ],
 )
 def test_what_is_no_other_wording(written: str, why: str) -> None:
-    assert checked("why not?", written).why == why
+    assert checked_paraphrase("why not?", written).why == why

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rag_harness.derived.metamorphic.checking import AUTHOR
-from rag_harness.derived.metamorphic.section import NOTHING, WIDTH, as_json, metamorphic_lines
+from rag_harness.derived.metamorphic.section import NOTHING_TO_CHECK, TERMINAL_WIDTH, metamorphic_lines, rates_as_json
 from rag_harness.measures.metamorphic import METAMORPHIC
 from rag_harness.results.score import ScoreLine
 from rag_harness.settings import Settings
@@ -48,17 +48,17 @@ def test_no_line_is_wider_than_a_terminal_however_many_experiments_there_are() -
         f"a-very-long-name-of-experiment-{n}": [line(name, 0, 0.0, "x " * 99) for name in METAMORPHIC] for n in range(7)
     }
     lines = metamorphic_lines(many, Settings())
-    assert max(map(len, lines)) <= WIDTH
+    assert max(map(len, lines)) <= TERMINAL_WIDTH
     assert sum(each.startswith("kept / checked") for each in lines) == 2
 
 
 def test_without_an_answer_there_is_nothing_to_check() -> None:
-    assert metamorphic_lines({"e3": []}, Settings()) == [NOTHING]
-    assert as_json({"e3": []}) == {"e3": {}}
+    assert metamorphic_lines({"e3": []}, Settings()) == [NOTHING_TO_CHECK]
+    assert rates_as_json({"e3": []}) == {"e3": {}}
 
 
 def test_a_machine_reads_rates_and_reasons() -> None:
-    found = as_json(FOUND)["e3"]
+    found = rates_as_json(FOUND)["e3"]
     assert found["metamorphic_order"] == {
         "rate": 0.25,
         "checked": 4,

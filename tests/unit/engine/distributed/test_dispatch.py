@@ -14,9 +14,19 @@ from hypothesis import strategies as st
 
 from rag_harness.engine.distributed.dispatch import HEARD_WITHIN, Dispatch
 from rag_harness.engine.distributed.remote import UnsentError, WorkerLostError
-from rag_harness.engine.distributed.values import Answered, Asked, AskJob, Carried, Done, Job, Opened, TrialJob, Wanted
+from rag_harness.engine.distributed.values import (
+    AnsweredTrial,
+    AskJob,
+    Carried,
+    Done,
+    Job,
+    JudgedScores,
+    Opened,
+    TrialJob,
+    WantedRows,
+)
 from rag_harness.engine.rows import Trial, make_row
-from rag_harness.engine.trial import Outcome
+from rag_harness.engine.trial import TrialOutcome
 from rag_harness.errors import CriticalError, PrerequisiteError, RagHarnessError
 from rag_harness.measures.judged import Material
 from rag_harness.results.row import ExperimentResult
@@ -57,14 +67,14 @@ class Cluster:
         self.cannot_start: Exception | None = None
         self.cannot_end: Exception | None = None
         self.ended: list[str] = []
-        self.wanted: list[Wanted] = []
+        self.wanted: list[WantedRows] = []
         self.refusal: Exception | None = None
 
     def start(self) -> Fake:
         self.workers.append(Fake(self, f"w{len(self.workers)}"))
         return self.workers[-1]
 
-    async def replace(self, lost: str, wanted: Wanted) -> tuple[Fake, Opened] | None:
+    async def replace(self, lost: str, wanted: WantedRows) -> tuple[Fake, Opened] | None:
         self.wanted.append(wanted)
         await asyncio.sleep(0.5)
         if self.cannot_start:
@@ -124,7 +134,7 @@ class Fake:
         if self.cluster.keeps:
             self.cluster.kept.append(row.line().encode())
         await asyncio.sleep(0.01)
-        self.done.append(Done(number, Answered(Outcome(row))))
+        self.done.append(Done(number, AnsweredTrial(TrialOutcome(row))))
         self.has_done.set()
 
     async def finished(self, jobs: Sequence[tuple[int, Job]]) -> list[Done]:
@@ -158,8 +168,8 @@ async def _all(dispatch: Dispatch, count: int) -> list[str]:
     return [_query(each) for each in found]
 
 
-def _query(answered: Answered | Asked) -> str:
-    assert isinstance(answered, Answered)
+def _query(answered: AnsweredTrial | JudgedScores) -> str:
+    assert isinstance(answered, AnsweredTrial)
     return answered.outcome.row.query_id if answered.outcome.row else answered.outcome.not_run
 
 
@@ -385,7 +395,7 @@ def test_a_job_that_cannot_be_sent_takes_none_with_it_that_went_in_the_same_call
         jobs = [dispatch.do(_job(number), CARRIED) for number in range(3)]
         first, heavy, last = await asyncio.gather(*jobs, return_exceptions=True)
         assert isinstance(heavy, UnsentError)
-        assert [_query(each) for each in (first, last) if isinstance(each, Answered)] == ["q0", "q2"]
+        assert [_query(each) for each in (first, last) if isinstance(each, AnsweredTrial)] == ["q0", "q2"]
         assert len(cluster.workers) == 1
         await dispatch.close(1)
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from rag_harness.engine.asking import FIRST, Asking
+from rag_harness.engine.asking import FIRST, TrialRequest
 from rag_harness.engine.distributed import building, node_journal
 from rag_harness.engine.distributed import workplace as workplace_module
 from rag_harness.engine.distributed.building import built
 from rag_harness.engine.distributed.carrying import carry
-from rag_harness.engine.distributed.values import Carried, Done, Job, Opened, Opening
+from rag_harness.engine.distributed.values import Carried, Done, Job, Opened, RunOpening
 from rag_harness.engine.distributed.worker import Worker
 from rag_harness.engine.distributed.workplace import RayWorkplace
 from rag_harness.engine.fingerprint import fingerprint_of
@@ -72,7 +72,7 @@ class Node:
         self.name, self.node, self.worker = name, node, Worker()
         self.carried: list[str] = []
 
-    async def open(self, opening: Opening) -> Opened:
+    async def open(self, opening: RunOpening) -> Opened:
         return await self.worker.open(opening)
 
     async def carry(self, carried: Carried) -> None:
@@ -152,7 +152,7 @@ def _elsewhere(
     return asyncio.run(go())
 
 
-def _here(parts: RunParts, made: Experiment, trial: Trial, asking: Asking) -> ExperimentResult:
+def _here(parts: RunParts, made: Experiment, trial: Trial, asking: TrialRequest) -> ExperimentResult:
     outcome = asyncio.run(Here(parts.settings, lambda _: "").answer(trial, made, "print", asking))
     assert outcome.row is not None
     return outcome.row
@@ -175,10 +175,14 @@ def _journalled(parts: RunParts) -> list[ExperimentResult]:
 
 @pytest.mark.parametrize(
     ("name", "asking"),
-    [("e3", FIRST), ("e3+repeat2", Asking(turn=1)), ("e3+gold_context", Asking(hits=HITS, keeps_failures=False))],
+    [
+        ("e3", FIRST),
+        ("e3+repeat2", TrialRequest(turn=1)),
+        ("e3+gold_context", TrialRequest(hits=HITS, keeps_failures=False)),
+    ],
 )
 def test_a_row_is_the_local_one_and_in_the_journal_of_its_node(
-    parts: RunParts, nodes: Nodes, name: str, asking: Asking
+    parts: RunParts, nodes: Nodes, name: str, asking: TrialRequest
 ) -> None:
     made, trial = experiment("e3", parts), Trial(name, CASE)
     described = _described(parts, is_registered=True)
@@ -194,10 +198,12 @@ def test_answers_again_have_seeds_of_their_own_and_what_failed_is_kept_where_it_
     made, failing = Experiment("mine", Mine()), Case(Query("q2", "fail"))
 
     async def work(there: RayWorkplace) -> list[str]:
-        asked = [there.answer(Trial(f"mine+repeat{turn + 1}", CASE), made, "p", Asking(turn)) for turn in range(3)]
+        asked = [
+            there.answer(Trial(f"mine+repeat{turn + 1}", CASE), made, "p", TrialRequest(turn)) for turn in range(3)
+        ]
         failed = [
-            there.answer(Trial("mine+twice", failing), made, "p", Asking(keeps_failures=False)),
-            there.answer(Trial("mine+repeat2", failing), made, "p", Asking(turn=1)),
+            there.answer(Trial("mine+twice", failing), made, "p", TrialRequest(keeps_failures=False)),
+            there.answer(Trial("mine+repeat2", failing), made, "p", TrialRequest(turn=1)),
         ]
         rows = [outcome.row for outcome in await asyncio.gather(*asked, *failed)]
         assert [row.status for row in rows if row is not None] == [*["ok"] * 3, *["error"] * 2]
@@ -211,7 +217,7 @@ def test_answers_again_have_seeds_of_their_own_and_what_failed_is_kept_where_it_
 
 def test_hits_that_an_experiment_cannot_answer_from_are_a_named_failure(parts: RunParts) -> None:
     described = _described(parts, is_registered=False)
-    given, mine = Asking(hits=HITS), Experiment("mine", Mine())
+    given, mine = TrialRequest(hits=HITS), Experiment("mine", Mine())
     outcome = _elsewhere(parts, described, lambda there: there.answer(Trial("mine+x", CASE), mine, "p", given))
     assert "Experiment 'mine' was given 1 hits to answer from, and does not say how" in outcome.row.why
 
@@ -221,7 +227,7 @@ def test_what_a_killed_run_left_on_a_node_is_taken_over_into_derived_files(parts
 
     async def work(there: RayWorkplace) -> None:
         for name in names:
-            await there.answer(Trial(name, CASE), made, "print", Asking(turn=1, hits=HITS))
+            await there.answer(Trial(name, CASE), made, "print", TrialRequest(turn=1, hits=HITS))
 
     _elsewhere(parts, _described(parts, is_registered=True), work)
     output = parts.settings.path("output")

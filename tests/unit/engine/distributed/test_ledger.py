@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rag_harness.engine.distributed import ledger as ledger_module
 from rag_harness.engine.distributed.leases import LeasedMeter
-from rag_harness.engine.distributed.ledger import Caps, Grant, Ledger, Verdicts
+from rag_harness.engine.distributed.ledger import Caps, Grant, MoneyVerdicts, RunLedger
 from rag_harness.errors import BudgetError, CriticalError
 from rag_harness.settings import Settings
 from tests.unit.virtual_time import run
@@ -25,7 +25,7 @@ _number = itertools.count()
 class Near:
     """The ledger, an actor call away: ``seconds`` there and back."""
 
-    def __init__(self, ledger: Ledger, seconds: float = 0.001) -> None:
+    def __init__(self, ledger: RunLedger, seconds: float = 0.001) -> None:
         self.ledger, self.seconds, self.asked = ledger, seconds, 0
 
     async def calls(self, server: str, caps: Caps, waiting: Mapping[str, float], used: Mapping[str, float]) -> Grant:
@@ -33,14 +33,14 @@ class Near:
         await asyncio.sleep(self.seconds)
         return self.ledger.calls(server, caps, waiting, used)
 
-    async def money(self, asked: Mapping[str, float], settled: Mapping[str, float]) -> Verdicts:
+    async def money(self, asked: Mapping[str, float], settled: Mapping[str, float]) -> MoneyVerdicts:
         self.asked += 1
         await asyncio.sleep(self.seconds)
         return self.ledger.money(asked, settled)
 
 
-def _ledger(folder: Path, budget: float = 0.0) -> Ledger:
-    return Ledger(folder / f"{next(_number)}.ledger", budget)
+def _ledger(folder: Path, budget: float = 0.0) -> RunLedger:
+    return RunLedger(folder / f"{next(_number)}.ledger", budget)
 
 
 @pytest.fixture
@@ -132,12 +132,12 @@ def test_workers_never_pass_the_budget(
 
 def test_a_ledger_that_died_counts_what_was_open_as_spent_until_it_is_settled(tmp_path: Path) -> None:
     file = tmp_path / "run.ledger"
-    first = Ledger(file, 1.0)
+    first = RunLedger(file, 1.0)
     assert first.money({"a": 0.4, "b": 0.4}, {}).granted == {"a", "b"}
     first.money({}, {"a": 0.1})
     first.close()
     file.write_bytes(file.read_bytes() + b'{"aside": "c", "us')  # torn: nobody has learned of it
-    again = Ledger(file, 1.0)
+    again = RunLedger(file, 1.0)
     assert not again.money({"d": 0.6}, {}).granted  # 0.1 spent, 0.4 open
     assert again.money({"d": 0.5}, {}).granted == {"d"}
     assert again.money({"b": 0.4}, {}).granted == {"b"}  # an answer that was lost: asked again, granted again, once
@@ -148,10 +148,10 @@ def test_a_ledger_that_died_counts_what_was_open_as_spent_until_it_is_settled(tm
 
 def test_a_ledger_that_died_remembers_the_calls_of_the_last_minute(tmp_path: Path) -> None:
     file, caps = tmp_path / "run.ledger", Caps(3, 0)
-    first = Ledger(file, 0)
+    first = RunLedger(file, 0)
     assert first.calls("s", caps, {"a": 0, "b": 0}, {}) == Grant(2)
     first.close()
-    again = Ledger(file, 0).calls("s", caps, {"c": 0, "d": 0}, {})
+    again = RunLedger(file, 0).calls("s", caps, {"c": 0, "d": 0}, {})
     assert again.calls == 1
     assert 55 < again.wait <= 60
 
@@ -209,11 +209,11 @@ def test_after_a_restart_a_clock_that_was_set_back_makes_calls_wait_and_never_mo
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, caps = tmp_path / "run.ledger", Caps(2, 0)
-    first = Ledger(file, 0)
+    first = RunLedger(file, 0)
     assert first.calls("s", caps, {"a": 0, "b": 0}, {}).calls == 2
     first.close()
     _set_clock(monkeypatch, -3600)
-    grant = Ledger(file, 0).calls("s", caps, {"c": 0}, {})
+    grant = RunLedger(file, 0).calls("s", caps, {"c": 0}, {})
     assert grant.calls == 0
     assert 55 < grant.wait <= 60
 
@@ -224,11 +224,11 @@ def _set_clock(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 def test_what_is_put_aside_is_a_sum_that_is_kept_and_read_again(tmp_path: Path) -> None:
     file = tmp_path / "run.ledger"
-    ledger = Ledger(file, 10.0)
+    ledger = RunLedger(file, 10.0)
     ledger.money({"a": 3.0, "b": 3.0, "c": 3.0}, {})
     ledger.money({"a": 3.0}, {"b": 1.0, "never granted": 0.0})
     ledger.money({}, {"b": 1.0})  # told twice
-    for each in (ledger, Ledger(file, 10.0)):
+    for each in (ledger, RunLedger(file, 10.0)):
         assert not each.money({"d": 3.1}, {}).granted  # 6 aside, 1 spent
         assert each.money({"e": 3.0}, {}).granted == {"e"}
         each.money({}, {"e": 0.0})
@@ -246,7 +246,7 @@ def test_turns_of_calls_whose_tokens_nobody_counts_are_not_kept(tmp_path: Path) 
 
 def test_money_that_was_asked_for_in_vain_is_not_asked_for_again(tmp_path: Path) -> None:
     class OnceGone(Near):
-        async def money(self, asked: Mapping[str, float], settled: Mapping[str, float]) -> Verdicts:
+        async def money(self, asked: Mapping[str, float], settled: Mapping[str, float]) -> MoneyVerdicts:
             self.seconds, was_gone = 0.001, self.seconds
             if was_gone == 1.0:
                 raise OSError("the node is gone")

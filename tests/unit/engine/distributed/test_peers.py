@@ -17,9 +17,9 @@ import pytest
 
 from rag_harness.engine.distributed import homes, node_journal, peers
 from rag_harness.engine.distributed.carrying import carry
-from rag_harness.engine.distributed.homes import Homes, Part, Said, Waiting, copied
+from rag_harness.engine.distributed.homes import ComputedOrWaiting, Homes, TextBatch, Waiting, copied
 from rag_harness.engine.distributed.remote import WorkerLostError
-from rag_harness.engine.distributed.values import Carried, Opening
+from rag_harness.engine.distributed.values import Carried, RunOpening
 from rag_harness.engine.distributed.worker import Worker
 from rag_harness.errors import ModelCallError, PrerequisiteError
 from rag_harness.models.embedders import cached
@@ -82,11 +82,16 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 class Near:
     """A worker in this process as a peer; ``answer`` takes its place."""
 
-    def __init__(self, name: str, worker: Worker | None, answer: Callable[[Part], Awaitable[Said]] | None = None):
+    def __init__(
+        self,
+        name: str,
+        worker: Worker | None,
+        answer: Callable[[TextBatch], Awaitable[ComputedOrWaiting]] | None = None,
+    ):
         self.name, self._worker, self._answer = name, worker, answer
         self.asked = 0
 
-    async def embed(self, part: Part) -> Said:
+    async def embed(self, part: TextBatch) -> ComputedOrWaiting:
         self.asked += 1
         if self._answer is not None:
             return await self._answer(part)
@@ -104,13 +109,13 @@ async def _opened(root: Path, number: int, cache: str) -> Worker:
     settings = replace(parts_of(root).settings, output="output", cache_dir=cache)
     ledger: Any = None
     worker = Worker()
-    await worker.open(Opening(settings, 3, "run7", f"ray{number}", "run7.shared", ledger))
+    await worker.open(RunOpening(settings, 3, "run7", f"ray{number}", "run7.shared", ledger))
     return worker
 
 
 def _prepared(
     root: Path,
-    *answers: Callable[[Part], Awaitable[Said]],
+    *answers: Callable[[TextBatch], Awaitable[ComputedOrWaiting]],
     cache: str = "cache{}",
     count: int = 2,
     before: Callable[[], Any] = lambda: None,
@@ -167,27 +172,30 @@ def _expected(worker: Worker) -> bytes:
     return _real(MockEmbedder(), _chunks(worker)).tobytes()
 
 
-async def _lost(_: Part) -> Said:
+async def _lost(_: TextBatch) -> ComputedOrWaiting:
     raise WorkerLostError("its node is gone")
 
 
-async def _broken(_: Part) -> Said:
+async def _broken(_: TextBatch) -> ComputedOrWaiting:
     raise PrerequisiteError("it has no such model")
 
 
-async def _silent(_: Part) -> Said:
+async def _silent(_: TextBatch) -> ComputedOrWaiting:
     await asyncio.sleep(3600)
     raise AssertionError
 
 
-async def _still(_: Part) -> Said:
+async def _still(_: TextBatch) -> ComputedOrWaiting:
     await asyncio.sleep(0.005)
     return Waiting(7)
 
 
 @pytest.mark.parametrize("answer", [_lost, _silent, _still, _broken])
 def test_what_a_peer_does_not_do_is_done_here(
-    root: Path, models: Models, answer: Callable[[Part], Awaitable[Said]], monkeypatch: pytest.MonkeyPatch
+    root: Path,
+    models: Models,
+    answer: Callable[[TextBatch], Awaitable[ComputedOrWaiting]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(peers, "SILENCE", 0.2 - homes.POLL)
     monkeypatch.setattr(peers, "STANDSTILL", 0.05)
@@ -210,7 +218,7 @@ def test_whoever_takes_the_place_of_a_lost_one_is_asked_in_its_place(root: Path,
         worker, other = await _opened(root, 0, "cache0"), await _opened(root, 1, "cache1")
         near, again = Near("ray0", worker), Near("ray1", other)
 
-        async def replaced(_: Part) -> Said:
+        async def replaced(_: TextBatch) -> ComputedOrWaiting:
             await worker.meet([near, again])
             raise WorkerLostError("its process has ended")
 
@@ -266,7 +274,7 @@ def test_texts_of_trials_are_embedded_here(root: Path, models: Models) -> None:
 def test_a_home_with_another_model_says_which(root: Path) -> None:
     async def go() -> None:
         worker = await _opened(root, 0, "cache")
-        part = Part(worker._parts.settings.embed_model, ("mock/hashed-words", "2"), ["text"], "document", False)
+        part = TextBatch(worker._parts.settings.embed_model, ("mock/hashed-words", "2"), ["text"], "document", False)
         with pytest.raises(PrerequisiteError, match=f"vectors of mock/hashed-words 2 and has {' '.join(MOCK)}"):
             await worker.embed(part)
         await worker.close()
@@ -284,7 +292,7 @@ def test_those_that_ask_for_the_same_at_once_wait_for_the_same(root: Path, monke
 
     async def go() -> None:
         worker = await _opened(root, 0, "cache")
-        part = Part(
+        part = TextBatch(
             worker._parts.settings.embed_model,
             MOCK,
             ["text"],
@@ -304,7 +312,7 @@ def test_a_worker_that_closes_lets_nobody_wait(root: Path, models: Models) -> No
         worker = await _opened(root, 0, "cache")
         models.seconds = 0.2
         parts = [
-            Part(
+            TextBatch(
                 worker._parts.settings.embed_model,
                 MOCK,
                 [text],

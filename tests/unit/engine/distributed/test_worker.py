@@ -17,7 +17,17 @@ import pytest
 from rag_harness.engine.distributed import node_journal
 from rag_harness.engine.distributed import worker as worker_module
 from rag_harness.engine.distributed.carrying import carry
-from rag_harness.engine.distributed.values import Answered, Asked, AskJob, Carried, Done, Job, Opening, TrialJob, Wanted
+from rag_harness.engine.distributed.values import (
+    AnsweredTrial,
+    AskJob,
+    Carried,
+    Done,
+    Job,
+    JudgedScores,
+    RunOpening,
+    TrialJob,
+    WantedRows,
+)
 from rag_harness.engine.distributed.worker import Worker
 from rag_harness.engine.rows import Trial
 from rag_harness.errors import PrerequisiteError, RagHarnessError
@@ -89,14 +99,14 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write_kb(tmp_path, PAGES, monkeypatch)
 
 
-def _opening(root: Path, name: str = "ray1", is_shared: bool = True, **given: Any) -> Opening:
+def _opening(root: Path, name: str = "ray1", is_shared: bool = True, **given: Any) -> RunOpening:
     settings = replace(parts_of(root).settings, output="output")
     journals = settings.path("output") / "journal"
     journals.mkdir(parents=True, exist_ok=True)
     if is_shared:
         (journals / f"{RUN}.shared").touch()
     ledger: Any = None  # nothing is counted
-    return Opening(settings, 1, RUN, f"{RUN}-{name}", f"{RUN}.shared", ledger, **given)
+    return RunOpening(settings, 1, RUN, f"{RUN}-{name}", f"{RUN}.shared", ledger, **given)
 
 
 def _carried(root: Path, name: str = "") -> Carried:
@@ -118,7 +128,7 @@ async def _told(worker: Worker, jobs: Sequence[Job]) -> dict[int, Done]:
     return found
 
 
-def _with(opening: Opening, work: Callable[[Worker], Awaitable[None]]) -> None:
+def _with(opening: RunOpening, work: Callable[[Worker], Awaitable[None]]) -> None:
     async def go() -> None:
         worker = Worker()
         await worker.open(opening)
@@ -129,7 +139,7 @@ def _with(opening: Opening, work: Callable[[Worker], Awaitable[None]]) -> None:
 
 
 def _row_of(done: Done) -> Any:
-    assert isinstance(done.result, Answered)
+    assert isinstance(done.result, AnsweredTrial)
     return done.result.outcome.row
 
 
@@ -151,7 +161,7 @@ def test_messages_travel_where_the_folder_is_not_shared_and_nothing_stays_on_the
         await worker.carry(_carried(root, "e1"))
         [done] = (await _told(worker, [_job("q0", "e1")])).values()
         [prompt] = [call.prompt for stage in _row_of(done).stages for call in stage.calls]
-        assert isinstance(done.result, Answered)
+        assert isinstance(done.result, AnsweredTrial)
         assert list(done.result.prompts) == [prompt]
         assert not list((root / "output" / "journal").glob("*.jsonl"))
         assert list((root / "disk of the node").rglob(f"{RUN}-ray1.jsonl"))
@@ -203,7 +213,7 @@ def test_a_worker_in_the_place_of_another_finds_the_rows_that_are_wanted(root: P
             await dead.carry(_carried(root))
             await _told(dead, [_job("q0"), _job("q1")])
             dead._journal.close()
-        wanted: Wanted = frozenset({(_job("q1").trial.id, "print"), (_job("q9").trial.id, "print")})
+        wanted: WantedRows = frozenset({(_job("q1").trial.id, "print"), (_job("q9").trial.id, "print")})
         later = Worker()
         opened = await later.open(_opening(root, "ray3", is_shared, replaces=f"{RUN}-ray1", wanted=wanted))
         assert [parse_row(line).query_id for line in opened.left] == ["q1"]
@@ -266,7 +276,7 @@ def test_an_answer_is_judged_and_what_that_took_is_told(root: Path) -> None:
         jobs = [AskJob(material, ("faithfulness",), 0) for material in (said, other)]
         told = await _told(worker, jobs)
         asked = [done.result for _, done in sorted(told.items())]
-        assert [each.scores["faithfulness"].value for each in asked if isinstance(each, Asked)] == [1.0, 0.0]
+        assert [each.scores["faithfulness"].value for each in asked if isinstance(each, JudgedScores)] == [1.0, 0.0]
         unknown = (await _told(worker, [AskJob(said, ("no_such_measure",), 0)]))[0]
         assert "no_such_measure" in str(unknown.error)
 

@@ -13,7 +13,7 @@ import pytest
 
 from rag_harness.engine.distributed import workplace as workplace_module
 from rag_harness.engine.distributed.remote import WorkerLostError
-from rag_harness.engine.distributed.values import Done, Opened, Opening
+from rag_harness.engine.distributed.values import Done, Opened, RunOpening
 from rag_harness.engine.distributed.workplace import RayWorkplace
 from rag_harness.errors import PrerequisiteError
 from rag_harness.settings import Settings
@@ -25,11 +25,11 @@ class Made:
 
     def __init__(self, nodes: Nodes, name: str, node: str) -> None:
         self.nodes, self.name, self.node = nodes, name, node
-        self.opening: Opening | None = None
+        self.opening: RunOpening | None = None
         self.is_killed, self.gone = False, asyncio.Event()
         self.peers: list[str] = []
 
-    async def open(self, opening: Opening) -> Opened:
+    async def open(self, opening: RunOpening) -> Opened:
         self.opening = opening
         if self.node in self.nodes.full:
             raise PrerequisiteError("it has no CPU free")

@@ -12,26 +12,28 @@ import pytest
 import sklearn.metrics
 
 from rag_harness.errors import DataError
-from rag_harness.judges.calibration.calibrate import Said, Subject, calibrate
-from rag_harness.judges.calibration.labels import Label
+from rag_harness.judges.calibration.calibrate import CalibrationSubject, JudgeScores, calibrate
+from rag_harness.judges.calibration.labels import AnswerLabel
 from rag_harness.judges.calibration.saved import Calibration, SavedConfusion, read_calibrations, save_calibration
-from rag_harness.judges.calibration.shown import lines
+from rag_harness.judges.calibration.shown import calibration_lines
 from tests.unit.judges.calibration.runs import JUDGE, human_of
 
-SUBJECT = Subject("mine", "faithfulness", 1, JUDGE, "2026-01-01T00:00:00+00:00")
+SUBJECT = CalibrationSubject("mine", "faithfulness", 1, JUDGE, "2026-01-01T00:00:00+00:00")
 
 
-def made(n: int = 40) -> tuple[list[Label], Said]:
+def made(n: int = 40) -> tuple[list[AnswerLabel], JudgeScores]:
     rng = random.Random(1)
     pairs = [human_of(number, rng) for number in range(n)]
-    labels = [Label("e3", f"q{number}", float(human)) for number, (human, _) in enumerate(pairs)]
+    labels = [AnswerLabel("e3", f"q{number}", float(human)) for number, (human, _) in enumerate(pairs)]
     scores = {("e3", f"q{number}"): score for number, (_, score) in enumerate(pairs)}
-    return labels, Said(scores, {item: 10 + number for number, item in enumerate(scores)}, {("e3", "q1"): "digest"})
+    return labels, JudgeScores(
+        scores, {item: 10 + number for number, item in enumerate(scores)}, {("e3", "q1"): "digest"}
+    )
 
 
 def of(human: list[float], scores: list[float]) -> Calibration:
-    labels = [Label("e3", f"q{number}", value) for number, value in enumerate(human)]
-    return calibrate(SUBJECT, labels, Said({("e3", f"q{number}"): score for number, score in enumerate(scores)}))
+    labels = [AnswerLabel("e3", f"q{number}", value) for number, value in enumerate(human)]
+    return calibrate(SUBJECT, labels, JudgeScores({("e3", f"q{number}"): score for number, score in enumerate(scores)}))
 
 
 def test_agreement_is_what_sklearn_says() -> None:
@@ -53,7 +55,7 @@ def test_agreement_is_what_sklearn_says() -> None:
 
 def test_the_threshold_makes_the_verdict() -> None:
     labels, said = made()
-    strict = calibrate(Subject("mine", "faithfulness", 1, JUDGE, "", 0.9), labels, said)
+    strict = calibrate(CalibrationSubject("mine", "faithfulness", 1, JUDGE, "", 0.9), labels, said)
     verdicts = [float(score >= 0.9) for score in said.scores.values()]
     human = [label.human for label in labels]
     assert strict.agreement["accuracy"].value == pytest.approx(sklearn.metrics.accuracy_score(human, verdicts))
@@ -96,8 +98,8 @@ def test_one_label_has_no_interval_and_says_so() -> None:
 
 
 def test_two_raters_who_disagree_always() -> None:
-    labels = [Label("e3", f"q{n}", float(v == r), r) for n, v in enumerate("abab") for r in "ab"]
-    found = calibrate(SUBJECT, labels, Said({("e3", f"q{n}"): n / 4 for n in range(4)}))
+    labels = [AnswerLabel("e3", f"q{n}", float(v == r), r) for n, v in enumerate("abab") for r in "ab"]
+    found = calibrate(SUBJECT, labels, JudgeScores({("e3", f"q{n}"): n / 4 for n in range(4)}))
     assert found.humans["alpha"].value == pytest.approx(-0.75)
     assert found.humans["one_against_others"].value == 0
     assert found.agreement["accuracy"].reason == "people are even on every answer"
@@ -107,8 +109,8 @@ def test_two_raters_who_disagree_always() -> None:
 
 def test_several_raters_are_held_against_each_other() -> None:
     said = {"q0": (1, 1, 1), "q1": (0, 0, 1), "q2": (0, 0, 0), "q3": (1, 1, 0)}
-    labels = [Label("e3", q, float(v), f"r{n}") for q, values in said.items() for n, v in enumerate(values)]
-    found = calibrate(SUBJECT, labels, Said(dict.fromkeys([label.item for label in labels], 0.6)))
+    labels = [AnswerLabel("e3", q, float(v), f"r{n}") for q, values in said.items() for n, v in enumerate(values)]
+    found = calibrate(SUBJECT, labels, JudgeScores(dict.fromkeys([label.item for label in labels], 0.6)))
     assert found.raters == 3
     assert found.n == 4
     # q1 and q3: of the two that agree each meets an even pair, which is left out; the third is against both.
@@ -118,10 +120,12 @@ def test_several_raters_are_held_against_each_other() -> None:
 
 
 def test_a_judge_that_favours_long_answers_is_seen() -> None:
-    labels = [Label("e3", f"q{n}", 0.5) for n in range(20)]
+    labels = [AnswerLabel("e3", f"q{n}", 0.5) for n in range(20)]
     scores = {label.item: 0.3 + n / 40 for n, label in enumerate(labels)}
     lengths = {label.item: 100 + n * n for n, label in enumerate(labels)}
-    assert calibrate(SUBJECT, labels, Said(scores, lengths)).agreement["error_with_length"].value == pytest.approx(1)
+    assert calibrate(SUBJECT, labels, JudgeScores(scores, lengths)).agreement[
+        "error_with_length"
+    ].value == pytest.approx(1)
 
 
 def test_answers_without_a_score_are_counted() -> None:
@@ -133,18 +137,18 @@ def test_answers_without_a_score_are_counted() -> None:
 
 def test_what_is_shown_counts_answers_people_and_what_has_no_score() -> None:
     labels, said = made(10)
-    assert lines(calibrate(SUBJECT, labels, said), {}, {})[1] == "10 labelled answers, in 10 clusters"
+    assert calibration_lines(calibrate(SUBJECT, labels, said), {}, {})[1] == "10 labelled answers, in 10 clusters"
     twice = [*labels, *(replace(label, rater="r2") for label in labels)]
-    counted = lines(calibrate(SUBJECT, twice, said), {}, {})[1]
+    counted = calibration_lines(calibrate(SUBJECT, twice, said), {}, {})[1]
     assert counted == "10 labelled answers by 2 people, in 10 clusters"
     del said.scores["e3", "q3"]  # type: ignore[attr-defined]
-    counted = lines(calibrate(SUBJECT, labels, said), {}, {})[1]
+    counted = calibration_lines(calibrate(SUBJECT, labels, said), {}, {})[1]
     assert counted == "9 labelled answers, in 9 clusters; 1 labelled answers have no score"
 
 
 def test_values_stand_below_their_title() -> None:
     labels, said = made()
-    _, _, _, title, *table = lines(calibrate(SUBJECT, labels, said), {}, {})
+    _, _, _, title, *table = calibration_lines(calibrate(SUBJECT, labels, said), {}, {})
     end = title.index("value") + len("value")
     rows = table[: table.index("")]
     assert len(rows) > 3
@@ -153,18 +157,18 @@ def test_values_stand_below_their_title() -> None:
 
 def test_no_score_at_all_is_refused() -> None:
     with pytest.raises(DataError, match="None of the 1 labelled answers has a score of faithfulness: judge them first"):
-        calibrate(SUBJECT, [Label("e3", "q1", 1.0)], Said({}))
+        calibrate(SUBJECT, [AnswerLabel("e3", "q1", 1.0)], JudgeScores({}))
 
 
 def test_ratings_beyond_0_to_1_are_refused() -> None:
     with pytest.raises(DataError, match="--scale 1:5"):
-        calibrate(SUBJECT, [Label("", "a", 5.0, where="labels:1")], Said({("", "a"): 0.5}))
+        calibrate(SUBJECT, [AnswerLabel("", "a", 5.0, where="labels:1")], JudgeScores({("", "a"): 0.5}))
 
 
 def test_labels_of_a_cluster_widen_the_interval() -> None:
     labels, said = made(40)
     ordered = sorted(labels, key=lambda label: (label.human == 1) == (said.scores[label.item] >= 0.5))
-    grouped = [Label("e3", each.query_id, each.human, cluster=f"c{n // 8}") for n, each in enumerate(ordered)]
+    grouped = [AnswerLabel("e3", each.query_id, each.human, cluster=f"c{n // 8}") for n, each in enumerate(ordered)]
     alone, together = (calibrate(SUBJECT, each, said).agreement["accuracy"] for each in (ordered, grouped))
     assert together.high is not None
     assert together.low is not None

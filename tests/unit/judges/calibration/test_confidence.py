@@ -22,7 +22,7 @@ from rag_harness.judges.calibration.confidence import (
 )
 from rag_harness.judges.calibration.confidence_file import read_confidence, save_confidence
 from rag_harness.judges.calibration.logistic import fitted
-from rag_harness.judges.calibration.told import Told, is_declined, is_right
+from rag_harness.judges.calibration.told import ToldAnswer, is_declined, is_right
 from rag_harness.stats.agreement import auroc
 from rag_harness.types import Case, Evidence, Query
 from tests.unit.rows import make_chunk, make_row
@@ -31,7 +31,7 @@ from tests.unit.rows import make_chunk, make_row
 script: Any = import_module("benchmarks.reliability")
 
 
-def answers(n: int, strength: float = 2.0, seed: int = 0, declined: float = 0.2) -> list[Told]:
+def answers(n: int, strength: float = 2.0, seed: int = 0, declined: float = 0.2) -> list[ToldAnswer]:
     """Return answers whose relevance tells, by ``strength``, whether they are right; two a page."""
     rng = np.random.default_rng(seed)
     found = []
@@ -40,7 +40,9 @@ def answers(n: int, strength: float = 2.0, seed: int = 0, declined: float = 0.2)
         is_so = bool(rng.random() < 1 / (1 + np.exp(-strength * relevance)))
         signals = {"relevance": float(relevance), "coverage": float(noise), "groundedness": None}
         found.append(
-            Told(f"q{number}", signals, bool(rng.random() < declined), is_so, f"p{number // 2}", 0.5, float(relevance))
+            ToldAnswer(
+                f"q{number}", signals, bool(rng.random() < declined), is_so, f"p{number // 2}", 0.5, float(relevance)
+            )
         )
     return found
 

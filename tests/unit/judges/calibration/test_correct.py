@@ -8,9 +8,9 @@ from functools import lru_cache
 import pytest
 
 from rag_harness.errors import DataError
-from rag_harness.judges.calibration.calibrate import Said, Subject, calibrate
-from rag_harness.judges.calibration.correct import Scores, corrected_mean
-from rag_harness.judges.calibration.labels import Label
+from rag_harness.judges.calibration.calibrate import CalibrationSubject, JudgeScores, calibrate
+from rag_harness.judges.calibration.correct import ExperimentScores, corrected_mean
+from rag_harness.judges.calibration.labels import AnswerLabel
 from rag_harness.judges.calibration.saved import Calibration
 from rag_harness.results.score import Author
 from rag_harness.stats.ppi import ppi_mean
@@ -20,20 +20,22 @@ _RNG = random.Random(2)
 PAIRS = [human_of(number, _RNG) for number in range(200)]
 VALUES = {f"q{number}": value for number, (_, value) in enumerate(PAIRS)}
 ROWS = {f"q{number}": f"row {number}" for number in range(200)}
-SCORES = Scores("e3", "faithfulness", 1, JUDGE, VALUES, ROWS)
+SCORES = ExperimentScores("e3", "faithfulness", 1, JUDGE, VALUES, ROWS)
 
 
 @lru_cache
 def calibration(
     experiment: str = "e3", author: Author = JUDGE, n: int = 50, date: str = "2026-01-01", version: int = 1
 ) -> Calibration:
-    labels = [Label(experiment, f"q{number}", float(PAIRS[number][0])) for number in range(n)]
+    labels = [AnswerLabel(experiment, f"q{number}", float(PAIRS[number][0])) for number in range(n)]
     items = [label.item for label in labels]
-    said = Said(
+    said = JudgeScores(
         {item: PAIRS[number][1] for number, item in enumerate(items)},
         digests={item: f"row {number}" for number, item in enumerate(items) if experiment},
     )
-    return calibrate(Subject(f"by-{author.judge}-{date}", "faithfulness", version, author, date), labels, said)
+    return calibrate(
+        CalibrationSubject(f"by-{author.judge}-{date}", "faithfulness", version, author, date), labels, said
+    )
 
 
 def test_labelled_answers_are_not_counted_twice() -> None:
@@ -54,7 +56,7 @@ def test_it_is_nearer_to_people_than_the_judge_is() -> None:
 
 def test_labels_of_earlier_answers_are_told() -> None:
     rows = ROWS | {f"q{number}": "answered anew" for number in range(10)}
-    found = corrected_mean(Scores("e3", "faithfulness", 1, JUDGE, VALUES, rows), [calibration()])
+    found = corrected_mean(ExperimentScores("e3", "faithfulness", 1, JUDGE, VALUES, rows), [calibration()])
     assert found.said.endswith("; 10 of the labels are of earlier answers")
     assert found.found.unlabelled == 160
 
@@ -67,7 +69,10 @@ def test_labels_of_answers_that_stand_alone_are_told() -> None:
 
 def test_a_slice_is_corrected_by_its_own_labels() -> None:
     values = {f"q{number}": VALUES[f"q{number}"] for number in range(30, 120)}
-    assert corrected_mean(Scores("e3", "faithfulness", 1, JUDGE, values, ROWS), [calibration()]).found.labels == 20
+    assert (
+        corrected_mean(ExperimentScores("e3", "faithfulness", 1, JUDGE, values, ROWS), [calibration()]).found.labels
+        == 20
+    )
 
 
 def test_cases_that_nobody_judged_count_as_they_are() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rag_harness.errors import DataError
-from rag_harness.judges.calibration.labels import Label, read_labels, scaled
+from rag_harness.judges.calibration.labels import AnswerLabel, read_labels, scaled
 from tests.unit.judges.calibration.runs import write_lines
 
 
@@ -30,8 +30,8 @@ def test_rows_and_answers_that_stand_alone(tmp_path: Path) -> None:
     found = read_labels([file])
     assert found.unlabelled == 1
     assert found.each[:2] == (
-        Label("e3", "q1", 1.0, "anna", "c1", where=f"{file}:1"),
-        Label("e3", "q1", 0.0, "ben", where=f"{file}:2"),
+        AnswerLabel("e3", "q1", 1.0, "anna", "c1", where=f"{file}:1"),
+        AnswerLabel("e3", "q1", 0.0, "ben", where=f"{file}:2"),
     )
     alone = found.each[2]
     assert (alone.item, alone.human, alone.score, alone.answer) == (("", "7"), 0.25, 0.5, "b")
@@ -127,7 +127,7 @@ def test_what_is_no_file_of_labels(tmp_path: Path, name: str, content: bytes | N
 
 
 def test_ratings_are_scaled() -> None:
-    labels = [Label("", "a", 1.0), Label("", "b", 4.0), Label("", "c", 2.5)]
+    labels = [AnswerLabel("", "a", 1.0), AnswerLabel("", "b", 4.0), AnswerLabel("", "c", 2.5)]
     assert [label.human for label in scaled(labels, 1, 4)] == [0.0, 1.0, 0.5]
 
 
@@ -141,4 +141,4 @@ def test_ratings_are_scaled() -> None:
 )
 def test_a_rating_beyond_its_scale_is_named(low: float, high: float, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        scaled([Label("", "a", 1.0), Label("", "b", 4.0, where="labels:3")], low, high)
+        scaled([AnswerLabel("", "a", 1.0), AnswerLabel("", "b", 4.0, where="labels:3")], low, high)

@@ -12,21 +12,21 @@ import pytest
 
 from rag_harness.errors import DataError, PrerequisiteError
 from rag_harness.judges.calibration.labels import read_labels
-from rag_harness.judges.calibration.sample import COLUMNS, sample, write_sheet
-from rag_harness.judges.calibration.scored import Scored, read_scored
+from rag_harness.judges.calibration.sample import SHEET_COLUMNS, sample_of_answers, write_sheet
+from rag_harness.judges.calibration.scored import ScoredAnswers, read_scored
 from rag_harness.results.score import Author, row_digest
 from tests.unit.judges.calibration.runs import JUDGE, score, write_judged, write_lines, write_run_file
 from tests.unit.rows import make_row
 
 
 @pytest.fixture
-def scored(tmp_path: Path) -> Scored:
+def scored(tmp_path: Path) -> ScoredAnswers:
     write_judged(tmp_path / "output", ["e2", "e3"])
     return read_scored(tmp_path / "output", "faithfulness")
 
 
-def test_as_many_of_each_experiment_and_spread_over_the_scores(scored: Scored) -> None:
-    items = sample(scored, 30, seed=1)
+def test_as_many_of_each_experiment_and_spread_over_the_scores(scored: ScoredAnswers) -> None:
+    items = sample_of_answers(scored, 30, seed=1)
     assert len(set(items)) == 30
     assert Counter(name for name, _ in items) == {"e2": 15, "e3": 15}
     for name in ("e2", "e3"):
@@ -36,24 +36,24 @@ def test_as_many_of_each_experiment_and_spread_over_the_scores(scored: Scored) -
         assert all(every[4 * n] <= value <= every[4 * n + 3] for n, value in enumerate(chosen))
 
 
-def test_each_answer_is_as_likely_as_the_next(scored: Scored) -> None:
-    counts = Counter(item for seed in range(400) for item in sample(scored, 30, seed))
+def test_each_answer_is_as_likely_as_the_next(scored: ScoredAnswers) -> None:
+    counts = Counter(item for seed in range(400) for item in sample_of_answers(scored, 30, seed))
     assert len(counts) == 120
     # 100 expected of each, with a standard deviation below 9.
     assert 100 - 45 < min(counts.values()) <= max(counts.values()) < 100 + 45
 
 
-def test_seeds_repeat_and_differ(scored: Scored) -> None:
-    assert sample(scored, 10, 1) == sample(scored, 10, 1) != sample(scored, 10, 2)
+def test_seeds_repeat_and_differ(scored: ScoredAnswers) -> None:
+    assert sample_of_answers(scored, 10, 1) == sample_of_answers(scored, 10, 1) != sample_of_answers(scored, 10, 2)
 
 
-def test_more_than_there_are_is_all(scored: Scored) -> None:
-    assert set(sample(scored, 999)) == set(scored.rows)
+def test_more_than_there_are_is_all(scored: ScoredAnswers) -> None:
+    assert set(sample_of_answers(scored, 999)) == set(scored.rows)
 
 
 def test_without_scores_it_is_any_answer(tmp_path: Path) -> None:
     write_lines(tmp_path / "e1.jsonl", [json.loads(make_row(experiment="e1", query_id=f"q{n}").text) for n in range(5)])
-    assert len(sample(read_scored(tmp_path, "faithfulness"), 3)) == 3
+    assert len(sample_of_answers(read_scored(tmp_path, "faithfulness"), 3)) == 3
 
 
 def test_answers_that_have_no_score_are_not_picked(tmp_path: Path) -> None:
@@ -66,17 +66,17 @@ def test_answers_that_have_no_score_are_not_picked(tmp_path: Path) -> None:
         stream.write(line.line())
     found = read_scored(tmp_path, "faithfulness")
     assert found.missing == {("e3", "q9"): "an abstention"}
-    assert {query for _, query in sample(found, 9)} == {"q0", "q1", "q2"}
+    assert {query for _, query in sample_of_answers(found, 9)} == {"q0", "q1", "q2"}
 
 
 @pytest.mark.parametrize("n", [0, -1])
-def test_no_answers_are_refused(scored: Scored, n: int) -> None:
+def test_no_answers_are_refused(scored: ScoredAnswers, n: int) -> None:
     with pytest.raises(DataError, match="1 or more"):
-        sample(scored, n)
+        sample_of_answers(scored, n)
 
 
-def test_the_sheet_is_blind_and_reads_back(scored: Scored, tmp_path: Path) -> None:
-    items = sample(scored, 12)
+def test_the_sheet_is_blind_and_reads_back(scored: ScoredAnswers, tmp_path: Path) -> None:
+    items = sample_of_answers(scored, 12)
     table, lines, key = write_sheet(tmp_path / "sheet", items, scored.rows)
     for file in (table, lines):
         text = file.read_text(encoding="utf-8-sig")
@@ -86,11 +86,11 @@ def test_the_sheet_is_blind_and_reads_back(scored: Scored, tmp_path: Path) -> No
     with pytest.raises(DataError, match="Nothing is labelled"):
         read_labels([table])
     rows = list(csv.DictReader(table.read_text(encoding="utf-8-sig").splitlines()))
-    assert tuple(rows[0]) == COLUMNS
+    assert tuple(rows[0]) == SHEET_COLUMNS
     for number, row in enumerate(rows[:5]):
         row |= {"human": str(number % 2), "rater": "anna"}
     with table.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, COLUMNS)
+        writer = csv.DictWriter(stream, SHEET_COLUMNS)
         writer.writeheader()
         writer.writerows(rows)
     found = read_labels([table])
@@ -101,15 +101,15 @@ def test_the_sheet_is_blind_and_reads_back(scored: Scored, tmp_path: Path) -> No
     assert len(read_labels([write_lines(tmp_path / "ben.jsonl", filled)], key).each) == 12
 
 
-def test_an_item_that_the_key_does_not_know_is_named(scored: Scored, tmp_path: Path) -> None:
-    _, _, key = write_sheet(tmp_path / "sheet", sample(scored, 2), scored.rows)
+def test_an_item_that_the_key_does_not_know_is_named(scored: ScoredAnswers, tmp_path: Path) -> None:
+    _, _, key = write_sheet(tmp_path / "sheet", sample_of_answers(scored, 2), scored.rows)
     file = write_lines(tmp_path / "labels.jsonl", [{"item": "a7", "human": 1}])
     with pytest.raises(DataError, match=r"labels.jsonl:1: item 'a7' is not in the key"):
         read_labels([file], key)
 
 
-def test_people_s_work_is_never_written_over(scored: Scored, tmp_path: Path) -> None:
-    items = sample(scored, 2)
+def test_people_s_work_is_never_written_over(scored: ScoredAnswers, tmp_path: Path) -> None:
+    items = sample_of_answers(scored, 2)
     write_sheet(tmp_path / "sheet", items, scored.rows)
     with pytest.raises(DataError, match="may hold labels"):
         write_sheet(tmp_path / "sheet", items, scored.rows)
@@ -152,8 +152,8 @@ def test_what_cannot_be_calibrated(tmp_path: Path, measure: str, message: str) -
         read_scored(tmp_path, measure)
 
 
-def test_the_sample_gives_the_mean_of_everything_on_average(scored: Scored) -> None:
-    means = [np.mean([scored.scores[item] for item in sample(scored, 20, seed)]) for seed in range(200)]
+def test_the_sample_gives_the_mean_of_everything_on_average(scored: ScoredAnswers) -> None:
+    means = [np.mean([scored.scores[item] for item in sample_of_answers(scored, 20, seed)]) for seed in range(200)]
     assert np.mean(means) == pytest.approx(np.mean(list(scored.scores.values())), abs=0.01)
 
 
@@ -162,7 +162,7 @@ def test_where_no_judgement_came_to_a_score_those_answers_are_not_picked_either(
     line = score("e3", "q1", None, row_digest(make_row(query_id="q1")), reason="the judge is away")
     (tmp_path / "scores").mkdir()
     (tmp_path / "scores" / "e3.jsonl").write_bytes(line.line())
-    assert {query for _, query in sample(read_scored(tmp_path, "faithfulness"), 9)} == {"q0", "q2"}
+    assert {query for _, query in sample_of_answers(read_scored(tmp_path, "faithfulness"), 9)} == {"q0", "q2"}
 
 
 def test_the_judge_of_the_last_run_is_meant_where_others_have_judged_before(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from rag_harness.judges.embedded.absent import absent
 from rag_harness.judges.embedded.absent.quantities import quantities
-from rag_harness.judges.embedded.words import read
+from rag_harness.judges.embedded.words import split_text
 
 SHOP = (
     "Refunds take 30 days after the parcel is back. Gift cards stay valid for 5 years. Parcels to Norway cost €12.50 "
@@ -19,7 +19,7 @@ SHOP = (
 
 
 def missed(claim: str, *passages: str, question: str = "") -> str:
-    return "; ".join(filter(None, absent(read(claim), [read(text) for text in passages or SHOP], question)))
+    return "; ".join(filter(None, absent(split_text(claim), [split_text(text) for text in passages or SHOP], question)))
 
 
 @pytest.mark.parametrize(
@@ -114,5 +114,5 @@ def test_quantities(text: str, found: list[tuple[str, float, str]]) -> None:
 
 
 def test_nothing_is_missed_in_nothing() -> None:
-    assert absent(read(""), [], "") == []
+    assert absent(split_text(""), [], "") == []
     assert missed("Refunds take 5 days.", "") == "5 days: no passage says it"

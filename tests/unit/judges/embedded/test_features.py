@@ -5,25 +5,25 @@ import json
 import numpy as np
 import pytest
 
-from rag_harness.judges.embedded.alignment import Source, align
+from rag_harness.judges.embedded.alignment import EncodedSource, align
 from rag_harness.judges.embedded.encoding import unit
 from rag_harness.judges.embedded.features import NAMES, features
 from rag_harness.judges.embedded.judgement import judge, pair_precision, parts
 from rag_harness.judges.embedded.lexical import covering_runs, near_pairs, novel_runs, same
-from rag_harness.judges.embedded.model import FILE, Logistic, at_even_odds, coefficients
+from rag_harness.judges.embedded.model import COEFFICIENTS_FILE, Logistic, at_even_odds, coefficients
 from rag_harness.judges.embedded.response import NAMES as RESPONSE
 from rag_harness.judges.embedded.response import response_features
 from rag_harness.judges.embedded.rules import NAMES as RULES
-from rag_harness.judges.embedded.rules import Facts, declines, rules
+from rag_harness.judges.embedded.rules import SourceFacts, declines, rules
 from rag_harness.judges.embedded.source import passage_of
-from rag_harness.judges.embedded.words import read
+from rag_harness.judges.embedded.words import split_text
 from tests.unit.judges.embedded.made_up import encoded
 
 CONTEXT = "Refunds take 5 days. Parcels are not sent abroad. The shop opens at 9:30 am."
 
 
 def row(sentence: str, *passages: str) -> dict[str, float]:
-    source = Source(tuple(map(encoded, passages or (CONTEXT,))))
+    source = EncodedSource(tuple(map(encoded, passages or (CONTEXT,))))
     values, _ = features(encoded(sentence), source, encoded(""))
     assert values.shape == (1, len(NAMES))
     return dict(zip(NAMES, values[0].tolist(), strict=True))
@@ -85,7 +85,7 @@ FIELDS = {"a": {"OutdoorSeating": False, "RestaurantsTakeOut": True, "Music": No
 )
 def test_fields_of_a_structured_source(sentence: str, column: str) -> None:
     passage = passage_of(json.dumps(FIELDS))
-    found = dict(zip(RULES, rules(sentence, [""], Facts([], passage.fields), (0, 1)), strict=True))
+    found = dict(zip(RULES, rules(sentence, [""], SourceFacts([], passage.fields), (0, 1)), strict=True))
     assert {name for name, value in found.items() if value and name.startswith("field")} == {column}
 
 
@@ -101,12 +101,12 @@ def test_runs_pairs_and_novel_words() -> None:
     equal = same(answer, source)
     assert covering_runs(equal).tolist() == [2, 2, 0, 1]
     assert near_pairs(equal).tolist() == [True, True, False, False]
-    text = read("Purple elephants dance slowly. Refunds")
+    text = split_text("Purple elephants dance slowly. Refunds")
     assert novel_runs(np.array([False, False, True, False, False]), text).tolist() == [2, 2, 0, 1, 1]
 
 
 def test_the_nearest_sentence_and_its_passage() -> None:
-    source = Source((encoded("😀"), encoded("Tents are green."), encoded("Rain. Refunds take 5 days.")))
+    source = EncodedSource((encoded("😀"), encoded("Tents are green."), encoded("Rain. Refunds take 5 days.")))
     found = align(encoded("Refunds take five days"), source)
     assert source.sentences[found.top[0, 0]] == "Refunds take 5 days."
     assert source.passage_of[found.top[0, 0]] == 2
@@ -119,7 +119,7 @@ def test_a_long_text_in_parts_has_all_its_sentences() -> None:
     assert [span for part in cut for span in part.text.sentences] == list(text.text.sentences)
     assert sum(len(part.weights) for part in cut) == len(text.weights)
     fitted = coefficients()
-    assert len(judge(text, Source((encoded(CONTEXT),)), encoded(""), fitted).unsupported) == 300
+    assert len(judge(text, EncodedSource((encoded(CONTEXT),)), encoded(""), fitted).unsupported) == 300
 
 
 def test_what_is_no_number_is_no_direction() -> None:
@@ -143,7 +143,7 @@ def test_even_odds() -> None:
 
 
 def test_coefficients_are_small_name_their_data_and_fit_the_features() -> None:
-    assert FILE.stat().st_size <= 50_000
+    assert COEFFICIENTS_FILE.stat().st_size <= 50_000
     fitted = coefficients()
     assert (fitted.sentence.names, fitted.response.names) == (NAMES, RESPONSE)
     assert set(fitted.data) == {"qa.jsonl", "summary.jsonl", "data2txt.jsonl"}

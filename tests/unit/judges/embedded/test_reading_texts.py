@@ -5,13 +5,13 @@ import json
 import pytest
 
 from rag_harness.judges.embedded.figures import known_numbers, numbers, times
-from rag_harness.judges.embedded.hours import agreement, hours_of
-from rag_harness.judges.embedded.source import Field, passage_of
-from rag_harness.judges.embedded.words import LONGEST, read
+from rag_harness.judges.embedded.hours import hours_agreement, hours_of
+from rag_harness.judges.embedded.source import JsonLeaf, passage_of
+from rag_harness.judges.embedded.words import LONGEST_SENTENCE, split_text
 
 
 def _sentences(text: str) -> list[str]:
-    return [text[start:end] for start, end in read(text).sentences]
+    return [text[start:end] for start, end in split_text(text).sentences]
 
 
 @pytest.mark.parametrize(
@@ -38,11 +38,11 @@ def test_a_sentence_without_end_is_taken_in_parts_that_cover_its_words() -> None
     parts = _sentences(text)
     assert len(parts) == 3
     assert sum(len(part.split()) for part in parts) == 250
-    assert all(len(read(part).spans) <= LONGEST for part in parts)
+    assert all(len(split_text(part).spans) <= LONGEST_SENTENCE for part in parts)
 
 
 def test_words_are_folded_and_keep_their_places() -> None:
-    found = read("The shop’s 1,000.50 euros")
+    found = split_text("The shop’s 1,000.50 euros")
     assert found.words == ["the", "shop's", "1000.50", "euros"]
     assert found.stems == ["the", "shop", "1000.50", "euro"]
     assert found.content.tolist() == [False, True, True, True]
@@ -64,9 +64,9 @@ def test_json_becomes_sentences_and_fields() -> None:
         "n: 2",
     ]
     assert found.fields == (
-        Field((("attributes",), ("outdoor", "seating")), True),
-        Field((("attributes",), ("wi", "fi")), False),
-        Field((("attributes",), ("music",)), None),
+        JsonLeaf((("attributes",), ("outdoor", "seating")), True),
+        JsonLeaf((("attributes",), ("wi", "fi")), False),
+        JsonLeaf((("attributes",), ("music",)), None),
     )
 
 
@@ -99,4 +99,4 @@ HOURS = hours_of(
     ],
 )
 def test_hours_of_days(sentence: str, right_and_wrong: tuple[int, int]) -> None:
-    assert agreement(sentence, HOURS) == right_and_wrong
+    assert hours_agreement(sentence, HOURS) == right_and_wrong

@@ -71,7 +71,7 @@ def test_it_learns_what_is_marked_and_writes_coefficients(
 ) -> None:
     made = tmp_path / "coefficients.json"
     monkeypatch.setattr(script, "SentenceTransformersEmbedder", WordEmbedder)
-    monkeypatch.setattr(script, "FILE", made)
+    monkeypatch.setattr(script, "COEFFICIENTS_FILE", made)
     monkeypatch.setattr(sys, "argv", ["train", str(ragtruth), "--cache", str(tmp_path / "cache"), "--write"])
     script.main()
     printed = capsys.readouterr().out

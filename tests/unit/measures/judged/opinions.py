@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from rag_harness.measures import Score, measure_named
 from rag_harness.measures.judged import (
     Claim,
+    ClaimedText,
     JudgedMeasure,
     Material,
     Relevancy,
-    Source,
     Support,
-    Text,
+    SupportSource,
     Usefulness,
     Verdict,
     Verdicts,
@@ -47,7 +47,7 @@ class Told:
     useful: Sequence[float | None] = ()
     relevant: Relevancy | None = None
 
-    async def supported(self, claims: Text, source: Source) -> Verdicts:
+    async def supported(self, claims: ClaimedText, source: SupportSource) -> Verdicts:
         await asyncio.sleep(0)
         return self.claims[Support(claims, source)]
 

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError, RagHarnessError
-from rag_harness.models.chat.openai import OpenAIChat, Sampling
+from rag_harness.models.chat.openai import OpenAIChat, SentParameters
 from rag_harness.models.wire import AiohttpTransport
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings.loading import load_settings
@@ -55,7 +55,7 @@ def ask(
     async def session() -> Completion:
         http = httpx2.AsyncClient(transport=AiohttpTransport())
         client = AsyncOpenAI(base_url=server.url, api_key=KEY, max_retries=0, timeout=None, http_client=http)
-        sampling = Sampling(temperature=0.5, seed=3, max_tokens=64)
+        sampling = SentParameters(temperature=0.5, seed=3, max_tokens=64)
         chat = OpenAIChat(lambda: client, MODEL, sampling, timeout, wait=waits)
         try:
             said = [await chat.complete([Message("user", "How much?")], schema) for _ in range(times)]

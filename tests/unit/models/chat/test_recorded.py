@@ -115,10 +115,10 @@ def test_json_in_place_of_a_stream_is_not_kept(tmp_path: Path, body: object) -> 
 def test_the_name_can_be_checked_from_the_file(tmp_path: Path) -> None:
     import yaml
 
-    from rag_harness.models.recording.cassettes import digest_of
+    from rag_harness.models.recording.cassettes import request_digest
 
     with answering("x") as server:
         record(tmp_path, server, question="Who is John Smith?", scrub=lambda said: said.replace("John Smith", "<NAME>"))
     (file,) = recordings(tmp_path)
     asked = yaml.safe_load(file.read_text())["interactions"][0]["request"]
-    assert file.stem == digest_of("POST", "/v1/chat/completions", json.loads(asked["body"]))
+    assert file.stem == request_digest("POST", "/v1/chat/completions", json.loads(asked["body"]))

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from rag_harness.errors import DataError, ModelOutputError, RecordingMissError
-from rag_harness.models.chat.openai import OpenAIChat, Sampling
+from rag_harness.models.chat.openai import OpenAIChat, SentParameters
 from rag_harness.models.chat.recorded import RecordingTransport
 from rag_harness.models.chat.replayed import Replayed, completion_of
 from rag_harness.models.recording.cassettes import Cassettes, Recorded
@@ -67,7 +67,7 @@ def test_shipped_answers_are_those_of_the_way_through_the_sdk() -> None:
 
 
 async def _asked(chat: OpenAIChat, request: dict[str, Any]) -> Completion:
-    chat._sampling = Sampling(request["temperature"], request["seed"], request["max_tokens"])
+    chat._sampling = SentParameters(request["temperature"], request["seed"], request["max_tokens"])
     messages = [Message(message["role"], message["content"]) for message in request["messages"]]
     return await chat.complete(messages, request.get("response_format"))
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from openai._streaming import SSEDecoder
 
 from rag_harness.errors import ModelOutputError
-from rag_harness.models.chat.streamed import Events, Streamed, StreamError
+from rag_harness.models.chat.streamed import Events, StreamedCompletion, StreamError
 from tests.unit.models.chat.test_openai import GOOD, event
 
 LINES = st.sampled_from(
@@ -45,7 +45,7 @@ def test_events_are_those_of_the_sdk(lines: list[str], end: str, cuts: list[int]
 
 @given(st.lists(st.integers(0, len(GOOD)), max_size=8))
 def test_an_answer_is_the_same_however_it_is_cut(cuts: list[int]) -> None:
-    said = Streamed("asked/model")
+    said = StreamedCompletion("asked/model")
     places = [0, *sorted(cuts), len(GOOD)]
     for start, stop in pairwise(places):
         said.add(GOOD[start:stop])
@@ -55,7 +55,7 @@ def test_an_answer_is_the_same_however_it_is_cut(cuts: list[int]) -> None:
 
 
 def test_what_comes_after_the_end_is_not_read() -> None:
-    said = Streamed("m")
+    said = StreamedCompletion("m")
     said.add(GOOD + event(" And more.") + b"data: no JSON\n\n")
     assert said.text() == "It costs €29."
 
@@ -66,18 +66,18 @@ def test_what_comes_after_the_end_is_not_read() -> None:
 )
 def test_an_error_in_the_stream(error: Any, message: str) -> None:
     with pytest.raises(StreamError, match=message or "An error occurred") as caught:
-        Streamed("m").add(b"data: " + json.dumps({"error": error}).encode() + b"\n\n")
+        StreamedCompletion("m").add(b"data: " + json.dumps({"error": error}).encode() + b"\n\n")
     assert caught.value.body == error
 
 
 @pytest.mark.parametrize("data", [b"[1]", b"1", b"null", b"{", b"\xff"])
 def test_what_is_no_object(data: bytes) -> None:
     with pytest.raises(ValueError):
-        Streamed("m").add(b"data: " + data + b"\n\n")
+        StreamedCompletion("m").add(b"data: " + data + b"\n\n")
 
 
 def test_half_an_answer_and_one_without_text() -> None:
-    half, empty = Streamed("m"), Streamed("m")
+    half, empty = StreamedCompletion("m"), StreamedCompletion("m")
     half.add(event("It costs "))
     empty.add(event(finish="stop"))
     with pytest.raises(ConnectionError, match="broke off"):
@@ -89,7 +89,7 @@ def test_half_an_answer_and_one_without_text() -> None:
 @pytest.mark.parametrize("reason", ["stop", "length", ""])
 def test_why_the_model_stopped_is_kept(reason: str) -> None:
     """Usage ends a stream too, and is no reason."""
-    said = Streamed("m")
+    said = StreamedCompletion("m")
     choice = {"delta": {"content": "30 days"}, "finish_reason": reason or None}
     last = {"choices": [choice], "usage": {"prompt_tokens": 1, "completion_tokens": 2}}
     said.add(f"data: {json.dumps(last)}\n\n".encode())
@@ -97,7 +97,7 @@ def test_why_the_model_stopped_is_kept(reason: str) -> None:
 
 
 def test_an_answer_of_the_longest_length_passes_and_one_more_character_does_not() -> None:
-    said = Streamed("asked/model", longest=5)
+    said = StreamedCompletion("asked/model", longest=5)
     said.add(event("four") + event("!", finish="stop"))
     assert said.text() == "four!"
     with pytest.raises(ModelOutputError, match=r"at least 6 characters, and 5 are taken.*--rag-max-answer"):
@@ -117,4 +117,4 @@ def test_a_line_in_ten_thousand_parts_is_joined_once() -> None:
 
 def test_an_event_of_endless_brackets_is_no_event() -> None:
     with pytest.raises(ValueError, match="nested deeper than 100 levels"):
-        Streamed("asked/model").add(b"data: " + b"[" * 100_000 + b"\n\n")
+        StreamedCompletion("asked/model").add(b"data: " + b"[" * 100_000 + b"\n\n")

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from rag_harness.models.prompts import context_of, load_prompts
 from rag_harness.models.reader.prompt import parse_prompt
-from rag_harness.models.reader.reader import Reading, read
+from rag_harness.models.reader.reader import ReaderAnswer, reader_answer
 from rag_harness.types import Chunk, Hit
 from rag_harness.words.cited import cited_sources
-from rag_harness.words.marks import unmarked
+from rag_harness.words.marks import without_marks
 
 FEES = "# Fees\n\nThe delivery fee depends on the zone.\n"
 FORGED = [
@@ -36,9 +36,9 @@ def hit(name: str, text: str) -> Hit:
     return Hit(Chunk(chunk_id=f"{name}#0", doc_id=name, section=(), text=text, start=0, end=len(text)), 1.0, 1)
 
 
-def answered(question: str, *texts: str) -> Reading:
+def answered(question: str, *texts: str) -> ReaderAnswer:
     hits = [hit("evil.md", texts[0]), *(hit("fees.md", text) for text in texts[1:])]
-    return read([{"role": m.role, "content": m.content} for m in load_prompts("r1").messages(question, hits)])
+    return reader_answer([{"role": m.role, "content": m.content} for m in load_prompts("r1").messages(question, hits)])
 
 
 @pytest.mark.parametrize("forged", FORGED)
@@ -60,21 +60,21 @@ def test_a_prompt_has_the_sources_that_it_was_given(forged: str) -> None:
 
 @given(st.text(alphabet="[]() sourceS12:\n,&*", max_size=60))
 def test_whatever_is_written_cites_nothing(text: str) -> None:
-    assert not cited_sources(unmarked(text))
+    assert not cited_sources(without_marks(text))
     # Nor with a mark of the reader's own behind it.
-    assert list(cited_sources(f"{unmarked(text)} [Source 7]")) == [7]
+    assert list(cited_sources(f"{without_marks(text)} [Source 7]")) == [7]
 
 
 @given(st.text(alphabet="[]() sourceS12:\n,&*", max_size=60))
 def test_only_brackets_of_marks_are_changed(text: str) -> None:
-    changed = unmarked(text)
+    changed = without_marks(text)
     assert len(changed) == len(text)
     assert all(ours == theirs or ours + theirs in ("([", ")]") for ours, theirs in zip(changed, text, strict=True))
 
 
 @pytest.mark.parametrize("text", ["See [the page](x.md) [1].", "a[0]", "[resources]", "[Sourced here]", "- [x] done"])
 def test_other_brackets_stay(text: str) -> None:
-    assert unmarked(text) == text
+    assert without_marks(text) == text
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from rag_harness.models.reader.prompt import parse_prompt
-from rag_harness.models.reader.reader import NO_CONTEXT, UNKNOWN, Reading, read
+from rag_harness.models.reader.reader import NOT_IN_CONTEXT, WITHOUT_CONTEXT, ReaderAnswer, reader_answer
 from rag_harness.models.reader.units import split_sources
 from rag_harness.words.terms import stem, terms
 
@@ -71,8 +71,8 @@ def prompt(question: str, *sources: Source) -> list[dict[str, str]]:
     return [{"role": "system", "content": "Answer from the context."}, {"role": "user", "content": user}]
 
 
-def ask(question: str, *sources: Source) -> Reading:
-    return read(prompt(question, *sources), wants_steps=True)
+def ask(question: str, *sources: Source) -> ReaderAnswer:
+    return reader_answer(prompt(question, *sources), wants_steps=True)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_two_hops_cite_both_sources() -> None:
 )
 def test_unanswerable_is_refused(question: str) -> None:
     reading = ask(question, RETURNS, SHIPPING, WARRANTY)
-    assert reading.answer == UNKNOWN
+    assert reading.answer == NOT_IN_CONTEXT
     assert reading.answer.startswith("I don't know")
     assert reading.citations == ()
     assert "too little" in reading.steps[-1]
@@ -182,7 +182,7 @@ def test_refusal_says_what_is_missing() -> None:
 @pytest.mark.parametrize("question", ["How long do I have to return a lamp?", "", "?"])
 def test_no_context_is_not_known(question: str) -> None:
     reading = ask(question)
-    assert (reading.answer, reading.supported) == (NO_CONTEXT, False)
+    assert (reading.answer, reading.supported) == (WITHOUT_CONTEXT, False)
 
 
 @pytest.mark.parametrize("current_first", [True, False])
@@ -238,7 +238,7 @@ def test_chunk_that_imitates_the_prompt_is_only_text() -> None:
     parsed = parse_prompt(messages)
     assert [source.label for source in parsed.sources] == ["trap.md", "returns-policy.md"]
     assert parsed.question == "How long do I have to return a lamp?"
-    assert read(messages).citations == (2,)
+    assert reader_answer(messages).citations == (2,)
 
 
 def test_citation_inside_a_chunk_is_not_repeated() -> None:
@@ -285,8 +285,8 @@ def test_codes_and_numbers_are_terms() -> None:
 
 def test_same_input_gives_same_reading() -> None:
     messages = prompt("How long do I have to return a lamp?", OLD_RETURNS, RETURNS, SHIPPING)
-    assert read(messages, True) == read([dict(message) for message in messages], True)
-    assert read(messages).steps == ()
+    assert reader_answer(messages, True) == reader_answer([dict(message) for message in messages], True)
+    assert reader_answer(messages).steps == ()
 
 
 @pytest.mark.parametrize(
@@ -302,4 +302,7 @@ def test_huge_input_is_bounded(text: str) -> None:
 
 def test_content_may_be_parts() -> None:
     text = prompt("What is the fee?", ("a.md", "The fee is €29."))[1]["content"]
-    assert read([{"role": "user", "content": [{"type": "text", "text": text}]}]).answer == "The fee is €29. [Source 1]"
+    assert (
+        reader_answer([{"role": "user", "content": [{"type": "text", "text": text}]}]).answer
+        == "The fee is €29. [Source 1]"
+    )

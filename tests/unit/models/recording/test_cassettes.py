@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from rag_harness.errors import CriticalError, DataError, RecordingWriteError
 from rag_harness.models.recording.abridged import abridged
-from rag_harness.models.recording.asked import digest_of
+from rag_harness.models.recording.asked import request_digest
 from rag_harness.models.recording.cassette_file import read_interaction
-from rag_harness.models.recording.cassettes import Asked, Cassettes, Recorded
+from rag_harness.models.recording.cassettes import Cassettes, CleanedRequest, Recorded
 from rag_harness.models.recording.playback import Playback
 from rag_harness.work.once import IMPORTING
 
@@ -24,7 +24,7 @@ URL = "http://host.test/v1/chat/completions"
 BODY: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Question: why?"}], "temperature": 0.0}
 
 
-def ask(cassettes: Cassettes, body: Any = None, url: str = URL) -> Asked:
+def ask(cassettes: Cassettes, body: Any = None, url: str = URL) -> CleanedRequest:
     return cassettes.asked("POST", url, json.dumps(BODY if body is None else body).encode())
 
 
@@ -65,7 +65,7 @@ def test_shipped_recordings_are_named_by_their_content() -> None:
     for file in whole[::100]:
         request = _request(file)
         assert cassettes.has("POST", "/v1/chat/completions", request)
-        assert file.stem == digest_of("POST", "/v1/chat/completions", request)
+        assert file.stem == request_digest("POST", "/v1/chat/completions", request)
     assert not cassettes.used
 
 
@@ -281,7 +281,7 @@ def test_has_asks_for_the_cleaned_request(tmp_path: Path) -> None:
     assert cassettes.has("POST", "/v1/chat/completions", BODY)
     assert not cassettes.has("POST", "/v1/embeddings", BODY)
     (file,) = files(tmp_path)
-    assert file.stem == digest_of("POST", "/v1/chat/completions", _request(file))
+    assert file.stem == request_digest("POST", "/v1/chat/completions", _request(file))
     assert "why" not in file.read_text()
 
 
@@ -342,7 +342,7 @@ def test_nearest_of_a_request_without_a_model(tmp_path: Path) -> None:
 
 
 def test_parts_of_a_form_have_another_border_each_time(tmp_path: Path) -> None:
-    def form(border: str, text: str) -> Asked:
+    def form(border: str, text: str) -> CleanedRequest:
         body = f'--{border}\r\ncontent-disposition: form-data; name="a"\r\n\r\n{text}\r\n--{border}--\r\n'
         kind = {"content-type": f"multipart/form-data; boundary={border}"}
         return Cassettes(tmp_path).asked("POST", "https://host.test/upload", body.encode(), kind)
@@ -364,7 +364,7 @@ def test_parts_of_a_form_have_another_border_each_time(tmp_path: Path) -> None:
 def test_keys_decide_no_name_and_reach_no_file(
     tmp_path: Path, method: str, url: str, content: bytes, kind: str
 ) -> None:
-    def asked(key: str) -> Asked:
+    def asked(key: str) -> CleanedRequest:
         filled = [each.replace("{}", key).replace("{{", "{").replace("}}", "}") for each in (url, content.decode())]
         return cassettes.asked(method, filled[0], filled[1].encode(), {"content-type": kind} if kind else {})
 

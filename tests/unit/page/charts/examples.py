@@ -25,7 +25,9 @@ EXAMPLES: dict[str, tuple[Callable[[Any], str], Any]] = {
     "pie": (
         charts.pie,
         charts.Pie(
-            ident="a", title="Pie", slices=(charts.Slice("lost", 3), charts.Slice("none", 0), charts.Slice("cut", 1))
+            ident="a",
+            title="Pie",
+            slices=(charts.PieSlice("lost", 3), charts.PieSlice("none", 0), charts.PieSlice("cut", 1)),
         ),
     ),
     "stacked": (
@@ -34,7 +36,7 @@ EXAMPLES: dict[str, tuple[Callable[[Any], str], Any]] = {
             ident="a",
             title="Stacked",
             parts=("lost", "cut"),
-            rows=(charts.Row("e1", (30, 1)), charts.Row("e2", (0, 0))),
+            rows=(charts.StackedBar("e1", (30, 1)), charts.StackedBar("e2", (0, 0))),
         ),
     ),
     "scatter": (
@@ -129,9 +131,11 @@ ANY: dict[str, st.SearchStrategy[Any]] = {
         )
         for kind, made in (("lines", charts.Lines), ("bars", charts.Bars))
     },
-    "pie": st.builds(charts.Pie, slices=_several(st.builds(charts.Slice, names, counts), 20), **_named),
+    "pie": st.builds(charts.Pie, slices=_several(st.builds(charts.PieSlice, names, counts), 20), **_named),
     "stacked": st.builds(
-        lambda table, **rest: charts.Stacked(parts=table[0], rows=tuple(charts.Row(*row) for row in table[1]), **rest),
+        lambda table, **rest: charts.Stacked(
+            parts=table[0], rows=tuple(charts.StackedBar(*row) for row in table[1]), **rest
+        ),
         _table(counts, 5, 8),
         **_named,
     ),

@@ -8,7 +8,7 @@ import pytest
 
 from rag_harness.page.charts import stylesheet
 from rag_harness.page.charts.fills import fills
-from rag_harness.page.charts.marks import dash, marker, sample
+from rag_harness.page.charts.marks import dash, legend_sample, marker
 
 _CSS = stylesheet()
 _BLOCKS = re.findall(r":root \{([^}]*)\}", _CSS)
@@ -93,7 +93,7 @@ def test_series_differ_without_colour_in_marks_and_dashes_and_fills() -> None:
         return re.sub(r"(fill|stroke)-\d", "", re.sub(r'id="[^"]*"', "", svg))
 
     assert len({uncoloured(marker(place, 0, 0)) for place in range(16)}) == 16
-    assert len({uncoloured(sample(place, 0, 0)) for place in range(16)}) == 16
+    assert len({uncoloured(legend_sample(place, 0, 0)) for place in range(16)}) == 16
     assert len({(place % 8, dash(place)) for place in range(64)}) == 64
     assert len({uncoloured(fills("a", [place])) for place in range(8)}) == 8
     assert len({re.sub(r'id="[^"]*"', "", fills("a", [place])) for place in range(64)}) == 64

@@ -153,7 +153,7 @@ def test_hostile_text_is_text() -> None:
 _EMPTY: dict[str, dict[str, Any]] = {
     "lines": {"categories": (), "series": ()},
     "bars": {"series": (Series("e1", (None, None)),)},
-    "pie": {"slices": (charts.Slice("none", 0),)},
+    "pie": {"slices": (charts.PieSlice("none", 0),)},
     "stacked": {"rows": ()},
     "scatter": {"points": ()},
     "histogram": {"series": (charts.Distribution("e1", ()),)},
@@ -178,7 +178,7 @@ def test_twelve_experiments_and_twenty_measures_lie_in_the_view_box(kind: str, n
         "lines": {"categories": heads, "series": rows},
         "bars": {"categories": heads, "series": rows},
         "heat_map": {"columns": heads, "rows": tuple(row.name for row in rows), "values": values},
-        "stacked": {"parts": heads, "rows": tuple(charts.Row(row.name, values[1]) for row in rows)},
+        "stacked": {"parts": heads, "rows": tuple(charts.StackedBar(row.name, values[1]) for row in rows)},
     }
     draw, chart = EXAMPLES[kind]
     assert_inside(draw(replace(chart, **given_[kind])))

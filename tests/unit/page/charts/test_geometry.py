@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_harness.page import charts
-from rag_harness.page.charts import Distribution, Estimate, Row, Series, Slice
+from rag_harness.page.charts import Distribution, Estimate, PieSlice, Series, StackedBar
 from rag_harness.page.charts.pareto import Better
 from tests.unit.page.charts.examples import HOSTILE
 from tests.unit.page.charts.shapes import arcs, shapes, texts, view_box
@@ -133,7 +133,7 @@ def test_bars_of_twenty_measures_and_twelve_experiments_have_room_in_rows() -> N
 @given(_positive)
 def test_slices_take_their_share_of_the_circle(values: list[float]) -> None:
     svg = charts.pie(
-        charts.Pie(ident="a", title="", slices=tuple(Slice(f"c{n}", value) for n, value in enumerate(values)))
+        charts.Pie(ident="a", title="", slices=tuple(PieSlice(f"c{n}", value) for n, value in enumerate(values)))
     )
     shares = [value / sum(values) for value in values]
     if len(values) > 1 and max(shares) < 1 - 1e-9:
@@ -142,7 +142,9 @@ def test_slices_take_their_share_of_the_circle(values: list[float]) -> None:
 
 
 def test_one_slice_is_a_circle_and_slices_of_nothing_are_left_out_but_keep_their_colour() -> None:
-    svg = charts.pie(charts.Pie(ident="a", title="", slices=(Slice("none", 0), Slice("all", 5), Slice("nothing", 0))))
+    svg = charts.pie(
+        charts.Pie(ident="a", title="", slices=(PieSlice("none", 0), PieSlice("all", 5), PieSlice("nothing", 0)))
+    )
     assert [(shape.tag, shape.classes[-1]) for shape in shapes(svg, "area")] == [("circle", "stroke-1")]
     assert texts(svg) == ["100%", "all"]
 
@@ -150,7 +152,7 @@ def test_one_slice_is_a_circle_and_slices_of_nothing_are_left_out_but_keep_their
 @_few
 @given(_positive)
 def test_names_of_slices_do_not_cover_each_other(values: list[float]) -> None:
-    svg = charts.pie(charts.Pie(ident="a", title="", slices=tuple(Slice(HOSTILE, value) for value in values * 3)))
+    svg = charts.pie(charts.Pie(ident="a", title="", slices=tuple(PieSlice(HOSTILE, value) for value in values * 3)))
     names = shapes(svg, "label")
     for place, one in enumerate(names):
         for other in names[place + 1 :]:
@@ -164,7 +166,7 @@ def test_names_of_slices_do_not_cover_each_other(values: list[float]) -> None:
 @given(_positive)
 def test_stacked_parts_fill_the_row_in_proportion(values: list[float]) -> None:
     parts = tuple(f"c{n}" for n in range(len(values)))
-    svg = charts.stacked(charts.Stacked(ident="a", title="", parts=parts, rows=(Row("e1", tuple(values)),)))
+    svg = charts.stacked(charts.Stacked(ident="a", title="", parts=parts, rows=(StackedBar("e1", tuple(values)),)))
     pieces = [shape for shape in shapes(svg, "area", "rect") if shape.title]
     whole = pieces[-1].right - pieces[0].left
     for value, piece in zip(values, pieces, strict=True):
@@ -173,7 +175,9 @@ def test_stacked_parts_fill_the_row_in_proportion(values: list[float]) -> None:
 
 
 def test_shares_of_six_per_cent_are_written_inside() -> None:
-    svg = charts.stacked(charts.Stacked(ident="a", title="", parts=("a", "b", "c"), rows=(Row("e1", (6, 5.9, 88.1)),)))
+    svg = charts.stacked(
+        charts.Stacked(ident="a", title="", parts=("a", "b", "c"), rows=(StackedBar("e1", (6, 5.9, 88.1)),))
+    )
     assert [text for text in texts(svg) if text.endswith("%")] == ["0%", "25%", "50%", "75%", "100%", "6%", "88%"]
 
 

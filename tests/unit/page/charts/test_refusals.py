@@ -30,8 +30,8 @@ def _curve(*points: charts.CurvePoint, reference: Any = ()) -> str:
         lambda bad: _lines(Estimate(bad)),
         lambda bad: _lines(Estimate(0, None, bad)),
         lambda bad: charts.bars(charts.Bars(**_A, categories=("e1",), series=(Series("recall", (Estimate(bad),)),))),
-        lambda bad: charts.pie(charts.Pie(**_A, slices=(charts.Slice("recall", bad),))),
-        lambda bad: charts.stacked(charts.Stacked(**_A, parts=("x",), rows=(charts.Row("recall", (bad,)),))),
+        lambda bad: charts.pie(charts.Pie(**_A, slices=(charts.PieSlice("recall", bad),))),
+        lambda bad: charts.stacked(charts.Stacked(**_A, parts=("x",), rows=(charts.StackedBar("recall", (bad,)),))),
         lambda bad: charts.scatter(
             charts.Scatter(**_A, points=(charts.Point("recall", Estimate(bad), Estimate(0)),), x_label="", y_label="")
         ),
@@ -54,9 +54,12 @@ def test_numbers_that_are_none(draw: Callable[[float], str], bad: float) -> None
             lambda: charts.bars(charts.Bars(**_A, categories=("e1", "e2"), series=(Series("recall", (None,)),))),
             "series 'recall' has 1 values for 2 categories",
         ),
-        (lambda: charts.pie(charts.Pie(**_A, slices=(charts.Slice("lost", -1),))), "'lost' has the value -1; a share"),
         (
-            lambda: charts.stacked(charts.Stacked(**_A, parts=("x",), rows=(charts.Row("e1", (1, 2)),))),
+            lambda: charts.pie(charts.Pie(**_A, slices=(charts.PieSlice("lost", -1),))),
+            "'lost' has the value -1; a share",
+        ),
+        (
+            lambda: charts.stacked(charts.Stacked(**_A, parts=("x",), rows=(charts.StackedBar("e1", (1, 2)),))),
             "stacked chart 'a': series 'e1' has 2 values for 1 parts",
         ),
         (lambda: _curve(charts.CurvePoint(0, 1.1)), "curve chart 'a': series 'recall' has 1.1; places are from 0 to 1"),

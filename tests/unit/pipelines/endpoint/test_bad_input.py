@@ -96,7 +96,7 @@ def test_a_wait_that_is_too_long_is_not_waited(tmp_path: Path) -> None:
 
 
 def test_an_answer_of_50_mb_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "MOST_BYTES", 2 * 2**20)
+    monkeypatch.setattr(exchange, "MOST_REPLY_BYTES", 2 * 2**20)
     error = failure(tmp_path, Reply(body=b'{"answer": "' + b"x" * 3_000_000 + b'"}'))
     assert type(error) is ModelOutputError
     assert "answered with more than 2 MB, and was cut off there" in str(error)

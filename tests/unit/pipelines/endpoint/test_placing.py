@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.pipelines.endpoint.contexts import Context
-from rag_harness.pipelines.endpoint.passages import Passages
+from rag_harness.pipelines.endpoint.passages import TextOrigins
 from rag_harness.pipelines.endpoint.placing import Placing
 from rag_harness.retrieval.documents import document_of
 from rag_harness.types import UNMARKED, Document
@@ -125,4 +125,4 @@ def test_every_passage_is_found_in_its_own_document(seed: int, length: int) -> N
     at = chance.randrange(8)
     start = chance.randrange(120 - length)
     passage = " ".join(texts[at].split()[start : start + length])
-    assert Passages(texts).find(passage.upper().replace(" ", "\n* ")) == at
+    assert TextOrigins(texts).find(passage.upper().replace(" ", "\n* ")) == at

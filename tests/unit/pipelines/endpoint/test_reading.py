@@ -6,9 +6,9 @@ import pytest
 
 from rag_harness.errors import ModelCallError, ModelOutputError
 from rag_harness.pipelines.endpoint.contexts import Context
-from rag_harness.pipelines.endpoint.reading import Reader, Said, finish_reason_of
+from rag_harness.pipelines.endpoint.reading import AnswerReader, ServiceAnswer, finish_reason_of
 from rag_harness.pipelines.endpoint.said import answer_of
-from rag_harness.settings.endpoint_spec import Reading
+from rag_harness.settings.endpoint_spec import AnswerPaths
 from rag_harness.types import Chunk, Hit, Usage
 
 SAID: Any = {
@@ -26,8 +26,8 @@ SAID: Any = {
 }
 
 
-def reader(**paths: str) -> Reader:
-    return Reader(Reading(**paths), "my_service")
+def reader(**paths: str) -> AnswerReader:
+    return AnswerReader(AnswerPaths(**paths), "my_service")
 
 
 def test_everything_that_can_be_said_is_read() -> None:
@@ -124,20 +124,20 @@ def hits(*documents: str) -> list[Hit]:
 
 
 def test_citations_are_places_or_names() -> None:
-    said = Said("x", (Context("a", "c1", "a.md"), Context("b", "c2", "b.md")), (2, "c1", "b.md", "x.md", 9))
+    said = ServiceAnswer("x", (Context("a", "c1", "a.md"), Context("b", "c2", "b.md")), (2, "c1", "b.md", "x.md", 9))
     answer = answer_of(said, hits("a.md", "b.md"))
     assert (answer.citations, answer.invalid_citations) == ((2, 1), (3, 9))
 
 
 def test_without_a_path_the_sources_that_the_text_names_are_cited() -> None:
-    answer = answer_of(Said("so [Source 2], but [Source 5]"), hits("a.md", "b.md"))
+    answer = answer_of(ServiceAnswer("so [Source 2], but [Source 5]"), hits("a.md", "b.md"))
     assert (answer.citations, answer.invalid_citations) == ((2,), (5,))
 
 
 def test_abstaining_is_said_by_the_service_or_in_the_usual_words() -> None:
-    assert answer_of(Said("I don't know."), ()).abstained
-    assert not answer_of(Said("I don't know.", abstained=False), ()).abstained
-    assert answer_of(Said("Sorry!", abstained=True), ()).abstained
+    assert answer_of(ServiceAnswer("I don't know."), ()).abstained
+    assert not answer_of(ServiceAnswer("I don't know.", abstained=False), ()).abstained
+    assert answer_of(ServiceAnswer("Sorry!", abstained=True), ()).abstained
 
 
 @pytest.mark.parametrize(

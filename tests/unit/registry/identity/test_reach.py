@@ -12,12 +12,12 @@ import rag_harness
 from rag_harness.registry.identity import Code, Modules, Remembered, code_digest, versions
 from rag_harness.registry.identity.libraries import ABSENT
 from rag_harness.registry.identity.modules import _spec
-from rag_harness.registry.identity.reach import Reach
+from rag_harness.registry.identity.reach import CodeReach
 
 PACKAGE = Path(rag_harness.__file__).parent
 
 
-def reach(*modules: str, root: Path = PACKAGE) -> Reach:
+def reach(*modules: str, root: Path = PACKAGE) -> CodeReach:
     """What modules come to now."""
     _spec.cache_clear()
     return Code(Modules(root), Remembered()).reach(modules)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.registry.identity.reading import Import, as_json, of_json, read
+from rag_harness.registry.identity.reading import Import, read_source, source_as_json, source_of_json
 
 PLAIN = b"x = 1\n\n\ndef f(a):\n    return [a, 'b']\n"
 
@@ -24,7 +24,7 @@ PLAIN = b"x = 1\n\n\ndef f(a):\n    return [a, 'b']\n"
     ],
 )
 def test_comments_and_layout_do_not_count(same: str) -> None:
-    assert read(same.encode()).digest == read(PLAIN).digest
+    assert read_source(same.encode()).digest == read_source(PLAIN).digest
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_comments_and_layout_do_not_count(same: str) -> None:
     ],
 )
 def test_what_is_run_counts(other: str) -> None:
-    assert read(other.encode()).digest != read(PLAIN).digest
+    assert read_source(other.encode()).digest != read_source(PLAIN).digest
 
 
 @pytest.mark.parametrize(
@@ -74,26 +74,26 @@ def test_what_is_run_counts(other: str) -> None:
     ],
 )
 def test_small_differences_count(one: str, other: str) -> None:
-    assert read(one.encode()).digest != read(other.encode()).digest
+    assert read_source(one.encode()).digest != read_source(other.encode()).digest
 
 
 def test_an_empty_format_of_an_f_string_is_none() -> None:
     """Python 3.12 ends a nested format with an empty text, which others do not have."""
     tree = ast.parse("f'{a:<{w}}'")
     formatted = tree.body[0].value.values[0]  # type: ignore[attr-defined]
-    before = read(b"f'{a:<{w}}'").digest
+    before = read_source(b"f'{a:<{w}}'").digest
     formatted.format_spec.values.append(ast.Constant(""))
     from rag_harness.registry.identity.reading import _plain
 
     assert _plain(tree) == _plain(ast.parse("f'{a:<{w}}'"))
-    assert before == read(b"f'{a:<{w}}'  # w").digest
+    assert before == read_source(b"f'{a:<{w}}'  # w").digest
 
 
 @pytest.mark.parametrize("broken", [b"def (", b"\xff\xfe", b"x = '\x00'", b"(" * 5000, b"print 'x'"])
 def test_what_is_no_python_counts_by_its_bytes(broken: bytes) -> None:
-    found = read(broken)
+    found = read_source(broken)
     assert found.imports == ()
-    assert found.digest == read(broken).digest != read(broken + b"#").digest
+    assert found.digest == read_source(broken).digest != read_source(broken + b"#").digest
 
 
 @given(st.text(alphabet="ab=()[]'\"#\n :,1.+\\", max_size=60))
@@ -102,9 +102,9 @@ def test_whatever_is_there_is_read_and_a_comment_behind_it_changes_nothing_that_
     try:
         ast.parse(content)
     except (SyntaxError, ValueError):
-        read(content)
+        read_source(content)
         return
-    assert read(content + b"\n# a comment\n").digest == read(content).digest
+    assert read_source(content + b"\n# a comment\n").digest == read_source(content).digest
 
 
 def test_imports_in_every_spelling() -> None:
@@ -128,7 +128,7 @@ def test_imports_in_every_spelling() -> None:
         import_module(name); import_module("no module"); open("w")
         """
     )
-    found = {(each.level, each.module, *each.names) for each in read(said.encode()).imports}
+    found = {(each.level, each.module, *each.names) for each in read_source(said.encode()).imports}
     assert found == {
         (0, "a"), (0, "b.c"), (0, "e", ("f", "g"), ("h", "h")), (1, "", ("i", "i")), (2, "j", ("k", "k")),
         (0, "l", ("*", "*")), (0, "m", ("n", "n")), (0, "o"), (0, "p"), (0, "q", ("r", "r")), (0, "s.t"), (1, "u"),
@@ -139,17 +139,17 @@ def test_imports_in_every_spelling() -> None:
 @pytest.mark.parametrize("test", ["TYPE_CHECKING", "typing.TYPE_CHECKING", "t.TYPE_CHECKING"])
 def test_what_only_type_checkers_import_is_imported_by_nobody(test: str) -> None:
     said = f"if {test}:\n    import a\n    from b import c\nelse:\n    import d\nimport e\n"
-    assert {each.module for each in read(said.encode()).imports} == {"d", "e"}
+    assert {each.module for each in read_source(said.encode()).imports} == {"d", "e"}
 
 
 def test_what_is_imported_on_first_use_is_imported() -> None:
     """PEP 562: the imports for type checkers say what the names are."""
     said = "if TYPE_CHECKING:\n    from b import c\n\ndef __getattr__(name):\n    return name\n"
-    assert read(said.encode()).imports == (Import("b", (("c", "c"),)),)
+    assert read_source(said.encode()).imports == (Import("b", (("c", "c"),)),)
 
 
 def test_what_is_read_off_a_module_is_imported_from_it() -> None:
-    found = read(b"import a, b.c as d, e\nuse(a.x, a.y.z, d.w)\n").imports
+    found = read_source(b"import a, b.c as d, e\nuse(a.x, a.y.z, d.w)\n").imports
     assert found == (
         Import("a"), Import("a", (("x", "x"), ("y", "y"))), Import("b.c"), Import("b.c", (("w", "w"),)), Import("e"),
     )  # fmt: skip
@@ -157,18 +157,18 @@ def test_what_is_read_off_a_module_is_imported_from_it() -> None:
 
 def test_a_condition_that_is_none_for_type_checkers_is_followed() -> None:
     said = b"if not TYPE_CHECKING:\n    import a\nif x.y:\n    import b\n"
-    assert {each.module for each in read(said).imports} == {"a", "b"}
+    assert {each.module for each in read_source(said).imports} == {"a", "b"}
 
 
 def test_a_source_is_the_same_after_json() -> None:
     import json
 
-    found = read(b"from ..a import b as c\nimport d\n")
-    assert of_json(json.loads(json.dumps(as_json(found)))) == found
+    found = read_source(b"from ..a import b as c\nimport d\n")
+    assert source_of_json(json.loads(json.dumps(source_as_json(found)))) == found
     assert found.imports == (Import("d"), Import("a", (("b", "c"),), 2)) or len(found.imports) == 2
 
 
 @pytest.mark.parametrize("said", [None, [], ["a"], ["a", [["b"]]], ["a", 5], {"a": 1}])
 def test_what_nobody_of_us_wrote_is_refused(said: object) -> None:
     with pytest.raises((ValueError, TypeError, KeyError)):
-        of_json(said)
+        source_of_json(said)

@@ -10,8 +10,8 @@ from time import time_ns
 import pytest
 
 from rag_harness.registry.identity import remembered as module
-from rag_harness.registry.identity.reading import Source, read
-from rag_harness.registry.identity.remembered import FILE, Remembered
+from rag_harness.registry.identity.reading import PythonSource, read_source
+from rag_harness.registry.identity.remembered import REMEMBERED_FILE, Remembered
 
 SECOND = 10**9
 
@@ -21,11 +21,11 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """What was parsed."""
     parsed: list[bytes] = []
 
-    def noted(content: bytes) -> Source:
+    def noted(content: bytes) -> PythonSource:
         parsed.append(content)
-        return read(content)
+        return read_source(content)
 
-    monkeypatch.setattr(module, "read", noted)
+    monkeypatch.setattr(module, "read_source", noted)
     return parsed
 
 
@@ -82,7 +82,7 @@ def test_a_file_that_was_written_just_now_is_not_known_by_its_times(tmp_path: Pa
     file = tmp_path / "a.py"
     file.write_text("x = 1\n")
     digest(tmp_path, file)
-    (said,) = json.loads((tmp_path / FILE).read_text())["files"].values()
+    (said,) = json.loads((tmp_path / REMEMBERED_FILE).read_text())["files"].values()
     assert said[0] is None
 
 
@@ -99,7 +99,7 @@ def test_a_damaged_memory_is_none(tmp_path: Path, damage: bytes) -> None:
     file = aged(tmp_path / "a.py", "x = 1\n")
     before = digest(None, file)
     reader = module._reader().encode()
-    (tmp_path / FILE).write_bytes(damage.replace(b"READER", reader).replace(b"FILE", str(file).encode()))
+    (tmp_path / REMEMBERED_FILE).write_bytes(damage.replace(b"READER", reader).replace(b"FILE", str(file).encode()))
     assert digest(tmp_path, file) == before
 
 
@@ -124,13 +124,13 @@ def test_a_file_that_is_gone_is_forgotten(tmp_path: Path) -> None:
     digest(tmp_path, one)
     one.unlink()
     digest(tmp_path, other)
-    assert [*json.loads((tmp_path / FILE).read_text())["files"]] == [str(other)]
+    assert [*json.loads((tmp_path / REMEMBERED_FILE).read_text())["files"]] == [str(other)]
     assert Remembered(tmp_path).source(str(one)) is None
 
 
 def test_what_is_not_new_is_not_written(tmp_path: Path, later: None) -> None:
     file = aged(tmp_path / "a.py", "x = 1\n")
     digest(tmp_path, file)
-    written = (tmp_path / FILE).stat().st_mtime_ns
+    written = (tmp_path / REMEMBERED_FILE).stat().st_mtime_ns
     digest(tmp_path, file)
-    assert (tmp_path / FILE).stat().st_mtime_ns == written
+    assert (tmp_path / REMEMBERED_FILE).stat().st_mtime_ns == written

@@ -13,15 +13,15 @@ from rag_harness.measures.composite import CompositeMeasure
 from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.measures.judged.categories import (
     ANSWERED_UNANSWERABLE,
+    CATEGORY_MEASURES,
     CORRECT_ABSTENTION,
-    PARTS,
     RULES,
     UNCLASSIFIED,
     UNMEASURED,
     WRONG_ABSTENTION,
 )
 from rag_harness.measures.metamorphic import CHECKER, MetamorphicMeasure
-from rag_harness.report.blocks.block import Block
+from rag_harness.report.blocks.block import RowBlock
 from rag_harness.report.columns import Growing
 from rag_harness.results.score import Author, ScoreLine, read_scores
 
@@ -65,7 +65,7 @@ class LineByLine:
         self._said: dict[str, dict[str, dict[int, float | None]]] = {}
         self._abstained, self._answerable = np.zeros(len(ids), np.bool_), np.ones(len(ids), np.bool_)
 
-    def note(self, block: Block, rows: npt.NDArray[np.intp]) -> None:
+    def note(self, block: RowBlock, rows: npt.NDArray[np.intp]) -> None:
         positions = block["position"][rows]
         digests = [each.tobytes().hex() for each in block["digest"][rows]]
         self._digests |= zip(positions.tolist(), digests, strict=True)
@@ -122,16 +122,16 @@ class LineByLine:
         }
 
     def categories(self) -> list[str] | None:
-        if not set(PARTS) <= set(self._judged) or not any(map(self._has_value, self._digests)):
+        if not set(CATEGORY_MEASURES) <= set(self._judged) or not any(map(self._has_value, self._digests)):
             return None
         found = [""] * len(self._abstained)
         for position in self._digests:
-            scores = {name: self._score(name, position) for name in PARTS}
+            scores = {name: self._score(name, position) for name in CATEGORY_MEASURES}
             found[position] = category_of(scores, bool(self._abstained[position]), bool(self._answerable[position]))
         return found
 
     def _has_value(self, position: int) -> bool:
-        return all(self._score(name, position).value is not None for name in PARTS)
+        return all(self._score(name, position).value is not None for name in CATEGORY_MEASURES)
 
 
 def category_of(scores: Mapping[str, Score], abstained: bool, answerable: bool) -> str:
@@ -141,8 +141,8 @@ def category_of(scores: Mapping[str, Score], abstained: bool, answerable: bool) 
     if not answerable:
         # Whatever its scores are: they say how it keeps to its chunks, and no chunk has what was asked.
         return ANSWERED_UNANSWERABLE
-    values = [scores[name].value for name in PARTS if name in scores]
+    values = [scores[name].value for name in CATEGORY_MEASURES if name in scores]
     measured = [value for value in values if value is not None]
-    if len(measured) < len(PARTS):
+    if len(measured) < len(CATEGORY_MEASURES):
         return UNMEASURED
     return next((name for name, holds in RULES.items() if holds(*measured)), UNCLASSIFIED)

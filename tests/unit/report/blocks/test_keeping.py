@@ -11,9 +11,9 @@ from rag_harness.report import tables
 from rag_harness.report.blocks import reading
 from rag_harness.report.blocks.keeping import Keeper
 from rag_harness.report.blocks.kinds import row_kind
-from rag_harness.report.blocks.reading import made_of
+from rag_harness.report.blocks.reading import block_of
 from rag_harness.report.blocks.segments import segments
-from rag_harness.report.blocks.shelf import COLUMNS
+from rag_harness.report.blocks.shelf import COLUMNS_FOLDER
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.row import parse_row, rows_in
 from tests.unit.report.blocks.large_run import PIECE, all_of, table_in, whole_table, write_large
@@ -47,7 +47,7 @@ def test_after_the_last_row_nothing_is_read_again(tmp_path: Path, monkeypatch: p
     whole = [piece for piece in segments(tmp_path / "e3.jsonl", PIECE) if piece.is_whole(PIECE)]
     assert len(whole) > 5
     again: list[int] = []
-    monkeypatch.setattr(reading, "made_of", lambda *args: again.append(1) or made_of(*args))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(reading, "block_of", lambda *args: again.append(1) or block_of(*args))  # type: ignore[func-returns-value]
     assert all_of(table_in(tmp_path)) == expected
     # What stood in the file before is made by its first reader, but for the piece that rows were added to.
     assert len(again) == (0 if before < 5 else len(segments_before(tmp_path, before)))
@@ -68,7 +68,7 @@ def test_a_file_that_others_write_to_gets_no_wrong_block(tmp_path: Path, monkeyp
 def test_a_small_file_has_no_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_large(tmp_path, 1)
     whole_table(tmp_path, monkeypatch)
-    assert not (tmp_path / COLUMNS).exists()
+    assert not (tmp_path / COLUMNS_FOLDER).exists()
 
 
 def test_a_piece_ends_with_the_line_that_fills_it_to_the_byte(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import pytest
 from rag_harness.measures.answers import TokenF1
 from rag_harness.report import tables
 from rag_harness.report.blocks import made, reading
-from rag_harness.report.blocks.reading import made_of
+from rag_harness.report.blocks.reading import block_of
 from rag_harness.report.blocks.segments import segments
-from rag_harness.report.blocks.shelf import COLUMNS
+from rag_harness.report.blocks.shelf import COLUMNS_FOLDER
 from tests.unit.report.blocks.large_run import PIECE, all_of, table_in, whole_table, write_large
 
 
@@ -29,9 +29,9 @@ def made_again(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
 
     def counting(*args: object) -> object:
         counted.append(1)
-        return made_of(*args)  # type: ignore[arg-type]
+        return block_of(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(reading, "made_of", counting)
+    monkeypatch.setattr(reading, "block_of", counting)
 
     def count() -> int:
         number = len(counted)
@@ -56,7 +56,7 @@ def test_a_table_of_blocks_is_that_of_the_rows(
 ) -> None:
     write_large(tmp_path, seed)
     expected = all_of(whole_table(tmp_path, monkeypatch))
-    assert not (tmp_path / COLUMNS).exists()
+    assert not (tmp_path / COLUMNS_FOLDER).exists()
     assert all_of(table_in(tmp_path)) == expected
     made_again()
     assert all_of(table_in(tmp_path)) == expected
@@ -82,7 +82,7 @@ def test_lines_that_are_added_make_the_last_block_anew(run: Path, made_again: Ca
 
 
 def test_blocks_of_lines_that_are_gone_are_deleted(run: Path) -> None:
-    file, blocks = run / "e3.jsonl", run / COLUMNS / "e3"
+    file, blocks = run / "e3.jsonl", run / COLUMNS_FOLDER / "e3"
     before = len(list(blocks.iterdir()))
     file.write_bytes(file.read_bytes()[: 3 * PIECE])
     table_in(run)
@@ -119,7 +119,7 @@ def test_a_damaged_block_is_made_again(
     run: Path, made_again: Callable[[], int], damage: Callable[[bytes], bytes]
 ) -> None:
     before = all_of(table_in(run))
-    block = sorted((run / COLUMNS / "e3").iterdir())[2]
+    block = sorted((run / COLUMNS_FOLDER / "e3").iterdir())[2]
     block.write_bytes(damage(block.read_bytes()))
     assert all_of(table_in(run)) == before
     assert made_again() == 1
@@ -129,8 +129,8 @@ def test_a_damaged_block_is_made_again(
 
 def test_where_nothing_can_be_written_the_table_is_the_same(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = all_of(whole_table(run, monkeypatch))
-    for file in (run / COLUMNS / "e3").iterdir():
+    for file in (run / COLUMNS_FOLDER / "e3").iterdir():
         file.unlink()
-    (run / COLUMNS / "e3").rmdir()
-    (run / COLUMNS / "e3").write_text("in the way")
+    (run / COLUMNS_FOLDER / "e3").rmdir()
+    (run / COLUMNS_FOLDER / "e3").write_text("in the way")
     assert all_of(table_in(run)) == expected

@@ -148,8 +148,8 @@ def plain_table(output: Path) -> SuiteTable:
 def made_again(patch: pytest.MonkeyPatch) -> list[int]:
     """Count the blocks that are made of lines."""
     counted: list[int] = []
-    made_of = reading.made_of
-    patch.setattr(reading, "made_of", lambda *args: counted.append(1) or made_of(*args))  # type: ignore[func-returns-value]
+    made_of = reading.block_of
+    patch.setattr(reading, "block_of", lambda *args: counted.append(1) or made_of(*args))  # type: ignore[func-returns-value]
     return counted
 
 

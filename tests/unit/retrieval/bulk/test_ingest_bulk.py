@@ -21,7 +21,7 @@ pq = pytest.importorskip("pyarrow.parquet")
 
 from rag_harness.__main__ import main  # noqa: E402
 from rag_harness.commands import ingest_crew  # noqa: E402
-from rag_harness.dataset.library import Source  # noqa: E402
+from rag_harness.dataset.library import SourceFile  # noqa: E402
 from rag_harness.errors import PrerequisiteError  # noqa: E402
 from rag_harness.files.atomic import write_atomically  # noqa: E402
 from rag_harness.models.embedders.mock import MockEmbedder  # noqa: E402
@@ -33,7 +33,7 @@ from rag_harness.retrieval.bulk.files import windows  # noqa: E402
 from rag_harness.retrieval.bulk.here import crew_here  # noqa: E402
 from rag_harness.retrieval.bulk.lent import LentStores  # noqa: E402
 from rag_harness.retrieval.bulk.to_library import read_by  # noqa: E402
-from rag_harness.retrieval.bulk.values import Opening, Ready  # noqa: E402
+from rag_harness.retrieval.bulk.values import IngestOpening, ReadyWorker  # noqa: E402
 from rag_harness.retrieval.bulk.worker import BulkWorker  # noqa: E402
 from rag_harness.retrieval.retrieval import Retrieval, spec_of  # noqa: E402
 from rag_harness.settings import Settings  # noqa: E402
@@ -70,7 +70,7 @@ def ingest(capsys: pytest.CaptureFixture[str]) -> Run:
 class Node:
     """A worker in this process, which dies after ``lives`` calls."""
 
-    def __init__(self, opening: Opening, name: str, lives: int = 1000) -> None:
+    def __init__(self, opening: IngestOpening, name: str, lives: int = 1000) -> None:
         self.name, self.lives, self.turn = name, lives, Lock()
         self.asked: Counter[str] = Counter()
         self.worker = BulkWorker()
@@ -85,12 +85,12 @@ class Node:
             return getattr(self.worker, method)(*given)
 
 
-def two_nodes(monkeypatch: pytest.MonkeyPatch, first: Callable[[Opening, str], Node]) -> list[Node]:
+def two_nodes(monkeypatch: pytest.MonkeyPatch, first: Callable[[IngestOpening, str], Node]) -> list[Node]:
     """Put two nodes in the place of a cluster; the list has those of the last crew, and who came for one that died."""
     made: list[Node] = []
 
     @contextmanager
-    def crew(opening: Opening) -> Iterator[tuple[Crew, Ready]]:
+    def crew(opening: IngestOpening) -> Iterator[tuple[Crew, ReadyWorker]]:
         def replace(lost: Hand) -> Node:
             made.append(Node(opening, f"after {lost.name}"))
             return made[-1]
@@ -206,9 +206,9 @@ def test_an_index_by_nodes_holds_what_one_process_makes(
 
 def test_what_nodes_have_cut_is_kept_here(folder: Path) -> None:
     settings = Settings(profile="mock", embed_model="mock/hashed-words", rootdir=str(folder))
-    crew, _ = crew_here(Opening(settings))
+    crew, _ = crew_here(IngestOpening(settings))
     here = LentStores(StoreRoom(settings))
-    library = read_by(crew, windows([Source(Path("kb/d00.md"), "d00.md")]), 1, "files", here)
+    library = read_by(crew, windows([SourceFile(Path("kb/d00.md"), "d00.md")]), 1, "files", here)
     assert [(kind, len(arrays)) for (kind, _, _), arrays in here.taken().items()] == [("chunks", 1)]
     assert [document.doc_id for document in library.documents] == ["d00.md"]
 
@@ -217,14 +217,14 @@ def test_a_node_without_the_files_is_named_before_any_work(folder: Path) -> None
     settings = Settings(profile="mock", embed_model="mock/hashed-words", rootdir=str(folder))
     file = folder / "kb" / "d00.md"
     with pytest.raises(PrerequisiteError, match=r"Node .* cannot read .*gone\.md: No such file"):
-        BulkWorker().open(Opening(settings, {str(folder / "gone.md"): 3}))
+        BulkWorker().open(IngestOpening(settings, {str(folder / "gone.md"): 3}))
     with pytest.raises(PrerequisiteError, match=r"has \d+ bytes in .*d00\.md, not 3: it is another file"):
-        BulkWorker().open(Opening(settings, {str(file): 3}))
-    assert BulkWorker().open(Opening(settings, {str(file): file.stat().st_size})).made_by["embedder"]
+        BulkWorker().open(IngestOpening(settings, {str(file): 3}))
+    assert BulkWorker().open(IngestOpening(settings, {str(file): file.stat().st_size})).made_by["embedder"]
 
 
 def test_a_node_that_would_make_other_vectors_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opening = Opening(Settings(profile="mock", embed_model="mock/hashed-words", rootdir=str(folder)))
+    opening = IngestOpening(Settings(profile="mock", embed_model="mock/hashed-words", rootdir=str(folder)))
     first = BulkWorker().open(opening)
     first.check_same(BulkWorker().open(opening))
     monkeypatch.setattr(MockEmbedder, "revision", "2")

@@ -14,7 +14,7 @@ pq = pytest.importorskip("pyarrow.parquet")
 from rag_harness.errors import DataError  # noqa: E402
 from rag_harness.retrieval.bulk import parquet_rows  # noqa: E402
 from rag_harness.retrieval.bulk.parquet_rows import looked_at, windows  # noqa: E402
-from rag_harness.retrieval.bulk.places import Place, found, is_parquet, place_of  # noqa: E402
+from rag_harness.retrieval.bulk.places import FilePlace, file_place_of, found, is_parquet  # noqa: E402
 
 
 def write(file: Path, columns: dict[str, Any], **options: Any) -> Path:
@@ -23,7 +23,7 @@ def write(file: Path, columns: dict[str, Any], **options: Any) -> Path:
     return file
 
 
-def names(places: list[Place], folder: Path) -> list[str]:
+def names(places: list[FilePlace], folder: Path) -> list[str]:
     return [Path(place.path).relative_to(folder).as_posix() for place in places]
 
 
@@ -60,7 +60,7 @@ def test_a_pattern_that_matches_nothing_is_refused(tmp_path: Path) -> None:
 
 def test_an_unknown_scheme_is_refused() -> None:
     with pytest.raises(DataError, match=r"ftp://host/a\.parquet cannot be opened"):
-        place_of("ftp://host/a.parquet")
+        file_place_of("ftp://host/a.parquet")
 
 
 def test_what_counts_as_parquet() -> None:
@@ -75,7 +75,7 @@ def test_rows_become_documents(tmp_path: Path) -> None:
         "metadata": [{"lang": "en", "day": date(2024, 5, 1), "none": None}, None, {"lang": "de", "day": None}],
         "more": [b"not read", b"", b""],
     }
-    [window] = windows(looked_at([place_of(str(write(tmp_path / "a.parquet", columns)))]))
+    [window] = windows(looked_at([file_place_of(str(write(tmp_path / "a.parquet", columns)))]))
     assert [each.doc_id for each in window.documents] == ["1", "2", "3"]
     assert [each.title for each in window.documents] == ["First", "2", "3"]
     assert [each.metadata for each in window.documents] == [{"lang": "en", "day": "2024-05-01"}, {}, {"lang": "de"}]
@@ -83,7 +83,7 @@ def test_rows_become_documents(tmp_path: Path) -> None:
 
 def test_metadata_may_be_json(tmp_path: Path) -> None:
     columns = {"id": ["a", "b", "c"], "text": ["one"] * 3, "metadata": ['{"title": "First"}', "[1]", "{"]}
-    [window] = windows(looked_at([place_of(str(write(tmp_path / "a.parquet", columns)))]))
+    [window] = windows(looked_at([file_place_of(str(write(tmp_path / "a.parquet", columns)))]))
     assert [(each.title, each.metadata) for each in window.documents] == [("First", {"title": "First"})]
     assert [line.partition(", ")[2][:40] for line in window.failed] == [
         "row 2: metadata is no JSON object (it is",
@@ -94,7 +94,7 @@ def test_metadata_may_be_json(tmp_path: Path) -> None:
 def test_a_row_without_text_is_named_and_no_other_is_lost(tmp_path: Path) -> None:
     columns = {"id": ["a", None, "c"], "text": ["one", "two", None]}
     file = write(tmp_path / "a.parquet", columns)
-    [window] = windows(looked_at([place_of(str(file))]))
+    [window] = windows(looked_at([file_place_of(str(file))]))
     assert [each.doc_id for each in window.documents] == ["a"]
     assert window.failed == [f"{file}, row 2: id is null.", f"{file}, row 3: text is null."]
     assert len(window) == 3
@@ -115,20 +115,20 @@ def test_a_file_that_is_none_of_documents_is_refused_before_a_row_is_read(
     tmp_path: Path, columns: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(DataError, match=message):
-        looked_at([place_of(str(write(tmp_path / "a.parquet", columns)))])
+        looked_at([file_place_of(str(write(tmp_path / "a.parquet", columns)))])
 
 
 def test_an_id_that_stands_in_two_files_is_refused(tmp_path: Path) -> None:
     files = [write(tmp_path / name, {"id": [name, "both"], "text": ["one"] * 2}) for name in ("a.parquet", "b.parquet")]
     with pytest.raises(DataError, match=r"'both': 1 in .*a\.parquet, 1 in .*b\.parquet"):
-        looked_at([place_of(str(file)) for file in files])
+        looked_at([file_place_of(str(file)) for file in files])
 
 
 def test_a_file_that_was_cut_short_is_refused(tmp_path: Path) -> None:
     file = write(tmp_path / "a.parquet", {"id": ["a"], "text": ["one"]})
     file.write_bytes(file.read_bytes()[:-20])
     with pytest.raises(DataError, match=r"cannot be read as Parquet: .* Was it cut short"):
-        looked_at([place_of(str(file))])
+        looked_at([file_place_of(str(file))])
 
 
 def test_a_file_that_is_damaged_within_is_named(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_file_that_is_damaged_within_is_named(tmp_path: Path) -> None:
     content[begins : begins + 8] = b"\xff" * 8
     file.write_bytes(content)
     with pytest.raises(DataError, match=r"a\.parquet is damaged: .* Write it again"):
-        list(windows(looked_at([place_of(str(file))])))
+        list(windows(looked_at([file_place_of(str(file))])))
 
 
 def test_windows_end_with_a_file_with_so_many_rows_or_characters(

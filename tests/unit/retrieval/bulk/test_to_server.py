@@ -15,20 +15,20 @@ pq = pytest.importorskip("pyarrow.parquet")
 
 from rag_harness.__main__ import main  # noqa: E402
 from rag_harness.dataset.collection import read_paths  # noqa: E402
-from rag_harness.dataset.library import Keeping  # noqa: E402
+from rag_harness.dataset.library import ParsedKeeping  # noqa: E402
 from rag_harness.errors import PrerequisiteError  # noqa: E402
 from rag_harness.models.embedders.cached import CachedEmbedder  # noqa: E402
 from rag_harness.models.recording.store import key_of  # noqa: E402
 from rag_harness.pipelines.parts import RunParts  # noqa: E402
 from rag_harness.registry import resolve  # noqa: E402
 from rag_harness.retrieval.bulk import files, parquet_rows  # noqa: E402
-from rag_harness.retrieval.bulk.about import About, about  # noqa: E402
+from rag_harness.retrieval.bulk.about import About, about_documents  # noqa: E402
 from rag_harness.retrieval.bulk.kept_cuts import keeping_cuts  # noqa: E402
-from rag_harness.retrieval.bulk.values import Opening  # noqa: E402
+from rag_harness.retrieval.bulk.values import IngestOpening  # noqa: E402
 from rag_harness.retrieval.bulk.worker import BulkWorker  # noqa: E402
 from rag_harness.retrieval.indexes.server import lease as lease_module  # noqa: E402
 from rag_harness.retrieval.indexes.server.connection import connect  # noqa: E402
-from rag_harness.retrieval.indexes.server.ledger import LEDGER, Entry, Ledger  # noqa: E402
+from rag_harness.retrieval.indexes.server.ledger import LEDGER, CollectionLedger, Entry  # noqa: E402
 from rag_harness.retrieval.indexes.server.status import states  # noqa: E402
 from rag_harness.retrieval.retrieval import Retrieval, spec_of  # noqa: E402
 from rag_harness.settings import Settings  # noqa: E402
@@ -102,7 +102,7 @@ def collection(stub: ClusterStub) -> str:
 
 def entry(stub: ClusterStub) -> Entry:
     """Return what is known of that collection's last change."""
-    found = Ledger(connect(stub.url, "")).read(collection(stub))
+    found = CollectionLedger(connect(stub.url, "")).read(collection(stub))
     assert found
     return found
 
@@ -124,7 +124,7 @@ def settings_for(stub: ClusterStub, **more: Any) -> Settings:
 def retrieval(stub: ClusterStub, cache: str) -> Retrieval:
     """Return what a run over the folder searches."""
     settings = settings_for(stub, cache_dir=cache)
-    parts, documents = RunParts(settings), read_paths([Path("kb")], Keeping()).documents
+    parts, documents = RunParts(settings), read_paths([Path("kb")], ParsedKeeping()).documents
     return Retrieval(spec_of(settings), lambda: documents, settings, parts.stores, parts.embedder())
 
 
@@ -286,7 +286,7 @@ def test_a_collection_that_another_run_is_changing_is_not_sent_to(
 ) -> None:
     monkeypatch.setenv("RAG_QDRANT_CLUSTER", "wait=0")
     name = ingest("docs.parquet")["sent"].split()[-1]
-    ledger = Ledger(connect(stub.url, ""))
+    ledger = CollectionLedger(connect(stub.url, ""))
     last = entry(stub)
     other = replace(last, turn=last.turn + 1, holder="another", who="far:7", changing=True, done=5)
     assert ledger.write(other, last.turn)
@@ -333,11 +333,11 @@ def test_a_node_that_cannot_reach_the_server_is_named_before_anything_is_embedde
     folder: Path, stub: ClusterStub
 ) -> None:
     there = settings_for(stub)
-    assert BulkWorker().open(Opening(there, sends=True)).where
+    assert BulkWorker().open(IngestOpening(there, sends=True)).where
     elsewhere = replace(there, qdrant_url="http://127.0.0.1:1")
-    assert BulkWorker().open(Opening(elsewhere)).where
+    assert BulkWorker().open(IngestOpening(elsewhere)).where
     with pytest.raises(PrerequisiteError, match=r"Node \S+ has to send its points .* http://127.0.0.1:1 cannot be r"):
-        BulkWorker().open(Opening(elsewhere, sends=True))
+        BulkWorker().open(IngestOpening(elsewhere, sends=True))
 
 
 @pytest.mark.parametrize("count", [10, 14, 12])
@@ -427,8 +427,8 @@ def test_what_is_said_of_some_documents_and_of_others_is_said_of_all() -> None:
         Document("d", " ", "d", {"hidden_characters": 9}),
     ]
     chunks = [Chunk("a#0", "a", "some", 0, 4), Chunk("c#0", "c", "more of it", 0, 10)]
-    whole = about(documents, chunks)
-    parts = [about([each], [chunk for chunk in chunks if chunk.doc_id == each.doc_id]) for each in documents]
+    whole = about_documents(documents, chunks)
+    parts = [about_documents([each], [chunk for chunk in chunks if chunk.doc_id == each.doc_id]) for each in documents]
     assert sum(parts, About()) == whole
     assert list(whole.lines()) == [
         "empty     2: b, d",

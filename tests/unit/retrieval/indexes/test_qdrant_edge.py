@@ -325,7 +325,7 @@ index.upsert(chunks, rows)
 
 
 def test_a_failed_build_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edge_shard, "sample", lambda *_: 1 / 0)
+    monkeypatch.setattr(edge_shard, "vectors_digest", lambda *_: 1 / 0)
     with pytest.raises(CriticalError, match="cannot be built: ZeroDivisionError"):
         built(tmp_path, random_rows(5))
     assert [path.name for path in tmp_path.iterdir()] == ["shard.lock"]

@@ -16,10 +16,10 @@ from qdrant_client.local.local_collection import LocalCollection
 from rag_harness.errors import SettingsError
 from rag_harness.files.log import log
 from rag_harness.retrieval.indexes.qdrant_server import QdrantIndex, create
-from rag_harness.retrieval.indexes.server.collection import Collection, Content
+from rag_harness.retrieval.indexes.server.collection import CollectionContent, ServerCollection
 from rag_harness.retrieval.indexes.server.connection import connect
 from rag_harness.retrieval.indexes.server.options import ClusterOptions
-from rag_harness.retrieval.indexes.server.points import batches
+from rag_harness.retrieval.indexes.server.points import point_batches
 from rag_harness.settings import Settings
 from rag_harness.types import Chunk, Matrix
 from tests.unit.retrieval.indexes.random_vectors import check_order_is_that_of_the_cosine, named, random_rows
@@ -33,7 +33,9 @@ def client() -> Iterator[QdrantClient]:
 
 
 def index_in(client: Any, **options: Any) -> QdrantIndex:
-    return QdrantIndex(Collection(client, "c", "", ClusterOptions()), Content("d", "tiny@1", 0), **options)
+    return QdrantIndex(
+        ServerCollection(client, "c", "", ClusterOptions()), CollectionContent("d", "tiny@1", 0), **options
+    )
 
 
 def built(client: Any, rows: Matrix, **options: Any) -> QdrantIndex:
@@ -181,7 +183,7 @@ def test_points_are_made_when_their_batch_is_sent() -> None:
             Counted.read += len(found)
             return found
 
-    made = batches(Counted(named(600)), random_rows(600), "m", 256)
+    made = point_batches(Counted(named(600)), random_rows(600), "m", 256)
     assert len(next(made)) == 256
     assert Counted.read == 256
 

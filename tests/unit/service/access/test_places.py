@@ -10,7 +10,7 @@ import httpx
 import pytest
 from starlette.requests import Request
 
-from rag_harness.service.access.places import Places
+from rag_harness.service.access.places import AnsweringPlaces
 from rag_harness.service.options import Options
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.state.database import Database
@@ -86,7 +86,7 @@ def test_a_stream_holds_its_place_to_the_end(db: Database) -> None:
 
 def test_turns_are_in_the_order_of_arrival() -> None:
     async def run() -> None:
-        places, order = Places(1), []
+        places, order = AnsweringPlaces(1), []
 
         async def asks(number: int) -> None:
             async with places.one(Client().request()):
@@ -104,7 +104,7 @@ def test_turns_are_in_the_order_of_arrival() -> None:
 
 def test_who_leaves_while_waiting_takes_no_place() -> None:
     async def run() -> None:
-        places, client = Places(1), Client()
+        places, client = AnsweringPlaces(1), Client()
 
         async def asks() -> None:
             async with places.one(client.request()):
@@ -125,7 +125,7 @@ def test_who_leaves_while_waiting_takes_no_place() -> None:
 @pytest.mark.parametrize("turn_comes_too", [False, True])
 def test_a_cancelled_wait_leaves_no_place_taken(turn_comes_too: bool) -> None:
     async def run() -> None:
-        places = Places(1)
+        places = AnsweringPlaces(1)
 
         async def asks() -> None:
             async with places.one(Client().request()):

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from rag_harness.service.corpus.collection import Collection
+from rag_harness.service.corpus.collection import TenantCollection
 from rag_harness.service.corpus.corpora import Corpora
 from rag_harness.service.corpus.serving import DEFAULT
 from rag_harness.service.options import Options
@@ -43,13 +43,13 @@ async def opened(
             await corpora.close()
 
 
-async def found(collection: Collection, question: str) -> list[str]:
+async def found(collection: TenantCollection, question: str) -> list[str]:
     """Return the names of the documents that a question is answered from, best first."""
     output = await collection.serving.experiment.pipeline.answer(Query("q", question))
     return [hit.chunk.doc_id for hit in output.context]
 
 
-def check_finds(collection: Collection, expected: Mapping[str, str]) -> None:
+def check_finds(collection: TenantCollection, expected: Mapping[str, str]) -> None:
     """Hold a collection to what must be in it: every way to look sees these texts, and nothing else."""
     experiment = collection.serving.experiment
     assert {each.name for each in collection.documents() if each.status == "ready"} == set(expected)
@@ -65,7 +65,7 @@ def check_finds(collection: Collection, expected: Mapping[str, str]) -> None:
     assert sorted(hit.chunk.chunk_id for hit in hits) == sorted(chunk.chunk_id for chunk in chunks)
 
 
-def names(collection: Collection) -> list[str]:
+def names(collection: TenantCollection) -> list[str]:
     return [each.name for each in collection.documents() if each.status == "ready"]
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.service.corpus.names import MOST, checked_name, suffix_of
+from rag_harness.service.corpus.names import LONGEST_NAME, checked_name, suffix_of
 from rag_harness.service.problems import ProblemError
 
 
@@ -23,7 +23,7 @@ def test_a_name_is_refused_or_harmless(name: str) -> None:
     if checked is None:
         return
     assert checked == unicodedata.normalize("NFC", name)
-    assert 0 < len(checked) <= MOST
+    assert 0 < len(checked) <= LONGEST_NAME
     assert not {"", ".", ".."} & set(checked.split("/"))
     assert not any(unicodedata.category(each) in ("Cc", "Cs", "Zl", "Zp") for each in checked)
     checked.encode()

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.service.corpus.preparing import coverage
-from rag_harness.service.corpus.reading import whole
+from rag_harness.service.corpus.reading import without_half_characters
 from rag_harness.types import Chunk
 
 SPANS = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=6)
@@ -20,7 +20,7 @@ def test_coverage_counts_every_character_once(text: str, spans: list[tuple[int, 
 
 @given(st.text(alphabet=st.characters(exclude_categories=()), max_size=20))
 def test_text_is_such_that_a_database_keeps_it_and_offsets_stay(text: str) -> None:
-    kept = whole(text)
+    kept = without_half_characters(text)
     assert len(kept) == len(text)
     assert all(other in (one, "�") for one, other in zip(text, kept, strict=True))
     kept.encode()

@@ -11,7 +11,7 @@ import pytest
 
 from rag_harness.models.embedders.mock import MockEmbedder
 from rag_harness.models.recording.store import key_of
-from rag_harness.service.corpus.collection import Collection
+from rag_harness.service.corpus.collection import TenantCollection
 from rag_harness.types import Matrix, TokenVectors
 from tests.unit.service.corpus.corpora import DEFAULT, PAGES, found, opened, write_pages
 
@@ -32,7 +32,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return texts
 
 
-def lacking(collection: Collection) -> list[bool]:
+def lacking(collection: TenantCollection) -> list[bool]:
     texts = [chunk.text for held in collection._contents.held for chunk in held.chunks]
     return collection._tokens.lacks([key_of("document", text) for text in texts])
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rag_harness.__main__ import main
 from rag_harness.dataset.queries import read_queries
-from rag_harness.service.observing.labelling import REASONS, Logged, merged, sample
+from rag_harness.service.observing.labelling import LABELLING_REASONS, Logged, merged, sample_of_questions
 from rag_harness.service.observing.logged import LoggedTraces
 from rag_harness.service.observing.observed import FAILED, Observed
 from rag_harness.service.observing.traces import DAY, Thumb, Traces
@@ -219,11 +219,13 @@ def test_no_trace_is_lost_and_their_order_changes_nothing(traces: list[Logged], 
     shuffled = list(traces)
     chance.shuffle(shuffled)
     assert merged(shuffled) == asked
-    taken = sample(asked, size, None, 0)
+    taken = sample_of_questions(asked, size, None, 0)
     assert len(taken) == min(size, len(asked))
-    assert sample(merged(shuffled), size, None, 0) == taken
+    assert sample_of_questions(merged(shuffled), size, None, 0) == taken
     for one in asked:
-        assert all(REASONS.index(one.shown.reason) <= REASONS.index(each.reason) for each in one.traces)
+        assert all(
+            LABELLING_REASONS.index(one.shown.reason) <= LABELLING_REASONS.index(each.reason) for each in one.traces
+        )
 
 
 def test_the_oldest_day_that_is_kept_is_looked_at(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ import pytest
 
 from rag_harness.files.log import log
 from rag_harness.service.observing import log_lines
-from rag_harness.service.observing.log_lines import Lines
-from rag_harness.service.observing.logs import Format, about, logging_to
-from rag_harness.service.observing.secrets_out import GONE, without_secrets
+from rag_harness.service.observing.log_lines import LogLines
+from rag_harness.service.observing.logs import Format, log_context, logging_to
+from rag_harness.service.observing.secrets_out import NOT_LOGGED, without_secrets
 
 KEY = "rh_Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MDEyMzQ1Njc4OTA"
 
@@ -45,7 +45,7 @@ def test_the_harness_and_the_libraries_log_one_way() -> None:
 
 def test_every_line_of_a_question_has_its_trace_id_and_no_other_questions() -> None:
     async def asking(trace_id: str) -> None:
-        with about(trace_id=trace_id):
+        with log_context(trace_id=trace_id):
             await asyncio.sleep(0)
             log.info("in %s", trace_id)
 
@@ -61,7 +61,7 @@ def test_every_line_of_a_question_has_its_trace_id_and_no_other_questions() -> N
 def test_uvicorns_access_log_becomes_fields_without_what_stands_behind_the_path() -> None:
     access = logging.getLogger("uvicorn.access")
     access.propagate = False
-    with logged() as lines, about(trace_id="t"):
+    with logged() as lines, log_context(trace_id="t"):
         access.info('%s - "%s %s HTTP/%s" %d', "127.0.0.1:55", "GET", f"/documents?key={KEY}", "1.1", 200)
         logging.getLogger("uvicorn.error").info("Started")
     access.propagate = True
@@ -101,7 +101,7 @@ def test_a_traceback_is_one_line_without_the_values_of_variables() -> None:
 
 @pytest.mark.parametrize("shape", ["json", "text"])
 def test_no_key_is_logged_wherever_it_stands(shape: Format) -> None:
-    with logged(shape=shape) as lines, about(authorization=f"Bearer {KEY}", note=f"key {KEY}"):
+    with logged(shape=shape) as lines, log_context(authorization=f"Bearer {KEY}", note=f"key {KEY}"):
         log.info("Found %s", KEY)
         log.info("Authorization: Bearer abcdef123456")
         log.info("http://somebody:hunter2@example.org/")
@@ -111,7 +111,7 @@ def test_no_key_is_logged_wherever_it_stands(shape: Format) -> None:
             log.exception("failed")
     text = str(lines)
     assert [word for word in (KEY, "abcdef123456", "hunter2") if word in text] == []
-    assert GONE in text
+    assert NOT_LOGGED in text
 
 
 def test_a_line_of_text_cannot_be_made_to_look_like_two() -> None:
@@ -166,7 +166,7 @@ def test_who_logs_never_waits_for_who_reads(monkeypatch: pytest.MonkeyPatch) -> 
         for number in range(200):
             log.info("line %d", number)
         handler = log.handlers[0]
-        assert isinstance(handler, Lines)
+        assert isinstance(handler, LogLines)
         # One line is held by who writes; the queue has the next hundred.
         assert handler.dropped in {99, 100}
         stream.free.set()
@@ -182,4 +182,4 @@ def test_a_stream_that_was_closed_ends_nothing() -> None:
 
 def test_what_stands_under_the_name_of_a_secret_is_gone_at_any_depth() -> None:
     found = without_secrets({"headers": {"X-API-Key": "abc", "accept": "*/*"}, "list": [KEY], "n": 3, "none": None})
-    assert found == {"headers": {"X-API-Key": GONE, "accept": "*/*"}, "list": [GONE], "n": 3, "none": None}
+    assert found == {"headers": {"X-API-Key": NOT_LOGGED, "accept": "*/*"}, "list": [NOT_LOGGED], "n": 3, "none": None}

@@ -17,7 +17,7 @@ from rag_harness.models.rerankers.mock import MockReranker
 from rag_harness.pipelines.generation import Generator
 from rag_harness.pipelines.trace import Trace
 from rag_harness.retrieval.rarity import Rarity
-from rag_harness.studies.reliability.asking_again import Again
+from rag_harness.studies.reliability.asking_again import SecondAsking
 from rag_harness.studies.reliability.confidence import Confidence
 from rag_harness.studies.reliability.engine import Reliable, Steps
 from rag_harness.studies.reliability.fallback import Fallback
@@ -91,7 +91,7 @@ def made(
         searcher,
         Fallback(searcher, None, rarity),
         Generator(chat, prompts),
-        Again(chat, prompts, varies_sources=True),
+        SecondAsking(chat, prompts, varies_sources=True),
         JudgeSays(judged),  # type: ignore[arg-type]
         None,
         Confidence(None, dict),

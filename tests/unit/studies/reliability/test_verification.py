@@ -10,7 +10,7 @@ import pytest
 from rag_harness.errors import ModelCallError, RecordingMissError
 from rag_harness.measures.judged import Claim, Verdict, Verdicts
 from rag_harness.pipelines.trace import Trace
-from rag_harness.studies.reliability.verification import agreement, conflicts, grounded, outdated, varied
+from rag_harness.studies.reliability.verification import claims_agreement, conflicts, grounded, outdated, varied
 from rag_harness.types import Answer, Hit
 from tests.unit.studies.reliability.hits import hit
 
@@ -117,5 +117,5 @@ def test_other_sources_are_the_same_without_the_last_that_is_not_cited() -> None
     ],
 )
 def test_agreement(one: str, other: str, wanted: float) -> None:
-    assert agreement(one, other) == pytest.approx(wanted)
-    assert agreement(other, one) == pytest.approx(wanted)
+    assert claims_agreement(one, other) == pytest.approx(wanted)
+    assert claims_agreement(other, one) == pytest.approx(wanted)

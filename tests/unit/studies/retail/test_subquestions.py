@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.studies.retail.subquestions import MOST, VERSION, subquestions
+from rag_harness.studies.retail.subquestions import MOST_SEARCHES, VERSION_QUESTION, subquestions
 
 PIECES = st.sampled_from(
     [
@@ -22,7 +22,7 @@ PIECES = st.sampled_from(
 def test_whatever_is_asked(text: str) -> None:
     found = subquestions(text)
     assert found[0] == text
-    assert len(found) <= MOST == 3
+    assert len(found) <= MOST_SEARCHES == 3
     assert all(part.strip() for part in found[1:])
     assert len({part.casefold() for part in found}) == len(found)
     assert subquestions(text) == found
@@ -90,11 +90,11 @@ def test_parts(text: str, parts: list[str]) -> None:
 
 @pytest.mark.parametrize("text", ["Was delivery free in 2024?", "Is this the current policy?", "Which is outdated?"])
 def test_which_version_is_current_is_asked_where_versions_matter(text: str) -> None:
-    assert subquestions(text) == [text, f"{text} {VERSION}"]
+    assert subquestions(text) == [text, f"{text} {VERSION_QUESTION}"]
 
 
 def test_parts_go_before_versions() -> None:
-    assert VERSION not in " ".join(subquestions("What did it cost in 2024 and what does it cost now?"))
+    assert VERSION_QUESTION not in " ".join(subquestions("What did it cost in 2024 and what does it cost now?"))
 
 
 @pytest.mark.parametrize(

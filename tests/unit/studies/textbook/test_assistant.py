@@ -14,7 +14,7 @@ from rag_harness.pipelines import experiment as build
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment
 from rag_harness.studies.textbook.assembly import Design, textbook
-from rag_harness.studies.textbook.assistant import Assistant, Rules
+from rag_harness.studies.textbook.assistant import Assistant, AssistantRules
 from rag_harness.types import Decision, Hit, PipelineOutput, Query
 from tests.unit.studies.textbook.book import PAGES, Says, parts_over
 
@@ -187,7 +187,7 @@ def test_nothing_retrieved_at_all_names_sections_of_the_book(parts: RunParts) ->
 
 
 def test_an_empty_book_has_no_topics_to_name() -> None:
-    assistant = Assistant(Nothing(), Says(), None, Rules(2, 0.5), None, lambda: [])  # type: ignore[arg-type]
+    assistant = Assistant(Nothing(), Says(), None, AssistantRules(2, 0.5), None, lambda: [])  # type: ignore[arg-type]
     assert ask(assistant).answer.text == "I couldn't find relevant content."
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from rag_harness.pipelines.generation import read_answer
 from rag_harness.studies.textbook.citations import Cited, cited
-from rag_harness.studies.textbook.places import different_titles, place_of
+from rag_harness.studies.textbook.places import book_place_of, different_titles
 from rag_harness.types import Chunk
 from tests.unit.studies.textbook.hits import near, section
 
@@ -69,16 +69,16 @@ def test_a_decision_names_what_leads_nowhere() -> None:
 
 
 def test_places() -> None:
-    place = place_of(section("x", 1, 2, "Nodes"))
+    place = book_place_of(section("x", 1, 2, "Nodes"))
     assert (place.module, place.chapter, place.path) == (1, 2, ("Module 1: M1", "Chapter 2: Title 2", "Nodes"))
-    by_path = place_of(Chunk("m#1", "module-3/chapter-4-maps.md", "x", section=("Maps",)))
+    by_path = book_place_of(Chunk("m#1", "module-3/chapter-4-maps.md", "x", section=("Maps",)))
     assert (by_path.module, by_path.chapter, by_path.url) == (3, 4, "/module-3/chapter-4-maps")
-    nowhere = place_of(Chunk("n#1", "notes.md", "x"))
+    nowhere = book_place_of(Chunk("n#1", "notes.md", "x"))
     assert (nowhere.module, nowhere.chapter, nowhere.path, nowhere.url) == (None, None, ("notes.md",), "/notes")
     opening = Chunk("o#1", "notes.md", "x", section=("Notes",), metadata={"heading": "Introduction", "url": "/n#notes"})
-    assert (place_of(opening).path, place_of(opening).url) == (("Notes", "Introduction"), "/n#notes")
+    assert (book_place_of(opening).path, book_place_of(opening).url) == (("Notes", "Introduction"), "/n#notes")
     odd = Chunk("p#1", "notes.md", "x", metadata={"module": True, "chapter": "four", "title": "T"})
-    assert (place_of(odd).module, place_of(odd).chapter, place_of(odd).path) == (None, None, ("T",))
+    assert (book_place_of(odd).module, book_place_of(odd).chapter, book_place_of(odd).path) == (None, None, ("T",))
 
 
 def test_different_titles() -> None:

@@ -9,7 +9,7 @@ from rag_harness.authoring.kb.plan import PlanPage
 from rag_harness.authoring.kb.writing.embedded.facts import fact_sections
 from rag_harness.authoring.kb.writing.embedded.opening import opening
 from rag_harness.authoring.kb.writing.embedded.related import place_links
-from rag_harness.authoring.kb.writing.embedded.section import Section
+from rag_harness.authoring.kb.writing.embedded.section import PageSection
 from rag_harness.authoring.kb.writing.embedded.shown import steps_section, table_section
 
 
@@ -24,7 +24,7 @@ def compose(brief: Brief, seed: int) -> str:
     return "\n\n".join([*head, *(section.text() for section in sections)]) + "\n"
 
 
-def _sections(page: PlanPage, chance: Random) -> list[Section]:
+def _sections(page: PlanPage, chance: Random) -> list[PageSection]:
     steps = _steps(page)
     needs_list = page.kind == "logical" and not steps
     parts = [
@@ -44,9 +44,9 @@ def _steps(page: PlanPage) -> tuple[str, ...]:
     return page.steps or (tuple(fact.statement for fact in page.facts or ()) if page.mermaid else ())
 
 
-def _tell_apart(sections: list[Section], page: PlanPage) -> None:
+def _tell_apart(sections: list[PageSection], page: PlanPage) -> None:
     """Give sections with the same heading different ones: the second becomes a part of the first."""
-    seen: dict[str, Section] = {}
+    seen: dict[str, PageSection] = {}
     for section in list(sections):
         heading = section.heading.casefold()
         first = seen.setdefault(heading, section)

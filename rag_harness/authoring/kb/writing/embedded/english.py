@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import PurePosixPath
 
 
-def listed(parts: Sequence[str]) -> str:
+def joined_with_and(parts: Sequence[str]) -> str:
     """Return ``a, b and c``."""
     return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 
 from rag_harness.authoring.kb.plan import PlannedFact, PlanPage
-from rag_harness.authoring.kb.writing.embedded.section import Section
+from rag_harness.authoring.kb.writing.embedded.section import PageSection
 from rag_harness.authoring.kb.writing.embedded.topics import heading_of
 
 Group = list[PlannedFact]
@@ -22,7 +22,7 @@ _LEADS = ("In detail:", "The following holds:", "Point by point:", "To be noted:
 _MORE = ("In addition:", "Besides that:", "Further:", "Apart from that:", "Also:")
 
 
-def fact_sections(page: PlanPage, chance: Random, list_one: bool) -> list[Section]:
+def fact_sections(page: PlanPage, chance: Random, list_one: bool) -> list[PageSection]:
     """Return the sections. With ``list_one``, at least the first has a list."""
     facts = list(page.facts or ())
     if chance.random() < 0.3:
@@ -31,7 +31,7 @@ def fact_sections(page: PlanPage, chance: Random, list_one: bool) -> list[Sectio
     made = []
     for number, group in enumerate(groups):
         layout = _bullets if list_one and not number else chance.choice(_LAYOUTS[min(len(group), 3)])
-        made.append(Section(_heading(group, page, chance), layout(group, chance)))
+        made.append(PageSection(_heading(group, page, chance), layout(group, chance)))
     return made
 
 

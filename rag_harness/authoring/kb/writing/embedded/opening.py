@@ -7,7 +7,7 @@ from random import Random
 
 from rag_harness.authoring.kb.brief import Brief
 from rag_harness.authoring.kb.plan import PlanPage
-from rag_harness.authoring.kb.writing.embedded.english import capital, day, link, listed
+from rag_harness.authoring.kb.writing.embedded.english import capital, day, joined_with_and, link
 from rag_harness.authoring.kb.writing.embedded.topics import tellable, topic_with_article
 
 _HOLDS = (
@@ -73,10 +73,10 @@ def _contents(page: PlanPage, chance: Random) -> str:
     topics = list(dict.fromkeys(topic_with_article(fact, page) for fact in tellable(page)))
     draw = chance.random()
     if draw < 0.35 and len(topics) > 1:
-        chosen = listed(topics[: chance.randint(2, 4)])
+        chosen = joined_with_and(topics[: chance.randint(2, 4)])
         return chance.choice(_TOPICS).format(topics=chosen, Topics=capital(chosen))
     if draw < 0.85:
-        holds = listed(list(_holds(page, chance)))
+        holds = joined_with_and(list(_holds(page, chance)))
         return chance.choice(_HOLDS).format(holds=holds, Holds=capital(holds)) if holds else ""
     return ""
 

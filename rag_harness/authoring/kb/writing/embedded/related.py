@@ -7,8 +7,8 @@ from random import Random
 
 from rag_harness.authoring.kb.brief import Brief
 from rag_harness.authoring.kb.plan import PlanPage
-from rag_harness.authoring.kb.writing.embedded.english import capital, link, listed
-from rag_harness.authoring.kb.writing.embedded.section import Section
+from rag_harness.authoring.kb.writing.embedded.english import capital, joined_with_and, link
+from rag_harness.authoring.kb.writing.embedded.section import PageSection
 from rag_harness.authoring.kb.writing.embedded.topics import tellable, thing_of, topic, topic_with_article
 
 _HEADINGS = ("Related pages", "See also", "Read on", "Where to go next", "More on this", "Further reading")
@@ -33,7 +33,7 @@ _SHORT = 12
 """From so many words on, ``kb validate`` takes a paragraph that two pages share for pasted text."""
 
 
-def place_links(brief: Brief, sections: list[Section], chance: Random) -> None:
+def place_links(brief: Brief, sections: list[PageSection], chance: Random) -> None:
     """Put every link on the page, except that to the newer version, which is at the top."""
     goals = [goal for goal in brief.goals if goal is not brief.newer]
     chance.shuffle(goals)
@@ -44,7 +44,7 @@ def place_links(brief: Brief, sections: list[Section], chance: Random) -> None:
         said = chance.choice(_BESIDE).format(link=_link(brief, goal), own=own)
         chance.choice(sections).blocks.append(_older(brief, goal, chance) or capital(said))
     if goals[inside:]:
-        sections.append(Section(chance.choice(_HEADINGS), _gathered(brief, goals[inside:], chance)))
+        sections.append(PageSection(chance.choice(_HEADINGS), _gathered(brief, goals[inside:], chance)))
 
 
 def _gathered(brief: Brief, goals: Sequence[PlanPage], chance: Random) -> list[str]:
@@ -66,7 +66,7 @@ def _labelled(brief: Brief, goal: PlanPage) -> str:
     if goal is brief.older:
         return f"{_link(brief, goal)}: the version before this one"
     topics = list(dict.fromkeys(topic(fact, goal) for fact in goal.facts or ()))[:2]
-    entry = f"{_link(brief, goal)}: {listed(topics)}"
+    entry = f"{_link(brief, goal)}: {joined_with_and(topics)}"
     return entry if topics and _is_short(entry) else _link(brief, goal)
 
 

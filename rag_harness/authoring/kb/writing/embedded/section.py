@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass
-class Section:
+class PageSection:
     """A heading without its marks, and the blocks below it."""
 
     heading: str

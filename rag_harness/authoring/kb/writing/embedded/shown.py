@@ -7,7 +7,7 @@ from random import Random
 
 from rag_harness.authoring.kb.plan import PlannedTable
 from rag_harness.authoring.kb.writing.embedded.english import lowered, table
-from rag_harness.authoring.kb.writing.embedded.section import Section
+from rag_harness.authoring.kb.writing.embedded.section import PageSection
 
 _TABLE = (
     "Find the {first} in the first column.",
@@ -30,17 +30,17 @@ _LEADS = (
 _DRAWN = ("The same as a diagram:", "As a drawing:", "The way through, at a glance:", "Drawn, it looks like this:")
 
 
-def table_section(planned: PlannedTable, chance: Random) -> Section:
+def table_section(planned: PlannedTable, chance: Random) -> PageSection:
     """Return a table under its title."""
     lead = chance.choice(_TABLE).format(first=lowered(planned.columns[0]))
-    return Section(planned.title, [*filter(None, [lead]), table(planned.columns, planned.rows)])
+    return PageSection(planned.title, [*filter(None, [lead]), table(planned.columns, planned.rows)])
 
 
-def steps_section(steps: Sequence[str], drawn: bool, chance: Random) -> Section:
+def steps_section(steps: Sequence[str], drawn: bool, chance: Random) -> PageSection:
     """Return steps as a numbered list, and also as a diagram if that is planned."""
     listing = [*filter(None, [chance.choice(_LEADS)]), "\n".join(f"{n}. {step}" for n, step in enumerate(steps, 1))]
     drawing = [chance.choice(_DRAWN), diagram(steps, chance)] if drawn else []
-    return Section(chance.choice(_STEPS), [*listing, *drawing])
+    return PageSection(chance.choice(_STEPS), [*listing, *drawing])
 
 
 def diagram(steps: Sequence[str], chance: Random) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from rag_harness.authoring.kb.plan import PlannedFact, PlanPage
-from rag_harness.authoring.kb.writing.embedded.english import capital, listed
+from rag_harness.authoring.kb.writing.embedded.english import capital, joined_with_and
 
 _WORD = re.compile(r"[^\W_]+(?:[-'’.][^\W_]+)*")
 _SMALL = frozenset(
@@ -87,5 +87,5 @@ def tellable(page: PlanPage) -> list[PlannedFact]:
 
 def heading_of(facts: Sequence[PlannedFact], page: PlanPage) -> str:
     """Return the topics of some facts as a heading; empty if it would be too long."""
-    heading = capital(listed(list(dict.fromkeys(topic(fact, page) for fact in facts))))
+    heading = capital(joined_with_and(list(dict.fromkeys(topic(fact, page) for fact in facts))))
     return heading if len(heading) <= _LONGEST else ""

@@ -16,7 +16,7 @@ import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, INTERRUPTED, main
 from rag_harness.authoring.kb.plan import Plan, read_plan
-from rag_harness.authoring.kb.planning import Wanted, plan_text
+from rag_harness.authoring.kb.planning import PlanRequest, plan_text
 from rag_harness.authoring.kb.planning.asked_of_llm import Writer
 from rag_harness.authoring.kb.planning.at_once import PATIENCE
 from rag_harness.authoring.kb.planning.checks import plan_faults
@@ -81,12 +81,12 @@ def reply_to(messages: list[Message], says: Says) -> str | Exception:
     return json.dumps({"title": "Harbour guide", "categories": CATEGORIES})
 
 
-def asked_for(model: Model, wanted: Wanted, at_once: int = 4) -> tuple[Plan, Counter[str]]:
+def asked_for(model: Model, wanted: PlanRequest, at_once: int = 4) -> tuple[Plan, Counter[str]]:
     writer = Writer(model, load_prompts("plan_outline"), load_prompts("plan_page"), at_once)
     return asyncio.run(writer.plan(wanted))
 
 
-HARBOUR = Wanted("a harbour in the north", 12, rot=0.3)
+HARBOUR = PlanRequest("a harbour in the north", 12, rot=0.3)
 
 
 def test_a_plan_of_any_domain_is_sound() -> None:
@@ -109,7 +109,7 @@ def test_the_order_of_replies_decides_nothing() -> None:
 
 def test_many_titles_are_asked_for_in_portions() -> None:
     model = Model()
-    plan, _ = asked_for(model, Wanted("harbours", 90, rot=0))
+    plan, _ = asked_for(model, PlanRequest("harbours", 90, rot=0))
     assert len({page.id for page in plan.pages}) == 90
     assert sum("titles of pages" in messages[1].content for messages in model.asked) == 2 * 3
 
@@ -136,7 +136,7 @@ def first(text: str) -> Says:
     return lambda task, tries: text if is_page(task) and not tries else None
 
 
-ALL_OLD = Wanted("harbours", 4, rot=1, shares={"mixed": 1})
+ALL_OLD = PlanRequest("harbours", 4, rot=1, shares={"mixed": 1})
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_the_same_page_a_hundred_times_is_taken_once() -> None:
     page = json.dumps(page_of({"page": {"title": "the quay"}}))
     model = Model(lambda task, tries: page if is_page(task) else None)
     with pytest.raises(DataError, match="The writer planned 1 of 5 pages") as raised:
-        asked_for(model, Wanted("harbours", 5, rot=0))
+        asked_for(model, PlanRequest("harbours", 5, rot=0))
     assert "it states what another page states" in str(raised.value)
     assert sum(is_page(messages[1].content) for messages in model.asked) == 5 + 4 * (ROUNDS - 1)
 
@@ -196,7 +196,7 @@ def test_the_same_title_a_hundred_times_is_taken_once() -> None:
     same = json.dumps({"titles": ["Quay"] * 100})
     model = Model(lambda task, tries: same if "titles of pages" in task else None)
     with pytest.raises(DataError, match="0 of 10 pages"):
-        asked_for(model, Wanted("harbours", 10, rot=0))
+        asked_for(model, PlanRequest("harbours", 10, rot=0))
     assert any("1 of 5 titles are new" in messages[-1].content for messages in model.asked)
 
 
@@ -240,12 +240,14 @@ def test_a_spent_budget_says_how_far_it_came() -> None:
 def test_a_server_that_is_gone_is_not_asked_for_every_page() -> None:
     model = Model(lambda task, tries: ModelCallError("connection refused") if is_page(task) else None)
     with pytest.raises(ModelCallError, match="connection refused"):
-        asked_for(model, Wanted("harbours", 60), at_once=1)
+        asked_for(model, PlanRequest("harbours", 60), at_once=1)
     assert sum(is_page(messages[1].content) for messages in model.asked) == PATIENCE
 
 
-@pytest.mark.parametrize("wanted", [Wanted("harbours", 0), Wanted("harbours", 10_001), Wanted("harbours", 3, rot=3)])
-def test_nobody_is_asked_for_what_cannot_be_planned(wanted: Wanted) -> None:
+@pytest.mark.parametrize(
+    "wanted", [PlanRequest("harbours", 0), PlanRequest("harbours", 10_001), PlanRequest("harbours", 3, rot=3)]
+)
+def test_nobody_is_asked_for_what_cannot_be_planned(wanted: PlanRequest) -> None:
     model = Model()
     with pytest.raises(DataError):
         asked_for(model, wanted)

@@ -8,7 +8,7 @@ import pytest
 
 from rag_harness.authoring.kb.plan import Plan, PlannedFact, PlannedTable, PlanPage, VersionPair
 from rag_harness.authoring.kb.planning import check_plan
-from rag_harness.authoring.kb.planning.checks import SHOWN, plan_faults
+from rag_harness.authoring.kb.planning.checks import SHOWN_FAULTS, plan_faults
 from rag_harness.authoring.kb.planning.succession import pairing_faults
 from rag_harness.errors import DataError
 from tests.unit.authoring.kb.planning.plans import NEW, OLD, OTHER, PAIR, fact, page, plan
@@ -136,11 +136,11 @@ def test_a_fault_is_named_with_its_page(name: str) -> None:
 
 
 def test_all_faults_are_told_up_to_a_number_and_the_rest_is_counted() -> None:
-    pages = [page(f"page{number}", "nowhere") for number in range(SHOWN + 5)]
+    pages = [page(f"page{number}", "nowhere") for number in range(SHOWN_FAULTS + 5)]
     with pytest.raises(DataError) as raised:
         check_plan(Plan(pages=tuple(pages)))
     lines = str(raised.value).splitlines()
-    assert len(lines) == SHOWN + 2
+    assert len(lines) == SHOWN_FAULTS + 2
     assert lines[-1] == "… and 5 more."
 
 

@@ -7,10 +7,10 @@ from collections import Counter
 import pytest
 
 from rag_harness.authoring.kb.plan import FACT_KINDS, PAGE_KINDS, Plan, PlanPage
-from rag_harness.authoring.kb.planning import Wanted, plan_text, planned
+from rag_harness.authoring.kb.planning import PlanRequest, plan_text, planned
 from rag_harness.authoring.kb.planning.checks import plan_faults
 from rag_harness.authoring.kb.planning.dealing import deal
-from rag_harness.authoring.kb.planning.drafting import drafted
+from rag_harness.authoring.kb.planning.drafting import drafted_page
 from rag_harness.authoring.kb.planning.templates import domain_names, read_domain
 from rag_harness.authoring.kb.planning.wanted import MOST_PAGES
 from rag_harness.errors import DataError
@@ -21,7 +21,7 @@ DOMAINS = ("device manuals", "employee handbook", "retail support")
 
 @pytest.fixture(scope="module", params=DOMAINS)
 def plan(request: pytest.FixtureRequest) -> Plan:
-    return planned(Wanted(request.param, 100))
+    return planned(PlanRequest(request.param, 100))
 
 
 def test_three_domains_are_shipped() -> None:
@@ -88,7 +88,7 @@ def test_every_topic_can_be_told_and_every_fact_can_change(name: str) -> None:
     domain = read_domain(name)
     told = set()
     for dealt in deal(domain, 400, seed=1):
-        draft = drafted(dealt, "mixed", seed=1, versions=True)
+        draft = drafted_page(dealt, "mixed", seed=1, versions=True)
         told.add(dealt.topic.title)
         texts = [draft.title, *draft.steps, *(cell for table in draft.tables for row in table.rows for cell in row)]
         texts += [fact.statement for fact in draft.facts]
@@ -108,18 +108,18 @@ def test_a_domain_bears_as_many_pages_as_may_be_asked_for(name: str) -> None:
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_does_not() -> None:
-    one, again, other = (plan_text(planned(Wanted("retail support", 30, seed=seed))) for seed in (1, 1, 2))
+    one, again, other = (plan_text(planned(PlanRequest("retail support", 30, seed=seed))) for seed in (1, 1, 2))
     assert one == again
     assert one != other
 
 
 def test_a_page_does_not_change_with_the_number_of_pages() -> None:
-    few, many = (planned(Wanted("retail support", count, rot=0, shares={"mixed": 1})) for count in (20, 60))
+    few, many = (planned(PlanRequest("retail support", count, rot=0, shares={"mixed": 1})) for count in (20, 60))
     assert [page.facts for page in few.pages] == [page.facts for page in many.pages[:20]]
 
 
 def test_the_text_is_read_back_as_it_was_and_has_a_fact_a_line() -> None:
-    plan = planned(Wanted("device manuals", 12))
+    plan = planned(PlanRequest("device manuals", 12))
     text = plan_text(plan)
     assert Plan.model_validate_json(text) == plan
     lines = [line for line in text.splitlines() if '"statement"' in line]
@@ -128,10 +128,10 @@ def test_the_text_is_read_back_as_it_was_and_has_a_fact_a_line() -> None:
 
 @pytest.mark.parametrize(
     ("wanted", "pairs", "rot"),
-    [(Wanted("retail support", 10), 1, 0.2), (Wanted("retail support", 10, rot=0), 0, 0.0),
-     (Wanted("retail support", 11, rot=1), 5, 0.9091), (Wanted("retail support", 40, rot=0.3), 6, 0.3)],
+    [(PlanRequest("retail support", 10), 1, 0.2), (PlanRequest("retail support", 10, rot=0), 0, 0.0),
+     (PlanRequest("retail support", 11, rot=1), 5, 0.9091), (PlanRequest("retail support", 40, rot=0.3), 6, 0.3)],
 )  # fmt: skip
-def test_rot_comes_as_near_as_whole_pairs_allow(wanted: Wanted, pairs: int, rot: float) -> None:
+def test_rot_comes_as_near_as_whole_pairs_allow(wanted: PlanRequest, pairs: int, rot: float) -> None:
     plan = planned(wanted)
     assert len(plan.version_pairs or ()) == pairs
     assert len(plan.pages) == wanted.pages
@@ -139,27 +139,27 @@ def test_rot_comes_as_near_as_whole_pairs_allow(wanted: Wanted, pairs: int, rot:
 
 
 def test_shares_are_kept() -> None:
-    plan = planned(Wanted("retail support", 40, rot=0, shares={"tabular": 0.25, "logical": 0.75}))
+    plan = planned(PlanRequest("retail support", 40, rot=0, shares={"tabular": 0.25, "logical": 0.75}))
     assert Counter(page.kind for page in plan.pages) == {"tabular": 10, "logical": 30}
 
 
 @pytest.mark.parametrize(
     ("wanted", "told"),
     [
-        (Wanted("retail support", 0), "0 pages are asked for; a plan has 10 to 10,000"),
-        (Wanted("retail support", 9), "9 pages are asked for"),
-        (Wanted("retail support", 10_001), "10001 pages are asked for"),
-        (Wanted("retail support", 10, rot=1.2), "rot is 1.2"),
-        (Wanted("retail support", 10, rot=-0.1), "rot is -0.1"),
-        (Wanted("retail support", 10, rot=float("nan")), "rot is nan"),
-        (Wanted("retail support", 10, shares={"mixed": 0.5}), "sum to 0.5, not to 1"),
-        (Wanted("retail support", 10, shares={"mixed": 2, "logical": -1}), "shares of kinds are 0 to 1 each"),
-        (Wanted("retail support", 10, shares={"poem": 1}), "kind 'poem' is unknown"),
-        (Wanted("  ", 10), "the domain is empty"),
-        (Wanted("fishing", 10), "No domain 'fishing' is shipped; there are 'device manuals', 'employee handbook'"),
+        (PlanRequest("retail support", 0), "0 pages are asked for; a plan has 10 to 10,000"),
+        (PlanRequest("retail support", 9), "9 pages are asked for"),
+        (PlanRequest("retail support", 10_001), "10001 pages are asked for"),
+        (PlanRequest("retail support", 10, rot=1.2), "rot is 1.2"),
+        (PlanRequest("retail support", 10, rot=-0.1), "rot is -0.1"),
+        (PlanRequest("retail support", 10, rot=float("nan")), "rot is nan"),
+        (PlanRequest("retail support", 10, shares={"mixed": 0.5}), "sum to 0.5, not to 1"),
+        (PlanRequest("retail support", 10, shares={"mixed": 2, "logical": -1}), "shares of kinds are 0 to 1 each"),
+        (PlanRequest("retail support", 10, shares={"poem": 1}), "kind 'poem' is unknown"),
+        (PlanRequest("  ", 10), "the domain is empty"),
+        (PlanRequest("fishing", 10), "No domain 'fishing' is shipped; there are 'device manuals', 'employee handbook'"),
     ],
 )
-def test_what_cannot_be_planned_is_told(wanted: Wanted, told: str) -> None:
+def test_what_cannot_be_planned_is_told(wanted: PlanRequest, told: str) -> None:
     with pytest.raises(DataError) as raised:
         planned(wanted)
     assert told in str(raised.value)
@@ -167,13 +167,13 @@ def test_what_cannot_be_planned_is_told(wanted: Wanted, told: str) -> None:
 
 def test_all_that_is_wrong_is_told_at_once() -> None:
     with pytest.raises(DataError) as raised:
-        planned(Wanted("", 3, rot=2, shares={"mixed": 0.5}))
+        planned(PlanRequest("", 3, rot=2, shares={"mixed": 0.5}))
     assert len(str(raised.value).splitlines()) == 4
 
 
 @pytest.mark.parametrize("name", DOMAINS)
 def test_what_is_told_of_different_things_does_not_contradict(name: str) -> None:
-    plan = planned(Wanted(name, 80, rot=0, shares={"mixed": 1}))
+    plan = planned(PlanRequest(name, 80, rot=0, shares={"mixed": 1}))
     by_thing = {(page.tables or ())[0].rows[0][0].partition("(")[2]: page for page in plan.pages}
     assert len(by_thing) > 20
     assert contradictions([_text(page) for page in by_thing.values()]) == []

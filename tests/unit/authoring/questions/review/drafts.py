@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rag_harness.authoring.questions import Collection
+from rag_harness.authoring.questions import DocumentCollection
 from rag_harness.authoring.questions.review.file import ReviewFile
-from rag_harness.authoring.questions.review.rows import Row
+from rag_harness.authoring.questions.review.rows import QueryRow
 from rag_harness.authoring.questions.review.session import Session
 from rag_harness.authoring.questions.review.showing import Showing
 from rag_harness.dataset.knowledge_base import read_folder
@@ -19,7 +19,7 @@ HELD = "Island parcels are held for 9 days at the harbour office."
 BROKEN = "If the parcel seal is broken, we refund half of the price."
 
 
-def row(number: int, **fields: Any) -> Row:
+def row(number: int, **fields: Any) -> QueryRow:
     """A drafted row: direct, of delivery.md, with evidence that stands there."""
     return {
         "query_id": f"q_{number:03}",
@@ -50,26 +50,26 @@ ROWS = (
 """One of each kind, and one whose evidence is gone."""
 
 
-def drafted(at: Path, *rows: Row, pages: dict[str, str] | None = None) -> Path:
+def drafted(at: Path, *rows: QueryRow, pages: dict[str, str] | None = None) -> Path:
     """Write the shop's pages and rows beside them, ``ROWS`` where none are given; return the file of the questions."""
     file = folder(at, pages) / "queries.jsonl"
     write(file, *(rows or ROWS))
     return file
 
 
-def write(file: Path, *rows: Row) -> None:
+def write(file: Path, *rows: QueryRow) -> None:
     """Write rows as lines."""
     file.write_text("".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in rows), encoding="utf-8")
 
 
-def read(file: Path) -> list[Row]:
+def read(file: Path) -> list[QueryRow]:
     """Read the rows of a file; none where there is no file."""
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
 
 
 def showing(file: Path) -> Showing:
     """The documents beside a file."""
-    return Showing(Collection(read_folder(file.parent).documents))
+    return Showing(DocumentCollection(read_folder(file.parent).documents))
 
 
 def session(file: Path, says: Iterable[str] = (), changes: Mapping[str, Any] | None = None) -> Session:

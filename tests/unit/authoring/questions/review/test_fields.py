@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_harness.authoring.questions.review.fields import FIELDS, changes_of, text_of
-from rag_harness.authoring.questions.review.rows import Row
+from rag_harness.authoring.questions.review.rows import QueryRow
 from rag_harness.errors import DataError
 from tests.unit.authoring.questions.review.drafts import ROWS, row
 
@@ -21,7 +21,7 @@ UNDERLINED = "Heading\n=== question\nnot a field\n==== evidence\nneither"
         row(9, evidence=[{"filename": "t.md", "quote": "| a | b |\n|---|---|\n| # c | d |"}]),
     ],
 )
-def test_what_is_not_changed_comes_back_as_it_was(written: Row) -> None:
+def test_what_is_not_changed_comes_back_as_it_was(written: QueryRow) -> None:
     assert changes_of(text_of(written)) == {name: written[name] for name in FIELDS.values()}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rag_harness.authoring.questions.review.keys import ALSO, KEYS
-from rag_harness.authoring.questions.review.rows import REASONS, state_of
+from rag_harness.authoring.questions.review.rows import REJECTION_REASONS, state_of
 from rag_harness.dataset.queries import read_queries
 from tests.unit.authoring.questions.review.drafts import HELD, ROWS, drafted, read, row, session, write
 
@@ -27,7 +27,7 @@ def test_what_is_accepted_is_on_disk_at_once_and_the_next_is_shown(tmp_path: Pat
     assert review.row["query_id"] == "q_002"
 
 
-@pytest.mark.parametrize(("said", "because"), [("2", REASONS[1]), ("too silly", "too silly"), ("9", "9")])
+@pytest.mark.parametrize(("said", "because"), [("2", REJECTION_REASONS[1]), ("too silly", "too silly"), ("9", "9")])
 def test_what_is_rejected_is_asked_no_more_and_says_why(tmp_path: Path, said: str, because: str) -> None:
     file = drafted(tmp_path)
     session(file, [said]).press("r")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.authoring.questions.review.rows import Row
+from rag_harness.authoring.questions.review.rows import QueryRow
 from rag_harness.authoring.questions.review.showing import AROUND
 from rag_harness.types import NEGATIVE
 from tests.unit.authoring.questions.review.drafts import BROKEN, HELD, ROWS, drafted, row, showing
@@ -79,7 +79,7 @@ def test_evidence_of_a_superseded_page_says_so(tmp_path: Path) -> None:
     assert place.replaced_by
 
 
-FAULTS: tuple[tuple[Row, str], ...] = (
+FAULTS: tuple[tuple[QueryRow, str], ...] = (
     (row(1, evidence=[{"filename": "delivery.md", "quote": HELD.upper()}]), "word for word"),
     (row(1, evidence=[{"filename": "delivery.md", "quote": HELD.replace(" ", "  ")}]), "with other white space"),
     (
@@ -97,7 +97,7 @@ FAULTS: tuple[tuple[Row, str], ...] = (
 
 
 @pytest.mark.parametrize(("faulty", "why"), FAULTS, ids=lambda each: each if isinstance(each, str) else "")
-def test_what_speaks_against_accepting(tmp_path: Path, faulty: Row, why: str) -> None:
+def test_what_speaks_against_accepting(tmp_path: Path, faulty: QueryRow, why: str) -> None:
     shown = showing(drafted(tmp_path)).of(faulty)
     assert any(why in fault for fault in shown.faults), shown.faults
 

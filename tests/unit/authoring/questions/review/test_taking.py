@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
-from rag_harness.authoring.questions.review.rows import Row, accepted, digest_of, edited, rejected
+from rag_harness.authoring.questions.review.rows import QueryRow, accepted, edited, question_digest, rejected
 from rag_harness.commands import FOUND
 from tests.unit.authoring.questions.review.drafts import HELD, ROWS, drafted, read, row, write
 
 
-def decided(row: Row, seen: Row | None = None) -> Row:
+def decided(row: QueryRow, seen: QueryRow | None = None) -> QueryRow:
     """A row as the page downloads it."""
-    return {**row, "metadata": {**row["metadata"], "review_of": digest_of(seen or row)}}
+    return {**row, "metadata": {**row["metadata"], "review_of": question_digest(seen or row)}}
 
 
-def taken(file: Path, *rows: Row) -> int:
+def taken(file: Path, *rows: QueryRow) -> int:
     download = file.parent / "got.jsonl"
     write(download, *rows)
     return main(["queries", "review", str(file), "--take", str(download), "--by", "Bob"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from rag_harness.authoring.questions.review.chosen import chosen
+from rag_harness.authoring.questions.review.chosen import chosen_rows
 from rag_harness.authoring.questions.review.rows import accepted
 from rag_harness.authoring.questions.review.session import Session
 from rag_harness.authoring.questions.review.view import safe, show
@@ -90,10 +90,10 @@ def test_more_of_the_page_on_a_key(tmp_path: Path) -> None:
 
 def test_a_sample_is_the_same_when_some_are_decided() -> None:
     rows = [row(number) for number in range(50)]
-    drawn = chosen(rows, sample=5, seed=3)
+    drawn = chosen_rows(rows, sample=5, seed=3)
     assert len(drawn) == 5
-    assert drawn != chosen(rows, sample=5, seed=4)
+    assert drawn != chosen_rows(rows, sample=5, seed=4)
     rows[drawn[0]] = accepted(rows[drawn[0]], "Ada")
-    assert chosen(rows, sample=5, seed=3) == drawn
-    assert chosen(rows, sample=5, seed=3, only="unreviewed") == drawn[1:]
-    assert chosen(list(ROWS), kind="negative") == [2]
+    assert chosen_rows(rows, sample=5, seed=3) == drawn
+    assert chosen_rows(rows, sample=5, seed=3, only="unreviewed") == drawn[1:]
+    assert chosen_rows(list(ROWS), kind="negative") == [2]

@@ -18,10 +18,10 @@ from rag_harness.protocols import PersistentIndex
 from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex
 from rag_harness.retrieval.indexes.qdrant_server import LOOKS_EACH, QdrantIndex
 from rag_harness.retrieval.indexes.server import claiming, taking
-from rag_harness.retrieval.indexes.server.collection import Collection, Content
+from rag_harness.retrieval.indexes.server.collection import CollectionContent, ServerCollection
 from rag_harness.retrieval.indexes.server.connection import connect
 from rag_harness.retrieval.indexes.server.lease import Clock
-from rag_harness.retrieval.indexes.server.ledger import LEDGER, Ledger
+from rag_harness.retrieval.indexes.server.ledger import LEDGER, CollectionLedger
 from rag_harness.retrieval.indexes.server.options import ClusterOptions
 from rag_harness.retrieval.indexes.shards import ShardFolder
 from rag_harness.types import Hit, Matrix
@@ -193,8 +193,8 @@ def test_a_run_may_die_at_any_call() -> None:
         client = connect(stub.url, "")  # one for all of them: making one takes longer than a run
 
         def run(parallel: int) -> QdrantIndex:
-            collection = Collection(client, NAME, stub.url, ClusterOptions(batch=4, parallel=parallel))
-            index = QdrantIndex(collection, Content(DIGEST, "tiny@1", 0), clock=FastClock().clock)
+            collection = ServerCollection(client, NAME, stub.url, ClusterOptions(batch=4, parallel=parallel))
+            index = QdrantIndex(collection, CollectionContent(DIGEST, "tiny@1", 0), clock=FastClock().clock)
             index.upsert(named(12), rows)
             return index
 
@@ -212,7 +212,7 @@ def test_a_run_may_die_at_any_call() -> None:
                 found = run(2).search_many(list(rows), 1)
             assert [hits[0].chunk.text for hits in found] == names
             assert sum(stub.batches(NAME)) <= 12 + 4, last  # but for the batch that nobody said was there
-            entry = Ledger(stub.engine).read(NAME)
+            entry = CollectionLedger(stub.engine).read(NAME)
             assert entry is None or not entry.changing, last
         client.close()
 
@@ -255,8 +255,10 @@ def patched_holders() -> Any:
 
     class Holders:
         def __enter__(self) -> None:
-            wanted = taking.Wanted
-            patch.setattr(claiming, "Wanted", lambda name, total, wait: wanted(name, total, wait, holder=next(names)))
+            wanted = taking.WantedChange
+            patch.setattr(
+                claiming, "WantedChange", lambda name, total, wait: wanted(name, total, wait, holder=next(names))
+            )
 
         def __exit__(self, *error: object) -> None:
             patch.undo()

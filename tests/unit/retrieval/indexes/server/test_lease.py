@@ -9,8 +9,8 @@ from qdrant_client import QdrantClient
 
 from rag_harness.errors import CriticalError
 from rag_harness.retrieval.indexes.server.lease import SILENCE, Lease, process_name
-from rag_harness.retrieval.indexes.server.ledger import Entry, Ledger
-from rag_harness.retrieval.indexes.server.taking import Wanted, acquire
+from rag_harness.retrieval.indexes.server.ledger import CollectionLedger, Entry
+from rag_harness.retrieval.indexes.server.taking import WantedChange, acquire
 from rag_harness.work.reporting import listening
 from tests.unit.retrieval.indexes.server.made import FastClock
 
@@ -18,31 +18,33 @@ PROCESS = process_name()
 
 
 @pytest.fixture
-def ledger() -> Iterator[Ledger]:
+def ledger() -> Iterator[CollectionLedger]:
     client = QdrantClient(":memory:")
-    yield Ledger(client)
+    yield CollectionLedger(client)
     client.close()
 
 
-def taken(ledger: Ledger, holder: str = PROCESS, wait: float = 600, whole: bool = False, **more: Any) -> Lease | None:
-    wanted = Wanted("c", 10, wait, holder)
+def taken(
+    ledger: CollectionLedger, holder: str = PROCESS, wait: float = 600, whole: bool = False, **more: Any
+) -> Lease | None:
+    wanted = WantedChange("c", 10, wait, holder)
     clock = more.pop("clock", FastClock())
     return acquire(ledger, wanted, lambda: whole, clock.clock, beats=False)
 
 
-def held(ledger: Ledger, holder: str = "another") -> Lease:
+def held(ledger: CollectionLedger, holder: str = "another") -> Lease:
     lease = taken(ledger, holder)
     assert lease is not None
     return lease
 
 
-def there(ledger: Ledger) -> Entry:
+def there(ledger: CollectionLedger) -> Entry:
     found = ledger.read("c")
     assert found is not None
     return found
 
 
-def test_what_nobody_changes_is_anybodys(ledger: Ledger) -> None:
+def test_what_nobody_changes_is_anybodys(ledger: CollectionLedger) -> None:
     lease = held(ledger, PROCESS)
     assert (there(ledger).holder, there(ledger).changing, there(ledger).total) == (PROCESS, True, 10)
     lease.progress(7)
@@ -55,12 +57,12 @@ def test_what_nobody_changes_is_anybodys(ledger: Ledger) -> None:
     assert held(ledger, "another").turn == 3
 
 
-def test_nothing_is_taken_where_nothing_is_left_to_do(ledger: Ledger) -> None:
+def test_nothing_is_taken_where_nothing_is_left_to_do(ledger: CollectionLedger) -> None:
     assert taken(ledger, whole=True) is None
     assert ledger.read("c") is None
 
 
-def test_a_run_that_is_at_it_is_waited_for_and_named(ledger: Ledger) -> None:
+def test_a_run_that_is_at_it_is_waited_for_and_named(ledger: CollectionLedger) -> None:
     other, clock = held(ledger), FastClock()
     other.progress(4)
     other.beat()
@@ -70,7 +72,7 @@ def test_a_run_that_is_at_it_is_waited_for_and_named(ledger: Ledger) -> None:
     assert there(ledger).holder == "another"
 
 
-def test_what_a_dead_run_had_made_is_waited_for_once(ledger: Ledger) -> None:
+def test_what_a_dead_run_had_made_is_waited_for_once(ledger: CollectionLedger) -> None:
     held(ledger)
     clock, later = FastClock(), FastClock()
     assert taken(ledger, clock=clock, whole=True) is None
@@ -80,7 +82,7 @@ def test_what_a_dead_run_had_made_is_waited_for_once(ledger: Ledger) -> None:
     assert later.seconds == 0
 
 
-def test_what_another_run_has_made_is_read(ledger: Ledger) -> None:
+def test_what_another_run_has_made_is_read(ledger: CollectionLedger) -> None:
     other, clock = held(ledger), FastClock()
     heard: list[tuple[str, int, int]] = []
 
@@ -89,7 +91,7 @@ def test_what_another_run_has_made_is_read(ledger: Ledger) -> None:
         if clock.seconds > 10:
             other.give_back()
 
-    wanted = Wanted("c", 10, 600)
+    wanted = WantedChange("c", 10, 600)
     with listening(lambda what, done, total, unit: heard.append((what, done, total))):
         made = acquire(ledger, wanted, lambda: True, replace(clock.clock, sleep=sleep), beats=False)
     assert made is None
@@ -98,7 +100,7 @@ def test_what_another_run_has_made_is_read(ledger: Ledger) -> None:
     assert heard[-1] == ("waiting", 1, 1)
 
 
-def test_a_holder_that_falls_silent_is_dead_and_one_that_does_not_is_not(ledger: Ledger) -> None:
+def test_a_holder_that_falls_silent_is_dead_and_one_that_does_not_is_not(ledger: CollectionLedger) -> None:
     other, clock = held(ledger), FastClock()
     beats = [30.0, 60.0, 90.0]
 
@@ -108,13 +110,13 @@ def test_a_holder_that_falls_silent_is_dead_and_one_that_does_not_is_not(ledger:
             beats.pop(0)
             other.beat()
 
-    mine = acquire(ledger, Wanted("c", 10, 600), lambda: False, replace(clock.clock, sleep=sleep), beats=False)
+    mine = acquire(ledger, WantedChange("c", 10, 600), lambda: False, replace(clock.clock, sleep=sleep), beats=False)
     assert mine is not None
     assert 90 + SILENCE <= clock.seconds < 100 + SILENCE
     assert there(ledger).holder == PROCESS
 
 
-def test_clocks_an_hour_apart_change_nothing(ledger: Ledger) -> None:
+def test_clocks_an_hour_apart_change_nothing(ledger: CollectionLedger) -> None:
     other = held(ledger)
     for heard in ("2001-01-01T00:00:00+00:00", "2099-01-01T00:00:00+00:00"):
         entry = replace(there(ledger), turn=other.turn + 1, heard=heard)
@@ -124,7 +126,7 @@ def test_clocks_an_hour_apart_change_nothing(ledger: Ledger) -> None:
             taken(ledger, wait=SILENCE - 5)
 
 
-def test_who_was_taken_for_dead_finds_out(ledger: Ledger) -> None:
+def test_who_was_taken_for_dead_finds_out(ledger: CollectionLedger) -> None:
     other = held(ledger)
     assert taken(ledger) is not None
     other.check()
@@ -135,7 +137,7 @@ def test_who_was_taken_for_dead_finds_out(ledger: Ledger) -> None:
     assert (there(ledger).holder, there(ledger).changing) == (PROCESS, True)
 
 
-def test_a_process_takes_again_what_is_its_own(ledger: Ledger) -> None:
+def test_a_process_takes_again_what_is_its_own(ledger: CollectionLedger) -> None:
     held(ledger, PROCESS)
     clock = FastClock()
     assert taken(ledger, clock=clock) is not None
@@ -144,10 +146,10 @@ def test_a_process_takes_again_what_is_its_own(ledger: Ledger) -> None:
 
 def test_a_process_that_was_forked_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.getpid", lambda: 1)
-    assert Wanted("c", 1, 1).holder == process_name() != PROCESS
+    assert WantedChange("c", 1, 1).holder == process_name() != PROCESS
 
 
-def test_an_answer_that_is_lost_is_no_lease_that_is_lost(ledger: Ledger) -> None:
+def test_an_answer_that_is_lost_is_no_lease_that_is_lost(ledger: CollectionLedger) -> None:
     mine = held(ledger, PROCESS)
     turn = there(ledger).turn
     assert ledger.write(replace(there(ledger), turn=turn + 1, heard="then"), turn)  # the holder was not told
@@ -157,7 +159,7 @@ def test_an_answer_that_is_lost_is_no_lease_that_is_lost(ledger: Ledger) -> None
     assert there(ledger).turn == turn + 2
 
 
-def test_a_heartbeat_is_given_by_a_thread(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_heartbeat_is_given_by_a_thread(ledger: CollectionLedger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rag_harness.retrieval.indexes.server.lease.BEAT", 0.001)
     entry = there(ledger) if held(ledger, PROCESS) else None
     assert entry is not None

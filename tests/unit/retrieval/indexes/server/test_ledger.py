@@ -9,20 +9,20 @@ import pytest
 import qdrant_edge as edge
 from qdrant_client import QdrantClient
 
-from rag_harness.retrieval.indexes.server.ledger import NEVER, Entry, Ledger
+from rag_harness.retrieval.indexes.server.ledger import NEVER, CollectionLedger, Entry
 from tests.unit.retrieval.indexes.server.stub import cluster_stub
 
 ENTRY = Entry("c", 0, "a", "run a", "host:1", True, 0, 10, "2026-01-01T00:00:00+00:00")
 
 
 @pytest.fixture
-def ledger() -> Iterator[Ledger]:
+def ledger() -> Iterator[CollectionLedger]:
     client = QdrantClient(":memory:")
-    yield Ledger(client)
+    yield CollectionLedger(client)
     client.close()
 
 
-def test_what_is_written_is_read(ledger: Ledger) -> None:
+def test_what_is_written_is_read(ledger: CollectionLedger) -> None:
     assert ledger.read("c") is None
     assert ledger.write(ENTRY, NEVER)
     assert ledger.read("c") == ENTRY
@@ -31,7 +31,7 @@ def test_what_is_written_is_read(ledger: Ledger) -> None:
     assert ledger.read("c") is None
 
 
-def test_of_two_who_read_the_same_one_writes(ledger: Ledger) -> None:
+def test_of_two_who_read_the_same_one_writes(ledger: CollectionLedger) -> None:
     assert ledger.write(ENTRY, NEVER)
     assert not ledger.write(replace(ENTRY, holder="b"), NEVER)
     assert ledger.write(replace(ENTRY, holder="b", turn=1), 0)
@@ -44,23 +44,23 @@ def test_of_two_who_read_the_same_one_writes(ledger: Ledger) -> None:
 def test_a_server_is_asked_for_what_most_copies_have() -> None:
     with cluster_stub() as stub:
         client = QdrantClient(stub.url, check_compatibility=False)
-        assert Ledger(client, replicas=3).write(ENTRY, NEVER)
+        assert CollectionLedger(client, replicas=3).write(ENTRY, NEVER)
         made, written, read = (stub.calls[n] for n in (1, 3, 5))
         assert [call.what for call in (made, written, read)] == ["PUT /", "PUT /points", "POST /points"]
         asked = made.asked
         assert (asked.shard_number, asked.replication_factor, asked.write_consistency_factor) == (1, 3, 2)
         assert written.query == {"wait": "true", "ordering": "strong"}
         assert read.query == {"consistency": "majority"}
-        assert not Ledger(client).write(replace(ENTRY, holder="b"), NEVER)
+        assert not CollectionLedger(client).write(replace(ENTRY, holder="b"), NEVER)
         client.close()
 
 
 def test_another_run_may_make_the_ledger_first() -> None:
     with cluster_stub() as stub:
         client = QdrantClient(stub.url, check_compatibility=False)
-        late = Ledger(client)
+        late = CollectionLedger(client)
         late._exists()
-        assert Ledger(client).write(ENTRY, NEVER)
+        assert CollectionLedger(client).write(ENTRY, NEVER)
         stub.fault = lambda call: (200, {"exists": False}) if call.what == "GET /exists" else None
         late._make()
         client.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rag_harness.__main__ import main
-from rag_harness.retrieval.indexes.server.ledger import Ledger
+from rag_harness.retrieval.indexes.server.ledger import CollectionLedger
 from tests.unit.retrieval.indexes.random_vectors import named, random_rows
 from tests.unit.retrieval.indexes.server.made import DIGEST, NAME, index_on
 from tests.unit.retrieval.indexes.server.stub import ClusterStub, cluster_stub
@@ -57,7 +57,7 @@ def test_what_keeps_a_run_from_it_is_named(stub: ClusterStub, capsys: pytest.Cap
     stub.status = "red"
     stub.shards = {0: ["Active"], 1: ["Dead", "Partial"]}
     stub.engine.delete(NAME, points_selector=[stub.engine.scroll(NAME, limit=1)[0][0].id])
-    ledger = Ledger(stub.engine)
+    ledger = CollectionLedger(stub.engine)
     entry = ledger.read(NAME)
     assert entry is not None
     assert ledger.write(replace(entry, who="host-7:99", changing=True, turn=entry.turn + 1), entry.turn)
@@ -98,7 +98,7 @@ def test_a_collection_is_removed_and_forgotten(stub: ClusterStub, capsys: pytest
     assert main(["index", "drop", stub.url, NAME]) == 0
     assert f"Collection {NAME} at {stub.url} is gone" in capsys.readouterr().out
     assert not stub.engine.collection_exists(NAME)
-    assert Ledger(stub.engine).read(NAME) is None
+    assert CollectionLedger(stub.engine).read(NAME) is None
     again = index_on(stub)
     again.upsert(named(5), random_rows(5))
     assert len(again.search(random_rows(1)[0], 9)) == 5
@@ -115,7 +115,7 @@ def test_what_is_not_ours_is_not_removed(stub: ClusterStub, name: str, capsys: p
 def test_a_collection_that_a_run_is_changing_is_not_removed(
     stub: ClusterStub, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ledger = Ledger(stub.engine)
+    ledger = CollectionLedger(stub.engine)
     entry = ledger.read(NAME)
     assert entry is not None
     assert ledger.write(replace(entry, holder="another", changing=True, turn=entry.turn + 1), entry.turn)

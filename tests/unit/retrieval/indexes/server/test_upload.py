@@ -13,7 +13,7 @@ from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from rag_harness.retrieval.indexes.server.options import ClusterOptions
-from rag_harness.retrieval.indexes.server.points import Points, batches
+from rag_harness.retrieval.indexes.server.points import Points, point_batches
 from rag_harness.retrieval.indexes.server.upload import TRIES, Upload
 from rag_harness.work.reporting import listening
 from tests.unit.retrieval.indexes.random_vectors import named, random_rows
@@ -56,7 +56,7 @@ class Server:
 
 
 def made(count: int, size: int = 4, model: str = "m") -> Iterator[Points]:
-    return batches(named(count), random_rows(count, 3), model, size)
+    return point_batches(named(count), random_rows(count, 3), model, size)
 
 
 def upload(server: Server, resumes: bool = False, pauses: list[float] | None = None, **options: Any) -> Upload:
