@@ -24,8 +24,8 @@ import aiohttp
 from mock_server import running
 
 from rag_harness.dataset.knowledge_base import read_knowledge_base
-from rag_harness.engine.rows import Trial
 from rag_harness.engine.trial import run_trial
+from rag_harness.engine.trial_rows import Trial
 from rag_harness.pipelines import experiment
 from rag_harness.pipelines.endpoint.contexts import Context
 from rag_harness.pipelines.endpoint.placing import Placing

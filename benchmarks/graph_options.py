@@ -21,7 +21,7 @@ import qdrant_edge as edge
 from index import QUERIES, K, like_text
 from side_by_side import show
 
-from rag_harness.retrieval.indexes.server.options import GraphOptions
+from rag_harness.retrieval.indexes.server.server_options import GraphOptions
 from rag_harness.types import Matrix
 
 OPTIONS = [

@@ -22,9 +22,9 @@ from side_by_side import show
 from rag_harness.protocols import Index
 from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex
 from rag_harness.retrieval.indexes.qdrant_server import QdrantIndex
-from rag_harness.retrieval.indexes.server.collection import CollectionContent, ServerCollection
 from rag_harness.retrieval.indexes.server.connection import connect
-from rag_harness.retrieval.indexes.server.options import ClusterOptions
+from rag_harness.retrieval.indexes.server.server_collection import CollectionContent, ServerCollection
+from rag_harness.retrieval.indexes.server.server_options import ClusterOptions
 from rag_harness.retrieval.indexes.shards import ShardFolder
 from rag_harness.types import Chunk, Hit, Matrix, Vector
 

@@ -27,9 +27,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 from side_by_side import show
 
+from rag_harness.judges.embedded.judgement_reading import JudgementReading
 from rag_harness.judges.embedded.kept import KeptJudgements
 from rag_harness.judges.embedded.opinion import USEFUL_FROM, EmbeddedOpinion
-from rag_harness.judges.embedded.reading import JudgementReading
 from rag_harness.measures.judged import Material
 from rag_harness.models.embedders.cached import CachedEmbedder
 from rag_harness.models.embedders.sentence_transformers import SentenceTransformersEmbedder

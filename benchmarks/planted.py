@@ -10,16 +10,16 @@ from rag_harness.dataset.data import Data
 from rag_harness.derived.attribution.bench import Bench
 from rag_harness.derived.attribution.explain import Explainer
 from rag_harness.derived.attribution.local_run import running
-from rag_harness.engine.rows import Trial
 from rag_harness.engine.trial import run_trial
+from rag_harness.engine.trial_rows import Trial
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment
 from rag_harness.results.cases import kept, write_cases
 from rag_harness.results.causes import CauseLine
 from rag_harness.results.file import ResultFile
 from rag_harness.results.manifest import QUERIES, RunManifest, SuiteRecord, now, write_manifest
-from rag_harness.results.places import result_path
 from rag_harness.results.prompts import PromptFiles
+from rag_harness.results.result_paths import result_path
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case
 

@@ -29,7 +29,7 @@ OURS = ("rag_harness ingest", "ray::BulkWorker", "ray::_MapWorker", "ray_data_pe
 PEER = """
 import sys
 import pyarrow as pa, pyarrow.parquet as pq, ray
-from rag_harness.retrieval.bulk.values import Opening, Window
+from rag_harness.retrieval.bulk.bulk_messages import Opening, Window
 from rag_harness.retrieval.bulk.worker import BulkWorker
 from rag_harness.settings.loading import load_settings
 from rag_harness.types import Document

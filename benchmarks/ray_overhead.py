@@ -21,8 +21,8 @@ from time import perf_counter, process_time
 from side_by_side import show
 
 from rag_harness.engine.distributed import RayWorkplace, carry
-from rag_harness.engine.distributed.values import Carried
-from rag_harness.engine.rows import Trial
+from rag_harness.engine.distributed.run_messages import Carried
+from rag_harness.engine.trial_rows import Trial
 from rag_harness.engine.workplace import Here, Workplace
 from rag_harness.protocols import Experiment
 from rag_harness.settings import Settings

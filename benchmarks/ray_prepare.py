@@ -97,7 +97,7 @@ class Field:
     async def workers(self, spread: bool, shared: bool) -> AsyncIterator[list[Any]]:
         """Start a worker a node; they know of each other where they are to spread what they do."""
         from rag_harness.engine.distributed.ray_nodes import RayNodes
-        from rag_harness.engine.distributed.values import RunOpening
+        from rag_harness.engine.distributed.run_messages import RunOpening
 
         nodes = RayNodes(self.settings)
         ledger = nodes.ledger(self.folder / "ledger")

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rag_harness.page.written import size_said, write_report
+from rag_harness.page.report_files import size_said, write_report
 from rag_harness.results.score import text_digest
 
 TAIL = 12

@@ -21,9 +21,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from rag_harness.engine.distributed.dispatch import Dispatch
 from rag_harness.engine.distributed.ledger import Caps, RunLedger
-from rag_harness.engine.distributed.values import AnsweredTrial, Carried, Done, Job, TrialJob
-from rag_harness.engine.rows import Trial, make_row
+from rag_harness.engine.distributed.run_messages import AnsweredTrial, Carried, Done, Job, TrialJob
 from rag_harness.engine.trial import TrialOutcome
+from rag_harness.engine.trial_rows import Trial, make_row
 from rag_harness.settings import Settings
 from rag_harness.types import Answer, Case, PipelineOutput, Query
 

@@ -25,8 +25,8 @@ from simulated_nodes import Field, Model
 from rag_harness.engine.distributed import ledger as ledger_module
 from rag_harness.engine.distributed.dispatch import Dispatch
 from rag_harness.engine.distributed.ledger import RunLedger
-from rag_harness.engine.distributed.values import Carried, TrialJob
-from rag_harness.engine.rows import Trial
+from rag_harness.engine.distributed.run_messages import Carried, TrialJob
+from rag_harness.engine.trial_rows import Trial
 from rag_harness.settings import Settings
 from rag_harness.types import Case, Query
 from tests.unit.virtual_time import run

@@ -24,9 +24,9 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import Any
 
-from rag_harness.service.corpus.collection import TenantCollection
 from rag_harness.service.corpus.corpora import Corpora
 from rag_harness.service.corpus.serving import DEFAULT
+from rag_harness.service.corpus.tenant_collection import TenantCollection
 from rag_harness.service.options import Options
 from rag_harness.service.state.folder import StateFolder
 from rag_harness.settings.loading import load_settings

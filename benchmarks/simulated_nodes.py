@@ -16,10 +16,10 @@ from math import exp
 from rag_harness.engine.distributed.leases import LeasedMeter
 from rag_harness.engine.distributed.ledger import Caps, Grant, MoneyVerdicts, RunLedger
 from rag_harness.engine.distributed.remote import WorkerLostError
-from rag_harness.engine.distributed.values import AnsweredTrial, Carried, Done, Job, Opened, TrialJob, WantedRows
-from rag_harness.engine.rows import make_row
+from rag_harness.engine.distributed.run_messages import AnsweredTrial, Carried, Done, Job, Opened, TrialJob, WantedRows
 from rag_harness.engine.shares import share_in_flight
 from rag_harness.engine.trial import TrialOutcome
+from rag_harness.engine.trial_rows import make_row
 from rag_harness.settings import Settings
 from rag_harness.types import Answer, PipelineOutput
 

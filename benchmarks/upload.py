@@ -24,8 +24,8 @@ import numpy as np
 from side_by_side import show
 
 from rag_harness.retrieval.indexes.server.connection import connect
-from rag_harness.retrieval.indexes.server.options import ClusterOptions
 from rag_harness.retrieval.indexes.server.points import Points, point_batches
+from rag_harness.retrieval.indexes.server.server_options import ClusterOptions
 from rag_harness.retrieval.indexes.server.upload import Upload
 from rag_harness.types import Chunk, Matrix
 

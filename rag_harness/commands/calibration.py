@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rag_harness.judges.calibration.correct import CorrectedMean
     from rag_harness.judges.calibration.labels import AnswerLabel
     from rag_harness.judges.calibration.saved import Calibration
-    from rag_harness.judges.calibration.scored import ScoredAnswers
+    from rag_harness.judges.calibration.scored_answers import ScoredAnswers
     from rag_harness.results.score import Author
 
 _UNKNOWN = ("unknown", "", "")
@@ -57,7 +57,7 @@ def sample_arguments(parser: argparse.ArgumentParser) -> None:
 def run_sample(chosen: argparse.Namespace) -> int:
     """Write the sheet and say how to fill it in."""
     from rag_harness.judges.calibration.sample import sample_of_answers, write_sheet
-    from rag_harness.judges.calibration.scored import read_scored
+    from rag_harness.judges.calibration.scored_answers import read_scored
 
     scored = read_scored(chosen.output, chosen.measure, chosen.judge)
     items = sample_of_answers(scored, chosen.n, chosen.seed)
@@ -74,10 +74,10 @@ def run_sample(chosen: argparse.Namespace) -> int:
 def run_calibrate(chosen: argparse.Namespace) -> int:
     """Calibrate, save, show, and say what to do next."""
     from rag_harness.judges.calibration.calibrate import calibrate
+    from rag_harness.judges.calibration.calibration_text import calibration_lines, gate_lines
     from rag_harness.judges.calibration.judged_answers import with_scores
     from rag_harness.judges.calibration.labels import read_labels, scaled
     from rag_harness.judges.calibration.saved import save_calibration
-    from rag_harness.judges.calibration.shown import calibration_lines, gate_lines
 
     found = read_labels(chosen.labels, chosen.key)
     labels = scaled(found.each, *_scale(chosen.scale))
@@ -108,7 +108,7 @@ def _scored(chosen: argparse.Namespace, labels: Sequence[AnswerLabel]) -> Scored
         DataError: a label names a row that the run does not have.
     """
     from rag_harness.judges.calibration.labels import at_most
-    from rag_harness.judges.calibration.scored import missing_rows, read_scored
+    from rag_harness.judges.calibration.scored_answers import missing_rows, read_scored
 
     named = {label.item: label.where for label in labels if label.experiment}
     if not named:
@@ -124,7 +124,7 @@ def _subject(
     chosen: argparse.Namespace, labels: Sequence[AnswerLabel], scored: ScoredAnswers | None
 ) -> tuple[CalibrationSubject, JudgeScores]:
     from rag_harness.judges.calibration.calibrate import CalibrationSubject, JudgeScores
-    from rag_harness.judges.calibration.scored import judged_measure
+    from rag_harness.judges.calibration.scored_answers import judged_measure
     from rag_harness.results.score import row_digest
 
     version = judged_measure(chosen.measure).version
@@ -143,7 +143,7 @@ def _subject(
 
 
 def _author_of(labels: Sequence[AnswerLabel]) -> Author:
-    from rag_harness.judges.calibration.scored import whole_name
+    from rag_harness.judges.calibration.scored_answers import whole_name
     from rag_harness.results.score import Author
 
     authors = {label.author for label in labels if label.author}

@@ -24,8 +24,8 @@ from rag_harness.types import Query
 
 if TYPE_CHECKING:
     from rag_harness.pipelines.endpoint.exchange import WireAnswer
-    from rag_harness.pipelines.endpoint.reading import AnswerField, AnswerReader
     from rag_harness.pipelines.endpoint.request import Request
+    from rag_harness.pipelines.endpoint.service_answer import AnswerField, AnswerReader
     from rag_harness.settings import Settings
     from rag_harness.settings.endpoint_spec import EndpointSpec
 
@@ -50,9 +50,9 @@ def run_try(chosen: argparse.Namespace) -> int:
         ModelCallError, CriticalError: the service refused, or cannot be reached.
     """
     from rag_harness.pipelines.endpoint.experiment import ask_for_version
-    from rag_harness.pipelines.endpoint.reading import AnswerReader
     from rag_harness.pipelines.endpoint.refusals import hide
     from rag_harness.pipelines.endpoint.request import Requests
+    from rag_harness.pipelines.endpoint.service_answer import AnswerReader
     from rag_harness.settings.loading import load_settings
 
     settings = load_settings({"mode": "live"})

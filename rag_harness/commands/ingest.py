@@ -56,8 +56,8 @@ def run_ingest(chosen: argparse.Namespace) -> int:
     """Update an index to the documents, and report the result."""
     from rag_harness.commands.ingest_bulk import asked_for, by_crew, by_nodes, to_index, to_parquet
     from rag_harness.commands.ingested import summary_lines
-    from rag_harness.dataset.collection import read_paths
     from rag_harness.dataset.data import keeping_of
+    from rag_harness.dataset.named_files import read_paths
     from rag_harness.settings.loading import load_settings
     from rag_harness.work.garbage import uncollected
 

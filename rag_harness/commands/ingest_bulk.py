@@ -35,7 +35,7 @@ def asked_for(paths: Sequence[str]) -> IngestInput:
         DataError: they name nothing, Parquet files without rows, or Parquet files that hold no documents.
         SettingsError: Parquet files and others are mixed.
     """
-    from rag_harness.retrieval.bulk.places import is_parquet
+    from rag_harness.retrieval.bulk.arrow_files import is_parquet
 
     tables = [path for path in paths if is_parquet(path)]
     if tables and len(tables) < len(paths):
@@ -44,8 +44,8 @@ def asked_for(paths: Sequence[str]) -> IngestInput:
 
 
 def _rows(paths: Sequence[str]) -> IngestInput:
+    from rag_harness.retrieval.bulk.arrow_files import found
     from rag_harness.retrieval.bulk.parquet_rows import looked_at, windows
-    from rag_harness.retrieval.bulk.places import found
 
     tables = looked_at(found(paths))
     total = sum(table.rows for table in tables)
@@ -55,7 +55,7 @@ def _rows(paths: Sequence[str]) -> IngestInput:
 
 
 def _files(paths: Sequence[Path]) -> IngestInput:
-    from rag_harness.dataset.collection import sources_of
+    from rag_harness.dataset.named_files import sources_of
     from rag_harness.retrieval.bulk.files import probes, windows
 
     sources, refused = sources_of(paths)
@@ -64,7 +64,7 @@ def _files(paths: Sequence[Path]) -> IngestInput:
 
 def by_crew(paths: Sequence[str], settings: Settings) -> bool:
     """Return whether a crew makes the index: for Parquet files, or on a cluster."""
-    from rag_harness.retrieval.bulk.places import is_parquet
+    from rag_harness.retrieval.bulk.arrow_files import is_parquet
 
     return settings.engine == "ray" or any(map(is_parquet, paths))
 
@@ -73,8 +73,8 @@ def to_index(asked: IngestInput, settings: Settings) -> tuple[Library, Retrieval
     """Update an index to the documents, which the crew reads, cuts and embeds."""
     from rag_harness.commands.ingest_crew import crew_for
     from rag_harness.pipelines.parts import RunParts
+    from rag_harness.retrieval.bulk.bulk_messages import IngestOpening
     from rag_harness.retrieval.bulk.to_library import embedding_by, read_by
-    from rag_harness.retrieval.bulk.values import IngestOpening
     from rag_harness.retrieval.retrieval import Retrieval, spec_of
 
     parts, spec = RunParts(settings), spec_of(settings)
@@ -99,10 +99,10 @@ def by_nodes(settings: Settings) -> bool:
 def to_server(asked: IngestInput, settings: Settings) -> tuple[Survey, Filled | None]:
     """Let the crew update a collection on a Qdrant server; None if there is no chunk."""
     from rag_harness.commands.ingest_crew import crew_for
+    from rag_harness.retrieval.bulk.bulk_messages import IngestOpening
     from rag_harness.retrieval.bulk.kept_cuts import keeping_cuts
     from rag_harness.retrieval.bulk.survey import survey
     from rag_harness.retrieval.bulk.to_server import check, fill_by
-    from rag_harness.retrieval.bulk.values import IngestOpening
 
     check(settings)
     opening = IngestOpening(settings, asked.probes, sends=True)
@@ -117,9 +117,9 @@ def to_server(asked: IngestInput, settings: Settings) -> tuple[Survey, Filled | 
 def to_parquet(asked: IngestInput, folder: str, settings: Settings) -> tuple[list[str], bool]:
     """Write chunks and vectors as Parquet; return the summary, and whether all documents could be read."""
     from rag_harness.commands.ingest_crew import crew_for
+    from rag_harness.retrieval.bulk.bulk_messages import IngestOpening
     from rag_harness.retrieval.bulk.parts_folder import PartsFolder
     from rag_harness.retrieval.bulk.to_parquet import write_parts
-    from rag_harness.retrieval.bulk.values import IngestOpening
 
     if settings.near_duplicates:
         raise SettingsError("--near-duplicates compares all documents, --to sees a part at a time: name one of them.")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from rag_harness.errors import PrerequisiteError
 from rag_harness.registry.installed import install
+from rag_harness.retrieval.bulk.bulk_messages import IngestOpening, ReadyWorker
 from rag_harness.retrieval.bulk.crew import Crew
 from rag_harness.retrieval.bulk.here import crew_here
-from rag_harness.retrieval.bulk.values import IngestOpening, ReadyWorker
 
 
 @contextmanager

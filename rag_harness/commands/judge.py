@@ -27,10 +27,10 @@ def score_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_score(chosen: argparse.Namespace) -> int:
     """Judge the answers, and print the scores."""
-    from rag_harness.judges.answers.judged import AskedMeasures
-    from rag_harness.judges.answers.scored import score_file
+    from rag_harness.judges.answers.answer_scores import score_file
+    from rag_harness.judges.answers.judging_answers import AskedMeasures
     from rag_harness.judges.made import judge_of
-    from rag_harness.models.keys import check_judge
+    from rag_harness.models.api_keys import check_judge
     from rag_harness.pipelines.generation import abstains
     from rag_harness.pipelines.parts import RunParts
     from rag_harness.report.scorecard import judge_said

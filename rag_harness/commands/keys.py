@@ -19,7 +19,7 @@ from rag_harness.service.unseen import unseen_fault
 from rag_harness.shown.terminal import say
 
 if TYPE_CHECKING:
-    from rag_harness.service.access.keys import KeyInfo
+    from rag_harness.service.access.service_keys import KeyInfo
     from rag_harness.service.state.database import Database
 
 _COLUMNS = ("id", "name", "label", "scopes", "collection", "rate", "used", "created", "revoked")
@@ -38,7 +38,7 @@ def create_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_create(chosen: argparse.Namespace) -> int:
     """Make a key, and show it for the only time."""
-    from rag_harness.service.access.keys import make
+    from rag_harness.service.access.service_keys import make
 
     _check(chosen)
     chosen.state.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ def list_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_list(chosen: argparse.Namespace) -> int:
     """Print the details of each key, but not the keys themselves."""
-    from rag_harness.service.access.keys import listed
+    from rag_harness.service.access.service_keys import listed
 
     with _database(chosen.state) as db:
         rows = [_COLUMNS, *(_row(each) for each in listed(db))]
@@ -77,7 +77,7 @@ def revoke_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_revoke(chosen: argparse.Namespace) -> int:
     """Revoke a key, with immediate effect."""
-    from rag_harness.service.access.keys import revoke
+    from rag_harness.service.access.service_keys import revoke
 
     with _database(chosen.state) as db:
         revoked = revoke(db, chosen.key_id)

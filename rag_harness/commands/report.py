@@ -31,7 +31,7 @@ def run_report(chosen: argparse.Namespace) -> int:
     wanted = chosen.format or (format_of(chosen.file) if chosen.file else "html")
     file = chosen.file or Path(f"report.{wanted}")
     with uncollected():  # imports also make objects that stay
-        from rag_harness.page.written import size_said, write_report
+        from rag_harness.page.report_files import size_said, write_report
 
         write_report(chosen.outputs, file, wanted, chosen.plain)
     say(f"{file}: {size_said(file)}")

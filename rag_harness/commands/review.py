@@ -38,7 +38,7 @@ def review_arguments(parser: argparse.ArgumentParser) -> None:
 def run_review(chosen: argparse.Namespace) -> int:
     """Review questions in the terminal, or as a page."""
     from rag_harness.authoring.questions.review.alone import alone_with
-    from rag_harness.authoring.questions.review.terminal import check_terminal
+    from rag_harness.authoring.questions.review.review_terminal import check_terminal
 
     _check(chosen)
     if chosen.page:

@@ -28,8 +28,8 @@ def writer_parts(chosen: argparse.Namespace, longest: int = 0) -> RunParts:
     """
     from dataclasses import replace
 
+    from rag_harness.models.api_keys import check_api_keys
     from rag_harness.models.endpoints import endpoint_of
-    from rag_harness.models.keys import check_api_keys
     from rag_harness.pipelines.parts import RunParts
     from rag_harness.settings.loading import load_settings
     from rag_harness.settings.profiles import EMBEDDED_URL

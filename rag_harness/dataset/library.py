@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rag_harness.dataset.ingest import files_below, load
+from rag_harness.dataset.ingest.file_reading import reading
 from rag_harness.dataset.ingest.parsed import GUESSED, PassingError, read_in
-from rag_harness.dataset.ingest.reading import reading
 from rag_harness.errors import DataError, PrerequisiteError
 from rag_harness.files.log import log
 from rag_harness.shown.terminal import line as shown

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from rag_harness.models.anew import asked_again
 from rag_harness.models.chat.expected import Expected, counting_chat
-from rag_harness.models.names import chat_name, embedder_name
+from rag_harness.models.model_names import chat_name, embedder_name
 from rag_harness.pipelines import built_in, endpoints_of
 from rag_harness.pipelines import experiment as build_experiment
 from rag_harness.pipelines.parts import RunParts

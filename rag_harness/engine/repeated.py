@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rag_harness.engine.asking import TrialRequest
-from rag_harness.engine.rows import Trial
+from rag_harness.engine.trial_request import TrialRequest
+from rag_harness.engine.trial_rows import Trial
 from rag_harness.engine.workplace import Workplace
 from rag_harness.measures.judged import JudgedMeasure
-from rag_harness.models.names import chat_name
+from rag_harness.models.model_names import chat_name
 from rag_harness.pipelines import built_in
 from rag_harness.results.repeat_names import repeat_fingerprint, repeat_name
 from rag_harness.results.row import ExperimentResult
@@ -19,7 +19,7 @@ from rag_harness.settings.profiles import EMBEDDED_URL
 
 if TYPE_CHECKING:
     # Imported for types only: a run that judges nothing imports no judge.
-    from rag_harness.engine.judging import Find, Judging
+    from rag_harness.engine.row_judging import Find, Judging
     from rag_harness.protocols import Experiment
 
 JUDGE_SEEDS = 100

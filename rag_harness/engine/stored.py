@@ -8,7 +8,7 @@ from pathlib import Path
 from rag_harness.engine.journal import JOURNALS, abandoned, left_behind, remove
 from rag_harness.measures import Score
 from rag_harness.results.file import PREVIOUS, finished_rows, keep_aside, sync, take_over
-from rag_harness.results.places import DERIVED, result_path, scores_path
+from rag_harness.results.result_paths import DERIVED, result_path, scores_path
 from rag_harness.results.row import ExperimentResult, row_or_none, rows_in
 from rag_harness.results.score import BEGIN, SCORES, ScoreLine, parse_score, read_scores, row_digest
 from rag_harness.results.score_file import take_over_scores

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from rag_harness.engine.rows import KeepPrompt, Trial, make_row
+from rag_harness.engine.trial_rows import KeepPrompt, Trial, make_row
 from rag_harness.errors import BudgetError, CriticalError, DeadlineError, ModelOutputError, PrerequisiteError
 from rag_harness.files.log import log
 from rag_harness.models.answer_length import refuse_long
@@ -19,7 +19,7 @@ from rag_harness.protocols import Pipeline
 from rag_harness.results.row import ExperimentResult, first_problem
 from rag_harness.settings import Settings
 from rag_harness.types import Answer, Failure, Message, PipelineOutput, Query
-from rag_harness.words.marks import DECLINES
+from rag_harness.words.citation_marks import DECLINES
 from rag_harness.work.deadline import Deadline
 from rag_harness.work.local_work import in_a_thread, inline
 

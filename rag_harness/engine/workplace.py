@@ -6,9 +6,9 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from rag_harness.engine.asking import FIRST, TrialRequest, answer_trial
-from rag_harness.engine.rows import KeepPrompt, Trial
 from rag_harness.engine.trial import TrialOutcome
+from rag_harness.engine.trial_request import FIRST, TrialRequest, answer_trial
+from rag_harness.engine.trial_rows import KeepPrompt, Trial
 from rag_harness.settings import Settings
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from rag_harness.measures.judged import (
     Verdicts,
 )
 from rag_harness.registry.identity import code_digest
+from rag_harness.words.citation_marks import CITATION
 from rag_harness.words.cited import cited_sources
-from rag_harness.words.marks import CITATION
 
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
 _NUMBERED = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\](?:\([^()\s]{0,500}\))?")

@@ -12,7 +12,7 @@ from rag_harness.judges.parts_around import PartsAround
 from rag_harness.judges.spent import CountedParts
 from rag_harness.measures.judged import Judge
 from rag_harness.models.anew import asked_again
-from rag_harness.models.names import judge_name
+from rag_harness.models.model_names import judge_name
 from rag_harness.models.recording.store import ArrayStore
 from rag_harness.protocols import ChatModel, JudgeParts
 from rag_harness.registry import module_of, resolve

@@ -11,8 +11,8 @@ from rag_harness.measures.measure import RowMeasure, Score
 from rag_harness.measures.quotes import as_shown
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case
+from rag_harness.words.citation_marks import CITATION
 from rag_harness.words.language import not_judged
-from rag_harness.words.marks import CITATION
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from rag_harness.measures.measure import RowMeasure, Score
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case
-from rag_harness.words.marks import CITATION
+from rag_harness.words.citation_marks import CITATION
 
 SUPERSEDED = "superseded"
 _NUMBER = r"\d+(?:[.,]\d+)*"

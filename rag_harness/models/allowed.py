@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from rag_harness.models.limits import Turn
+from rag_harness.models.call_rates import Turn
 
 
 class Line(Protocol):

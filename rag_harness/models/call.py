@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Any
 
-from rag_harness.models.limits import Turn
+from rag_harness.models.call_rates import Turn
 from rag_harness.types import Usage
 
 CALL = "rag_call"

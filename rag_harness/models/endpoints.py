@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from rag_harness.errors import SettingsError, unknown
 from rag_harness.models.meter import Meter
-from rag_harness.models.names import chat_name
+from rag_harness.models.model_names import chat_name
 from rag_harness.models.recording.cassettes import Cassettes
 from rag_harness.protocols import ChatModel, Stores
 from rag_harness.registry import resolve

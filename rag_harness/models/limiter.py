@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import inf
 
 from rag_harness.errors import ModelCallError
-from rag_harness.models.limits import Limits, Turn
+from rag_harness.models.call_rates import Limits, Turn
 
 
 @dataclass(eq=False, slots=True)

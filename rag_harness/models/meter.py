@@ -7,8 +7,8 @@ from functools import cached_property
 
 from rag_harness.models.allowed import Line, Purse
 from rag_harness.models.budget import Budget
+from rag_harness.models.call_rates import Limits
 from rag_harness.models.limiter import Limiter
-from rag_harness.models.limits import Limits
 from rag_harness.settings import Settings
 from rag_harness.settings.prices import Prices, prices_of
 

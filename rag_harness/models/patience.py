@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from rag_harness.models.limits import LONGEST_WAIT
+from rag_harness.models.call_rates import LONGEST_WAIT
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rag_harness.errors import SettingsError
 from rag_harness.types import Hit, Message
-from rag_harness.words.marks import without_marks
+from rag_harness.words.citation_marks import without_marks
 
 _PACKAGE = Path(__file__).parents[1]
 _SLOT = re.compile(r"\{(context|question)\}")

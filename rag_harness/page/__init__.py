@@ -1,5 +1,5 @@
 """The report for sharing: one HTML file that opens offline, and Markdown for a pull request.
 
 A section (``sections/``) is a function of the runs. It returns its figures once, as ``content``; ``html`` and
-``markdown`` show them. ``payload/`` packs every trial for the page's script, which filters and opens them.
+``comment_markdown`` show them. ``payload/`` packs every trial for the page's script, which filters and opens them.
 """

@@ -12,7 +12,7 @@ from rag_harness.errors import SettingsError
 from rag_harness.files.json_text import read_json
 from rag_harness.measures.named import ANSWERS, RANKING
 from rag_harness.report.abstention import Abstention, abstentions
-from rag_harness.report.asked import asked_measures, slices_in
+from rag_harness.report.asked_measures import asked_measures, slices_in
 from rag_harness.report.pairwise import PairDifference, judged_measures, on_measure, pairwise
 from rag_harness.report.slices_asked import read_slices
 from rag_harness.report.standing import Standings

@@ -15,7 +15,7 @@ from rag_harness.files.sources import json_digest
 from rag_harness.models.embedders.cached import CachedEmbedder
 from rag_harness.models.endpoints import Endpoints
 from rag_harness.models.meter import Meter
-from rag_harness.models.names import chat_name, embedder_name, reranker_name
+from rag_harness.models.model_names import chat_name, embedder_name, reranker_name
 from rag_harness.models.prompts import Prompts, load_prompts
 from rag_harness.models.recording.cassettes import Cassettes
 from rag_harness.models.recording.scrubbing import secrets_of

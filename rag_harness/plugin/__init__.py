@@ -24,9 +24,9 @@ from rag_harness.plugin.fixtures import (
     rag_trial,
 )
 from rag_harness.plugin.items import trial_id_of
-from rag_harness.plugin.keys import NOT_RUN, RETRIEVAL, SESSION, SHIPPED, TRIALS
 from rag_harness.plugin.options import add_options, is_used
 from rag_harness.plugin.screen import make_inert, stop_tests, usage_error
+from rag_harness.plugin.stash_keys import NOT_RUN, RETRIEVAL, SESSION, SHIPPED, TRIALS
 from rag_harness.shown.terminal import block, line
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def pytest_configure_node(node: Any) -> None:
 
     node.workerinput["rag_batches"] = wants_batches(node.config)
     if SESSION in node.config.stash:
-        from rag_harness.plugin.versions import TOLD
+        from rag_harness.plugin.service_versions import TOLD
 
         node.workerinput[TOLD] = node.config.stash[SESSION].versions_for_workers
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.plugin.keys import RECORDER, SESSION, TRIALS
+from rag_harness.plugin.stash_keys import RECORDER, SESSION, TRIALS
 
 if TYPE_CHECKING:
     import pytest

@@ -14,8 +14,8 @@ from rag_harness.types import GOLDEN, TrialId
 if TYPE_CHECKING:
     import pytest
 
-    from rag_harness.engine.rows import Trial
     from rag_harness.engine.stored import Stored
+    from rag_harness.engine.trial_rows import Trial
     from rag_harness.plugin.session import RagSession
     from rag_harness.protocols import Experiment
     from rag_harness.work.once import Once

@@ -62,6 +62,6 @@ class Attribution:
         print_section(terminal, "rag causes", self._problem, shown)
 
     def _lines(self, causes: list[CauseLine]) -> list[str]:
-        from rag_harness.derived.attribution.section import cause_lines
+        from rag_harness.derived.attribution.causes_text import cause_lines
 
         return cause_lines(causes, self._session.settings.output, answers=self._answers)

@@ -37,7 +37,7 @@ def parametrize(metafunc: pytest.Metafunc, session: RagSession) -> None:
 
 
 def _parametrize_trials(metafunc: pytest.Metafunc, session: RagSession) -> None:
-    from rag_harness.engine.rows import Trial
+    from rag_harness.engine.trial_rows import Trial
     from rag_harness.pipelines import built_in
 
     names = experiments_of(metafunc.definition, session.experiments.endpoints)

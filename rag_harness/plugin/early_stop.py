@@ -17,7 +17,7 @@ from rag_harness.plugin.screen import usage_error
 from rag_harness.shown.terminal import line
 
 if TYPE_CHECKING:
-    from rag_harness.engine.rows import Trial
+    from rag_harness.engine.trial_rows import Trial
     from rag_harness.gates import Gate, GateRules
     from rag_harness.measures import Measure, Score
     from rag_harness.plugin.recorder import Recorder

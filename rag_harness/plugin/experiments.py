@@ -42,7 +42,7 @@ class Experiments:
             PrerequisiteError: there is no such experiment, or a key that it needs is missing.
         """
         if name not in self._registered:
-            from rag_harness.models.keys import check_api_keys
+            from rag_harness.models.api_keys import check_api_keys
             from rag_harness.pipelines import experiment
 
             if name not in self.endpoints:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rag_harness.plugin.activation import wake
-from rag_harness.plugin.keys import NOT_RUN, RETRIEVAL, SHIPPED, TRIALS
 from rag_harness.plugin.screen import failed, stop_tests
+from rag_harness.plugin.stash_keys import NOT_RUN, RETRIEVAL, SHIPPED, TRIALS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rag_harness.engine.rows import Trial
+    from rag_harness.engine.trial_rows import Trial
     from rag_harness.measures import Score
     from rag_harness.measures.golden_run import RetrievalResult
     from rag_harness.models.recording.scrubbing import Scrub

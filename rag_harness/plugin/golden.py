@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rag_harness.plugin.keys import RETRIEVAL, SESSION
+from rag_harness.plugin.stash_keys import RETRIEVAL, SESSION
 
 if TYPE_CHECKING:
     import pytest

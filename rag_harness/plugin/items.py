@@ -11,7 +11,7 @@ from rag_harness.types import GOLDEN, TrialId
 if TYPE_CHECKING:
     import pytest
 
-    from rag_harness.engine.rows import Trial
+    from rag_harness.engine.trial_rows import Trial
 
 
 def trial_id_of(item: pytest.Item) -> TrialId | None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, cast
 from rag_harness.work.once import Once
 
 if TYPE_CHECKING:
-    from rag_harness.engine.judging import JudgedRow, Judging
-    from rag_harness.engine.rows import Trial
+    from rag_harness.engine.row_judging import JudgedRow, Judging
+    from rag_harness.engine.trial_rows import Trial
     from rag_harness.measures import Score
     from rag_harness.measures.judged import JudgedMeasure
     from rag_harness.plugin.equipment import Equipment
@@ -60,8 +60,8 @@ class Judgements:
             raise CriticalError(f"The judge cannot be asked: {why}")
 
     def _is_remote(self) -> bool:
-        from rag_harness.models.keys import ASKING
-        from rag_harness.models.names import judge_name
+        from rag_harness.models.api_keys import ASKING
+        from rag_harness.models.model_names import judge_name
 
         session = self._session
         return session.access.calls_network and judge_name(session.settings) in ASKING
@@ -90,7 +90,7 @@ class Judgements:
             raise CriticalError(f"The judge cannot be asked: {why}")
 
     def _make_judging(self) -> Judging:
-        from rag_harness.engine.judging import Judging
+        from rag_harness.engine.row_judging import Judging
         from rag_harness.judges.made import asked_anew, judge_of
 
         parts, session = self._session.parts, self._session

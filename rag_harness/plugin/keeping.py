@@ -83,7 +83,7 @@ class TableKeeping:
         from rag_harness.report.blocks.keeping import Keeper
         from rag_harness.report.blocks.kinds import row_kind
         from rag_harness.report.blocks.segments import SEGMENT
-        from rag_harness.results.places import result_path
+        from rag_harness.results.result_paths import result_path
 
         record = self._record
         digest = record.keep_cases(experiment)
@@ -94,7 +94,7 @@ class TableKeeping:
         from rag_harness.report.blocks.keeping import Keeper
         from rag_harness.report.blocks.kinds import score_kind
         from rag_harness.report.blocks.segments import SEGMENT
-        from rag_harness.results.places import scores_path
+        from rag_harness.results.result_paths import scores_path
 
         digest = self._record.keep_cases(experiment)
         kind = score_kind(self._gold_of(experiment).position, lambda: digest)

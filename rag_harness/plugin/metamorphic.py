@@ -47,7 +47,7 @@ class Metamorphic:
             self._problem = f"cannot be checked: {why}" if why else ""
 
     def _checked(self, wanted: dict[str, list[str]]) -> dict[str, list[ScoreLine]]:
-        from rag_harness.derived.metamorphic.section import rates_as_json
+        from rag_harness.derived.metamorphic.checks_text import rates_as_json
 
         with derived_runs(self._session, self._trials) as runs:
             checker = self._checker(runs, SPENT if runs is None else "")
@@ -78,6 +78,6 @@ class Metamorphic:
         print_section(terminal, "rag metamorphic", self._problem, shown)
 
     def _lines(self, found: dict[str, list[ScoreLine]]) -> list[str]:
-        from rag_harness.derived.metamorphic.section import metamorphic_lines
+        from rag_harness.derived.metamorphic.checks_text import metamorphic_lines
 
         return metamorphic_lines(found, self._session.settings)

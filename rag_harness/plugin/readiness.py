@@ -65,7 +65,7 @@ class Readiness:
             check_ready(specs[name], pipeline, [case.query for case in cases], session.access)
 
     def _check_keys(self, selected: Collected, names: Sequence[str]) -> None:
-        from rag_harness.models.keys import check_api_keys
+        from rag_harness.models.api_keys import check_api_keys
 
         session = self._session
         if names and session.access.calls_network and to_run(session, self._trials, selected, names):
@@ -76,7 +76,7 @@ def to_run(
     session: RagSession, trials: TrialRunner, selected: Collected, experiments: Sequence[str]
 ) -> dict[str, list[Case]]:
     """Return the selected cases that have no row yet, by registered experiment."""
-    from rag_harness.engine.rows import Trial
+    from rag_harness.engine.trial_rows import Trial
 
     if not experiments:
         return {}

@@ -271,7 +271,7 @@ class Recorder:
     def _file(self, experiment: str) -> ResultFile:
         if experiment not in self._files:
             from rag_harness.results.file import ResultFile
-            from rag_harness.results.places import result_path
+            from rag_harness.results.result_paths import result_path
 
             file = result_path(self._session.output, experiment)
             self._files[experiment] = ResultFile(file, self._session.settings.overwrite)
@@ -279,7 +279,7 @@ class Recorder:
 
     def _score_file(self, experiment: str) -> ScoreFile:
         if experiment not in self._score_files:
-            from rag_harness.results.places import scores_path
+            from rag_harness.results.result_paths import scores_path
             from rag_harness.results.score_file import ScoreFile
 
             file = scores_path(self._session.output, experiment)

@@ -76,8 +76,8 @@ def _forecast(session: RagSession, trials: TrialRunner, selected: Collected) -> 
     """Return the line about what the selected trials will ask for."""
     from rag_harness.engine.expected import forecast
     from rag_harness.errors import RagHarnessError
-    from rag_harness.models.keys import ASKING
-    from rag_harness.models.names import judge_name
+    from rag_harness.models.api_keys import ASKING
+    from rag_harness.models.model_names import judge_name
     from rag_harness.pipelines import known_experiments
 
     try:

@@ -10,9 +10,9 @@ from rag_harness.types import GOLDEN, TrialId
 from rag_harness.work.once import Once
 
 if TYPE_CHECKING:
-    from rag_harness.engine.judging import Judging
     from rag_harness.engine.repeated import RepeatedTrial, Repeating
-    from rag_harness.engine.rows import Trial
+    from rag_harness.engine.row_judging import Judging
+    from rag_harness.engine.trial_rows import Trial
     from rag_harness.engine.workplace import AskJudge
     from rag_harness.measures import Score
     from rag_harness.measures.judged import JudgedMeasure, Material
@@ -48,8 +48,8 @@ class Repeats:
 
     def _judging(self, repeat: int) -> Judging:
         """Return the judging of the answers number ``repeat``. Judgements of other answers are not used again."""
-        from rag_harness.engine.judging import Judging
         from rag_harness.engine.repeated import JUDGE_SEEDS
+        from rag_harness.engine.row_judging import Judging
         from rag_harness.judges.made import asked_anew, judge_of, says_the_same
 
         parts, session = self._session.parts, self._session

@@ -33,7 +33,7 @@ class ReportFile:
         if not self._session.settings.report or not self._findings.is_there:
             return
         from rag_harness.page.formats import format_of
-        from rag_harness.page.written import size_said, write_report
+        from rag_harness.page.report_files import size_said, write_report
         from rag_harness.plugin.gating import failure
 
         file, tables = self.file, self._findings.tables

@@ -59,7 +59,7 @@ class RunGates:
             SettingsError: a gate cannot be read, or names what does not exist.
         """
         from rag_harness.gates.belonging import check_data, gates_set
-        from rag_harness.gates.reading import read_gates
+        from rag_harness.gates.gates_of_run import read_gates
         from rag_harness.plugin.gate_rules import asked
 
         session, settings = self._session, self._session.settings

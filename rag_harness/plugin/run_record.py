@@ -120,7 +120,7 @@ class RunRecord:
 
     def _suite(self, name: str, selected: list[str], interrupted: bool) -> SuiteRecord:
         from rag_harness.results.manifest import SuiteRecord, ids_or_all
-        from rag_harness.results.places import result_path
+        from rag_harness.results.result_paths import result_path
 
         arrivals, total = self._arrivals, self._total(name, selected)
         missing = [case_id for case_id in selected if case_id not in arrivals.arrived.get(name, ())]

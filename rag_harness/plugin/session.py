@@ -13,8 +13,8 @@ from rag_harness.plugin.experiments import Experiments
 from rag_harness.plugin.identities import Identities
 from rag_harness.plugin.options import read_settings
 from rag_harness.plugin.run_cases import RunCases
+from rag_harness.plugin.service_versions import versions_for_workers, versions_told
 from rag_harness.plugin.trial_ids import KnownTrials
-from rag_harness.plugin.versions import versions_for_workers, versions_told
 from rag_harness.plugin.wanted import WantedMeasures
 from rag_harness.types import GOLDEN
 from rag_harness.work.once import Once
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pytest
 
     from rag_harness.engine.golden.suite import GoldenSuite
-    from rag_harness.engine.rows import Trial
+    from rag_harness.engine.trial_rows import Trial
     from rag_harness.models.meter import Meter
     from rag_harness.pipelines.parts import RunParts
     from rag_harness.settings import Access, Settings
@@ -110,7 +110,7 @@ class RagSession:
 
     def golden_trial(self, entry_id: str) -> Trial:
         """Return the trial of a golden entry."""
-        from rag_harness.engine.rows import Trial
+        from rag_harness.engine.trial_rows import Trial
 
         return Trial(GOLDEN, self.golden.case(entry_id))
 

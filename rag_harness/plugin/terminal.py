@@ -73,7 +73,7 @@ def _judged_by(session: RagSession, selected: Collected) -> str:
     except PrerequisiteError:
         return ""  # the reader of the gates reports it
     from rag_harness.models.endpoints import endpoint_of
-    from rag_harness.models.names import judge_name
+    from rag_harness.models.model_names import judge_name
     from rag_harness.report.scorecard import judge_said, one_family
     from rag_harness.settings.profiles import BUILT_IN_PROFILES
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import pytest
 
     from rag_harness.engine.jobs import JobResult
-    from rag_harness.engine.judging import JudgedRow
-    from rag_harness.engine.rows import Trial
+    from rag_harness.engine.row_judging import JudgedRow
     from rag_harness.engine.trial import TrialOutcome
+    from rag_harness.engine.trial_rows import Trial
     from rag_harness.plugin.session import RagSession
     from rag_harness.protocols import Experiment
     from rag_harness.results.row import ExperimentResult

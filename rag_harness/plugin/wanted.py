@@ -64,7 +64,7 @@ class WantedMeasures:
             PrerequisiteError: a measure or the judge is not known, or the judge has no key or price.
         """
         from rag_harness.measures import parts_of
-        from rag_harness.models.keys import check_judge
+        from rag_harness.models.api_keys import check_judge
 
         everywhere, by_suite = self._named.get()
         parts_of([*everywhere, *(name for names in by_suite.values() for name in names)])
@@ -89,7 +89,7 @@ class WantedMeasures:
 
     def _read(self) -> tuple[list[str], dict[str, list[str]]]:
         from rag_harness.gates.belonging import gates_set
-        from rag_harness.gates.reading import measures_by_suite
+        from rag_harness.gates.gates_of_run import measures_by_suite
         from rag_harness.report.slices_asked import measures_of
 
         settings = self._settings()

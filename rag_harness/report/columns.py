@@ -11,7 +11,7 @@ from rag_harness.measures import Measure, RankingMeasure
 from rag_harness.measures.measure import NO_RELEVANT
 from rag_harness.measures.ranking_arrays import Found
 from rag_harness.report.blocks.block import Mask, MeasureArrays, Reason, RowBlock
-from rag_harness.report.blocks.scored import NO_ANSWER
+from rag_harness.report.blocks.row_scores import NO_ANSWER
 from rag_harness.report.suite_table import Column
 from rag_harness.results.cases import KeptCase
 

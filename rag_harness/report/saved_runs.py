@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from rag_harness.errors import DataError
-from rag_harness.report.asked import asked_measures
+from rag_harness.report.asked_measures import asked_measures
 from rag_harness.report.baseline import SavedRun, load_saved_run, saved_run
 from rag_harness.report.tables import read_tables
 from rag_harness.results.manifest import MANIFEST, read_manifest

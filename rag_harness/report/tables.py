@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from rag_harness.measures import Measure
 from rag_harness.report.blocks.block import Mask, RowBlock
-from rag_harness.report.blocks.reading import read_blocks, read_score_blocks
+from rag_harness.report.blocks.blocks_of_file import read_blocks, read_score_blocks
 from rag_harness.report.blocks.segments import SEGMENT
 from rag_harness.report.clusters import clusters_in
 from rag_harness.report.columns import Growing
@@ -19,8 +19,8 @@ from rag_harness.report.suite_table import CaseState, SuiteTable
 from rag_harness.report.totals import Totals
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.manifest import RunManifest, SuiteRecord, awaited, chooser_of, missing_of, read_manifest
-from rag_harness.results.places import result_path
 from rag_harness.results.repeat_names import repeat_fingerprint, repeat_name
+from rag_harness.results.result_paths import result_path
 from rag_harness.results.score import CHECKED, SCORES
 from rag_harness.types import GOLDEN
 

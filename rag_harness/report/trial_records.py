@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from rag_harness.errors import DataError
-from rag_harness.report.asked import asked_measures
+from rag_harness.report.asked_measures import asked_measures
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.tables import read_tables
 from rag_harness.report.trial_columns import (

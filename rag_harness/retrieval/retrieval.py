@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from rag_harness.errors import ModelCallError, RagHarnessError, RecordingMissError, UnreadableError
 from rag_harness.files.log import log
-from rag_harness.models.names import embedder_name, reranker_name
+from rag_harness.models.model_names import embedder_name, reranker_name
 from rag_harness.protocols import Index, LexicalIndex, PersistentIndex, Reranker, Retriever, Stores
 from rag_harness.registry import module_of, resolve
 from rag_harness.registry.identity import NotedParts, code_digest, is_noting, note, noting
 from rag_harness.retrieval.building import building_alone
 from rag_harness.retrieval.chunking import Chunker, ChunkingSettings
-from rag_harness.retrieval.content import ContentDigest, digested_bytes
+from rag_harness.retrieval.content_digest import ContentDigest, digested_bytes
 from rag_harness.retrieval.cuts import RecordedCuts
 from rag_harness.retrieval.duplicates import duplicates
 from rag_harness.retrieval.duplicates import source as duplicates_source
-from rag_harness.retrieval.indexes.server.options import graph_options
+from rag_harness.retrieval.indexes.server.server_options import graph_options
 from rag_harness.retrieval.lexical import Bm25Index
 from rag_harness.retrieval.retrievers import DenseRetriever, LexicalRetriever
 from rag_harness.retrieval.shared import SharedReranker, SharedRetriever

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from rag_harness.protocols import Embedder, Index, Stores
 from rag_harness.registry.identity import code_digest
-from rag_harness.retrieval.chunking import ChunkingSettings, windows
+from rag_harness.retrieval.chunking import ChunkingSettings, chunk_windows
 from rag_harness.retrieval.cuts import RecordedCuts
 from rag_harness.retrieval.retrievers import searched_together
 from rag_harness.types import Chunk, Document, Hit
@@ -22,7 +22,7 @@ possible, no window is shorter than a quarter."""
 
 def source() -> str:
     """Return the digest of the code that cuts windows."""
-    return code_digest(RecordedCuts.__module__, windows.__name__)
+    return code_digest(RecordedCuts.__module__, chunk_windows.__name__)
 
 
 def windows_of(chunks: Sequence[Chunk], embedder: Embedder, stores: Stores) -> list[Chunk]:
@@ -34,7 +34,7 @@ def windows_of(chunks: Sequence[Chunk], embedder: Embedder, stores: Stores) -> l
     lengths = ChunkingSettings(embedder.max_tokens, quarter, quarter)
     named = f"windows-{lengths.max_tokens}-{lengths.overlap}-{source()}"
     store = stores.open("chunks", embedder.model, named)
-    cuts = RecordedCuts(store, lambda: windows.chunk_document, lengths, embedder.tokenizer)
+    cuts = RecordedCuts(store, lambda: chunk_windows.chunk_document, lengths, embedder.tokenizer)
     read = cuts.chunks([Document(chunk.chunk_id, chunk.text, "") for chunk in chunks])
     by_chunk = groupby(read, key=lambda window: window.doc_id)
     return [named for chunk, (_, parts) in zip(chunks, by_chunk, strict=True) for named in _named(chunk, list(parts))]

@@ -8,9 +8,9 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from rag_harness.service.access.asking import Access
 from rag_harness.service.access.errors import PROBLEM
 from rag_harness.service.access.installing import install
+from rag_harness.service.access.who_asks import Access
 from rag_harness.service.observing.counting import Counting
 from rag_harness.service.routes import chat, documents, health, page, query, traces
 from rag_harness.service.schemas import Problem

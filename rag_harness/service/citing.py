@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from rag_harness.service.claim_passages import ClaimPassages, chunk_span
 from rag_harness.service.claims import CitationMark, marks_of
-from rag_harness.service.passages import ClaimPassages, chunk_span
 from rag_harness.types import Chunk, Document, Hit
 from rag_harness.words.sentences.cited import Span, stripped
 from rag_harness.words.terms import terms

@@ -7,8 +7,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from rag_harness.words.citation_marks import CITATION
 from rag_harness.words.cited import cited_sources
-from rag_harness.words.marks import CITATION
 from rag_harness.words.sentences.cited import Span, cited_sentences, stripped
 
 _BETWEEN = re.compile(r"(?:[\s,;&]|\band\b)*\Z")

@@ -17,7 +17,7 @@ import python_multipart  # noqa: F401
 
 from rag_harness.dataset.ingest.isolated import end_all
 from rag_harness.files.log import log
-from rag_harness.service.access import keys
+from rag_harness.service.access import service_keys
 from rag_harness.service.access.binding import check_host, listening_on, url_of
 from rag_harness.service.access.listening import settings as listening
 from rag_harness.service.access.rates import parsed_rate
@@ -65,7 +65,7 @@ def serve(options: Options, settings: Settings, log_format: Format, log_level: s
     parsed_rate(options.rate)
     check_export(address(options.otlp))
     with ending_within(_LEAVES_WITHIN, _leave) as server_type, StateFolder(options.state) as state:
-        check_host(options.host, keys.any_made(state.database))
+        check_host(options.host, service_keys.any_made(state.database))
         sockets = listening_on(options.host, options.port)
         with logging_to(level=log_level, shape=log_format):
             failure = _run(options, settings, state, sockets, server_type)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rag_harness.words.marks import CITATION
+from rag_harness.words.citation_marks import CITATION
 
 _NUMBER = re.compile(r"\s*(?:source\s*)?(\d{1,6})\b", re.IGNORECASE)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rag_harness.page.written import write_report
+from rag_harness.page.report_files import write_report
 from tests.browser.hostile import Hostile
 from tests.browser.runs import Study, empty_run
 from tests.browser.watched import Watch

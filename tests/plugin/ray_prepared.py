@@ -13,7 +13,7 @@ from rag_harness.engine.distributed.homes import TextBatch, Waiting
 from rag_harness.engine.distributed.ray_actors import RayWorker
 from rag_harness.engine.distributed.ray_nodes import RayNodes
 from rag_harness.engine.distributed.remote import WorkerLostError
-from rag_harness.engine.distributed.values import Carried, RunOpening
+from rag_harness.engine.distributed.run_messages import Carried, RunOpening
 from rag_harness.pipelines import experiment
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings import Settings

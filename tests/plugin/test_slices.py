@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rag_harness.page.written import write_report
+from rag_harness.page.report_files import write_report
 from tests.plugin.conftest import Suite
 
 PIPELINES = """

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rag_harness.errors import SettingsError
 from rag_harness.gates import Gate, KnownNames, Reference, Verdict, check_gate, judge, parse_gate, verdict_lines
-from rag_harness.gates.reading import is_share, read_gates
+from rag_harness.gates.gates_of_run import is_share, read_gates
 from rag_harness.gates.verdict import together
 from rag_harness.measures import measure_named
 from rag_harness.stats import clopper_pearson, difference_interval, quantile_interval

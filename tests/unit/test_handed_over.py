@@ -10,7 +10,7 @@ import pytest
 
 from rag_harness.engine import distributed
 from rag_harness.engine.journal import JOURNALS
-from rag_harness.engine.rows import Trial
+from rag_harness.engine.trial_rows import Trial
 from rag_harness.plugin.trials import TrialRunner
 from rag_harness.protocols import Experiment
 from rag_harness.results.repeat_names import repeat_fingerprint

@@ -11,8 +11,8 @@ from typing import Any, cast
 import pytest
 
 from rag_harness.engine.journal import JOURNALS
-from rag_harness.engine.rows import Trial
 from rag_harness.engine.stored import Stored
+from rag_harness.engine.trial_rows import Trial
 from rag_harness.engine.workplace import Here
 from rag_harness.measures import Score, parts_of
 from rag_harness.measures.judged import JudgedMeasure, Material
@@ -23,8 +23,8 @@ from rag_harness.plugin.repeats import Repeats
 from rag_harness.plugin.session import RagSession
 from rag_harness.plugin.wanted import WantedMeasures
 from rag_harness.protocols import Experiment
-from rag_harness.results.places import result_path
 from rag_harness.results.repeat_names import repeat_fingerprint
+from rag_harness.results.result_paths import result_path
 from rag_harness.results.row import ExperimentResult, parse_row
 from rag_harness.results.score import Author, ScoreLine, row_digest
 from rag_harness.settings import Settings

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 
-from rag_harness.authoring.kb.markdown import visible_text
 from rag_harness.authoring.kb.page import Page, squeeze
+from rag_harness.authoring.kb.page_markdown import visible_text
 from rag_harness.authoring.kb.plan import Plan, PlanPage
 
 _SHOWS: dict[str, tuple[Callable[[Page], bool], str]] = {

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from itertools import zip_longest
 
-from rag_harness.authoring.kb.markdown import visible_text
 from rag_harness.authoring.kb.page import Page, fold
+from rag_harness.authoring.kb.page_markdown import visible_text
 from rag_harness.authoring.kb.plan import PlannedFact, PlannedTable, PlanPage
 from rag_harness.words.sentences.rough import rough_sentences
 

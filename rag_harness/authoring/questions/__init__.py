@@ -10,12 +10,12 @@ rows(drafts, collection)         rows of ``queries.jsonl``; ``lines`` writes the
 
 from __future__ import annotations
 
-from rag_harness.authoring.questions.asking import QUESTION_KINDS, GeneratedQuestions, make_questions
-from rag_harness.authoring.questions.collection import DocumentCollection
+from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.draft import Draft
 from rag_harness.authoring.questions.planned import planned_facts
+from rag_harness.authoring.questions.query_rows import EMBEDDED, json_lines, rows
+from rag_harness.authoring.questions.question_making import QUESTION_KINDS, GeneratedQuestions, make_questions
 from rag_harness.authoring.questions.rejected import rejected_beside, rejected_ids
-from rag_harness.authoring.questions.written import EMBEDDED, json_lines, rows
 
 __all__ = [
     "EMBEDDED",

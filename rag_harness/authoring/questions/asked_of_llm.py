@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from rag_harness.authoring.questions.asking import QUESTION_KINDS, GeneratedQuestions
-from rag_harness.authoring.questions.collection import DocumentCollection
+from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.draft import Draft
 from rag_harness.authoring.questions.filters import draft_fault
 from rag_harness.authoring.questions.known_without import fault_of_answers
 from rag_harness.authoring.questions.likeness import TakenQuestions
 from rag_harness.authoring.questions.negative import nearest_to
+from rag_harness.authoring.questions.question_making import QUESTION_KINDS, GeneratedQuestions
 from rag_harness.authoring.questions.replied import draft_of
 from rag_harness.authoring.questions.told_to_ask import Task, tasks
 from rag_harness.errors import BudgetError, DeadlineError, ModelCallError, ModelOutputError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from rag_harness.models.reader.current_source import Version, versions
 from rag_harness.models.reader.prompt import PromptSource
-from rag_harness.models.reader.versions import Version, versions
 from rag_harness.types import Document
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from rag_harness.authoring.questions.passages import passages
-from rag_harness.authoring.questions.sentences import read_sentence
+from rag_harness.authoring.questions.quotable_passages import passages
+from rag_harness.authoring.questions.sentence_facts import read_sentence
 from rag_harness.authoring.questions.tables import read_row
 from rag_harness.types import Document
 

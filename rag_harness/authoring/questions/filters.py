@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from rag_harness.authoring.questions.collection import DocumentCollection
+from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.draft import BY_LLM, LEFT_OPEN, Draft
 from rag_harness.authoring.questions.facts import Fact
-from rag_harness.authoring.questions.passages import seen
 from rag_harness.authoring.questions.pointing import POINTING
+from rag_harness.authoring.questions.quotable_passages import seen
 from rag_harness.types import Evidence
 from rag_harness.words.terms import terms
 

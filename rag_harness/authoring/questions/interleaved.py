@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from itertools import islice
 from random import Random
 
-from rag_harness.authoring.questions.collection import DocumentCollection
 from rag_harness.authoring.questions.direct import direct_drafts
+from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.draft import Draft
 from rag_harness.authoring.questions.multi_hop import multi_hop_drafts
-from rag_harness.authoring.questions.versions import old_and_new_drafts, version_drafts
+from rag_harness.authoring.questions.version_questions import old_and_new_drafts, version_drafts
 
 EVERY = 6
 """One draft in so many is about something that another version of a page states differently."""

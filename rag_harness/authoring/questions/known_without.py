@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from rag_harness.authoring.questions.collection import DocumentCollection
+from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.draft import Draft
-from rag_harness.authoring.questions.passages import seen
+from rag_harness.authoring.questions.quotable_passages import seen
 from rag_harness.protocols import ChatModel
 from rag_harness.types import Message
 from rag_harness.words.terms import figures, terms

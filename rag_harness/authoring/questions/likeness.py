@@ -6,7 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from rag_harness.authoring.questions.collection import DocumentCollection
+from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.draft import Draft
 from rag_harness.authoring.questions.overlap import overlap
 from rag_harness.types import Evidence

@@ -6,7 +6,7 @@ import posixpath
 import re
 from urllib.parse import unquote
 
-from rag_harness.authoring.questions.collection import DocumentCollection
+from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.types import Document
 
 _TARGET = re.compile(r"\]\(<?([^)<>#?\s]{1,300})(?:[#?][^)\s]{0,100})?>?(?:\s[^)]{0,200})?\)")

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
-from rag_harness.authoring.questions.collection import DocumentCollection
 from rag_harness.authoring.questions.compared import comparison
+from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.draft import Draft
 from rag_harness.authoring.questions.facts import Fact
 from rag_harness.authoring.questions.filters import fault_of_half

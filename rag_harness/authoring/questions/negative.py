@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from rag_harness.authoring.questions.collection import DocumentCollection
+from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.draft import LEFT_OPEN, Draft
 from rag_harness.authoring.questions.facts import PLANNED_KINDS, Fact
 from rag_harness.authoring.questions.paraphrase import in_other_words
-from rag_harness.authoring.questions.passages import seen
 from rag_harness.authoring.questions.planned.untold import untold
+from rag_harness.authoring.questions.quotable_passages import seen
 from rag_harness.authoring.questions.selecting import shuffled
 from rag_harness.authoring.questions.siblings import siblings, swapped
 from rag_harness.authoring.questions.silence import RAREST, nothing_says

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rag_harness.authoring.questions.draft import MADE_OF, Draft
 from rag_harness.authoring.questions.review.file import rejected_file, rejected_rows
-from rag_harness.authoring.questions.review.rows import QueryRow
+from rag_harness.authoring.questions.review.reviewed_rows import QueryRow
 from rag_harness.errors import DataError
 from rag_harness.types import Evidence
 

@@ -6,8 +6,8 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from rag_harness.authoring.questions.passages import QuotablePassage, passages, seen
-from rag_harness.retrieval.chunking.markdown import read_headings
+from rag_harness.authoring.questions.quotable_passages import QuotablePassage, passages, seen
+from rag_harness.retrieval.chunking.heading_sections import read_headings
 from rag_harness.types import Document
 
 _NAME = re.compile(r"[^\W\d_][\w .&+-]{1,40}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rag_harness.authoring.questions.collection import DocumentCollection
+from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.words.terms import term, terms
 
 MANY = 40

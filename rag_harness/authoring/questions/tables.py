@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from rag_harness.authoring.questions.clauses import clause
-from rag_harness.authoring.questions.passages import QuotablePassage
 from rag_harness.authoring.questions.persons import lower_first
 from rag_harness.authoring.questions.pointing import POINTING
+from rag_harness.authoring.questions.quotable_passages import QuotablePassage
 from rag_harness.authoring.questions.wordlists import word_set
 
 _EMPTY = re.compile(r"[\W_]*$|n/?a$|none$|unknown$|tbd$|same\b|see\b|as above|[✓✔✅❌✗✘]|(?:yes|no|x)\b", re.I)

@@ -6,9 +6,9 @@ import math
 import re
 from random import Random
 
-from rag_harness.authoring.questions.collection import DocumentCollection
-from rag_harness.authoring.questions.passages import seen
+from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.persons import asked_by_reader
+from rag_harness.authoring.questions.quotable_passages import seen
 from rag_harness.authoring.questions.verbs import BASES, TOLD_TO_DO
 from rag_harness.authoring.questions.wordlists import word_set
 from rag_harness.types import Document

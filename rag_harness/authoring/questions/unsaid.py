@@ -10,7 +10,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from rag_harness.authoring.questions.clauses import clause
-from rag_harness.authoring.questions.collection import DocumentCollection
+from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.facts import Fact
 from rag_harness.authoring.questions.persons import asked_by_reader, lower_first
 from rag_harness.authoring.questions.wording import sentence

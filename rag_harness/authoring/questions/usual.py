@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from rag_harness.authoring.questions.collection import DocumentCollection
+from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.facts import Fact
 from rag_harness.authoring.questions.selecting import shuffled
 from rag_harness.authoring.questions.silence import nothing_says

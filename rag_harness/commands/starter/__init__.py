@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rag_harness.commands.starter.documents import Documents, documents_folder
+from rag_harness.commands.starter.documents_folder import Documents, documents_folder
 from rag_harness.commands.starter.drafted import drafted_questions
 from rag_harness.commands.starter.example import EXAMPLE_QUERIES_FILE, copy_pages, questions
 from rag_harness.commands.starter.ini_keys import write_ini

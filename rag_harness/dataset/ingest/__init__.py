@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 
-from rag_harness.dataset.ingest.places import fault_of_place
+from rag_harness.dataset.ingest.file_places import fault_of_place
 from rag_harness.registry import registered, resolve
 from rag_harness.types import Document, Metadata
 

@@ -13,8 +13,8 @@ from contextlib import suppress
 from importlib import import_module
 from typing import BinaryIO
 
-from rag_harness.dataset.ingest.limits import MEMORY_BYTES, OUTPUT_BYTES, limit_next_file, limit_process
 from rag_harness.dataset.ingest.parsed import Parsed, Passing, packed, packed_fault
+from rag_harness.dataset.ingest.process_limits import MEMORY_BYTES, OUTPUT_BYTES, limit_next_file, limit_process
 from rag_harness.errors import UnreadableError
 
 PARSER_MODULES = {"txt": "plain", "html": "html_pages", "pdf": "pdf_pages"}

@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 from rag_harness.dataset.ingest.charset import decoded
+from rag_harness.dataset.ingest.file_reading import parsed_file
 from rag_harness.dataset.ingest.html_reader import PageReader
 from rag_harness.dataset.ingest.parsed import Parsed
 from rag_harness.dataset.ingest.quality import checked_text
-from rag_harness.dataset.ingest.reading import parsed_file
 from rag_harness.errors import UnreadableError
 from rag_harness.types import Document
 

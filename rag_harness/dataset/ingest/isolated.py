@@ -12,8 +12,8 @@ from threading import Thread
 from typing import IO
 from weakref import WeakSet
 
-from rag_harness.dataset.ingest.limits import MEMORY_BYTES, OUTPUT_BYTES, PROCESSOR_SECONDS, WALL_SECONDS
 from rag_harness.dataset.ingest.parsed import PassingError
+from rag_harness.dataset.ingest.process_limits import MEMORY_BYTES, OUTPUT_BYTES, PROCESSOR_SECONDS, WALL_SECONDS
 
 # Isolated: Python searches neither the current folder nor a script's folder, where an ``html.py`` may lie. The paths of
 # this process come last, because the package may be importable only from there.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rag_harness.dataset.ingest.places import read_bytes
+from rag_harness.dataset.ingest.file_places import read_bytes
 from rag_harness.errors import UnreadableError
 from rag_harness.types import Document
 

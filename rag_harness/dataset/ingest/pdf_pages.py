@@ -7,10 +7,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from rag_harness.dataset.ingest.limits import OUTPUT_BYTES, PAGES
+from rag_harness.dataset.ingest.file_reading import parsed_file
 from rag_harness.dataset.ingest.parsed import Parsed
+from rag_harness.dataset.ingest.process_limits import OUTPUT_BYTES, PAGES
 from rag_harness.dataset.ingest.quality import checked_text
-from rag_harness.dataset.ingest.reading import parsed_file
 from rag_harness.errors import UnreadableError
 from rag_harness.types import Document
 

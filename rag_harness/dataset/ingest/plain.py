@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from rag_harness.dataset.ingest.charset import decoded
+from rag_harness.dataset.ingest.file_reading import parsed_file
 from rag_harness.dataset.ingest.parsed import Parsed
 from rag_harness.dataset.ingest.quality import checked_text
-from rag_harness.dataset.ingest.reading import parsed_file
 from rag_harness.types import Document
 
 

@@ -17,7 +17,7 @@ from itertools import combinations
 
 from rag_harness.derived.attribution.right import figures_of, plain_terms, rightness, share_within
 from rag_harness.types import Case
-from rag_harness.words.marks import CITATION
+from rag_harness.words.citation_marks import CITATION
 from rag_harness.words.sentences.rough import rough_sentences
 from rag_harness.words.terms import STOPWORDS, stem
 

@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import cast
 
 from rag_harness.derived.attribution.interventions import TWICE
-from rag_harness.engine.asking import TrialRequest
 from rag_harness.engine.jobs import Engine
-from rag_harness.engine.rows import Trial
 from rag_harness.engine.trial import TrialOutcome
+from rag_harness.engine.trial_request import TrialRequest
+from rag_harness.engine.trial_rows import Trial
 from rag_harness.engine.workplace import Workplace
 from rag_harness.errors import RagHarnessError
 from rag_harness.files.sources import json_digest
 from rag_harness.protocols import Experiment
 from rag_harness.results.file import ResultFile, finished_rows
-from rag_harness.results.places import result_path
+from rag_harness.results.result_paths import result_path
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.storable import storable
 from rag_harness.settings import Settings

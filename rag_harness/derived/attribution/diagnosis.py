@@ -5,6 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from rag_harness.derived.attribution.cause_names import (
+    GOLD_DOUBTFUL,
+    JUDGE_DOUBTFUL,
+    LOGIC_FAILURE,
+    NOISE,
+    OUTDATED_INFO,
+    RETRIEVAL_MISS,
+    UNDETERMINED,
+)
 from rag_harness.derived.attribution.gold import GoldFacts, QuoteFact
 from rag_harness.derived.attribution.interventions import (
     CURRENT_VERSIONS,
@@ -14,15 +23,6 @@ from rag_harness.derived.attribution.interventions import (
     NO_DISTRACTORS,
     PASSAGES_ALONE,
     TWICE,
-)
-from rag_harness.derived.attribution.kinds import (
-    GOLD_DOUBTFUL,
-    JUDGE_DOUBTFUL,
-    LOGIC_FAILURE,
-    NOISE,
-    OUTDATED_INFO,
-    RETRIEVAL_MISS,
-    UNDETERMINED,
 )
 from rag_harness.derived.attribution.remedies import REMEDIES
 from rag_harness.derived.attribution.right import Rightness, figures_of, plain_terms, share_within

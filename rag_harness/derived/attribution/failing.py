@@ -15,7 +15,7 @@ import numpy.typing as npt
 from rag_harness.files.json_text import read_json
 from rag_harness.gates import Gate, Reference, parse_gate
 from rag_harness.gates.verdict import meets_threshold
-from rag_harness.report.asked import asked_measures
+from rag_harness.report.asked_measures import asked_measures
 from rag_harness.report.suite_table import CaseState, SuiteTable
 from rag_harness.report.summary_file import SUMMARY_FILE
 from rag_harness.report.tables import read_tables

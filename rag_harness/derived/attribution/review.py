@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rag_harness.derived.attribution.kinds import TOP_LEVEL
-from rag_harness.derived.attribution.section import cause_in_full
+from rag_harness.derived.attribution.cause_names import TOP_LEVEL
+from rag_harness.derived.attribution.causes_text import cause_in_full
 from rag_harness.errors import DataError
 from rag_harness.results.causes import CAUSES, CauseLine, read_causes, write_causes
 from rag_harness.shown.terminal import ask as ask_line

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from rag_harness.measures.judged.nuggets import vital
 from rag_harness.types import Case
+from rag_harness.words.citation_marks import CITATION
 from rag_harness.words.language import foreign
-from rag_harness.words.marks import CITATION
 from rag_harness.words.terms import figures, terms
 
 FIGURES, WORDS = 2 / 3, 0.5

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from rag_harness.results.row import ExperimentResult
-from rag_harness.words.marks import CITATION
+from rag_harness.words.citation_marks import CITATION
 from rag_harness.words.sentences.rough import rough_sentences
 
 _LIMITED = frozenset(("length", "max_tokens", "max_output_tokens", "token_limit", "incomplete"))

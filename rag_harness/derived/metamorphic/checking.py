@@ -12,8 +12,8 @@ from rag_harness.derived.attribution.bench import Bench, KnownExperiment
 from rag_harness.derived.attribution.derived import DerivedRuns, DerivedTrial
 from rag_harness.derived.attribution.failing import rows_of
 from rag_harness.derived.attribution.interventions import TWICE
-from rag_harness.derived.metamorphic.checks import PARAPHRASE, Check, Original, Paraphrase, broken, check_of
-from rag_harness.derived.metamorphic.queries import Changed
+from rag_harness.derived.metamorphic.metamorphic_checks import PARAPHRASE, Check, Original, Paraphrase, broken, check_of
+from rag_harness.derived.metamorphic.question_changes import Changed
 from rag_harness.derived.metamorphic.relations import compared_answer, difference
 from rag_harness.files.atomic import write_atomically
 from rag_harness.measures.metamorphic import CHECKER

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from rag_harness.engine.distributed.carrying import carry
 from rag_harness.engine.distributed.leases import LeasedMeter
-from rag_harness.engine.distributed.values import Carried
+from rag_harness.engine.distributed.run_messages import Carried
 from rag_harness.engine.distributed.workplace import RayWorkplace
 
 __all__ = ["Carried", "LeasedMeter", "RayWorkplace", "carry"]

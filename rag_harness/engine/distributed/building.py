@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from rag_harness.engine.distributed.carrying import check_same, unpickled
-from rag_harness.engine.distributed.values import Carried
+from rag_harness.engine.distributed.run_messages import Carried
 from rag_harness.engine.fingerprint import fingerprint_of, fingerprint_parts
 from rag_harness.engine.golden.suite import GoldenSuite
 from rag_harness.errors import RecordingMissError

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from rag_harness.engine.distributed.values import Carried
+from rag_harness.engine.distributed.run_messages import Carried
 from rag_harness.engine.fingerprint import fingerprint_parts
 from rag_harness.errors import PrerequisiteError, RagHarnessError
 from rag_harness.files.log import log

@@ -7,8 +7,16 @@ from collections.abc import Awaitable, Sequence
 from operator import attrgetter
 
 from rag_harness.engine.distributed.remote import Remote, ReplaceWorker, UnsentError, WorkerLostError
+from rag_harness.engine.distributed.run_messages import (
+    AnsweredTrial,
+    Carried,
+    Done,
+    Job,
+    JudgedScores,
+    Opened,
+    WantedRows,
+)
 from rag_harness.engine.distributed.under_way import SentJob, WorkerJobs, fail, give_up, take_left, wanted_rows
-from rag_harness.engine.distributed.values import AnsweredTrial, Carried, Done, Job, JudgedScores, Opened, WantedRows
 from rag_harness.errors import CriticalError
 from rag_harness.files.log import log
 

@@ -10,8 +10,8 @@ from typing import Protocol
 from rag_harness.engine.distributed.ledger import Caps, Grant, MoneyVerdicts
 from rag_harness.errors import BudgetError, CriticalError
 from rag_harness.models.allowed import Line, Purse
+from rag_harness.models.call_rates import Limits, Turn
 from rag_harness.models.limiter import Limiter
-from rag_harness.models.limits import Limits, Turn
 from rag_harness.models.meter import Meter
 from rag_harness.settings import Settings
 

@@ -15,7 +15,7 @@ from time import monotonic, time
 
 from rag_harness.files.json_text import read_json
 from rag_harness.models.budget import PARTS_OF_A_DOLLAR, in_parts
-from rag_harness.models.limits import Cap, Turn
+from rag_harness.models.call_rates import Cap, Turn
 
 PACE = 0.002
 """Seconds between the requests of two workers: twice the time of an actor's call, so that one ledger keeps up."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import gettempdir
 
-from rag_harness.engine.distributed.values import Opened, RunOpening
+from rag_harness.engine.distributed.run_messages import Opened, RunOpening
 from rag_harness.engine.journal import JOURNALS, left_behind
 from rag_harness.files.sources import text_digest
 from rag_harness.results.prompts import PROMPTS

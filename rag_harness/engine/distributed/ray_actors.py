@@ -12,7 +12,7 @@ from ray.exceptions import RayActorError, RayError, RayTaskError
 from rag_harness.engine.distributed.homes import ComputedOrWaiting, TextBatch, Waiting, copied
 from rag_harness.engine.distributed.ledger import Caps, Grant, MoneyVerdicts
 from rag_harness.engine.distributed.remote import UnsentError, WorkerLostError
-from rag_harness.engine.distributed.values import Carried, Done, Job, Opened, RunOpening
+from rag_harness.engine.distributed.run_messages import Carried, Done, Job, Opened, RunOpening
 from rag_harness.errors import PrerequisiteError
 
 START_WAIT = 120.0

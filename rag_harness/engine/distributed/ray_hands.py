@@ -15,8 +15,8 @@ from rag_harness.engine.distributed.ray_actors import START_WAIT
 from rag_harness.engine.distributed.ray_nodes import RayNodes
 from rag_harness.errors import PrerequisiteError
 from rag_harness.files.log import log
+from rag_harness.retrieval.bulk.bulk_messages import IngestOpening, ReadyWorker
 from rag_harness.retrieval.bulk.crew import Crew, Hand, LostError
-from rag_harness.retrieval.bulk.values import IngestOpening, ReadyWorker
 from rag_harness.retrieval.bulk.worker import BulkWorker
 
 

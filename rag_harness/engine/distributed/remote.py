@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
-from rag_harness.engine.distributed.values import Carried, Done, Job, Opened, WantedRows
+from rag_harness.engine.distributed.run_messages import Carried, Done, Job, Opened, WantedRows
 from rag_harness.errors import RagHarnessError
 
 

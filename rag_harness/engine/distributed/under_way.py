@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rag_harness.engine.distributed.remote import Remote
-from rag_harness.engine.distributed.values import AnsweredTrial, Carried, Job, JudgedScores, TrialJob, WantedRows
+from rag_harness.engine.distributed.run_messages import AnsweredTrial, Carried, Job, JudgedScores, TrialJob, WantedRows
 from rag_harness.engine.trial import TrialOutcome
 from rag_harness.errors import RagHarnessError
 from rag_harness.results.row import ExperimentResult, row_or_none

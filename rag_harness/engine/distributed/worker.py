@@ -8,14 +8,13 @@ from contextlib import suppress
 from dataclasses import replace
 from socket import gethostname
 
-from rag_harness.engine.asking import answer_trial
 from rag_harness.engine.distributed.building import built
 from rag_harness.engine.distributed.carrying import says, travelling
 from rag_harness.engine.distributed.homes import ComputedOrWaiting, TextBatch
 from rag_harness.engine.distributed.leases import LeasedMeter
 from rag_harness.engine.distributed.node_journal import NodeJournals
 from rag_harness.engine.distributed.peers import Peer, SpreadParts
-from rag_harness.engine.distributed.values import (
+from rag_harness.engine.distributed.run_messages import (
     AnsweredTrial,
     AskJob,
     Carried,
@@ -28,6 +27,7 @@ from rag_harness.engine.distributed.values import (
 )
 from rag_harness.engine.journal import Journal
 from rag_harness.engine.shares import share_in_flight
+from rag_harness.engine.trial_request import answer_trial
 from rag_harness.errors import PrerequisiteError
 from rag_harness.judges.made import asked_anew, judge_of
 from rag_harness.judges.scoring import judged

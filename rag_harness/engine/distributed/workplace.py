@@ -8,9 +8,8 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rag_harness.engine.asking import FIRST, TrialRequest
 from rag_harness.engine.distributed.dispatch import Dispatch
-from rag_harness.engine.distributed.values import (
+from rag_harness.engine.distributed.run_messages import (
     AnsweredTrial,
     AskJob,
     Carried,
@@ -21,8 +20,9 @@ from rag_harness.engine.distributed.values import (
     WantedRows,
 )
 from rag_harness.engine.journal import JOURNALS
-from rag_harness.engine.rows import Trial
 from rag_harness.engine.trial import TrialOutcome
+from rag_harness.engine.trial_request import FIRST, TrialRequest
+from rag_harness.engine.trial_rows import Trial
 from rag_harness.errors import PrerequisiteError
 from rag_harness.files.log import log
 from rag_harness.judges.spent import count_elsewhere

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rag_harness.errors import DataError
 from rag_harness.files.atomic import write_atomically
-from rag_harness.judges.calibration.scored import Item, ScoredAnswers
+from rag_harness.judges.calibration.scored_answers import Item, ScoredAnswers
 from rag_harness.judges.calibration.sheet_key import ENDING, write_key
 from rag_harness.results.row import ExperimentResult
 from rag_harness.shown.cells import cell as inert

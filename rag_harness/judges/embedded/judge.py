@@ -9,10 +9,10 @@ from collections.abc import Collection
 from functools import cached_property
 
 from rag_harness.files.sources import text_digest
+from rag_harness.judges.embedded.judgement_reading import JudgementReading
 from rag_harness.judges.embedded.kept import KeptJudgements
 from rag_harness.judges.embedded.model import digest
 from rag_harness.judges.embedded.opinion import EmbeddedOpinion
-from rag_harness.judges.embedded.reading import JudgementReading
 from rag_harness.measures.judged import JudgeQuestion, Material
 from rag_harness.models.embedders.sentence_transformers import DEFAULT_MODEL
 from rag_harness.protocols import JudgeParts, TextEmbedder

@@ -8,10 +8,10 @@ from functools import cached_property
 
 from rag_harness.errors import NotJudgedError
 from rag_harness.judges.embedded.judgement import ALLOWED
+from rag_harness.judges.embedded.judgement_reading import JudgementReading, parts_of
 from rag_harness.judges.embedded.kept import KeptJudgements
-from rag_harness.judges.embedded.limits import MOST_SOURCE_CHARACTERS, beyond, too_long_to_judge
 from rag_harness.judges.embedded.model import coefficients
-from rag_harness.judges.embedded.reading import JudgementReading, parts_of
+from rag_harness.judges.embedded.text_limits import MOST_SOURCE_CHARACTERS, beyond, too_long_to_judge
 from rag_harness.judges.embedded.words import SplitText, split_text
 from rag_harness.measures.judged import Claim, Material, Relevancy, SupportSource, Usefulness, Verdict, Verdicts
 from rag_harness.measures.judged import ClaimedText as Claims

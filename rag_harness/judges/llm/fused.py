@@ -23,8 +23,8 @@ from collections.abc import Collection
 from functools import cached_property
 
 from rag_harness.files.sources import json_digest
-from rag_harness.judges.llm.asking import asking_of, revision_of
 from rag_harness.judges.llm.fused_opinion import FusedOpinion, Tools
+from rag_harness.judges.llm.judge_chat import asking_of, revision_of
 from rag_harness.judges.llm.known import KnownUsefulness
 from rag_harness.judges.llm.nearness import Nearness
 from rag_harness.measures.judged import JudgeQuestion, Material

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from rag_harness.errors import ModelOutputError, RagHarnessError, RecordingMissError
 from rag_harness.judges.llm import judging
-from rag_harness.judges.llm.asking import JudgeChat
+from rag_harness.judges.llm.judge_chat import JudgeChat
+from rag_harness.judges.llm.judge_replies import Missing, PassageVerdict
 from rag_harness.judges.llm.judging import JudgedTexts, asked_twice
+from rag_harness.judges.llm.judging_limits import too_many
 from rag_harness.judges.llm.known import KnownUsefulness
-from rag_harness.judges.llm.limits import too_many
 from rag_harness.judges.llm.nearness import Nearness
-from rag_harness.judges.llm.reading import Missing, PassageVerdict
 from rag_harness.judges.llm.splitting import Split, SplitPart, SplitParts, form_first, split
 from rag_harness.judges.llm.texts import NOTHING_TO_JUDGE_BY, passages_of
 from rag_harness.measures.judged import (

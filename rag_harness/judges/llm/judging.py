@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rag_harness.judges.llm.asking import JudgeChat, prompt
-from rag_harness.judges.llm.marks import MarkedText, numbered
-from rag_harness.judges.llm.reading import PassageVerdict, read_verdicts
+from rag_harness.judges.llm.judge_chat import JudgeChat, prompt
+from rag_harness.judges.llm.judge_replies import PassageVerdict, read_verdicts
+from rag_harness.judges.llm.marked_texts import MarkedText, numbered
 from rag_harness.judges.llm.schemas import NUMBER, Schema, list_schema, object_schema
 
 SUPPORTED = {"supported": 1.0, "unsupported": 0.0}

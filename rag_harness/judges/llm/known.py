@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 
 import numpy as np
 
-from rag_harness.judges.llm.reading import Missing, PassageVerdict
+from rag_harness.judges.llm.judge_replies import Missing, PassageVerdict
 from rag_harness.judges.llm.shared import followed
 from rag_harness.models.recording.store import key_of
 from rag_harness.protocols import Store

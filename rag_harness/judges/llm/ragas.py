@@ -15,11 +15,11 @@ from typing import Any
 
 from rag_harness.errors import ModelOutputError
 from rag_harness.files.sources import json_digest
-from rag_harness.judges.llm.asking import JudgeChat, asking_of, prompt, revision_of
-from rag_harness.judges.llm.limits import check_length, too_many
-from rag_harness.judges.llm.marks import MarkedText, numbered
+from rag_harness.judges.llm.judge_chat import JudgeChat, asking_of, prompt, revision_of
+from rag_harness.judges.llm.judge_replies import Missing, objects_of, whole_number, words_of
+from rag_harness.judges.llm.judging_limits import check_length, too_many
+from rag_harness.judges.llm.marked_texts import MarkedText, numbered
 from rag_harness.judges.llm.nearness import Nearness
-from rag_harness.judges.llm.reading import Missing, objects_of, whole_number, words_of
 from rag_harness.judges.llm.schemas import TEXT, Schema, list_schema, object_schema
 from rag_harness.judges.llm.shared import Shared
 from rag_harness.judges.llm.spans import placed

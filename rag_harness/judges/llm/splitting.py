@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rag_harness.judges.llm.asking import JudgeChat, prompt
-from rag_harness.judges.llm.limits import check_length
-from rag_harness.judges.llm.reading import words_of
+from rag_harness.judges.llm.judge_chat import JudgeChat, prompt
+from rag_harness.judges.llm.judge_replies import words_of
+from rag_harness.judges.llm.judging_limits import check_length
 from rag_harness.judges.llm.schemas import BOOLEAN, TEXT, Schema, list_schema, object_schema
 from rag_harness.judges.llm.spans import placed
 from rag_harness.measures.judged import Claim

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rag_harness.measures.judged.opinion import Material
 from rag_harness.types import Case
-from rag_harness.words.marks import CITATION
+from rag_harness.words.citation_marks import CITATION
 
 NOT_ANSWERABLE = "no answer in the documents"
 NO_GROUND_TRUTH = "no ground truth"

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.files.json_text import read_json
-from rag_harness.models.limits import LONGEST_WAIT
+from rag_harness.models.call_rates import LONGEST_WAIT
 
 if TYPE_CHECKING:
     from openai import APIError

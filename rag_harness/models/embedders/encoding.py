@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.models.embedders.windows import windows
+from rag_harness.models.embedders.model_windows import windows
 from rag_harness.models.token_batches import token_batches
 from rag_harness.types import Matrix, Pieces, TokenVectors
 

@@ -110,7 +110,7 @@ class OpenAIEmbedder:
         with IMPORTING:
             from openai import DefaultHttpxClient, OpenAI
 
-            from rag_harness.models.bounded import bounds
+            from rag_harness.models.reply_bounds import bounds
 
         http = DefaultHttpxClient(**bounds(self.model, self._connection["timeout"]))
         return OpenAI(max_retries=_RETRIES, http_client=http, **self._connection)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from rag_harness.models.reader import scoring
+from rag_harness.models.reader.current_source import Version, asks_for_history, same_thing, versions
 from rag_harness.models.reader.prompt import Prompt
 from rag_harness.models.reader.question import QuestionTerms
 from rag_harness.models.reader.scoring import Candidate, Coverage
 from rag_harness.models.reader.units import split_sources
-from rag_harness.models.reader.versions import Version, asks_for_history, same_thing, versions
 
 SOURCE_SHARE = 0.6
 """Share of the support that comes from the whole page: a page names its subject once and then says "it".

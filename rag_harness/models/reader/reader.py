@@ -10,7 +10,7 @@ from rag_harness.models.reader.findings import Findings, gather
 from rag_harness.models.reader.prompt import parse_prompt
 from rag_harness.models.reader.question import read_question
 from rag_harness.models.reader.steps import explain
-from rag_harness.words.marks import without_marks
+from rag_harness.words.citation_marks import without_marks
 
 NOT_IN_CONTEXT = "I don't know. The provided context does not answer this."
 WITHOUT_CONTEXT = "I don't know."

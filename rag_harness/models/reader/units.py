@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from rag_harness.models.reader.prompt import PromptSource
-from rag_harness.words.marks import DECLINES
+from rag_harness.words.citation_marks import DECLINES
 from rag_harness.words.sentences.quoted import LONGEST, quoted_sentences
 
 MAX_UNITS = 3_000

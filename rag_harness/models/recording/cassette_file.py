@@ -13,7 +13,7 @@ from typing import Any
 
 from rag_harness.errors import DataError
 from rag_harness.files.json_text import read_json
-from rag_harness.models.recording.asked import CleanedRequest
+from rag_harness.models.recording.cleaned_request import CleanedRequest
 from rag_harness.models.recording.own_shape import OwnShape, read_own_shape
 from rag_harness.work.once import IMPORTING
 

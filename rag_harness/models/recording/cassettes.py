@@ -17,8 +17,8 @@ from typing import Any
 
 from rag_harness.errors import DataError, RecordingWriteError
 from rag_harness.files.atomic import write_atomically
-from rag_harness.models.recording.asked import STORES, CleanedRequest, read_request, request_digest
 from rag_harness.models.recording.cassette_file import SCHEMA_VERSION, Recorded, read_interaction, write_interaction
+from rag_harness.models.recording.cleaned_request import STORES, CleanedRequest, read_request, request_digest
 from rag_harness.models.recording.nearest import Neighbours, request_differences
 from rag_harness.models.recording.scrubbing import Cleaner, Scrub
 

@@ -10,8 +10,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from rag_harness.models.recording.abridged import abridged
-from rag_harness.models.recording.asked import CleanedRequest, normal
 from rag_harness.models.recording.cassette_file import Recorded
+from rag_harness.models.recording.cleaned_request import CleanedRequest, normal
 
 _SHORT = ("model", "temperature", "seed", "max_tokens")
 """Fields whose recorded value is short enough for a message."""

@@ -9,7 +9,7 @@ from rag_harness.page.charts.axes import Scale, counted, linear, short
 from rag_harness.page.charts.estimates import check_numbers
 from rag_harness.page.charts.frame import Box, base_line, level, names, no_data, upright
 from rag_harness.page.charts.legends import legend
-from rag_harness.page.charts.marks import COLOURS, legend_sample, line, marker
+from rag_harness.page.charts.series_marks import COLOURS, legend_sample, line, marker
 from rag_harness.page.charts.svg import CHART_WIDTH, SIZE, Chart, document, points, tag
 from rag_harness.page.charts.texts import label
 

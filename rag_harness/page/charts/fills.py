@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rag_harness.page.charts.marks import COLOURS
+from rag_harness.page.charts.series_marks import COLOURS
 from rag_harness.page.charts.svg import tag
 
 _TILE = 7.0

@@ -7,7 +7,7 @@ from typing import Literal
 
 from rag_harness.page.charts.axes import Scale
 from rag_harness.page.charts.estimates import Estimate, check_estimates, check_numbers
-from rag_harness.page.charts.marks import estimate_in_words
+from rag_harness.page.charts.series_marks import estimate_in_words
 from rag_harness.page.charts.svg import Chart, document, points, tag
 from rag_harness.page.charts.texts import label
 

@@ -8,7 +8,7 @@ from rag_harness.page.charts.axes import Scale, linear
 from rag_harness.page.charts.estimates import Estimate, Series, check_series
 from rag_harness.page.charts.frame import RIGHT, Box, base_line, categories, left_of, names, no_data, upright
 from rag_harness.page.charts.legends import legend
-from rag_harness.page.charts.marks import COLOURS, estimate_in_words, legend_sample, line, marker, whiskers
+from rag_harness.page.charts.series_marks import COLOURS, estimate_in_words, legend_sample, line, marker, whiskers
 from rag_harness.page.charts.svg import Chart, document, tag
 
 _TALL = 240.0

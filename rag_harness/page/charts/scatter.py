@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from rag_harness.page.charts.axes import Axis, Scale, linear, logarithmic, wide_apart
 from rag_harness.page.charts.estimates import Estimate, check_estimates
 from rag_harness.page.charts.frame import RIGHT, Box, base_line, left_of, level, names, no_data, upright
-from rag_harness.page.charts.marks import COLOURS, estimate_in_words, marker, whiskers
+from rag_harness.page.charts.label_placing import Area, placed
 from rag_harness.page.charts.pareto import Better, pareto
-from rag_harness.page.charts.placing import Area, placed
+from rag_harness.page.charts.series_marks import COLOURS, estimate_in_words, marker, whiskers
 from rag_harness.page.charts.svg import Chart, document, points, tag
 from rag_harness.page.charts.texts import SMALL, label, shortened
 

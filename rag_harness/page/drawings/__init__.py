@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from rag_harness.page.content import Figure
-from rag_harness.page.drawings.confidence import reliability, risk_coverage
 from rag_harness.page.drawings.means import grouped, progression
 from rag_harness.page.drawings.ranks import ranks
 from rag_harness.page.drawings.risk import risk
 from rag_harness.page.drawings.slices import slices
+from rag_harness.page.drawings.stated_confidence import reliability, risk_coverage
 from rag_harness.page.drawings.taxonomy import taxonomy
 from rag_harness.page.drawings.trade_offs import quality_for_money, quality_for_time
 from rag_harness.page.run import Run

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rag_harness.derived.attribution.kinds import why_apart
+from rag_harness.derived.attribution.cause_names import why_apart
+from rag_harness.page.payload.evidence_places import quotes_in
+from rag_harness.page.payload.listed_rows import LineOfMeasure, claims_of
 from rag_harness.page.payload.pool import Pool
-from rag_harness.page.payload.prompts import Prompts
-from rag_harness.page.payload.quotes import quotes_in
-from rag_harness.page.payload.rows import LineOfMeasure, claims_of
+from rag_harness.page.payload.prompt_pieces import Prompts
 from rag_harness.results.causes import CauseLine
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.row_parts import RetrievedChunk, RowCall, RowStage

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_harness.measures.quotes import as_shown
-from rag_harness.page.payload.cases import Cases
 from rag_harness.page.payload.columns import Columns, of_row
 from rag_harness.page.payload.details import Chunk, Details
+from rag_harness.page.payload.listed_cases import Cases
+from rag_harness.page.payload.listed_rows import rows_of
 from rag_harness.page.payload.pool import Pool
-from rag_harness.page.payload.prompts import Prompts
-from rag_harness.page.payload.rows import rows_of
+from rag_harness.page.payload.prompt_pieces import Prompts
 from rag_harness.page.run import Run
 from rag_harness.page.sampled import Sample, sample_of
 from rag_harness.report.suite_table import SuiteTable

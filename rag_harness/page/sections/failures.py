@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from rag_harness.derived.attribution.cause_names import TOP_LEVEL, why_apart
+from rag_harness.derived.attribution.causes_text import explained, gold_alone
 from rag_harness.derived.attribution.failing import Suspect, count_worse, suspects
-from rag_harness.derived.attribution.kinds import TOP_LEVEL, why_apart
-from rag_harness.derived.attribution.section import explained, gold_alone
 from rag_harness.gates.units import value_said
 from rag_harness.page.content import Block, Cell, FailedTrial, Failures, Prose, Section, Table, word_cells
 from rag_harness.page.run import Run

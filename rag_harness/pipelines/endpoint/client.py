@@ -17,9 +17,9 @@ from rag_harness.models.recording.scrubbing import Cleaner, Scrub
 from rag_harness.models.retrying import retried
 from rag_harness.pipelines.endpoint.heard import Heard, heard_of
 from rag_harness.pipelines.endpoint.mcp import tool_content
-from rag_harness.pipelines.endpoint.reading import AnswerReader
 from rag_harness.pipelines.endpoint.refusals import broken_connections, hide, is_nobody_there
 from rag_harness.pipelines.endpoint.request import Request
+from rag_harness.pipelines.endpoint.service_answer import AnswerReader
 from rag_harness.pipelines.endpoint.version import folder_of, point_to
 from rag_harness.settings.endpoint_spec import EndpointSpec
 from rag_harness.work.deadline import Deadline

@@ -7,10 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_harness.errors import ModelOutputError
-from rag_harness.pipelines.endpoint import values
+from rag_harness.pipelines.endpoint import answer_values
 from rag_harness.pipelines.endpoint.paths import Path, described
 
-CONTEXT_PARTS = {"text": values.text, "id": values.name, "document": values.name, "score": values.number}
+CONTEXT_PARTS = {
+    "text": answer_values.text,
+    "id": answer_values.name,
+    "document": answer_values.name,
+    "score": answer_values.number,
+}
 """The fields of an item, and the type of each."""
 
 
@@ -54,7 +59,7 @@ def _part(item: Any, part: str, path: Path, where: str) -> Any:
         return None
     try:
         return CONTEXT_PARTS[part](found[0])
-    except values.WrongKindError as error:
+    except answer_values.WrongKindError as error:
         raise ModelOutputError(
             f"{where}: read.{part} = {path.text!r} finds {described(found[0])}; expected {error}."
         ) from None

@@ -17,9 +17,9 @@ from rag_harness.pipelines import data_of
 from rag_harness.pipelines.endpoint.client import Client, OwnCassettes
 from rag_harness.pipelines.endpoint.pipeline import Cost, EndpointPipeline
 from rag_harness.pipelines.endpoint.placing import Placing
-from rag_harness.pipelines.endpoint.reading import AnswerReader
 from rag_harness.pipelines.endpoint.request import Requests
 from rag_harness.pipelines.endpoint.retriever import EndpointRetriever
+from rag_harness.pipelines.endpoint.service_answer import AnswerReader
 from rag_harness.pipelines.endpoint.version import asked_version, recorded_version
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from rag_harness.errors import ModelCallError
 from rag_harness.pipelines.endpoint.client import Client, ServiceReply
 from rag_harness.pipelines.endpoint.placing import PlacedContexts, Placing
-from rag_harness.pipelines.endpoint.reading import AnswerReader, ServiceAnswer, finish_reason_of
 from rag_harness.pipelines.endpoint.refusals import hidden
 from rag_harness.pipelines.endpoint.request import Request, Requests
 from rag_harness.pipelines.endpoint.said import answer_of
+from rag_harness.pipelines.endpoint.service_answer import AnswerReader, ServiceAnswer, finish_reason_of
 from rag_harness.pipelines.trace import Trace
 from rag_harness.settings.endpoint_spec import EndpointSpec
 from rag_harness.types import SERVICE, Call, Decision, Message, PipelineOutput, Query, Usage

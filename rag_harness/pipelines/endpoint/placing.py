@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from rag_harness.files.sources import text_digest
 from rag_harness.pipelines.endpoint.contexts import Context
-from rag_harness.pipelines.endpoint.passages import TextOrigins
+from rag_harness.pipelines.endpoint.text_origins import TextOrigins
 from rag_harness.retrieval.documents import document_of
 from rag_harness.types import UNMARKED, Chunk, Document, Hit
 

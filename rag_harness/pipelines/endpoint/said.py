@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rag_harness.pipelines.endpoint.reading import ServiceAnswer
+from rag_harness.pipelines.endpoint.service_answer import ServiceAnswer
 from rag_harness.pipelines.generation import abstains
 from rag_harness.types import Answer, Hit
 from rag_harness.words.cited import cited_sources

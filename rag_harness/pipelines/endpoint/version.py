@@ -93,7 +93,7 @@ def _of_url(spec: EndpointSpec, url: str, headers: dict[str, str], timeout: floa
 def _got(url: str, headers: dict[str, str], timeout: float) -> Response:
     import httpx2
 
-    from rag_harness.models.bounded import bounds
+    from rag_harness.models.reply_bounds import bounds
 
     bounded = bounds("version.url", timeout)
     try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from rag_harness.registry.identity.modules import PACKAGE, Modules, is_installed
-from rag_harness.registry.identity.reading import Import, PythonSource
+from rag_harness.registry.identity.python_source import Import, PythonSource
 from rag_harness.registry.identity.remembered import Remembered
 from rag_harness.registry.identity.undeciding import HANDS_OUT, LIBRARIES_THAT_DECIDE_NOTHING, decides
 

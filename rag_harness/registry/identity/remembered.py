@@ -14,8 +14,8 @@ from time import time_ns
 from typing import Any
 
 from rag_harness.files.atomic import write_atomically
-from rag_harness.registry.identity import reading
-from rag_harness.registry.identity.reading import PythonSource, read_source, source_as_json, source_of_json
+from rag_harness.registry.identity import python_source
+from rag_harness.registry.identity.python_source import PythonSource, read_source, source_as_json, source_of_json
 
 REMEMBERED_FILE = "code.json"
 _YOUNG = 2 * 10**9
@@ -89,4 +89,4 @@ class Remembered:
 
 def _reader() -> str:
     """Return the digest of the parser. After a change of the parser, the cache is not used."""
-    return blake2b(Path(reading.__file__).read_bytes(), digest_size=8).hexdigest()
+    return blake2b(Path(python_source.__file__).read_bytes(), digest_size=8).hexdigest()

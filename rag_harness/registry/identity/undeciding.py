@@ -35,12 +35,12 @@ DECIDES_NOTHING: Mapping[str, str] = {
     "rag_harness.models.call": "times of a call",
     "rag_harness.models.chat.failures": "messages, and what is tried again",
     "rag_harness.models.heard": "shows an answer while it comes",
-    "rag_harness.models.keys": "checks that keys are there",
+    "rag_harness.models.api_keys": "checks that keys are there",
     "rag_harness.models.limiter": "how many calls are in flight",
-    "rag_harness.models.limits": "how many calls are in flight",
+    "rag_harness.models.call_rates": "how many calls are in flight",
     "rag_harness.models.meter": "money and limits",
     "rag_harness.models.metered": "money and limits",
-    "rag_harness.models.names": "which adapter a name means; the adapter counts",
+    "rag_harness.models.model_names": "which adapter a name means; the adapter counts",
     "rag_harness.models.patience": "how often is tried again",
     "rag_harness.models.retrying": "how often is tried again",
     "rag_harness.models.wire": "carries bytes",
@@ -49,7 +49,7 @@ DECIDES_NOTHING: Mapping[str, str] = {
     "rag_harness.pipelines.endpoint.refusals": "messages",
     "rag_harness.retrieval.building": "who builds when",
     "rag_harness.retrieval.cutting": "in which process a page is cut, and how much of one; the chunker counts",
-    "rag_harness.retrieval.content": "names an index by what it holds",
+    "rag_harness.retrieval.content_digest": "names an index by what it holds",
 }
 """Modules and rooms. An entry holds for all modules below it, unless they have entries of their own."""
 

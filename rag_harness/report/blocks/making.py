@@ -16,7 +16,7 @@ from rag_harness.measures.measure import NamedMeasure
 from rag_harness.measures.metamorphic import MetamorphicMeasure
 from rag_harness.measures.ranking_arrays import Finder
 from rag_harness.report.blocks.block import DIGEST_BYTES, RANKING_ARRAYS, Array, RowBlock, Texts
-from rag_harness.report.blocks.scored import RowScorer
+from rag_harness.report.blocks.row_scores import RowScorer
 from rag_harness.report.totals import STAGES
 from rag_harness.results.cases import KeptCase
 from rag_harness.results.dates import seconds_of

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rag_harness.dataset.library import SourceFile
 from rag_harness.errors import PrerequisiteError
-from rag_harness.retrieval.bulk.values import DocumentWindow
+from rag_harness.retrieval.bulk.bulk_messages import DocumentWindow
 
 FILES, BYTES = 64, 4_000_000
 """Limits of a window: files, and bytes after which it gets no more files."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rag_harness.retrieval.bulk.bulk_messages import IngestOpening, ReadyWorker
 from rag_harness.retrieval.bulk.crew import Crew
-from rag_harness.retrieval.bulk.values import IngestOpening, ReadyWorker
 from rag_harness.retrieval.bulk.worker import BulkWorker
 
 

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 from rag_harness.errors import RecordingWriteError
 from rag_harness.models.recording.stores import StoreRoom
-from rag_harness.retrieval.bulk.values import KeptArrays
+from rag_harness.retrieval.bulk.bulk_messages import KeptArrays
 from rag_harness.settings import Settings, access_of
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from rag_harness.models.recording.store import Array
 from rag_harness.protocols import Store, Stores
-from rag_harness.retrieval.bulk.values import KeptArrays
+from rag_harness.retrieval.bulk.bulk_messages import KeptArrays
 
 
 class LentStore:

@@ -10,8 +10,8 @@ from itertools import count
 from typing import Any
 
 from rag_harness.errors import DataError
-from rag_harness.retrieval.bulk.places import FilePlace
-from rag_harness.retrieval.bulk.values import DocumentWindow
+from rag_harness.retrieval.bulk.arrow_files import FilePlace
+from rag_harness.retrieval.bulk.bulk_messages import DocumentWindow
 from rag_harness.types import Document
 
 ROWS, CHARACTERS = 512, 2_000_000

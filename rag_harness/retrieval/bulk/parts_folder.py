@@ -9,9 +9,9 @@ from typing import Any
 
 from rag_harness.errors import DataError, RecordingWriteError
 from rag_harness.files.atomic import write_atomically
+from rag_harness.retrieval.bulk.arrow_files import file_place_of
+from rag_harness.retrieval.bulk.bulk_messages import WindowPart
 from rag_harness.retrieval.bulk.part_file import about_part
-from rag_harness.retrieval.bulk.places import file_place_of
-from rag_harness.retrieval.bulk.values import WindowPart
 
 COMPLETE = "_complete.json"
 """File that is written last. Readers of Parquet folders skip names that begin with an underscore."""

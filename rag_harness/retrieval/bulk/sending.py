@@ -11,8 +11,8 @@ import numpy as np
 from rag_harness.errors import CriticalError, PrerequisiteError
 from rag_harness.retrieval.bulk.slots import Slot
 from rag_harness.retrieval.indexes.server.connection import check_version, connect, quiet, speaking
-from rag_harness.retrieval.indexes.server.options import cluster_options
 from rag_harness.retrieval.indexes.server.points import Points, point_batches
+from rag_harness.retrieval.indexes.server.server_options import cluster_options
 from rag_harness.retrieval.indexes.server.upload import Upload
 from rag_harness.settings import Settings
 from rag_harness.types import Chunk, Matrix

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rag_harness.errors import DataError
 from rag_harness.retrieval.bulk.about import About
-from rag_harness.retrieval.bulk.values import KeptArrays
+from rag_harness.retrieval.bulk.bulk_messages import KeptArrays
 from rag_harness.types import Chunk
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from rag_harness.retrieval.bulk.about import About
+from rag_harness.retrieval.bulk.bulk_messages import DocumentWindow, KeptArrays
 from rag_harness.retrieval.bulk.crew import Crew
 from rag_harness.retrieval.bulk.slots import Surveyed
-from rag_harness.retrieval.bulk.values import DocumentWindow, KeptArrays
-from rag_harness.retrieval.content import ContentDigest
+from rag_harness.retrieval.content_digest import ContentDigest
 from rag_harness.work.reporting import report
 
 Windows = Callable[[], Iterable[DocumentWindow]]

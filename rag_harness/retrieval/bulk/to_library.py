@@ -8,8 +8,8 @@ from pathlib import Path
 from rag_harness.dataset.library import Library, Unread
 from rag_harness.models.embedders.cached import Computed, EmbedElsewhere
 from rag_harness.protocols import Stores
+from rag_harness.retrieval.bulk.bulk_messages import DocumentWindow, Read, UnreadRow
 from rag_harness.retrieval.bulk.crew import Crew
-from rag_harness.retrieval.bulk.values import DocumentWindow, Read, UnreadRow
 from rag_harness.types import Document
 from rag_harness.work.reporting import report
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rag_harness.retrieval.bulk.bulk_messages import DocumentWindow, WindowPart
 from rag_harness.retrieval.bulk.crew import Crew
 from rag_harness.retrieval.bulk.parts_folder import PartsFolder
-from rag_harness.retrieval.bulk.values import DocumentWindow, WindowPart
 from rag_harness.work.reporting import report
 
 

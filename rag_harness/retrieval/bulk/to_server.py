@@ -10,17 +10,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rag_harness.retrieval.bulk.bulk_messages import DocumentWindow
 from rag_harness.retrieval.bulk.crew import Crew
 from rag_harness.retrieval.bulk.slots import SentChunks, Slot, changed
 from rag_harness.retrieval.bulk.survey import Survey, Windows
-from rag_harness.retrieval.bulk.values import DocumentWindow
 from rag_harness.retrieval.indexes.server.claiming import CollectionClaim, check_server
-from rag_harness.retrieval.indexes.server.collection import CollectionContent, ServerCollection, collection_for
 from rag_harness.retrieval.indexes.server.connection import speaking
 from rag_harness.retrieval.indexes.server.filling import make_room
 from rag_harness.retrieval.indexes.server.health import wait_until_ready
 from rag_harness.retrieval.indexes.server.lease import Clock, Lease
 from rag_harness.retrieval.indexes.server.ledger import CollectionLedger
+from rag_harness.retrieval.indexes.server.server_collection import CollectionContent, ServerCollection, collection_for
 from rag_harness.settings import Settings
 from rag_harness.types import Vector
 from rag_harness.work.reporting import report

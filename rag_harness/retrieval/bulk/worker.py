@@ -12,22 +12,22 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.dataset.data import keeping_of
-from rag_harness.dataset.ingest.reading import parsed_by
+from rag_harness.dataset.ingest.file_reading import parsed_by
 from rag_harness.dataset.knowledge_base import pages_digest
 from rag_harness.dataset.library import Library, read_library
 from rag_harness.files.sources import json_digest
 from rag_harness.models.embedders.cached import CachedEmbedder, Computed
-from rag_harness.models.names import embedder_name
+from rag_harness.models.model_names import embedder_name
 from rag_harness.models.recording.stores import StoreRoom
 from rag_harness.registry import resolve
 from rag_harness.retrieval.bulk.about import about_documents
+from rag_harness.retrieval.bulk.bulk_messages import DocumentWindow, IngestOpening, Read, ReadyWorker, WindowPart
 from rag_harness.retrieval.bulk.files import check_sees
 from rag_harness.retrieval.bulk.lent import LentStores
 from rag_harness.retrieval.bulk.part_file import part_bytes
 from rag_harness.retrieval.bulk.sending import Sender
 from rag_harness.retrieval.bulk.slots import SentChunks, Slot, Surveyed, changed
-from rag_harness.retrieval.bulk.values import DocumentWindow, IngestOpening, Read, ReadyWorker, WindowPart
-from rag_harness.retrieval.content import digested_bytes
+from rag_harness.retrieval.content_digest import digested_bytes
 from rag_harness.retrieval.indexes.server.points import point_id
 from rag_harness.retrieval.retrieval import Retrieval, spec_of
 from rag_harness.settings import access_of

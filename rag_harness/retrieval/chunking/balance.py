@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rag_harness.protocols import Tokenizer
+from rag_harness.retrieval.chunking.heading_sections import NEWLINE, HeadingSection
 from rag_harness.retrieval.chunking.lengths import ChunkingSettings
-from rag_harness.retrieval.chunking.markdown import NEWLINE, HeadingSection
 from rag_harness.retrieval.chunking.packing import Packer, Piece
 from rag_harness.types import Document
 

@@ -8,10 +8,10 @@ from itertools import pairwise
 
 from rag_harness.protocols import Tokenizer
 from rag_harness.retrieval.chunking.balance import one_section
+from rag_harness.retrieval.chunking.heading_places import HeadingPlaces
+from rag_harness.retrieval.chunking.heading_sections import NEWLINE, HeadingSection, MarkdownBlock, read_sections
 from rag_harness.retrieval.chunking.lengths import ChunkingSettings
-from rag_harness.retrieval.chunking.markdown import NEWLINE, HeadingSection, MarkdownBlock, read_sections
 from rag_harness.retrieval.chunking.packing import Packer
-from rag_harness.retrieval.chunking.places import HeadingPlaces
 from rag_harness.types import Chunk, Document
 
 _WORD = re.compile(r"\S+\s*")

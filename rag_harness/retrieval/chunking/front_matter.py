@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rag_harness.retrieval.chunking.markdown import body_start
+from rag_harness.retrieval.chunking.heading_sections import body_start
 
 _LINE = re.compile(r"^([A-Za-z_][\w-]*):[ \t]+(\S(?:.*\S)?)[ \t]*$", re.MULTILINE)
 _QUOTED = re.compile(r"""(["'])(.*)\1""")

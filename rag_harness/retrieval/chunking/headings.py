@@ -15,9 +15,9 @@ from itertools import groupby
 
 from rag_harness.protocols import Tokenizer
 from rag_harness.retrieval.chunking.balance import Balancer, one_section
+from rag_harness.retrieval.chunking.heading_places import HeadingPlace, HeadingPlaces
+from rag_harness.retrieval.chunking.heading_sections import HeadingSection, read_sections
 from rag_harness.retrieval.chunking.lengths import ChunkingSettings
-from rag_harness.retrieval.chunking.markdown import HeadingSection, read_sections
-from rag_harness.retrieval.chunking.places import HeadingPlace, HeadingPlaces
 from rag_harness.types import Chunk, Document
 
 

@@ -12,7 +12,7 @@ from itertools import accumulate, groupby, pairwise
 from rag_harness.errors import ChunkTooLongError
 from rag_harness.protocols import Tokenizer
 from rag_harness.retrieval.chunking.borders import parts
-from rag_harness.retrieval.chunking.markdown import Header, HeadingSection, MarkdownBlock
+from rag_harness.retrieval.chunking.heading_sections import Header, HeadingSection, MarkdownBlock
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from rag_harness.protocols import Tokenizer
+from rag_harness.retrieval.chunking.heading_sections import NEWLINE, MarkdownBlock, body_start, read_sections
 from rag_harness.retrieval.chunking.lengths import ChunkingSettings
-from rag_harness.retrieval.chunking.markdown import NEWLINE, MarkdownBlock, body_start, read_sections
 from rag_harness.retrieval.chunking.sections import chunk_document as cut_by_sections
 from rag_harness.retrieval.chunking.unmarked import references_of, unmarked
 from rag_harness.types import UNMARKED, Chunk, Document

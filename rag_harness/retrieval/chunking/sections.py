@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rag_harness.protocols import Tokenizer
+from rag_harness.retrieval.chunking.heading_sections import read_sections
 from rag_harness.retrieval.chunking.lengths import ChunkingSettings
-from rag_harness.retrieval.chunking.markdown import read_sections
 from rag_harness.retrieval.chunking.packing import Packer, Piece
 from rag_harness.types import Chunk, Document
 

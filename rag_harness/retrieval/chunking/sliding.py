@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rag_harness.protocols import Tokenizer
 from rag_harness.retrieval.chunking.balance import Balancer, one_section
+from rag_harness.retrieval.chunking.heading_places import HeadingPlaces
+from rag_harness.retrieval.chunking.heading_sections import read_sections
 from rag_harness.retrieval.chunking.lengths import ChunkingSettings
-from rag_harness.retrieval.chunking.markdown import read_sections
-from rag_harness.retrieval.chunking.places import HeadingPlaces
 from rag_harness.types import Chunk, Document
 
 

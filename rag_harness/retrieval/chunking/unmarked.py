@@ -8,7 +8,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from rag_harness.retrieval.chunking.markdown import NEWLINE
+from rag_harness.retrieval.chunking.heading_sections import NEWLINE
 
 # Text nested deeper than the parser's limit would be lost.
 _MARKDOWN = MarkdownIt("commonmark", {"maxNesting": 200}).enable("table")

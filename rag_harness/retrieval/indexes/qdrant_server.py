@@ -15,13 +15,13 @@ from rag_harness.errors import CriticalError
 from rag_harness.files.log import log
 from rag_harness.protocols import RetrievalParts
 from rag_harness.retrieval.indexes.server.claiming import CollectionClaim
-from rag_harness.retrieval.indexes.server.collection import CollectionContent, ServerCollection, collection_for
 from rag_harness.retrieval.indexes.server.connection import speaking
 from rag_harness.retrieval.indexes.server.filling import Filling, fill
 from rag_harness.retrieval.indexes.server.lease import Clock, Lease
 from rag_harness.retrieval.indexes.server.ledger import CollectionLedger
 from rag_harness.retrieval.indexes.server.points import point_id
 from rag_harness.retrieval.indexes.server.search import ScoredIds, nearest
+from rag_harness.retrieval.indexes.server.server_collection import CollectionContent, ServerCollection, collection_for
 from rag_harness.types import Chunk, Hit, Matrix, Vector
 
 LOOKS_EACH = 30.0

@@ -10,8 +10,7 @@ from datetime import datetime, timedelta, timezone
 from rag_harness.dataset.data import charset_of
 from rag_harness.files.log import log
 from rag_harness.protocols import Stores
-from rag_harness.service.corpus import rows
-from rag_harness.service.corpus.collection import Intake, TenantCollection
+from rag_harness.service.corpus import document_rows
 from rag_harness.service.corpus.folder_documents import FolderDocuments
 from rag_harness.service.corpus.incoming import Incoming
 from rag_harness.service.corpus.ingest_thread import IngestThread
@@ -23,6 +22,7 @@ from rag_harness.service.corpus.remaking import remake
 from rag_harness.service.corpus.serving import DEFAULT
 from rag_harness.service.corpus.serving_parts import Lasting
 from rag_harness.service.corpus.stores import CollectionStores
+from rag_harness.service.corpus.tenant_collection import Intake, TenantCollection
 from rag_harness.service.corpus.token_store import TokenStore
 from rag_harness.service.options import Options
 from rag_harness.service.state.folder import StateFolder
@@ -76,7 +76,7 @@ class Corpora:
         """Return the collection ``name``; it is made if it does not exist."""
         async with self._creating:
             if name not in self._collections:
-                number = await self._state.database.write(lambda c: rows.collection(c, name))
+                number = await self._state.database.write(lambda c: document_rows.collection(c, name))
                 self._collections[name] = await asyncio.to_thread(self._opened, name, number)
             return self._collections[name]
 
@@ -97,8 +97,8 @@ class Corpora:
         self._models.load(self._wanted.spec.embedder)
         self._incoming = Incoming(self._state.incoming)
         database = self._state.database
-        database.write_now(lambda c: rows.collection(c, DEFAULT))
-        for name, number in database.read(rows.collections).items():
+        database.write_now(lambda c: document_rows.collection(c, DEFAULT))
+        for name, number in database.read(document_rows.collections).items():
             self._collections[name] = self._opened(name, number)
         FolderDocuments(self._settings, self._options.kb, self._experiment).bring(
             self._collections[DEFAULT], self._state.database
@@ -109,7 +109,7 @@ class Corpora:
     def _opened(self, name: str, number: int) -> TenantCollection:
         database, folder = self._state.database, self._state.of_collection(number)
         oldest = (datetime.now(timezone.utc) - timedelta(days=_DAYS_FAILED)).strftime("%Y-%m-%dT%H:%M:%SZ")
-        database.write_now(lambda c: rows.settle(c, number, oldest))
+        database.write_now(lambda c: document_rows.settle(c, number, oldest))
         recorded: Stores | None = self._models.recorded(cached=name == DEFAULT)
         inner = self._models.embedder(self._wanted.spec.embedder, ingests=True)
         tokens = TokenStore(folder / "tokens.sqlite3", f"{inner.model}@{inner.revision}")
@@ -119,8 +119,8 @@ class Corpora:
             self._settings,
             folder,
             self._server_name(number),
-            database.read(lambda c: rows.ready_points(c, number)),
-            lambda some: database.read(lambda c: rows.vectors(c, some)),
+            database.read(lambda c: document_rows.ready_points(c, number)),
+            lambda some: database.read(lambda c: document_rows.vectors(c, some)),
         )
         lasting = Lasting(self._models, CollectionStores(recorded, {"tokens": tokens}), points)
         intake = Intake(self._incoming, self._thread, preparer, self._told, charset_of(self._settings))
@@ -128,7 +128,7 @@ class Corpora:
 
     def _server_name(self, number: int) -> str:
         """Return the collection's name on a Qdrant server, which others may use, too."""
-        return f"rag_service_{self._state.database.read(rows.state_id)}_{number}"
+        return f"rag_service_{self._state.database.read(document_rows.state_id)}_{number}"
 
     def _close(self) -> None:
         for name, collection in self._collections.items():

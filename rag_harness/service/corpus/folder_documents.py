@@ -11,9 +11,9 @@ from rag_harness.dataset.data import Data, DataSets
 from rag_harness.dataset.knowledge_base import pages_digest
 from rag_harness.files.log import log
 from rag_harness.pipelines import data_of
-from rag_harness.service.corpus import rows
-from rag_harness.service.corpus.collection import Arrival, TenantCollection
-from rag_harness.service.corpus.reading import dropped_of, without_half_characters
+from rag_harness.service.corpus import document_rows
+from rag_harness.service.corpus.tenant_collection import Arrival, TenantCollection
+from rag_harness.service.corpus.uploads import dropped_of, without_half_characters
 from rag_harness.service.state.database import Database
 from rag_harness.settings import Settings
 from rag_harness.types import Document
@@ -50,7 +50,7 @@ class FolderDocuments:
         found = {document.doc_id: document for document in map(_whole, data.documents)}
         digests = {name: pages_digest([document]) for name, document in found.items()}
         number = collection.number
-        taken, uploaded = database.read(lambda c: (rows.files(c, number), rows.uploads(c, number)))
+        taken, uploaded = database.read(lambda c: (document_rows.files(c, number), document_rows.uploads(c, number)))
         self._remove(collection, database, sorted(taken.keys() - found.keys()), uploaded)
         new = [name for name in found if taken.get(name) != digests[name] and name not in uploaded]
         for start in range(0, len(new), _BATCH):
@@ -68,7 +68,7 @@ class FolderDocuments:
         self, collection: TenantCollection, database: Database, gone: Sequence[str], uploaded: set[str]
     ) -> None:
         collection.leave([name for name in gone if name not in uploaded])
-        database.write_now(lambda c: rows.forget_files(c, collection.number, gone))
+        database.write_now(lambda c: document_rows.forget_files(c, collection.number, gone))
 
     def _data(self) -> Data:
         if self._folder is None:
@@ -77,7 +77,7 @@ class FolderDocuments:
 
 
 def _beginning(number: int, documents: Sequence[Document]) -> Callable[[sqlite3.Connection], list[int]]:
-    return lambda c: [rows.begin(c, number, each.doc_id, _size(each), "folder")[0] for each in documents]
+    return lambda c: [document_rows.begin(c, number, each.doc_id, _size(each), "folder")[0] for each in documents]
 
 
 def _whole(document: Document) -> Document:

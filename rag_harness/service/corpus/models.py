@@ -9,7 +9,7 @@ from rag_harness.errors import RagHarnessError, SettingsError
 from rag_harness.files.log import log
 from rag_harness.models.embedders.cached import CachedEmbedder
 from rag_harness.models.endpoints import Endpoints
-from rag_harness.models.names import embedder_name, reranker_name
+from rag_harness.models.model_names import embedder_name, reranker_name
 from rag_harness.models.recording.cassettes import Cassettes
 from rag_harness.models.recording.stores import StoreRoom
 from rag_harness.pipelines.parts import RunParts

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 
 from rag_harness.files.log import log
-from rag_harness.service.corpus import rows
+from rag_harness.service.corpus import document_rows
 from rag_harness.service.corpus.preparing import Prepared, Preparer
 from rag_harness.service.state.database import Database
 
@@ -20,24 +20,24 @@ def remake(database: Database, collection: int, made_of: str, preparer: Preparer
     Raises:
         RagHarnessError: a document cannot be embedded.
     """
-    if database.read(lambda c: rows.made_of(c, collection)) == made_of:
+    if database.read(lambda c: document_rows.made_of(c, collection)) == made_of:
         return
-    ready = database.read(lambda c: rows.ready(c, collection))
+    ready = database.read(lambda c: document_rows.ready(c, collection))
     if ready:
         log.info(
             "%d documents of collection %d are cut and embedded anew: other parts are served", len(ready), collection
         )
-        database.write_now(lambda c: rows.set_made_of(c, collection, _UNFINISHED))
+        database.write_now(lambda c: document_rows.set_made_of(c, collection, _UNFINISHED))
     for start in range(0, len(ready), _BATCH):
         some = ready[start : start + _BATCH]
         prepared = preparer.prepared([document for _, document in some])
         database.write_now(_writing([row for row, _ in some], prepared))
-    database.write_now(lambda c: rows.set_made_of(c, collection, made_of))
+    database.write_now(lambda c: document_rows.set_made_of(c, collection, made_of))
 
 
 def _writing(numbers: Sequence[int], prepared: Sequence[Prepared]) -> Callable[[sqlite3.Connection], None]:
     def write(connection: sqlite3.Connection) -> None:
         for row, made in zip(numbers, prepared, strict=True):
-            rows.fill(connection, row, made, rows.dropped_of(connection, row))
+            document_rows.fill(connection, row, made, document_rows.dropped_of(connection, row))
 
     return write

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from rag_harness.service.observing import names
+from rag_harness.service.observing import genai_names
 from rag_harness.service.observing.observed import FAILED, Observed
 from rag_harness.types import Call, Decision, PipelineOutput, Stage
 
@@ -32,53 +32,56 @@ def of_question(seen: Observed) -> Attributes:
     """Return the attributes of the span of a question."""
     output, answer = seen.output, seen.output.answer
     said: Attributes = {
-        names.OPERATION: names.WORKFLOW_OPERATION,
-        names.WORKFLOW_NAME: seen.experiment,
-        names.TRACE_ID: seen.ids.trace_id,
-        names.COLLECTION: seen.collection,
-        names.MODE: seen.mode,
-        names.STATUS_CODE: seen.status,
-        names.REQUEST_STREAM: seen.streamed,
-        names.OUTCOME: seen.outcome,
-        names.REASONS: reason_codes(output),
-        names.ABSTAINED: answer.abstained,
-        names.CITATIONS: len(answer.citations),
-        names.INVALID_CITATIONS: len(answer.invalid_citations),
-        names.RETRIEVED: len(output.retrieved),
-        names.CONTEXT: len(output.context),
-        names.STAGES_MS: sum(stage.ms for stage in output.stages),
+        genai_names.OPERATION: genai_names.WORKFLOW_OPERATION,
+        genai_names.WORKFLOW_NAME: seen.experiment,
+        genai_names.TRACE_ID: seen.ids.trace_id,
+        genai_names.COLLECTION: seen.collection,
+        genai_names.MODE: seen.mode,
+        genai_names.STATUS_CODE: seen.status,
+        genai_names.REQUEST_STREAM: seen.streamed,
+        genai_names.OUTCOME: seen.outcome,
+        genai_names.REASONS: reason_codes(output),
+        genai_names.ABSTAINED: answer.abstained,
+        genai_names.CITATIONS: len(answer.citations),
+        genai_names.INVALID_CITATIONS: len(answer.invalid_citations),
+        genai_names.RETRIEVED: len(output.retrieved),
+        genai_names.CONTEXT: len(output.context),
+        genai_names.STAGES_MS: sum(stage.ms for stage in output.stages),
     }
     if seen.outcome == FAILED:
-        said |= {names.ERROR_TYPE: seen.error_type or "unknown", names.FAILED_STAGE: seen.failed_stage}
-    numbers = [(names.CONFIDENCE, output.confidence), (names.FIRST_CHUNK_SECONDS, _seconds(seen.first_token_ms))]
+        said |= {genai_names.ERROR_TYPE: seen.error_type or "unknown", genai_names.FAILED_STAGE: seen.failed_stage}
+    numbers = [
+        (genai_names.CONFIDENCE, output.confidence),
+        (genai_names.FIRST_CHUNK_SECONDS, _seconds(seen.first_token_ms)),
+    ]
     return _known(said, [*numbers, *_decided(output.decisions)])
 
 
 def of_stage(seen: Observed, stage: Stage) -> Attributes:
     """Return the attributes of the span of a stage."""
-    said: Attributes = {names.STAGE: stage.name, names.STARTS: names.INFERRED}
+    said: Attributes = {genai_names.STAGE: stage.name, genai_names.STARTS: genai_names.INFERRED}
     if stage.name == RETRIEVE:
-        said |= {names.OPERATION: names.RETRIEVAL_OPERATION, names.DATA_SOURCE: seen.collection}
-    details = [(f"{names.DETAIL}{name}", number) for name, number in _numbers(stage.detail, 1)]
+        said |= {genai_names.OPERATION: genai_names.RETRIEVAL_OPERATION, genai_names.DATA_SOURCE: seen.collection}
+    details = [(f"{genai_names.DETAIL}{name}", number) for name, number in _numbers(stage.detail, 1)]
     return _known(said, details[:_MOST_DETAILS])
 
 
 def of_call(call: Call) -> Attributes:
     """Return the attributes of the span of a model call; ``rag_harness.calls`` counts the calls in it."""
     said: Attributes = {
-        names.OPERATION: names.CHAT_OPERATION,
-        names.PROVIDER: names.OPENAI,
-        names.REQUEST_MODEL: call.model,
-        names.INPUT_TOKENS: call.usage.prompt_tokens,
-        names.OUTPUT_TOKENS: call.usage.completion_tokens,
-        names.CALLS: max(1, call.usage.calls),
-        names.CALL_ROLE: call.role,
-        names.CALL_WAITED_MS: call.waited_ms,
-        names.CALL_RETRIES: call.retries,
-        names.CALL_RECORDED: call.recorded,
-        names.STARTS: names.INFERRED,
+        genai_names.OPERATION: genai_names.CHAT_OPERATION,
+        genai_names.PROVIDER: genai_names.OPENAI,
+        genai_names.REQUEST_MODEL: call.model,
+        genai_names.INPUT_TOKENS: call.usage.prompt_tokens,
+        genai_names.OUTPUT_TOKENS: call.usage.completion_tokens,
+        genai_names.CALLS: max(1, call.usage.calls),
+        genai_names.CALL_ROLE: call.role,
+        genai_names.CALL_WAITED_MS: call.waited_ms,
+        genai_names.CALL_RETRIES: call.retries,
+        genai_names.CALL_RECORDED: call.recorded,
+        genai_names.STARTS: genai_names.INFERRED,
     }
-    return _known(said, [(names.FIRST_CHUNK_SECONDS, _seconds(call.ttft_ms))])
+    return _known(said, [(genai_names.FIRST_CHUNK_SECONDS, _seconds(call.ttft_ms))])
 
 
 def _known(said: Attributes, more: Iterable[tuple[str, Value | None]]) -> Attributes:
@@ -99,7 +102,7 @@ def _decided(decisions: Iterable[Decision]) -> Iterator[tuple[str, Value | None]
     for each in decisions:
         if not _NAME.fullmatch(each.name):
             continue
-        begin = f"{names.DECISION}{each.name.replace(': ', '.').replace(' ', '_')}"
+        begin = f"{genai_names.DECISION}{each.name.replace(': ', '.').replace(' ', '_')}"
         yield f"{begin}.outcome", each.outcome if _NAME.fullmatch(each.outcome) else None
         yield f"{begin}.value", each.value
         yield f"{begin}.threshold", each.threshold

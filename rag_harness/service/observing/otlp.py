@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rag_harness.errors import PrerequisiteError
 from rag_harness.registry.installed import NAME, install
-from rag_harness.service.observing import names
+from rag_harness.service.observing import genai_names
 from rag_harness.service.observing.observed import Observed
 from rag_harness.service.observing.spans import Span
 
@@ -73,7 +73,7 @@ class Exporter:
 
         own = {"service.name": os.environ.get("OTEL_SERVICE_NAME", "rag-harness")}
         self._resource = Resource.create(own)
-        self._scope = InstrumentationScope("rag_harness", version(NAME), names.SCHEMA_URL)
+        self._scope = InstrumentationScope("rag_harness", version(NAME), genai_names.SCHEMA_URL)
         self._exporter = OTLPSpanExporter(endpoint=to, timeout=_SECONDS)
         self._batches = BatchSpanProcessor(self._exporter)
 

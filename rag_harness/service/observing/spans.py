@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Literal
 
-from rag_harness.service.observing import names
+from rag_harness.service.observing import genai_names
 from rag_harness.service.observing.attributes import RETRIEVE, Attributes, of_call, of_question, of_stage
 from rag_harness.service.observing.observed import FAILED, Observed
 from rag_harness.types import Stage
@@ -41,7 +41,7 @@ class Span:
 
 def spans_of(seen: Observed) -> tuple[Span, ...]:
     """Return the spans of a question: itself, each stage, each call. Their ids are derived from the trace's."""
-    name, failed = f"{names.WORKFLOW_OPERATION} {seen.experiment}", seen.outcome == FAILED
+    name, failed = f"{genai_names.WORKFLOW_OPERATION} {seen.experiment}", seen.outcome == FAILED
     spans = [Span(_span_id(seen, 0), "", name, "internal", 0.0, seen.ms, of_question(seen), failed)]
     start = 0.0
     for stage in seen.output.stages:
@@ -53,10 +53,10 @@ def spans_of(seen: Observed) -> tuple[Span, ...]:
 def _of_stage(seen: Observed, stage: Stage, number: int, start: float) -> Iterator[Span]:
     """Yield the spans of a stage and its calls; ``number`` counts the spans before it."""
     own, failed = _span_id(seen, number), stage.name == seen.failed_stage
-    name = f"{names.RETRIEVAL_OPERATION} {seen.collection}" if stage.name == RETRIEVE else stage.name
+    name = f"{genai_names.RETRIEVAL_OPERATION} {seen.collection}" if stage.name == RETRIEVE else stage.name
     yield Span(own, _span_id(seen, 0), name, "internal", start, stage.ms, of_stage(seen, stage), failed)
     for place, call in enumerate(stage.calls, number + 1):
-        model = f"{names.CHAT_OPERATION} {call.model}".strip()
+        model = f"{genai_names.CHAT_OPERATION} {call.model}".strip()
         yield Span(_span_id(seen, place), own, model, "client", start, call.ms, of_call(call))
         start += call.ms
 

@@ -12,17 +12,17 @@ from fastapi import APIRouter, Body, Depends, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from rag_harness.models.reader.wire import RequestError
-from rag_harness.service.access.asking import GuardedRoute, asks
+from rag_harness.service.access.capacity import a_place
 from rag_harness.service.access.errors import EXPECTED, PROBLEM, problem_of
-from rag_harness.service.access.places import a_place
 from rag_harness.service.access.principal import Principal
+from rag_harness.service.access.who_asks import GuardedRoute, asks
 from rag_harness.service.answering import ServiceQuestion
 from rag_harness.service.disconnecting import while_waited_for
 from rag_harness.service.openai_asked import asked_of
 from rag_harness.service.openai_shape import Completion, error_body, models, usage_of
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.questions import QuestionUnderWay
-from rag_harness.service.routes.asked import asking, service_of
+from rag_harness.service.routes.request_parts import asking, service_of
 from rag_harness.service.routes.streams import EVENTS, SENT, json_line
 from rag_harness.service.schemas import Failure, Problem
 from rag_harness.types import PipelineOutput

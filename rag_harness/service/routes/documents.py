@@ -15,13 +15,13 @@ from fastapi import APIRouter, Depends, File, Form, Request, Response, UploadFil
 
 from rag_harness.errors import NoRoomError
 from rag_harness.files.room import NO_ROOM, check_room
-from rag_harness.service.access.asking import GuardedRoute, asks
 from rag_harness.service.access.json_bytes import fault_of_value, is_flat
 from rag_harness.service.access.principal import Principal
+from rag_harness.service.access.who_asks import GuardedRoute, asks
 from rag_harness.service.corpus.incoming import SPARE
 from rag_harness.service.corpus.serving import DocumentInfo
 from rag_harness.service.problems import ProblemError, no_room, shortened
-from rag_harness.service.routes.asked import InCollection, service_of
+from rag_harness.service.routes.request_parts import InCollection, service_of
 from rag_harness.service.schemas import Doc, Docs
 from rag_harness.service.serviced import no_such_document
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 
 from rag_harness.service.corpus.serving import DEFAULT
 from rag_harness.service.problems import ProblemError
-from rag_harness.service.routes.asked import service_of
+from rag_harness.service.routes.request_parts import service_of
 from rag_harness.service.schemas import Health, Ready
 
 router: APIRouter = APIRouter(tags=["server"])

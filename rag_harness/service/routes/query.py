@@ -9,14 +9,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import StreamingResponse
 
-from rag_harness.service.access.asking import GuardedRoute, asks
-from rag_harness.service.access.places import a_place
+from rag_harness.service.access.capacity import a_place
 from rag_harness.service.access.principal import Principal
+from rag_harness.service.access.who_asks import GuardedRoute, asks
 from rag_harness.service.answering import ServiceQuestion
 from rag_harness.service.disconnecting import while_waited_for
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.questions import QuestionUnderWay
-from rag_harness.service.routes.asked import asking
+from rag_harness.service.routes.request_parts import asking
 from rag_harness.service.routes.streams import SENT, streamed, wants_events
 from rag_harness.service.schemas import Answered, Asked
 from rag_harness.types import PipelineOutput

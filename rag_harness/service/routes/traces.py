@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from rag_harness.service.access.asking import GuardedRoute, asks
 from rag_harness.service.access.principal import Principal
+from rag_harness.service.access.who_asks import GuardedRoute, asks
 from rag_harness.service.observing.metrics import CONTENT_TYPE
 from rag_harness.service.problems import ProblemError
-from rag_harness.service.routes.asked import service_of
+from rag_harness.service.routes.request_parts import service_of
 from rag_harness.service.schemas import Rating
 
 router: APIRouter = APIRouter(tags=["traces"], route_class=GuardedRoute)

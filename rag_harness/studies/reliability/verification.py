@@ -16,8 +16,8 @@ from rag_harness.measures.judged.measure import supported_share, values
 from rag_harness.pipelines.trace import Trace
 from rag_harness.studies.reliability.told import decisions_of
 from rag_harness.types import Answer, Call, Decision, Hit
+from rag_harness.words.citation_marks import CITATION
 from rag_harness.words.contradictions import against, contradictions
-from rag_harness.words.marks import CITATION
 from rag_harness.words.terms import figures, terms
 
 _ASKED = Support("answer", "contexts")

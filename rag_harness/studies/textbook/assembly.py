@@ -14,7 +14,7 @@ from rag_harness.studies.textbook.assistant import CANDIDATES, TOP_K, Assistant,
 from rag_harness.studies.textbook.expansion import EXTRACTIVE, SummariesFirst
 from rag_harness.studies.textbook.floors import floor_of
 from rag_harness.studies.textbook.fusion import Fuse, Fused
-from rag_harness.studies.textbook.written import PROMPTS, Writer, WrittenSummaries
+from rag_harness.studies.textbook.section_summaries import PROMPTS, Writer, WrittenSummaries
 from rag_harness.types import Decision, IndexSpec, Query
 
 DATA = "textbook"

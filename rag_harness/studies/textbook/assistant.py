@@ -13,9 +13,9 @@ from rag_harness.pipelines.generation import read_answer, response_format
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import ChatModel, Retriever
 from rag_harness.studies.textbook import ordering, replies
+from rag_harness.studies.textbook.book_places import book_place_of, different_titles
 from rag_harness.studies.textbook.citations import cited
 from rag_harness.studies.textbook.history import standalone
-from rag_harness.studies.textbook.places import book_place_of, different_titles
 from rag_harness.studies.textbook.selection import selected_text
 from rag_harness.types import Answer, Chunk, Decision, Hit, PipelineOutput, Query
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from rag_harness.studies.textbook.places import BookPlace, book_place_of
+from rag_harness.studies.textbook.book_places import BookPlace, book_place_of
 from rag_harness.types import Answer, Decision, Hit
 
 NO_SOURCE = 0

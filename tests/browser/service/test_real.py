@@ -102,7 +102,7 @@ def test_a_document_is_added_found_and_deleted(chromium: Browser, tmp_path: Path
 
 
 def test_a_key_that_may_only_ask(chromium: Browser, tmp_path: Path) -> None:
-    from rag_harness.service.access.keys import make
+    from rag_harness.service.access.service_keys import make
 
     (tmp_path / "kb").mkdir()
     (tmp_path / "kb" / "tents.md").write_text("# Tents\n\nReturn a tent within thirty days.\n", encoding="utf-8")

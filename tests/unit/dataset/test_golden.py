@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.authoring.kb.markdown import parse_page
+from rag_harness.authoring.kb.page_markdown import parse_page
 from rag_harness.dataset.gold import resolve
 from rag_harness.dataset.golden import GoldenEntry, read_golden
 from rag_harness.dataset.placeholder import placeholder_for

@@ -13,7 +13,7 @@ from rag_harness.dataset.ingest import _loader
 from rag_harness.dataset.ingest.isolated import Child
 from rag_harness.dataset.ingest.parsed import PassingError
 from rag_harness.dataset.knowledge_base import pages_digest, read_knowledge_base
-from rag_harness.engine.rows import _retrieved
+from rag_harness.engine.trial_rows import _retrieved
 from rag_harness.errors import DataError, PrerequisiteError
 from rag_harness.files.log import close_log, open_log
 from rag_harness.models.prompts import context_of

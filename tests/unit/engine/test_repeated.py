@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from rag_harness.engine.journal import JOURNALS
-from rag_harness.engine.judging import Judging
 from rag_harness.engine.repeated import JUDGE_SEEDS, Repeating
-from rag_harness.engine.rows import Trial
+from rag_harness.engine.row_judging import Judging
 from rag_harness.engine.stored import adopt_journals
+from rag_harness.engine.trial_rows import Trial
 from rag_harness.engine.workplace import Here
 from rag_harness.judges.mock import MockOpinion
 from rag_harness.measures import parts_of

@@ -11,7 +11,7 @@ from rag_harness.engine import stored
 from rag_harness.engine.journal import JOURNALS
 from rag_harness.engine.stored import Stored, adopt_journals
 from rag_harness.results.file import PREVIOUS
-from rag_harness.results.places import result_path
+from rag_harness.results.result_paths import result_path
 from rag_harness.types import TrialId
 from tests.unit.rows import make_row
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from rag_harness.engine.rows import Trial
 from rag_harness.engine.trial import TrialOutcome, run_trial
+from rag_harness.engine.trial_rows import Trial
 from rag_harness.errors import BudgetError, CriticalError, DataError, ModelOutputError
 from rag_harness.pipelines.trace import Trace
 from rag_harness.results.row import ExperimentResult, parse_row

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from rag_harness.errors import PrerequisiteError, SettingsError
-from rag_harness.judges.answers.file import GivenAnswer
-from rag_harness.judges.answers.judged import AskedMeasures, JudgedAnswer, judge_answers
-from rag_harness.judges.answers.scored import MeasureTally, score_file
+from rag_harness.judges.answers.answer_scores import MeasureTally, score_file
+from rag_harness.judges.answers.answers_file import GivenAnswer
+from rag_harness.judges.answers.judging_answers import AskedMeasures, JudgedAnswer, judge_answers
 from rag_harness.measures import Score
 from rag_harness.measures.judged import Material
 from rag_harness.settings import Settings

@@ -355,12 +355,12 @@ def test_claims_that_fail_do_not_take_usefulness_with_them() -> None:
 
 
 def test_the_revision_follows_the_prompts_and_the_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rag_harness.judges.llm import asking
+    from rag_harness.judges.llm import judge_chat
 
     one = create(as_parts(Parts())).revision
     assert one == typed(Parts()).revision
     other = Embedder()
     other.model = "scripted/other"
     assert create(as_parts(Parts(vectors=other))).revision != one
-    monkeypatch.setattr(asking, "prompt", lambda name: f"another {name}")
+    monkeypatch.setattr(judge_chat, "prompt", lambda name: f"another {name}")
     assert create(as_parts(Parts())).revision != one

@@ -59,11 +59,11 @@ def test_what_belongs_to_the_key(change: dict[str, Any]) -> None:
 
 
 def test_verdicts_belong_to_one_model_and_its_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rag_harness.judges.llm import asking
+    from rag_harness.judges.llm import judge_chat
 
     parts = Parts()
     asyncio.run(useful(create(as_parts(parts)), E3))
-    monkeypatch.setattr(asking, "prompt", lambda name: f"another {name}")
+    monkeypatch.setattr(judge_chat, "prompt", lambda name: f"another {name}")
     asyncio.run(useful(create(as_parts(parts)), E3))
     (kind, model, revision), (_, _, other) = parts.opened
     assert (kind, model) == ("judged", "scripted/judge")

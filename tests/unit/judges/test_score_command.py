@@ -10,7 +10,7 @@ import pytest
 
 from rag_harness.__main__ import main
 from rag_harness.errors import PrerequisiteError
-from rag_harness.judges.answers.file import AnswerLine
+from rag_harness.judges.answers.answers_file import AnswerLine
 from rag_harness.models.endpoints import Endpoints
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings import Settings
@@ -90,7 +90,7 @@ def test_a_judge_that_cannot_be_asked_is_named_before_anything_is_read(
     def refuse(settings: Settings) -> None:
         raise PrerequisiteError(f"no key for {settings.judge_model} at {settings.judge_base_url}")
 
-    monkeypatch.setattr("rag_harness.models.keys.check_judge", refuse)
+    monkeypatch.setattr("rag_harness.models.api_keys.check_judge", refuse)
     named = ["--judge-model", "gpt-5", "--judge-base-url", "https://judge.example"]
     assert main(["judge", "score", "gone.jsonl", "-o", "scores.jsonl", *named]) == 2
     assert capsys.readouterr().err == "no key for gpt-5 at https://judge.example\n"

@@ -7,7 +7,7 @@ from typing import Any
 
 from rag_harness.derived.attribution.gold import gold_facts
 from rag_harness.derived.attribution.shelf import Shelf
-from rag_harness.engine.judging import Judging
+from rag_harness.engine.row_judging import Judging
 from rag_harness.measures import measure_named
 from rag_harness.measures.answers import EvidenceRecall
 from rag_harness.measures.quotes import as_shown

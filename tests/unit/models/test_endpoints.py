@@ -14,7 +14,7 @@ from rag_harness.models import endpoints as room
 from rag_harness.models.chat.mock import MockChat
 from rag_harness.models.chat.openai import OpenAIChat
 from rag_harness.models.endpoints import Endpoint, Endpoints, endpoint_of
-from rag_harness.models.names import chat_name
+from rag_harness.models.model_names import chat_name
 from rag_harness.models.recording.cassettes import Cassettes
 from rag_harness.models.recording.stores import StoreRoom
 from rag_harness.pipelines.parts import RunParts

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from rag_harness.errors import BudgetError, ModelCallError
 from rag_harness.models.budget import Budget
 from rag_harness.models.call import upper_bound
+from rag_harness.models.call_rates import Limits
 from rag_harness.models.chat.openai import OpenAIChat, SentParameters
 from rag_harness.models.limiter import Limiter
-from rag_harness.models.limits import Limits
 from rag_harness.models.meter import Meter, Money
 from rag_harness.models.metered import MeteredTransport
 from rag_harness.models.wire import AiohttpTransport

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.page.content import Block, Cell, Code, Facts, Failures, More, Prose, Section, Table
+from rag_harness.page.report_files import read_runs
 from rag_harness.page.run import Run
-from rag_harness.page.written import read_runs
 from rag_harness.report.summary_file import SUMMARY_FILE
 from rag_harness.results.manifest import MANIFEST
 from rag_harness.results.row import ExperimentResult

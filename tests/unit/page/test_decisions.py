@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from rag_harness.page.comment_markdown import markdown_of
 from rag_harness.page.html import html_of
-from rag_harness.page.markdown import markdown_of
 from rag_harness.page.payload.index import payload_of
 from rag_harness.page.sections import sections_of
 from rag_harness.page.sections.decisions import decisions

@@ -13,12 +13,12 @@ import pytest
 from rag_harness.gates import parse_gate
 from rag_harness.page.content import Figure
 from rag_harness.page.drawings import FIGURES
-from rag_harness.page.drawings.confidence import reliability, risk_coverage
 from rag_harness.page.drawings.gate_bar import gate_bar
 from rag_harness.page.drawings.means import grouped, progression
 from rag_harness.page.drawings.ranks import ranks
 from rag_harness.page.drawings.risk import risk
 from rag_harness.page.drawings.slices import slices
+from rag_harness.page.drawings.stated_confidence import reliability, risk_coverage
 from rag_harness.page.drawings.taxonomy import taxonomy
 from rag_harness.page.drawings.trade_offs import quality_for_money, quality_for_time
 from rag_harness.page.run import Run

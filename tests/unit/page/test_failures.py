@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from rag_harness.errors import DataError
+from rag_harness.page.comment_markdown import markdown_of
 from rag_harness.page.content import Failures, Section
 from rag_harness.page.html import html_of
-from rag_harness.page.markdown import markdown_of
 from rag_harness.page.payload.index import payload_of
 from rag_harness.page.sections.failures import failures
 from rag_harness.results.causes import CAUSES, CauseLine, write_causes

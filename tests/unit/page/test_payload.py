@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_harness.page.payload.evidence_places import quotes_in
 from rag_harness.page.payload.index import BLOCK, payload_of
 from rag_harness.page.payload.packed import packed, script_json
 from rag_harness.page.payload.pool import Pool
-from rag_harness.page.payload.prompts import Prompts
-from rag_harness.page.payload.quotes import quotes_in
+from rag_harness.page.payload.prompt_pieces import Prompts
 from rag_harness.page.run import read_run
 from rag_harness.results.causes import CauseLine, write_causes
 from rag_harness.results.prompts import PromptFiles

@@ -10,9 +10,9 @@ import pytest
 from rag_harness.page import sampled
 from rag_harness.page.content import Cell, More, Section, Table
 from rag_harness.page.payload.index import payload_of
+from rag_harness.page.report_files import write_report
 from rag_harness.page.run import Run, read_run
 from rag_harness.page.sampled import sample_of, sample_said
-from rag_harness.page.written import write_report
 from tests.unit.rows import failed_row, make_row
 from tests.unit.tables import case, write_run
 

@@ -14,8 +14,8 @@ from rag_harness.report.noise import CONSTANT, JUDGE_TOO, MeasureNoise, Noise, n
 from rag_harness.report.noise_lines import noise_lines
 from rag_harness.report.tables import read_tables
 from rag_harness.results.manifest import read_manifest
-from rag_harness.results.places import result_path, scores_path
 from rag_harness.results.repeat_names import repeat_fingerprint, repeat_name
+from rag_harness.results.result_paths import result_path, scores_path
 from rag_harness.results.score import Author, ScoreLine, row_digest
 from rag_harness.settings import Settings
 from rag_harness.settings.profiles import EMBEDDED_URL

@@ -19,7 +19,7 @@ from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Tokenizer
 from rag_harness.registry import resolve
 from rag_harness.retrieval import cutting
-from rag_harness.retrieval.chunking import ChunkingSettings, markdown
+from rag_harness.retrieval.chunking import ChunkingSettings, heading_sections
 from rag_harness.retrieval.cuts import cuts_of
 from rag_harness.retrieval.cutting import Cutting
 from rag_harness.retrieval.retrieval import Retrieval, spec_of
@@ -126,6 +126,6 @@ def test_a_run_stops_and_names_what_it_refuses_or_leaves_it_out(tmp_path: Path) 
 
 @given(st.text(alphabet="ab \t\\`*_[]()<>&;!#:\"'-\u00a0\u200b~+|{}@/.1", max_size=30))
 def test_a_title_without_marks_is_what_the_parser_makes_of_it(title: str) -> None:
-    children = markdown._INLINE.parseInline(title, {})[0].children or []
-    parsed = " ".join("".join(markdown._visible(child) for child in children).split())
-    assert markdown._plain_text(title, {}) == parsed
+    children = heading_sections._INLINE.parseInline(title, {})[0].children or []
+    parsed = " ".join("".join(heading_sections._visible(child) for child in children).split())
+    assert heading_sections._plain_text(title, {}) == parsed

@@ -19,7 +19,7 @@ from rag_harness.models.embedders.mock import MockEmbedder
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.registry.identity import code_digest
 from rag_harness.retrieval.chunking import ChunkingSettings
-from rag_harness.retrieval.chunking.windows import chunk_document
+from rag_harness.retrieval.chunking.chunk_windows import chunk_document
 from rag_harness.retrieval.compatibility import check_compatible
 from rag_harness.retrieval.retrieval import Retrieval, spec_of
 from rag_harness.retrieval.windows import folded_windows

@@ -13,8 +13,8 @@ from typing import Any
 import httpx
 from anyio.to_thread import run_sync
 
-from rag_harness.service.access.keys import make
 from rag_harness.service.access.principal import SCOPES
+from rag_harness.service.access.service_keys import make
 from rag_harness.service.app import create_app
 from rag_harness.service.options import Options
 from rag_harness.service.server import opened

@@ -17,8 +17,8 @@ import pytest
 from rag_harness.__main__ import main
 from rag_harness.models.embedders.mock import MockEmbedder
 from rag_harness.retrieval.indexes.live import LiveIndexError
-from rag_harness.service.access.keys import make
 from rag_harness.service.access.principal import SCOPES
+from rag_harness.service.access.service_keys import make
 from rag_harness.service.app import create_app
 from rag_harness.service.options import MIB, Options
 from rag_harness.service.server import opened

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
 
-from rag_harness.service.access.keys import make
+from rag_harness.service.access.service_keys import make
 from rag_harness.service.app import create_app
 from rag_harness.service.options import Options
 from rag_harness.service.server import opened

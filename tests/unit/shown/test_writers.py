@@ -18,6 +18,7 @@ from rag_harness.derived.attribution.review import review
 from rag_harness.errors import DataError
 from rag_harness.files.log import LOG_NAME, close_log, log, open_log
 from rag_harness.judges.calibration.sample import write_sheet
+from rag_harness.page.comment_markdown import markdown_of
 from rag_harness.page.content import (
     Block,
     Cell,
@@ -33,7 +34,6 @@ from rag_harness.page.content import (
     word_cells,
 )
 from rag_harness.page.html import html_of
-from rag_harness.page.markdown import markdown_of
 from rag_harness.page.payload.index import payload_of
 from rag_harness.plugin.work_lines import WorkLines
 from rag_harness.results.causes import CauseLine, write_causes

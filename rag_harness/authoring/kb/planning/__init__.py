@@ -7,9 +7,9 @@ check_plan(plan)  raises the contradictions in a plan, before anything is writte
 
 from __future__ import annotations
 
-from rag_harness.authoring.kb.planning.checks import check_plan
 from rag_harness.authoring.kb.planning.embedded import planned
+from rag_harness.authoring.kb.planning.plan_checks import check_plan
+from rag_harness.authoring.kb.planning.plan_text import plan_text
 from rag_harness.authoring.kb.planning.wanted import PlanRequest
-from rag_harness.authoring.kb.planning.written import plan_text
 
 __all__ = ["PlanRequest", "check_plan", "plan_text", "planned"]

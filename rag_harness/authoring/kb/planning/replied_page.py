@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 from rag_harness.authoring.kb.page import squeeze
 from rag_harness.authoring.kb.plan import PlannedFact, PlannedTable, PlanPage
-from rag_harness.authoring.kb.planning.checks import content_faults
 from rag_harness.authoring.kb.planning.draft import Draft
+from rag_harness.authoring.kb.planning.plan_checks import content_faults
 from rag_harness.authoring.kb.planning.replied import SHAPE, ReplyPart, page_id, read_as
 from rag_harness.authoring.kb.planning.told_to_plan import LEAST_FACTS, MOST_FACTS, PageTask
 from rag_harness.models.until_right import Fault

@@ -22,15 +22,23 @@ def validate(kb_dir: Path, queries: Path | None = None, golden: Path | None = No
 
 
 def _checked(kb_dir: Path, queries: Path | None, golden: Path | None) -> ValidationReport:
-    from rag_harness.authoring.kb.validation import golden as golden_set
-    from rag_harness.authoring.kb.validation import mermaid, pages, plan, questions, similarity, stated, versions
+    from rag_harness.authoring.kb.validation import golden_checks as golden_set
+    from rag_harness.authoring.kb.validation import (
+        mermaid,
+        pages,
+        plan,
+        query_checks,
+        similarity,
+        stated,
+        version_pairs,
+    )
     from rag_harness.authoring.kb.validation.material import read_material
 
     material = read_material(kb_dir)
     report = ValidationReport(kb_dir)
-    for room in (pages, plan, stated, versions, mermaid):
+    for room in (pages, plan, stated, version_pairs, mermaid):
         report.checks += room.checks(material)
-    report.checks += questions.checks(material, queries)
+    report.checks += query_checks.checks(material, queries)
     report.checks += golden_set.checks(material, golden)
     report.checks += similarity.checks(material)
     return report

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
-from rag_harness.authoring.kb.markdown import parse_page
 from rag_harness.authoring.kb.page import At, Page
+from rag_harness.authoring.kb.page_markdown import parse_page
 from rag_harness.authoring.kb.plan import Plan, PlanPage, read_plan
 from rag_harness.dataset.ingest import page_files
 from rag_harness.errors import DataError

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 from rag_harness.authoring.kb.as_planned import kind_faults, link_faults, title_faults
 from rag_harness.authoring.kb.plan import PLAN_FILE, Plan, PlanPage
-from rag_harness.authoring.kb.planning.checks import inner_faults
-from rag_harness.authoring.kb.planning.names import repeated
+from rag_harness.authoring.kb.planning.page_names import repeated
+from rag_harness.authoring.kb.planning.plan_checks import inner_faults
 from rag_harness.authoring.kb.validation.material import Material
 from rag_harness.authoring.kb.validation.pages import links_of
 from rag_harness.authoring.kb.validation.report import CheckResult

@@ -11,7 +11,7 @@ from rag_harness.authoring.kb.brief import Brief, briefs
 from rag_harness.authoring.kb.plan import PLAN_FILE, Plan
 from rag_harness.authoring.kb.writing.folder import alone_in, labels_in, sweep
 from rag_harness.authoring.kb.writing.label import PageLabel, labelled
-from rag_harness.authoring.kb.writing.reading import WrittenPageReader
+from rag_harness.authoring.kb.writing.page_reader import WrittenPageReader
 from rag_harness.authoring.kb.writing.writers import EMBEDDED, Writer
 from rag_harness.errors import BudgetError, DeadlineError, ModelCallError, ModelOutputError
 from rag_harness.files.atomic import write_atomically

@@ -7,10 +7,10 @@ mended(file, report)        the file with safe corrections made, and the rest ma
 
 from __future__ import annotations
 
-from rag_harness.authoring.questions.checking.asked import QuestionWithGold, read_asked
-from rag_harness.authoring.questions.checking.checks import check
 from rag_harness.authoring.questions.checking.findings import Finding, Proposal, Report
+from rag_harness.authoring.questions.checking.gold_questions import QuestionWithGold, read_asked
 from rag_harness.authoring.questions.checking.mending import mended
+from rag_harness.authoring.questions.checking.question_checks import check
 from rag_harness.authoring.questions.checking.said import report_as_json, report_lines
 
 __all__ = [

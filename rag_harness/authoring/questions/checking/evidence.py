@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rag_harness.authoring.kb.page import squeeze
-from rag_harness.authoring.questions.checking.asked import QuestionWithGold
 from rag_harness.authoring.questions.checking.findings import Finding
+from rag_harness.authoring.questions.checking.gold_questions import QuestionWithGold
 from rag_harness.authoring.questions.checking.pages import Pages
 from rag_harness.authoring.questions.checking.placing import (
     QuotedPassage,

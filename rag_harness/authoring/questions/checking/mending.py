@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_harness.authoring.questions.checking.asked import is_golden
 from rag_harness.authoring.questions.checking.findings import Finding, Report
+from rag_harness.authoring.questions.checking.gold_questions import is_golden
 from rag_harness.authoring.questions.checking.said import reason
-from rag_harness.authoring.questions.marks import AFFECTED
+from rag_harness.authoring.questions.metadata_keys import AFFECTED
 from rag_harness.errors import DataError
 from rag_harness.files.json_text import read_json
 

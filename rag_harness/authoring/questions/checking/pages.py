@@ -7,12 +7,12 @@ from collections.abc import Collection as Some
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 
-from rag_harness.authoring.questions.checking.asked import QuestionWithGold
 from rag_harness.authoring.questions.checking.findings import Proposal
+from rag_harness.authoring.questions.checking.gold_questions import QuestionWithGold
 from rag_harness.authoring.questions.checking.placing import holds_quote, otherwise_marked, pieces, tells_page
-from rag_harness.authoring.questions.collection import DocumentCollection
+from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.dataset.slugs import numbered
-from rag_harness.retrieval.chunking.markdown import read_headings
+from rag_harness.retrieval.chunking.heading_sections import read_headings
 from rag_harness.words.terms import terms
 
 PROPOSED = 3

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from rag_harness.authoring.questions.checking.findings import Finding, Proposal, Report
-from rag_harness.authoring.questions.marks import LOOKED_AT
+from rag_harness.authoring.questions.metadata_keys import LOOKED_AT
 
 _SAID = {
     "white space": "quote with other white space",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from rag_harness.authoring.questions.planned.figures import QuestionWords
 from rag_harness.authoring.questions.planned.statement import PlannedStatement
+from rag_harness.authoring.questions.planned.value_questions import QuestionWords
 from rag_harness.authoring.questions.verbs import THIRD
 from rag_harness.authoring.questions.wordlists import word_set
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from rag_harness.authoring.kb.page import fold
 from rag_harness.authoring.kb.plan import PLAN_FILE, PlannedFact, PlanPage, read_plan
 from rag_harness.authoring.questions.facts import Fact
-from rag_harness.authoring.questions.passages import QuotablePassage, passages
 from rag_harness.authoring.questions.planned.things import ToldFact, called, thing_of, told_facts
 from rag_harness.authoring.questions.planned.wording import asked_of
+from rag_harness.authoring.questions.quotable_passages import QuotablePassage, passages
 from rag_harness.authoring.questions.wordlists import word_set
 from rag_harness.types import Document
 

@@ -6,13 +6,13 @@ import re
 from collections.abc import Sequence
 from random import Random
 
-from rag_harness.authoring.questions.collection import DocumentCollection
+from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.draft import Draft
 from rag_harness.authoring.questions.facts import Fact
 from rag_harness.authoring.questions.filters import fault_of_half
 from rag_harness.authoring.questions.paraphrase import in_other_words
-from rag_harness.authoring.questions.planned.figures import unit_of
 from rag_harness.authoring.questions.planned.statement import is_many
+from rag_harness.authoring.questions.planned.value_questions import unit_of
 from rag_harness.authoring.questions.selecting import shuffled
 from rag_harness.authoring.questions.wording import question_of, sentence
 from rag_harness.types import Evidence

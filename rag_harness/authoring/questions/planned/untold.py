@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rag_harness.authoring.questions.collection import DocumentCollection
+from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.planned.pages import FACT_KIND_OF_PLANNED
 from rag_harness.authoring.questions.planned.wording import asked_of
 from rag_harness.authoring.questions.silence import RAREST, nothing_says

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from rag_harness.authoring.kb.plan import PlannedFact
 from rag_harness.authoring.questions.persons import asked_by_reader
 from rag_harness.authoring.questions.planned.conditions import asked_for_condition
-from rag_harness.authoring.questions.planned.figures import QuestionWords, asked_for, is_figure
 from rag_harness.authoring.questions.planned.statement import GAP, PlannedStatement, read_statement
+from rag_harness.authoring.questions.planned.value_questions import QuestionWords, asked_for, is_figure
 
 
 def asked_of(fact: PlannedFact, names: Collection[str] = frozenset()) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rag_harness.authoring.questions.review.rows import QueryRow, state_of
+from rag_harness.authoring.questions.review.reviewed_rows import QueryRow, state_of
 from rag_harness.errors import DataError
 from rag_harness.files.sources import text_digest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import ValidationError
 
 from rag_harness.authoring.kb.page import squeeze
-from rag_harness.authoring.questions.review.rows import QueryRow
+from rag_harness.authoring.questions.review.reviewed_rows import QueryRow
 from rag_harness.dataset.placeholder import is_placeholder
 from rag_harness.dataset.queries import QueryLine
 from rag_harness.types import NEGATIVE

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rag_harness.authoring.questions.review.rows import QueryRow
+from rag_harness.authoring.questions.review.reviewed_rows import QueryRow
 from rag_harness.errors import DataError
 
 EDITING_HELP = """Change what stands below the lines that begin with {mark}, and save. Pages stand one a line.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from rag_harness.authoring.questions.review.rows import REJECTED, QueryRow, line_of, state_of
+from rag_harness.authoring.questions.review.reviewed_rows import REJECTED, QueryRow, line_of, state_of
 from rag_harness.dataset.queries import read_queries
 from rag_harness.errors import DataError
 from rag_harness.files.atomic import write_atomically

@@ -13,9 +13,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from rag_harness.authoring.questions.review.rows import REJECTION_REASONS, QueryRow, question_digest, state_of
+from rag_harness.authoring.questions.review.reviewed_rows import REJECTION_REASONS, QueryRow, question_digest, state_of
 from rag_harness.authoring.questions.review.showing import Showing
-from rag_harness.authoring.questions.review.shown import Shown
+from rag_harness.authoring.questions.review.shown_question import Shown
 from rag_harness.files.sources import json_digest
 
 MOST_OF_A_PAGE = 50_000

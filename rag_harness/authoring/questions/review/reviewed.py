@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rag_harness.authoring.questions.review.file import ReviewFile
+from rag_harness.authoring.questions.review.review_terminal import Keyboard
 from rag_harness.authoring.questions.review.session import Session
 from rag_harness.authoring.questions.review.showing import Showing
-from rag_harness.authoring.questions.review.terminal import Keyboard
 from rag_harness.authoring.questions.review.view import show
 
 

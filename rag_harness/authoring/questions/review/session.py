@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from rag_harness.authoring.questions.review.file import ChangedError, ReviewFile
-from rag_harness.authoring.questions.review.keys import ALSO, KEYS
-from rag_harness.authoring.questions.review.rows import (
+from rag_harness.authoring.questions.review.pressed_keys import ALSO, KEYS
+from rag_harness.authoring.questions.review.reviewed_rows import (
     REJECTED,
     REJECTION_REASONS,
     UNREVIEWED,

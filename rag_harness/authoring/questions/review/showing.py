@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cached_property
 
-from rag_harness.authoring.questions.collection import DocumentCollection
+from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.filters import ANSWERED
+from rag_harness.authoring.questions.query_rows import TEMPTS
 from rag_harness.authoring.questions.review.faults import against_its_kind, malformed, not_there
-from rag_harness.authoring.questions.review.rows import QueryRow
-from rag_harness.authoring.questions.review.shown import Near, Shown, ShownQuote
-from rag_harness.authoring.questions.written import TEMPTS
+from rag_harness.authoring.questions.review.reviewed_rows import QueryRow
+from rag_harness.authoring.questions.review.shown_question import Near, Shown, ShownQuote
 from rag_harness.dataset.queries import QueryLine
 from rag_harness.types import NEGATIVE, Chunk
 from rag_harness.words.terms import terms

@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_harness.authoring.questions.review.faults import malformed
 from rag_harness.authoring.questions.review.fields import FIELDS
-from rag_harness.authoring.questions.review.rows import (
+from rag_harness.authoring.questions.review.reviewed_rows import (
     ACCEPTED,
     REJECTED,
     UNREVIEWED,

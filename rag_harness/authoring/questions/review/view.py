@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rag_harness.authoring.questions.marks import AFFECTED
-from rag_harness.authoring.questions.review.rows import ACCEPTED, REJECTED, QueryRow, decision_line, state_of
+from rag_harness.authoring.questions.metadata_keys import AFFECTED
+from rag_harness.authoring.questions.review.reviewed_rows import ACCEPTED, REJECTED, QueryRow, decision_line, state_of
 from rag_harness.authoring.questions.review.session import Session, review_progress
-from rag_harness.authoring.questions.review.shown import Shown, ShownQuote
+from rag_harness.authoring.questions.review.shown_question import Shown, ShownQuote
 from rag_harness.shown.terminal import block
 from rag_harness.types import NEGATIVE
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rag_harness.authoring.questions.review.file import ReviewFile
-from rag_harness.authoring.questions.review.rows import UNREVIEWED, state_of
+from rag_harness.authoring.questions.review.reviewed_rows import UNREVIEWED, state_of
 
 
 class Walk:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rag_harness.retrieval.indexes.server.collection import CollectionContent, ServerCollection
 from rag_harness.retrieval.indexes.server.connection import check_version
 from rag_harness.retrieval.indexes.server.health import check_nodes, check_shards
 from rag_harness.retrieval.indexes.server.lease import Clock, Lease, run_name
 from rag_harness.retrieval.indexes.server.ledger import CollectionLedger
+from rag_harness.retrieval.indexes.server.server_collection import CollectionContent, ServerCollection
 from rag_harness.retrieval.indexes.server.taking import WantedChange, acquire
 
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rag_harness.retrieval.indexes.server.collection import CollectionContent, ServerCollection
 from rag_harness.retrieval.indexes.server.connection import quiet
 from rag_harness.retrieval.indexes.server.health import wait_until_ready
 from rag_harness.retrieval.indexes.server.lease import Clock, Lease
 from rag_harness.retrieval.indexes.server.points import point_batches, point_id
+from rag_harness.retrieval.indexes.server.server_collection import CollectionContent, ServerCollection
 from rag_harness.retrieval.indexes.server.upload import Upload
 from rag_harness.types import Chunk, Matrix
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from rag_harness.errors import CriticalError
 from rag_harness.files.log import log
-from rag_harness.retrieval.indexes.server.collection import ServerCollection
 from rag_harness.retrieval.indexes.server.lease import Clock
+from rag_harness.retrieval.indexes.server.server_collection import ServerCollection
 from rag_harness.types import Vector
 from rag_harness.work import reporting
 

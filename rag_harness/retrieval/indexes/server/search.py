@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rag_harness.retrieval.indexes.server.collection import ServerCollection
+from rag_harness.retrieval.indexes.server.server_collection import ServerCollection
 from rag_harness.types import Vector
 
 _TOGETHER = 64

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_harness.errors import SettingsError
-from rag_harness.retrieval.indexes.server.collection import COLLECTION_PREFIX, CollectionContent, content_told
 from rag_harness.retrieval.indexes.server.health import READS, shard_states
 from rag_harness.retrieval.indexes.server.lease import Clock
 from rag_harness.retrieval.indexes.server.ledger import LEDGER, CollectionLedger, Entry
+from rag_harness.retrieval.indexes.server.server_collection import COLLECTION_PREFIX, CollectionContent, content_told
 from rag_harness.retrieval.indexes.server.taking import WantedChange, acquire
 
 _BYTES = {"none": 4.0, "int8": 5.0, "binary": 4.125}

@@ -12,8 +12,8 @@ from typing import Any
 
 from rag_harness.files.log import log
 from rag_harness.retrieval.indexes.server.connection import is_full, status_of
-from rag_harness.retrieval.indexes.server.options import ClusterOptions
 from rag_harness.retrieval.indexes.server.points import DIGEST, Points
+from rag_harness.retrieval.indexes.server.server_options import ClusterOptions
 from rag_harness.work import reporting
 
 TRIES, PAUSE, LONGEST = 5, 0.5, 30.0

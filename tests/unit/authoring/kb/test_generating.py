@@ -21,7 +21,7 @@ from rag_harness.authoring.kb.writing.label import body_of, label_of
 from rag_harness.authoring.kb.writing.writers import EmbeddedWriter, Read
 from rag_harness.commands import FOUND
 from rag_harness.models.until_right import Fault
-from rag_harness.retrieval.chunking.markdown import body_start
+from rag_harness.retrieval.chunking.heading_sections import body_start
 from tests.unit.authoring.kb.small_plan import brief_of, plan_data, plan_of, write_plan
 
 NAMES = ["returns-2024.md", "returns.md", "shipping.md"]

@@ -12,9 +12,9 @@ import pytest
 
 from rag_harness.__main__ import main
 from rag_harness.authoring.kb.validation import validate
-from rag_harness.authoring.kb.writing.checks import LONGEST_PAGE, faults
 from rag_harness.authoring.kb.writing.embedded import compose
 from rag_harness.authoring.kb.writing.label import body_of, labelled
+from rag_harness.authoring.kb.writing.page_checks import LONGEST_PAGE, faults
 from rag_harness.commands import FOUND
 from tests.unit.authoring.kb.small_plan import (
     LABEL,

@@ -16,7 +16,7 @@ from rag_harness.authoring.questions import DocumentCollection, GeneratedQuestio
 from rag_harness.authoring.questions.asked_of_llm import PATIENCE, Writer
 from rag_harness.authoring.questions.known_without import gives
 from rag_harness.authoring.questions.review.file import ReviewFile
-from rag_harness.authoring.questions.review.rows import rejected
+from rag_harness.authoring.questions.review.reviewed_rows import rejected
 from rag_harness.dataset.queries import read_queries
 from rag_harness.errors import BudgetError, ModelCallError
 from rag_harness.models.prompts import load_prompts

@@ -10,7 +10,7 @@ import pytest
 from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.authoring.kb.validation import validate
 from rag_harness.authoring.questions.review.file import ReviewFile
-from rag_harness.authoring.questions.review.rows import accepted, rejected
+from rag_harness.authoring.questions.review.reviewed_rows import accepted, rejected
 from rag_harness.commands import FOUND
 from rag_harness.dataset.queries import read_queries
 from tests.unit.authoring.questions.shop import DELIVERY, RETURNS, folder

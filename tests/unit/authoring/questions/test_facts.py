@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from rag_harness.authoring.questions.facts import read_facts
-from rag_harness.authoring.questions.passages import passages, seen
+from rag_harness.authoring.questions.quotable_passages import passages, seen
 from rag_harness.authoring.questions.wording import question_of
 from rag_harness.types import Document
 from tests.unit.authoring.questions.shop import RETURNS, documents

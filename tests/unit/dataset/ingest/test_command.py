@@ -12,8 +12,8 @@ import pytest
 
 from rag_harness.__main__ import main
 from rag_harness.commands import ingest
-from rag_harness.dataset.collection import read_paths
 from rag_harness.dataset.library import ParsedKeeping
+from rag_harness.dataset.named_files import read_paths
 from rag_harness.work import reporting
 from tests.unit.dataset.ingest.pdfs import book
 
@@ -162,7 +162,7 @@ def test_ctrl_c_is_not_said_behind_the_line_of_progress(folder: Path, monkeypatc
         raise KeyboardInterrupt
 
     terminal = Terminal()
-    monkeypatch.setattr("rag_harness.dataset.collection.read_paths", stopped)
+    monkeypatch.setattr("rag_harness.dataset.named_files.read_paths", stopped)
     monkeypatch.setattr(sys, "stderr", terminal)
     assert main(["ingest", "kb"]) == 130
     assert terminal.getvalue().split("\r\x1b[K")[1:] == [

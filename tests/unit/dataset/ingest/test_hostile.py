@@ -9,7 +9,7 @@ from time import monotonic
 import pytest
 
 from rag_harness.dataset import library
-from rag_harness.dataset.ingest.limits import WALL_SECONDS
+from rag_harness.dataset.ingest.process_limits import WALL_SECONDS
 from rag_harness.dataset.library import ParsedKeeping, read_library, sources_in
 from tests.unit.dataset.ingest.hostile import SECRET, corpus
 

@@ -6,7 +6,7 @@ import pytest
 
 from rag_harness.dataset.ingest.html_pages import parse
 from rag_harness.errors import UnreadableError
-from rag_harness.retrieval.chunking.markdown import read_sections
+from rag_harness.retrieval.chunking.heading_sections import read_sections
 
 
 def markdown(html: str) -> str:

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from rag_harness.derived.attribution.derived import DerivedRuns, DerivedTrial
-from rag_harness.engine.asking import FIRST, TrialRequest
 from rag_harness.engine.inline import InlineLoop
 from rag_harness.engine.jobs import Engine
-from rag_harness.engine.rows import Trial
 from rag_harness.engine.trial import TrialOutcome
+from rag_harness.engine.trial_request import FIRST, TrialRequest
+from rag_harness.engine.trial_rows import Trial
 from rag_harness.protocols import Experiment
-from rag_harness.results.places import result_path
+from rag_harness.results.result_paths import result_path
 from rag_harness.settings import Settings
 from rag_harness.work.once import Once
 from tests.unit.derived.attribution.made_up import CASES, PAGES, Pipeline, chunks_of, experiment, hits

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from rag_harness.derived.attribution.cause_names import TOP_LEVEL
 from rag_harness.derived.attribution.diagnosis import FailureFacts, Trialled, diagnose
 from rag_harness.derived.attribution.gold import GoldFacts, QuoteFact
-from rag_harness.derived.attribution.kinds import TOP_LEVEL
 from rag_harness.derived.attribution.remedies import REMEDIES
 from rag_harness.derived.attribution.right import Rightness
 from rag_harness.derived.attribution.unfinished import CutOff

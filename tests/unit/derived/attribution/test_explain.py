@@ -15,7 +15,7 @@ from rag_harness.engine.stored import adopt_journals
 from rag_harness.errors import BudgetError, CriticalError, DataError, RecordingMissError
 from rag_harness.results.causes import CAUSES, CauseLine, read_causes
 from rag_harness.results.check import check_results
-from rag_harness.results.places import result_path
+from rag_harness.results.result_paths import result_path
 from rag_harness.results.row import rows_in
 from rag_harness.types import Hit, PipelineOutput, Query
 from tests.unit.derived.attribution.made_up import (

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.derived.attribution.kinds import TOP_LEVEL
+from rag_harness.derived.attribution.cause_names import TOP_LEVEL
 from rag_harness.derived.attribution.review import review, review_agreement
 from rag_harness.errors import DataError
 from rag_harness.results.causes import read_causes, write_causes
-from tests.unit.derived.attribution.test_section import line
+from tests.unit.derived.attribution.test_causes_text import line
 
 
 def saying(*answers: str) -> Callable[[str], str]:

@@ -12,8 +12,8 @@ import pytest
 from rag_harness.derived.attribution.bench import BLACK_BOX, Bench
 from rag_harness.derived.attribution.local_run import running
 from rag_harness.derived.metamorphic.checking import CaseSampling, Checker
-from rag_harness.derived.metamorphic.checks import DERIVED, NO_WRITER
-from rag_harness.derived.metamorphic.queries import Changed
+from rag_harness.derived.metamorphic.metamorphic_checks import DERIVED, NO_WRITER
+from rag_harness.derived.metamorphic.question_changes import Changed
 from rag_harness.errors import BudgetError, RecordingMissError
 from rag_harness.measures import default_measures, measure_named
 from rag_harness.measures.metamorphic import METAMORPHIC

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rag_harness.derived.metamorphic.paraphrase import Paraphraser, checked_paraphrase
-from rag_harness.derived.metamorphic.queries import Changed
+from rag_harness.derived.metamorphic.question_changes import Changed
 from rag_harness.engine.inline import InlineLoop
 from rag_harness.errors import RecordingMissError
 from rag_harness.types import Completion, Message, Usage

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rag_harness.engine.distributed.dispatch import HEARD_WITHIN, Dispatch
 from rag_harness.engine.distributed.remote import UnsentError, WorkerLostError
-from rag_harness.engine.distributed.values import (
+from rag_harness.engine.distributed.run_messages import (
     AnsweredTrial,
     AskJob,
     Carried,
@@ -25,8 +25,8 @@ from rag_harness.engine.distributed.values import (
     TrialJob,
     WantedRows,
 )
-from rag_harness.engine.rows import Trial, make_row
 from rag_harness.engine.trial import TrialOutcome
+from rag_harness.engine.trial_rows import Trial, make_row
 from rag_harness.errors import CriticalError, PrerequisiteError, RagHarnessError
 from rag_harness.measures.judged import Material
 from rag_harness.results.row import ExperimentResult

@@ -13,18 +13,18 @@ from typing import Any
 
 import pytest
 
-from rag_harness.engine.asking import FIRST, TrialRequest
 from rag_harness.engine.distributed import building, node_journal
 from rag_harness.engine.distributed import workplace as workplace_module
 from rag_harness.engine.distributed.building import built
 from rag_harness.engine.distributed.carrying import carry
-from rag_harness.engine.distributed.values import Carried, Done, Job, Opened, RunOpening
+from rag_harness.engine.distributed.run_messages import Carried, Done, Job, Opened, RunOpening
 from rag_harness.engine.distributed.worker import Worker
 from rag_harness.engine.distributed.workplace import RayWorkplace
 from rag_harness.engine.fingerprint import fingerprint_of
 from rag_harness.engine.golden.suite import GoldenSuite
-from rag_harness.engine.rows import Trial
 from rag_harness.engine.stored import adopt_journals
+from rag_harness.engine.trial_request import FIRST, TrialRequest
+from rag_harness.engine.trial_rows import Trial
 from rag_harness.engine.workplace import Here
 from rag_harness.errors import PrerequisiteError, RecordingMissError
 from rag_harness.models.anew import seed_shift

@@ -19,7 +19,7 @@ from rag_harness.engine.distributed import homes, node_journal, peers
 from rag_harness.engine.distributed.carrying import carry
 from rag_harness.engine.distributed.homes import ComputedOrWaiting, Homes, TextBatch, Waiting, copied
 from rag_harness.engine.distributed.remote import WorkerLostError
-from rag_harness.engine.distributed.values import Carried, RunOpening
+from rag_harness.engine.distributed.run_messages import Carried, RunOpening
 from rag_harness.engine.distributed.worker import Worker
 from rag_harness.errors import ModelCallError, PrerequisiteError
 from rag_harness.models.embedders import cached

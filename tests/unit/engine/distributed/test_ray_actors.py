@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rag_harness.engine.distributed.remote import UnsentError
-from rag_harness.engine.distributed.values import Carried
+from rag_harness.engine.distributed.run_messages import Carried
 from rag_harness.errors import PrerequisiteError
 
 ray_actors = pytest.importorskip("rag_harness.engine.distributed.ray_actors", reason="no Ray", exc_type=ImportError)

@@ -17,7 +17,7 @@ import pytest
 from rag_harness.engine.distributed import node_journal
 from rag_harness.engine.distributed import worker as worker_module
 from rag_harness.engine.distributed.carrying import carry
-from rag_harness.engine.distributed.values import (
+from rag_harness.engine.distributed.run_messages import (
     AnsweredTrial,
     AskJob,
     Carried,
@@ -29,7 +29,7 @@ from rag_harness.engine.distributed.values import (
     WantedRows,
 )
 from rag_harness.engine.distributed.worker import Worker
-from rag_harness.engine.rows import Trial
+from rag_harness.engine.trial_rows import Trial
 from rag_harness.errors import PrerequisiteError, RagHarnessError
 from rag_harness.measures.judged import Material
 from rag_harness.pipelines import experiment

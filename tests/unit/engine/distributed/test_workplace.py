@@ -13,7 +13,7 @@ import pytest
 
 from rag_harness.engine.distributed import workplace as workplace_module
 from rag_harness.engine.distributed.remote import WorkerLostError
-from rag_harness.engine.distributed.values import Done, Opened, RunOpening
+from rag_harness.engine.distributed.run_messages import Done, Opened, RunOpening
 from rag_harness.engine.distributed.workplace import RayWorkplace
 from rag_harness.errors import PrerequisiteError
 from rag_harness.settings import Settings

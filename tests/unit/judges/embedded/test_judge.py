@@ -14,8 +14,8 @@ import pytest
 
 from rag_harness.errors import ModelOutputError, RecordingMissError
 from rag_harness.judges.embedded import EmbeddedJudge, create
-from rag_harness.judges.embedded.limits import MOST_SENTENCES, MOST_SOURCE_CHARACTERS
 from rag_harness.judges.embedded.opinion import EmbeddedOpinion
+from rag_harness.judges.embedded.text_limits import MOST_SENTENCES, MOST_SOURCE_CHARACTERS
 from rag_harness.judges.scoring import judged
 from rag_harness.measures.judged import Material, Verdicts
 from rag_harness.measures.judged.context import ContextPrecision

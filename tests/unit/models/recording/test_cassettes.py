@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from rag_harness.errors import CriticalError, DataError, RecordingWriteError
 from rag_harness.models.recording.abridged import abridged
-from rag_harness.models.recording.asked import request_digest
 from rag_harness.models.recording.cassette_file import read_interaction
 from rag_harness.models.recording.cassettes import Cassettes, CleanedRequest, Recorded
+from rag_harness.models.recording.cleaned_request import request_digest
 from rag_harness.models.recording.playback import Playback
 from rag_harness.work.once import IMPORTING
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.pipelines.endpoint.contexts import Context
-from rag_harness.pipelines.endpoint.passages import TextOrigins
 from rag_harness.pipelines.endpoint.placing import Placing
+from rag_harness.pipelines.endpoint.text_origins import TextOrigins
 from rag_harness.retrieval.documents import document_of
 from rag_harness.types import UNMARKED, Document
 

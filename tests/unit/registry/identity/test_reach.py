@@ -168,7 +168,7 @@ def test_what_decides_nothing_is_left_out_with_all_that_it_imports() -> None:
     found = reach("rag_harness.models.embedders.encoding")
     assert {*found.digests} == {
         "rag_harness.models.embedders.encoding",
-        "rag_harness.models.embedders.windows",
+        "rag_harness.models.embedders.model_windows",
         "rag_harness.models.token_batches",
     }
     assert found.libraries == {"torch"}

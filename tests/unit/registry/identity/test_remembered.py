@@ -10,7 +10,7 @@ from time import time_ns
 import pytest
 
 from rag_harness.registry.identity import remembered as module
-from rag_harness.registry.identity.reading import PythonSource, read_source
+from rag_harness.registry.identity.python_source import PythonSource, read_source
 from rag_harness.registry.identity.remembered import REMEMBERED_FILE, Remembered
 
 SECOND = 10**9

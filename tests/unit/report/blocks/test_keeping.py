@@ -8,10 +8,10 @@ import pytest
 
 from rag_harness.measures import default_measures, measure_named
 from rag_harness.report import tables
-from rag_harness.report.blocks import reading
+from rag_harness.report.blocks import blocks_of_file
+from rag_harness.report.blocks.blocks_of_file import block_of
 from rag_harness.report.blocks.keeping import Keeper
 from rag_harness.report.blocks.kinds import row_kind
-from rag_harness.report.blocks.reading import block_of
 from rag_harness.report.blocks.segments import segments
 from rag_harness.report.blocks.shelf import COLUMNS_FOLDER
 from rag_harness.results.cases import CaseFile
@@ -47,7 +47,7 @@ def test_after_the_last_row_nothing_is_read_again(tmp_path: Path, monkeypatch: p
     whole = [piece for piece in segments(tmp_path / "e3.jsonl", PIECE) if piece.is_whole(PIECE)]
     assert len(whole) > 5
     again: list[int] = []
-    monkeypatch.setattr(reading, "block_of", lambda *args: again.append(1) or block_of(*args))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(blocks_of_file, "block_of", lambda *args: again.append(1) or block_of(*args))  # type: ignore[func-returns-value]
     assert all_of(table_in(tmp_path)) == expected
     # What stood in the file before is made by its first reader, but for the piece that rows were added to.
     assert len(again) == (0 if before < 5 else len(segments_before(tmp_path, before)))

@@ -10,8 +10,8 @@ import pytest
 
 from rag_harness.measures.answers import TokenF1
 from rag_harness.report import tables
-from rag_harness.report.blocks import made, reading
-from rag_harness.report.blocks.reading import block_of
+from rag_harness.report.blocks import blocks_of_file, made
+from rag_harness.report.blocks.blocks_of_file import block_of
 from rag_harness.report.blocks.segments import segments
 from rag_harness.report.blocks.shelf import COLUMNS_FOLDER
 from tests.unit.report.blocks.large_run import PIECE, all_of, table_in, whole_table, write_large
@@ -31,7 +31,7 @@ def made_again(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
         counted.append(1)
         return block_of(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(reading, "block_of", counting)
+    monkeypatch.setattr(blocks_of_file, "block_of", counting)
 
     def count() -> int:
         number = len(counted)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rag_harness.measures import Measure, Score, measure_named
 from rag_harness.measures.composite import CompositeMeasure
 from rag_harness.report import tables
-from rag_harness.report.blocks import reading
+from rag_harness.report.blocks import blocks_of_file
 from rag_harness.report.blocks.keeping import Keeper
 from rag_harness.report.blocks.kinds import score_kind
 from rag_harness.report.blocks.segments import segments
@@ -148,8 +148,8 @@ def plain_table(output: Path) -> SuiteTable:
 def made_again(patch: pytest.MonkeyPatch) -> list[int]:
     """Count the blocks that are made of lines."""
     counted: list[int] = []
-    made_of = reading.block_of
-    patch.setattr(reading, "block_of", lambda *args: counted.append(1) or made_of(*args))  # type: ignore[func-returns-value]
+    made_of = blocks_of_file.block_of
+    patch.setattr(blocks_of_file, "block_of", lambda *args: counted.append(1) or made_of(*args))  # type: ignore[func-returns-value]
     return counted
 
 

@@ -28,12 +28,12 @@ from rag_harness.models.embedders.mock import MockEmbedder  # noqa: E402
 from rag_harness.models.recording.stores import StoreRoom  # noqa: E402
 from rag_harness.pipelines.parts import RunParts  # noqa: E402
 from rag_harness.retrieval.bulk import parquet_rows  # noqa: E402
+from rag_harness.retrieval.bulk.bulk_messages import IngestOpening, ReadyWorker  # noqa: E402
 from rag_harness.retrieval.bulk.crew import Crew, Hand, LostError  # noqa: E402
 from rag_harness.retrieval.bulk.files import windows  # noqa: E402
 from rag_harness.retrieval.bulk.here import crew_here  # noqa: E402
 from rag_harness.retrieval.bulk.lent import LentStores  # noqa: E402
 from rag_harness.retrieval.bulk.to_library import read_by  # noqa: E402
-from rag_harness.retrieval.bulk.values import IngestOpening, ReadyWorker  # noqa: E402
 from rag_harness.retrieval.bulk.worker import BulkWorker  # noqa: E402
 from rag_harness.retrieval.retrieval import Retrieval, spec_of  # noqa: E402
 from rag_harness.settings import Settings  # noqa: E402

@@ -13,8 +13,8 @@ pq = pytest.importorskip("pyarrow.parquet")
 
 from rag_harness.errors import DataError  # noqa: E402
 from rag_harness.retrieval.bulk import parquet_rows  # noqa: E402
+from rag_harness.retrieval.bulk.arrow_files import FilePlace, file_place_of, found, is_parquet  # noqa: E402
 from rag_harness.retrieval.bulk.parquet_rows import looked_at, windows  # noqa: E402
-from rag_harness.retrieval.bulk.places import FilePlace, file_place_of, found, is_parquet  # noqa: E402
 
 
 def write(file: Path, columns: dict[str, Any], **options: Any) -> Path:

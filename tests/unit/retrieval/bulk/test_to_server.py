@@ -14,8 +14,8 @@ pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
 from rag_harness.__main__ import main  # noqa: E402
-from rag_harness.dataset.collection import read_paths  # noqa: E402
 from rag_harness.dataset.library import ParsedKeeping  # noqa: E402
+from rag_harness.dataset.named_files import read_paths  # noqa: E402
 from rag_harness.errors import PrerequisiteError  # noqa: E402
 from rag_harness.models.embedders.cached import CachedEmbedder  # noqa: E402
 from rag_harness.models.recording.store import key_of  # noqa: E402
@@ -23,8 +23,8 @@ from rag_harness.pipelines.parts import RunParts  # noqa: E402
 from rag_harness.registry import resolve  # noqa: E402
 from rag_harness.retrieval.bulk import files, parquet_rows  # noqa: E402
 from rag_harness.retrieval.bulk.about import About, about_documents  # noqa: E402
+from rag_harness.retrieval.bulk.bulk_messages import IngestOpening  # noqa: E402
 from rag_harness.retrieval.bulk.kept_cuts import keeping_cuts  # noqa: E402
-from rag_harness.retrieval.bulk.values import IngestOpening  # noqa: E402
 from rag_harness.retrieval.bulk.worker import BulkWorker  # noqa: E402
 from rag_harness.retrieval.indexes.server import lease as lease_module  # noqa: E402
 from rag_harness.retrieval.indexes.server.connection import connect  # noqa: E402

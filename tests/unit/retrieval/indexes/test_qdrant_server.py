@@ -16,10 +16,10 @@ from qdrant_client.local.local_collection import LocalCollection
 from rag_harness.errors import SettingsError
 from rag_harness.files.log import log
 from rag_harness.retrieval.indexes.qdrant_server import QdrantIndex, create
-from rag_harness.retrieval.indexes.server.collection import CollectionContent, ServerCollection
 from rag_harness.retrieval.indexes.server.connection import connect
-from rag_harness.retrieval.indexes.server.options import ClusterOptions
 from rag_harness.retrieval.indexes.server.points import point_batches
+from rag_harness.retrieval.indexes.server.server_collection import CollectionContent, ServerCollection
+from rag_harness.retrieval.indexes.server.server_options import ClusterOptions
 from rag_harness.settings import Settings
 from rag_harness.types import Chunk, Matrix
 from tests.unit.retrieval.indexes.random_vectors import check_order_is_that_of_the_cosine, named, random_rows

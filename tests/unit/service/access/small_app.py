@@ -14,12 +14,12 @@ from fastapi import APIRouter, Depends, FastAPI, Form, Request, UploadFile
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
-from rag_harness.service.access.asking import Access, GuardedRoute, asks
 from rag_harness.service.access.bodies import Pace
+from rag_harness.service.access.capacity import a_place
 from rag_harness.service.access.installing import install
-from rag_harness.service.access.places import a_place
 from rag_harness.service.access.principal import Principal
 from rag_harness.service.access.quota import grant
+from rag_harness.service.access.who_asks import Access, GuardedRoute, asks
 from rag_harness.service.options import Options
 from rag_harness.service.state.database import Database
 from rag_harness.service.state.problems import StateError

@@ -13,7 +13,7 @@ import pytest
 from rag_harness.errors import SettingsError
 from rag_harness.files.log import log
 from rag_harness.service.access.binding import check_host, is_this_machine
-from rag_harness.service.access.keys import make, revoke
+from rag_harness.service.access.service_keys import make, revoke
 from rag_harness.service.options import Options
 from rag_harness.service.state.database import Database
 from tests.unit.service.access.small_app import Asking, create_app, opened

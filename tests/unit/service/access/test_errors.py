@@ -9,7 +9,7 @@ import pytest
 
 from rag_harness.files.log import log
 from rag_harness.service.access.headers import Headers, Unforeseen
-from rag_harness.service.access.keys import make
+from rag_harness.service.access.service_keys import make
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.state.database import Database
 from tests.unit.service.access.small_app import Asking, create_app

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from fastapi.responses import StreamingResponse
 
-from rag_harness.service.access.keys import make
 from rag_harness.service.access.listening import Connection
+from rag_harness.service.access.service_keys import make
 from rag_harness.service.options import Options
 from rag_harness.service.state.database import Database
 from tests.unit.service.access.small_app import create_app

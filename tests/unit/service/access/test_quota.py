@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.service.access.keys import find, listed, make
 from rag_harness.service.access.principal import NOBODY_ELSE, Principal
 from rag_harness.service.access.quota import grant
 from rag_harness.service.access.rates import Rates
+from rag_harness.service.access.service_keys import find, listed, make
 from rag_harness.service.options import Options
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.state.database import Database
@@ -57,7 +57,7 @@ def test_racing_clients_are_granted_the_limit_exactly(db: Database) -> None:
 _ASKS = """
 import asyncio, sys
 from pathlib import Path
-from rag_harness.service.access.keys import find
+from rag_harness.service.access.service_keys import find
 from rag_harness.service.access.quota import grant
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.state.database import Database

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from rag_harness.service.corpus.collection import TenantCollection
 from rag_harness.service.corpus.corpora import Corpora
 from rag_harness.service.corpus.serving import DEFAULT
+from rag_harness.service.corpus.tenant_collection import TenantCollection
 from rag_harness.service.options import Options
 from rag_harness.service.state.folder import StateFolder
 from rag_harness.settings.loading import load_settings

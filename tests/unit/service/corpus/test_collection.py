@@ -10,7 +10,7 @@ import pytest
 
 from rag_harness import pipelines
 from rag_harness.errors import SettingsError
-from rag_harness.service.corpus import rows
+from rag_harness.service.corpus import document_rows
 from rag_harness.service.corpus.ingest_thread import MOST_OF_ONE
 from rag_harness.service.problems import ProblemError
 from tests.unit.retrieval.indexes.server.stub import cluster_stub
@@ -129,10 +129,10 @@ def test_what_a_stopped_server_had_not_finished_has_failed_and_is_forgotten_afte
     async def scenario() -> None:
         async with opened(tmp_path) as corpora:
             number = corpora.get(DEFAULT).number
-            corpora._state.database.write_now(lambda c: rows.begin(c, number, "lost.md"))
-            monkeypatch.setattr(rows, "now", lambda: "2020-01-01T00:00:00Z")
-            old, _ = corpora._state.database.write_now(lambda c: rows.begin(c, number, "old.md"))
-            corpora._state.database.write_now(lambda c: rows.fail(c, old, "why"))
+            corpora._state.database.write_now(lambda c: document_rows.begin(c, number, "lost.md"))
+            monkeypatch.setattr(document_rows, "now", lambda: "2020-01-01T00:00:00Z")
+            old, _ = corpora._state.database.write_now(lambda c: document_rows.begin(c, number, "old.md"))
+            corpora._state.database.write_now(lambda c: document_rows.fail(c, old, "why"))
         async with opened(tmp_path) as corpora:
             (lost,) = corpora.get(DEFAULT).documents()
             assert (lost.name, lost.status) == ("lost.md", "failed")

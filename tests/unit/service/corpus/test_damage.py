@@ -13,8 +13,8 @@ import pytest
 
 from rag_harness.files.log import log
 from rag_harness.retrieval.indexes.live import LiveIndexError
-from rag_harness.service.corpus import collection as collection_module
-from rag_harness.service.corpus import rows
+from rag_harness.service.corpus import document_rows
+from rag_harness.service.corpus import tenant_collection as collection_module
 from rag_harness.service.corpus.incoming import Incoming
 from rag_harness.service.corpus.reconciling import DAMAGED
 from rag_harness.service.problems import ProblemError
@@ -184,7 +184,7 @@ def test_what_fails_after_the_change_is_done_by_the_next_start(tmp_path: Path, m
                 raise LiveIndexError("The vector index cannot be written: it is gone")
 
             monkeypatch.setattr(collection._lasting.points, "remove", fails)
-            monkeypatch.setattr(rows, "remove", fails)
+            monkeypatch.setattr(document_rows, "remove", fails)
             done = await collection.ingest("warranty.md", TEXT.encode())
             assert done.status == "ready"
             check_finds(collection, {**PAGES, "warranty.md": TEXT})

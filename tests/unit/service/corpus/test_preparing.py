@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.service.corpus.preparing import coverage
-from rag_harness.service.corpus.reading import without_half_characters
+from rag_harness.service.corpus.uploads import without_half_characters
 from rag_harness.types import Chunk
 
 SPANS = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=6)

@@ -11,7 +11,7 @@ import pytest
 
 from rag_harness.models.embedders.mock import MockEmbedder
 from rag_harness.models.recording.store import key_of
-from rag_harness.service.corpus.collection import TenantCollection
+from rag_harness.service.corpus.tenant_collection import TenantCollection
 from rag_harness.types import Matrix, TokenVectors
 from tests.unit.service.corpus.corpora import DEFAULT, PAGES, found, opened, write_pages
 

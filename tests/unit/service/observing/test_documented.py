@@ -13,7 +13,7 @@ import yaml
 
 from rag_harness.__main__ import _parser
 from rag_harness.commands.serve import serve_arguments
-from rag_harness.service.observing import names
+from rag_harness.service.observing import genai_names
 from rag_harness.service.observing.metrics import Metrics
 from rag_harness.service.observing.spans import spans_of
 from tests.unit.service.observing.seen import seen
@@ -45,11 +45,11 @@ def test_every_metric_of_the_page_is_there() -> None:
 
 
 def test_every_attribute_of_the_page_is_one_of_ours() -> None:
-    known = {value for name, value in vars(names).items() if name.isupper()}
+    known = {value for name, value in vars(genai_names).items() if name.isupper()}
     example = re.findall(r'"((?:gen_ai|rag_harness)\.[\w.]+)"', _section("Traces"))
     assert len(example) >= 5
     assert [name for name in example if name not in known] == []
-    assert names.SCHEMA_URL.rpartition("/")[2] in _section("Traces")
+    assert genai_names.SCHEMA_URL.rpartition("/")[2] in _section("Traces")
 
 
 def test_the_example_of_a_trace_has_the_fields_of_one() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.service.observing import names
+from rag_harness.service.observing import genai_names
 from rag_harness.service.observing.attributes import reason_codes
 from rag_harness.service.observing.observed import FAILED
 from rag_harness.service.observing.spans import spans_of
@@ -57,9 +57,9 @@ def test_a_question_its_stages_and_its_calls_are_spans() -> None:
 def test_times_are_those_that_were_measured_and_places_say_that_they_are_inferred() -> None:
     first, *rest = spans_of(seen())
     assert [(each.start_ms, each.ms) for each in rest] == [(0.0, 1.0), (1.0, 9.5), (10.5, 80.0), (10.5, 80.0)]
-    assert (first.start_ms, first.ms, first.attributes[names.STAGES_MS]) == (0.0, 100.0, 90.5)
-    assert names.STARTS not in first.attributes
-    assert {each.attributes[names.STARTS] for each in rest} == {"inferred"}
+    assert (first.start_ms, first.ms, first.attributes[genai_names.STAGES_MS]) == (0.0, 100.0, 90.5)
+    assert genai_names.STARTS not in first.attributes
+    assert {each.attributes[genai_names.STARTS] for each in rest} == {"inferred"}
 
 
 def test_a_call_has_the_names_of_the_conventions() -> None:
@@ -83,20 +83,20 @@ def test_a_call_has_the_names_of_the_conventions() -> None:
 
 def test_the_question_says_what_was_decided_by_codes() -> None:
     said = spans_of(seen(output=output("warn", "UNGROUNDED_CLAIM: a quokka, says it; LOW_COVERAGE"), outcome="warn"))[0]
-    assert said.attributes[names.OUTCOME] == "warn"
-    assert said.attributes[names.REASONS] == ["UNGROUNDED_CLAIM", "LOW_COVERAGE"]
+    assert said.attributes[genai_names.OUTCOME] == "warn"
+    assert said.attributes[genai_names.REASONS] == ["UNGROUNDED_CLAIM", "LOW_COVERAGE"]
     assert said.attributes["rag_harness.decision.signal.relevance.value"] == 0.812346
     assert said.attributes["rag_harness.decision.plan.outcome"] == "planned"
     assert said.attributes["rag_harness.decision.decision.threshold"] == 0.6
-    assert said.attributes[names.CONFIDENCE] == 0.9
+    assert said.attributes[genai_names.CONFIDENCE] == 0.9
 
 
 def test_of_what_a_stage_says_only_numbers_are_kept() -> None:
     retrieval = spans_of(seen())[2].attributes
     kept = {name: value for name, value in retrieval.items() if name.startswith("rag_harness.stage.")}
     assert kept == {"rag_harness.stage.hits": 5, "rag_harness.stage.best.cosine": 0.71}
-    assert retrieval[names.OPERATION] == "retrieval"
-    assert retrieval[names.DATA_SOURCE] == "default"
+    assert retrieval[genai_names.OPERATION] == "retrieval"
+    assert retrieval[genai_names.DATA_SOURCE] == "default"
 
 
 def test_no_word_of_question_answer_source_or_prompt_is_in_a_span() -> None:
@@ -116,16 +116,16 @@ def test_a_failure_says_where_and_what_kind_and_not_its_message() -> None:
     )
     spans = spans_of(failed)
     assert [each.failed for each in spans] == [True, False, True]
-    assert spans[0].attributes[names.ERROR_TYPE] == "ModelCallError"
-    assert spans[0].attributes[names.FAILED_STAGE] == "generate"
-    assert spans[0].attributes[names.STATUS_CODE] == 503
-    assert names.CONFIDENCE not in spans[0].attributes
+    assert spans[0].attributes[genai_names.ERROR_TYPE] == "ModelCallError"
+    assert spans[0].attributes[genai_names.FAILED_STAGE] == "generate"
+    assert spans[0].attributes[genai_names.STATUS_CODE] == 503
+    assert genai_names.CONFIDENCE not in spans[0].attributes
 
 
 def test_what_is_no_number_is_left_out() -> None:
     broken = PipelineOutput(Answer(""), confidence=float("nan"), decisions=(Decision("gate", "", float("inf")),))
     said = spans_of(seen(output=broken))[0].attributes
-    assert names.CONFIDENCE not in said
+    assert genai_names.CONFIDENCE not in said
     assert "rag_harness.decision.gate.value" not in said
 
 
@@ -160,11 +160,11 @@ def test_whatever_a_pipeline_did_is_a_tree_of_spans_that_json_can_say(
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in vars(names) if name.isupper() and "gen_ai" in str(vars(names)[name])]
+    "name", [name for name in vars(genai_names) if name.isupper() and "gen_ai" in str(vars(genai_names)[name])]
 )
 def test_each_genai_name_is_one_of_opentelemetrys_own(name: str) -> None:
     attributes = pytest.importorskip("opentelemetry.semconv._incubating.attributes.gen_ai_attributes")
-    assert vars(names)[name] in vars(attributes).values()
+    assert vars(genai_names)[name] in vars(attributes).values()
 
 
 def test_each_operation_is_one_of_opentelemetrys_own() -> None:
@@ -173,6 +173,6 @@ def test_each_operation_is_one_of_opentelemetrys_own() -> None:
 
     source = pytest.importorskip("opentelemetry.semconv._incubating.attributes.gen_ai_attributes").__file__
     said = Path(source).read_text(encoding="utf-8")
-    for operation in (names.WORKFLOW_OPERATION, names.RETRIEVAL_OPERATION, names.CHAT_OPERATION):
+    for operation in (genai_names.WORKFLOW_OPERATION, genai_names.RETRIEVAL_OPERATION, genai_names.CHAT_OPERATION):
         assert f'"{operation}"' in said
-    assert names.SCHEMA_URL in [each.value for each in Schemas]
+    assert genai_names.SCHEMA_URL in [each.value for each in Schemas]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.service.corpus.rows import _SHOWN
+from rag_harness.service.corpus.document_rows import _SHOWN
 from rag_harness.service.state.database import Database, Work
 from rag_harness.service.state.folder import DATABASE, StateFolder
 from rag_harness.service.state.problems import StateError

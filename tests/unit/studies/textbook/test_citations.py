@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rag_harness.pipelines.generation import read_answer
+from rag_harness.studies.textbook.book_places import book_place_of, different_titles
 from rag_harness.studies.textbook.citations import Cited, cited
-from rag_harness.studies.textbook.places import book_place_of, different_titles
 from rag_harness.types import Chunk
 from tests.unit.studies.textbook.hits import near, section
 

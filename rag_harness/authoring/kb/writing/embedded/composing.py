@@ -8,9 +8,9 @@ from rag_harness.authoring.kb.brief import Brief
 from rag_harness.authoring.kb.plan import PlanPage
 from rag_harness.authoring.kb.writing.embedded.facts import fact_sections
 from rag_harness.authoring.kb.writing.embedded.opening import opening
+from rag_harness.authoring.kb.writing.embedded.page_section import PageSection
 from rag_harness.authoring.kb.writing.embedded.related import place_links
-from rag_harness.authoring.kb.writing.embedded.section import PageSection
-from rag_harness.authoring.kb.writing.embedded.shown import steps_section, table_section
+from rag_harness.authoring.kb.writing.embedded.table_sections import steps_section, table_section
 
 
 def compose(brief: Brief, seed: int) -> str:

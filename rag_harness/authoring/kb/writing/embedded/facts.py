@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 
 from rag_harness.authoring.kb.plan import PlannedFact, PlanPage
-from rag_harness.authoring.kb.writing.embedded.section import PageSection
+from rag_harness.authoring.kb.writing.embedded.page_section import PageSection
 from rag_harness.authoring.kb.writing.embedded.topics import heading_of
 
 Group = list[PlannedFact]

@@ -8,7 +8,7 @@ from random import Random
 from rag_harness.authoring.kb.brief import Brief
 from rag_harness.authoring.kb.plan import PlanPage
 from rag_harness.authoring.kb.writing.embedded.english import capital, joined_with_and, link
-from rag_harness.authoring.kb.writing.embedded.section import PageSection
+from rag_harness.authoring.kb.writing.embedded.page_section import PageSection
 from rag_harness.authoring.kb.writing.embedded.topics import tellable, thing_of, topic, topic_with_article
 
 _HEADINGS = ("Related pages", "See also", "Read on", "Where to go next", "More on this", "Further reading")

@@ -19,8 +19,8 @@ from rag_harness.authoring.kb.plan import Plan, read_plan
 from rag_harness.authoring.kb.planning import PlanRequest, plan_text
 from rag_harness.authoring.kb.planning.asked_of_llm import Writer
 from rag_harness.authoring.kb.planning.at_once import PATIENCE
-from rag_harness.authoring.kb.planning.checks import plan_faults
 from rag_harness.authoring.kb.planning.gathered import ROUNDS
+from rag_harness.authoring.kb.planning.plan_checks import plan_faults
 from rag_harness.authoring.kb.planning.replied import page_id, titles_of
 from rag_harness.errors import BudgetError, DataError, ModelCallError
 from rag_harness.models.prompts import load_prompts

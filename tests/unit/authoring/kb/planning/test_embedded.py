@@ -8,9 +8,9 @@ import pytest
 
 from rag_harness.authoring.kb.plan import FACT_KINDS, PAGE_KINDS, Plan, PlanPage
 from rag_harness.authoring.kb.planning import PlanRequest, plan_text, planned
-from rag_harness.authoring.kb.planning.checks import plan_faults
 from rag_harness.authoring.kb.planning.dealing import deal
 from rag_harness.authoring.kb.planning.drafting import drafted_page
+from rag_harness.authoring.kb.planning.plan_checks import plan_faults
 from rag_harness.authoring.kb.planning.templates import domain_names, read_domain
 from rag_harness.authoring.kb.planning.wanted import MOST_PAGES
 from rag_harness.errors import DataError

@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_harness.authoring.questions import DocumentCollection
 from rag_harness.authoring.questions.review.file import ReviewFile
-from rag_harness.authoring.questions.review.rows import QueryRow
+from rag_harness.authoring.questions.review.reviewed_rows import QueryRow
 from rag_harness.authoring.questions.review.session import Session
 from rag_harness.authoring.questions.review.showing import Showing
 from rag_harness.dataset.knowledge_base import read_folder

@@ -17,7 +17,7 @@ import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.authoring.questions.review.alone import alone_with
-from rag_harness.authoring.questions.review.rows import accepted, rejected
+from rag_harness.authoring.questions.review.reviewed_rows import accepted, rejected
 from rag_harness.commands.review import _who
 from rag_harness.errors import SettingsError
 from tests.unit.authoring.questions.review.drafts import ROWS, drafted, read, row

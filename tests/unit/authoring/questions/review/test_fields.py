@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_harness.authoring.questions.review.fields import FIELDS, changes_of, text_of
-from rag_harness.authoring.questions.review.rows import QueryRow
+from rag_harness.authoring.questions.review.reviewed_rows import QueryRow
 from rag_harness.errors import DataError
 from tests.unit.authoring.questions.review.drafts import ROWS, row
 

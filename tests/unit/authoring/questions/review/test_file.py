@@ -9,7 +9,7 @@ import pytest
 
 from rag_harness.authoring.questions.review.alone import alone_with
 from rag_harness.authoring.questions.review.file import ReviewFile
-from rag_harness.authoring.questions.review.rows import accepted, rejected
+from rag_harness.authoring.questions.review.reviewed_rows import accepted, rejected
 from rag_harness.errors import DataError, SettingsError
 from rag_harness.files.atomic import write_atomically
 from tests.unit.authoring.questions.review.drafts import drafted, read, row, write

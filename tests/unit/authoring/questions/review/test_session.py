@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from rag_harness.authoring.questions.review.keys import ALSO, KEYS
-from rag_harness.authoring.questions.review.rows import REJECTION_REASONS, state_of
+from rag_harness.authoring.questions.review.pressed_keys import ALSO, KEYS
+from rag_harness.authoring.questions.review.reviewed_rows import REJECTION_REASONS, state_of
 from rag_harness.dataset.queries import read_queries
 from tests.unit.authoring.questions.review.drafts import HELD, ROWS, drafted, read, row, session, write
 

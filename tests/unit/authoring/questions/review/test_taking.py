@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
-from rag_harness.authoring.questions.review.rows import QueryRow, accepted, edited, question_digest, rejected
+from rag_harness.authoring.questions.review.reviewed_rows import QueryRow, accepted, edited, question_digest, rejected
 from rag_harness.commands import FOUND
 from tests.unit.authoring.questions.review.drafts import HELD, ROWS, drafted, read, row, write
 

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from rag_harness.authoring.questions.review.chosen import chosen_rows
-from rag_harness.authoring.questions.review.rows import accepted
+from rag_harness.authoring.questions.review.reviewed_rows import accepted
 from rag_harness.authoring.questions.review.session import Session
 from rag_harness.authoring.questions.review.view import safe, show
 from tests.unit.authoring.questions.review.drafts import HELD, ROWS, drafted, row, session

@@ -18,11 +18,11 @@ from rag_harness.protocols import PersistentIndex
 from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex
 from rag_harness.retrieval.indexes.qdrant_server import LOOKS_EACH, QdrantIndex
 from rag_harness.retrieval.indexes.server import claiming, taking
-from rag_harness.retrieval.indexes.server.collection import CollectionContent, ServerCollection
 from rag_harness.retrieval.indexes.server.connection import connect
 from rag_harness.retrieval.indexes.server.lease import Clock
 from rag_harness.retrieval.indexes.server.ledger import LEDGER, CollectionLedger
-from rag_harness.retrieval.indexes.server.options import ClusterOptions
+from rag_harness.retrieval.indexes.server.server_collection import CollectionContent, ServerCollection
+from rag_harness.retrieval.indexes.server.server_options import ClusterOptions
 from rag_harness.retrieval.indexes.shards import ShardFolder
 from rag_harness.types import Hit, Matrix
 from tests.unit.retrieval.indexes.random_vectors import check_order_is_that_of_the_cosine, named, random_rows

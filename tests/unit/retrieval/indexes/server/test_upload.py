@@ -12,8 +12,8 @@ from httpx import ConnectError, Headers
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from rag_harness.retrieval.indexes.server.options import ClusterOptions
 from rag_harness.retrieval.indexes.server.points import Points, point_batches
+from rag_harness.retrieval.indexes.server.server_options import ClusterOptions
 from rag_harness.retrieval.indexes.server.upload import TRIES, Upload
 from rag_harness.work.reporting import listening
 from tests.unit.retrieval.indexes.random_vectors import named, random_rows

@@ -1,0 +1,64 @@
+"""Reads the gold of each question in a file of questions or a golden set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rag_harness.authoring.questions.metadata_keys import LOOKED_AT
+from rag_harness.dataset.golden import GoldenEntry, read_golden
+from rag_harness.dataset.queries import read_queries
+from rag_harness.types import Case, Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionWithGold:
+    """A question with its gold.
+
+    ``pages`` are the relevant documents, and ``quotes`` its evidence; a quote without a file name is from one of
+    ``pages``. ``looked_at`` are pages that have its words but do not answer it.
+    """
+
+    name: str
+    kind: str
+    text: str
+    ground_truth: str = ""
+    pages: tuple[str, ...] = ()
+    quotes: tuple[Evidence, ...] = ()
+    answerable: bool = True
+    looked_at: tuple[str, ...] = ()
+
+
+def is_golden(file: Path) -> bool:
+    """Whether a file is a golden set, by its name: files of questions have one JSON object a line."""
+    return file.suffix.lower() in (".json", ".csv")
+
+
+def read_asked(file: Path) -> Sequence[QuestionWithGold]:
+    """Read questions (``.jsonl``) or a golden set (``.json``, ``.csv``), in their order.
+
+    Raises:
+        DataError: the file is missing, empty or malformed; the message names every problem.
+    """
+    return list(map(_of_entry, read_golden(file))) if is_golden(file) else list(map(_of_case, read_queries(file)))
+
+
+def _of_case(case: Case) -> QuestionWithGold:
+    looked_at = case.metadata.get(LOOKED_AT, ())
+    return QuestionWithGold(
+        case.query.query_id,
+        case.query_type,
+        case.query.text,
+        case.ground_truth,
+        tuple(case.qrels),
+        case.evidence,
+        case.answerable,
+        (looked_at,) if isinstance(looked_at, str) else tuple(looked_at),
+    )
+
+
+def _of_entry(entry: GoldenEntry) -> QuestionWithGold:
+    quotes = tuple(Evidence("", quote) for quote in entry.evidence)
+    kind = str(entry.metadata.get("query_type", "golden"))
+    return QuestionWithGold(entry.entry_id, kind, entry.query, pages=entry.expected, quotes=quotes)

@@ -1,0 +1,140 @@
+"""The documents that questions are about, and a search in them by words."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from itertools import islice
+
+from rag_harness.authoring.kb.plan import PlanPage
+from rag_harness.authoring.questions.editions import superseded_pages
+from rag_harness.authoring.questions.facts import Fact, read_facts
+from rag_harness.authoring.questions.planned import PlannedPages
+from rag_harness.authoring.questions.quotable_passages import seen
+from rag_harness.retrieval.chunking.heading_sections import read_sections
+from rag_harness.retrieval.lexical import Bm25Index
+from rag_harness.types import Chunk, Document, Hit
+from rag_harness.words.terms import terms
+
+CHUNK = 1_000
+"""From so many characters on, a chunk is closed: some paragraphs of one section."""
+NEAREST = 10
+MOST_FACTS = 2_000
+"""The most facts of a page: otherwise a page of 10 MB would be read for minutes."""
+_LOOKED_AT = 5_000
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\]\([^)]{0,500}\)|\]\[[^\]]{0,300}\]|https?://\S+", re.S)
+_SMALL = re.compile(r"(?<![\w'’.:/-])[a-z][a-z'’]*(?![\w.:/=(-])")
+_GREAT = re.compile(r"(?<=[a-z,] )[A-Z][a-z'’]*\b")
+
+
+class DocumentCollection:
+    """Documents and an index of their chunks by words.
+
+    Args:
+        documents: the documents, in the order of their ids.
+        planned: pages of the plan with facts that they must state, by id; empty without a plan.
+    """
+
+    def __init__(self, documents: Sequence[Document], planned: Mapping[str, PlanPage] | None = None) -> None:
+        self.documents = documents
+        self.planned: PlannedPages = PlannedPages(planned or {})
+        self._shares: dict[re.Pattern[str], float] = {}
+        self._facts = lru_cache(maxsize=256)(self._read_facts)
+        self._page_terms = lru_cache(maxsize=256)(lambda doc_id: terms(seen(self.by_id[doc_id].text)))
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Document]:
+        """The documents by their ids."""
+        return {document.doc_id: document for document in self.documents}
+
+    @cached_property
+    def superseded(self) -> Mapping[str, str]:
+        """The superseded pages, with the page that replaced each; "" if that page is not known."""
+        return superseded_pages(self.documents)
+
+    @cached_property
+    def current(self) -> Sequence[Document]:
+        """The documents that are not superseded."""
+        return [document for document in self.documents if document.doc_id not in self.superseded]
+
+    @cached_property
+    def chunks(self) -> Sequence[Chunk]:
+        """All chunks, in the order of the documents."""
+        return [chunk for document in self.documents for chunk in _chunks(document)]
+
+    def facts(self, doc_id: str) -> Sequence[Fact]:
+        """Return the facts of a document: first the planned ones, then the first ``MOST_FACTS`` of the text."""
+        return self._facts(doc_id)
+
+    def _read_facts(self, doc_id: str) -> Sequence[Fact]:
+        found = list(islice(read_facts(self.by_id[doc_id], self.names), MOST_FACTS))
+        return self.planned.facts(self.by_id[doc_id], found, self.names)
+
+    def page_terms(self, doc_id: str) -> frozenset[str]:
+        """Return the content words of a document, stemmed."""
+        return self._page_terms(doc_id)
+
+    @cached_property
+    def _index(self) -> Bm25Index:
+        return Bm25Index(lambda: self.chunks)
+
+    def nearest(self, question: str, k: int = NEAREST) -> list[Hit]:
+        """Return the ``k`` chunks that BM25 finds for a question, best first, superseded pages included."""
+        return self._index.search(question, k)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The words that have a capital within sentences more often than not."""
+        small: Counter[str] = Counter()
+        great: Counter[str] = Counter()
+        for chunk in self.chunks:
+            prose = _CODE.sub(" ", chunk.text)
+            small.update(_SMALL.findall(prose))
+            great.update(_GREAT.findall(prose))
+        return frozenset(word for word, count in great.items() if 2 * count > small[word.lower()])
+
+    def share(self, pattern: re.Pattern[str]) -> float:
+        """Return the share of the chunks with a match of a pattern, among the first 5,000."""
+        if pattern not in self._shares:
+            looked = self.chunks[:_LOOKED_AT]
+            self._shares[pattern] = sum(bool(pattern.search(chunk.text)) for chunk in looked) / max(1, len(looked))
+        return self._shares[pattern]
+
+    @cached_property
+    def _holders(self) -> Mapping[str, int]:
+        found: dict[str, int] = {}
+        for chunk in self.chunks:
+            for term in terms(chunk.text):
+                found[term] = found.get(term, 0) + 1
+        return found
+
+    def rarity(self, term: str) -> float:
+        """Return how rare a term is among chunks, in nats: 0 if every chunk has it."""
+        return math.log((len(self.chunks) + 1) / (self._holders.get(term, 0) + 1))
+
+    def covered(self, wanted: frozenset[str], text: str) -> float:
+        """Return the share of ``wanted`` that a text has, weighted by rarity: 0 to 1."""
+        whole = sum(self.rarity(term) + 0.1 for term in wanted)
+        there = _terms_of(text)
+        return sum(self.rarity(term) + 0.1 for term in wanted if term in there) / whole if whole else 0.0
+
+
+@lru_cache(maxsize=256)
+def _terms_of(text: str) -> frozenset[str]:
+    return terms(text)
+
+
+def _chunks(document: Document) -> Iterator[Chunk]:
+    number = 0
+    for section in read_sections(document.text):
+        start = section.start
+        for place, block in enumerate(section.blocks):
+            if block.end - start >= CHUNK or place == len(section.blocks) - 1:
+                text = document.text[start : block.end]
+                yield Chunk(
+                    f"{document.doc_id}#{number}", document.doc_id, text, start, block.end, section.path, number
+                )
+                number, start = number + 1, block.end

@@ -1,0 +1,189 @@
+"""One reading of many files, with the child process that parses them and the cache of parsed files."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from hashlib import blake2b, sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+from zlib import crc32
+
+from rag_harness.dataset.ingest.child import PARSER_MODULES
+from rag_harness.dataset.ingest.file_places import read_bytes
+from rag_harness.dataset.ingest.isolated import Child
+from rag_harness.dataset.ingest.parsed import Parsed, Passing, PassingError, passing, unpacked
+from rag_harness.files.atomic import write_atomically
+from rag_harness.registry.identity import code_digest
+
+if TYPE_CHECKING:
+    from filelock import FileLock
+
+_LIBRARIES = ("pypdf", "charset-normalizer", "cryptography", "pycryptodome")
+"""Libraries of the parsers. pypdf uses one of the last two for files encrypted with AES."""
+_WITHOUT_CHARSET = ("txt", "html")
+"""Kinds of files that may not state their charset."""
+_PROCESS = uuid4().hex
+_CHECK = 20
+"""Length in bytes of the checksum before each cached result."""
+
+
+@dataclass
+class FileReading:
+    """Parses each content once. The result is cached under the digest of the bytes and of the parser's code.
+
+    A temporary fault, such as a file that took too long, is cached for this run alone. So all processes of the run
+    read the file, or none does.
+
+    Attributes:
+        folder: the folder of the cache; None caches nothing.
+        writes: whether the cache may be written.
+        apart: whether no other process reads the same files meanwhile. Then no lock is needed.
+        charset: the charset of text and HTML files that are not UTF-8 and name none; empty: the likeliest.
+        parsed: number of files that were parsed.
+    """
+
+    folder: Path | None = None
+    writes: bool = False
+    apart: bool = False
+    charset: str = ""
+    parsed: int = 0
+    child: Child = field(default_factory=Child)
+    _turn: FileLock | None = None
+
+    def parse(self, kind: str, file: Path) -> Parsed:
+        """Return the parsed ``file``.
+
+        Raises:
+            UnreadableError, OSError: the file cannot be read.
+        """
+        kind = f"{kind}@{self.charset}" if self.charset and kind in _WITHOUT_CHARSET else kind
+        data = read_bytes(file)
+        place = self._place(kind, data)
+        answer = _known(place) if place else None
+        if answer is None and place and self.writes and not self.apart:
+            # Processes of one run read the same folder at once. The first one parses, the others use its result.
+            self._wait_for_turn(place)
+            answer = _known(place)
+        if answer is None:
+            self.parsed += 1
+            answer = self._asked(kind, data)
+            if place and self.writes:
+                _keep(place, answer)
+        return unpacked(answer)
+
+    def _asked(self, kind: str, data: bytes) -> bytes:
+        try:
+            answer = self.child.answer(kind, data)
+        except PassingError as error:
+            return Passing(str(error), _run()).packed()
+        fault = passing(answer)
+        return replace(fault, run=_run()).packed() if fault else answer
+
+    def end(self) -> None:
+        """End the child process, and let other processes parse."""
+        self.child.close()
+        if self._turn is not None:
+            self._turn.release()
+
+    def _wait_for_turn(self, place: Path) -> None:
+        if self._turn is None:
+            from filelock import FileLock
+
+            with suppress(OSError):  # a folder without locks has no cache either, so each process parses for itself
+                place.parent.mkdir(parents=True, exist_ok=True)
+                lock = FileLock(place.parents[1] / "parsing.lock")
+                lock.acquire()
+                self._turn = lock
+
+    def _place(self, kind: str, data: bytes) -> Path | None:
+        if self.folder is None:
+            return None
+        digest = sha256(data).hexdigest()  # processors have an instruction for it
+        return self.folder / "parsed" / f"{kind}-{_parser()}" / digest[:2] / digest[2:]
+
+
+_current: ContextVar[FileReading | None] = ContextVar("reading", default=None)
+
+
+@contextmanager
+def reading(
+    folder: Path | None = None, writes: bool = False, apart: bool = False, charset: str = ""
+) -> Iterator[FileReading]:
+    """Let loaders share one child process during the block, and a cache of parsed files in ``folder``."""
+    made = FileReading(folder, writes, apart, charset)
+    token = _current.set(made)
+    try:
+        yield made
+    finally:
+        _current.reset(token)
+        made.end()
+
+
+def parsed_file(kind: str, file: Path) -> Parsed:
+    """Return ``file`` parsed as ``kind`` in a child process, by the current reading if there is one.
+
+    Raises:
+        UnreadableError, OSError: the file cannot be read.
+    """
+    here = _current.get()
+    if here is not None:
+        return here.parse(kind, file)
+    with reading() as alone:
+        return alone.parse(kind, file)
+
+
+def parsed_by() -> str:
+    """Return a digest of everything that decides the result of parsing. Nodes with the same digest parse alike."""
+    return _parser()
+
+
+@lru_cache
+def _parser() -> str:
+    """Name everything that decides the result of parsing: the parsers' code and the libraries that they call."""
+    parsers = [f"rag_harness.dataset.ingest.{module}" for module in ("child", *PARSER_MODULES.values())]
+    made_by = [code_digest(*parsers), platform.python_version(), *map(_version, _LIBRARIES)]
+    return blake2b("\0".join(made_by).encode(), digest_size=8).hexdigest()
+
+
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return ""
+
+
+def _run() -> str:
+    """Name the run, whose processes share temporary faults; or this process."""
+    return os.environ.get("PYTEST_XDIST_TESTRUNUID", _PROCESS)
+
+
+def _known(place: Path) -> bytes | None:
+    answer = _kept(place)
+    fault = passing(answer) if answer else None
+    return answer if fault is None or fault.run == _run() else None
+
+
+def _kept(place: Path) -> bytes | None:
+    with suppress(OSError):
+        content = place.read_bytes()
+        # A power cut can leave zeros in a file that was already renamed.
+        if content[:_CHECK] == _check(memoryview(content)[_CHECK:]):
+            return content[_CHECK:]
+    return None
+
+
+def _keep(place: Path, answer: bytes) -> None:
+    with suppress(OSError):  # the disk is full, or refuses: the file is parsed again next time
+        write_atomically(place, _check(answer) + answer)
+
+
+def _check(answer: bytes | memoryview) -> bytes:
+    return b"%08x%012x" % (crc32(answer), len(answer))

@@ -1,0 +1,115 @@
+"""Checks of keys and prices before the first query, only where the profile and the mode need them."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from rag_harness.errors import PrerequisiteError, RegistryError, SettingsError, unknown
+from rag_harness.models.endpoints import Endpoint, endpoint_of
+from rag_harness.models.model_names import chat_name, embedder_name, judge_name
+from rag_harness.models.recording.network_guard import LOOPBACK
+from rag_harness.registry import model_name, registered
+from rag_harness.settings import Settings, access_of
+from rag_harness.settings.prices import prices_of
+from rag_harness.settings.profiles import EMBEDDED_URL
+
+ASKING = ("fused", "ragas")
+"""Judges that call a chat model."""
+
+
+def check_api_keys(settings: Settings) -> None:
+    """Check that every endpoint of this run has a key, and every model a price if there is a budget.
+
+    Raises:
+        PrerequisiteError: a key or price is missing; says which, what needs it, and how to run without.
+    """
+    if not access_of(settings).calls_network:
+        return
+    for model in filter(None, [settings.chat_model, settings.writer_model, settings.rewrite_model]):
+        _check_price(settings, model)
+    helpers = [line for role in ("writer", "rewrite") for line in _helper_key(settings, role)]
+    _refuse([*_chat_key(settings), *helpers, *_embedding_key(settings)])
+
+
+def check_judge(settings: Settings) -> None:
+    """Check key and price of the judge, for a run that judges.
+
+    Raises:
+        RegistryError: no judge has that name.
+        PrerequisiteError: the judge cannot be called; says why.
+    """
+    name = judge_name(settings)
+    if name not in registered("judges"):
+        raise RegistryError(unknown("judge", name, registered("judges")))
+    if name not in ASKING:
+        return
+    asked = endpoint_of(settings, "judge")
+    if asked.base_url in ("", EMBEDDED_URL):
+        raise SettingsError(
+            f"The judge {name!r} asks a chat model, but {asked.model!r} is the reader in this process. Name one with "
+            f"--rag-judge-model and --rag-judge-base-url, or leave --rag-judge out."
+        )
+    if access_of(settings).calls_network:
+        _check_price(settings, asked.model)
+        _refuse(_judge_key(settings, asked))
+
+
+def _refuse(missing: list[str]) -> None:
+    if missing:
+        raise PrerequisiteError(
+            "\n".join(missing)
+            + "\nSet it in the environment or in .env. Without a key: --rag-profile=embedded, or replay: DRY_RUN=true."
+        )
+
+
+def _check_price(settings: Settings, asked: str) -> None:
+    model = model_name("chat", asked)
+    if not settings.budget or prices_of(settings).price(model) is not None:
+        return
+    raise PrerequisiteError(
+        f"The budget is {settings.budget:g} USD, but {model!r} has no price. Give it one in a file for --rag-prices, "
+        f'USD per million tokens, 0 where it is free: [models."{model}"] input = …, output = …. '
+        f"Or leave the budget out."
+    )
+
+
+def _chat_key(settings: Settings) -> list[str]:
+    url = settings.chat_base_url
+    if chat_name(settings) != "openai" or url == EMBEDDED_URL or _is_local(url) or settings.chat_key:
+        return []
+    name = settings.chat_api_key_env or "RAG_CHAT_API_KEY"
+    return [
+        f"{name} is not set: mode {settings.mode} of profile {settings.profile!r} calls {settings.chat_model} at {url}."
+    ]
+
+
+def _judge_key(settings: Settings, asked: Endpoint) -> list[str]:
+    if asked.api_key or _is_local(asked.base_url):
+        return []
+    same = asked.base_url == settings.chat_base_url
+    name = settings.judge_api_key_env or (settings.chat_api_key_env if same else "") or "RAG_JUDGE_API_KEY"
+    return [f"{name} is not set: mode {settings.mode} judges with {asked.model} at {asked.base_url}."]
+
+
+def _helper_key(settings: Settings, role: str) -> list[str]:
+    """Return the missing key of another model than the answering one; empty if none is missing."""
+    asked = endpoint_of(settings, role)
+    if not getattr(settings, f"{role}_model") or asked.api_key or asked.base_url == EMBEDDED_URL:
+        return []
+    if _is_local(asked.base_url) or asked.base_url == settings.chat_base_url:
+        return []
+    return [f"RAG_{role.upper()}_API_KEY is not set: mode {settings.mode} calls {asked.model} at {asked.base_url}."]
+
+
+def _is_local(url: str) -> bool:
+    return urlsplit(url).hostname in LOOPBACK
+
+
+def _embedding_key(settings: Settings) -> list[str]:
+    url = settings.embed_base_url or "https://api.openai.com/v1"
+    if embedder_name(settings) != "openai" or _is_local(url) or settings.openai_api_key:
+        return []
+    return [
+        f"OPENAI_API_KEY is not set: mode {settings.mode} of profile {settings.profile!r} embeds with "
+        f"{settings.embed_model} at {url}."
+    ]
