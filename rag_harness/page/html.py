@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -16,6 +14,7 @@ from rag_harness.page.charts import stylesheet
 from rag_harness.page.content import Section
 from rag_harness.page.payload.index import Payload
 from rag_harness.page.payload.packed import packed, script_json
+from rag_harness.shown.every_page import policy, scripted, styled
 from rag_harness.shown.html import visible
 
 _STYLES = ("page.css", "trials.css")
@@ -32,7 +31,7 @@ def html_of(title: str, sections: Sequence[Section], payload: Payload, is_plain:
         payload: every trial, for the script.
         is_plain: keep trials as plain JSON, for browsers that cannot unpack gzip: about three times the size.
     """
-    style, script = "\n".join([stylesheet(), *map(_asset, _STYLES)]), _script()
+    style, script = styled("\n".join(map(_asset, _STYLES)), before=stylesheet()), _script()
     return (
         _environment()
         .get_template("page.html.j2")
@@ -43,7 +42,7 @@ def html_of(title: str, sections: Sequence[Section], payload: Payload, is_plain:
             sampled=payload.sampled,
             style=Markup(style),
             script=Markup(script),
-            policy=_policy(style, script),
+            policy=policy(style, script),
         )
     )
 
@@ -57,21 +56,9 @@ def _blocks(payload: Payload, is_plain: bool) -> Iterator[tuple[str, str, Markup
             yield name, how, Markup(text)
 
 
-def _policy(style: str, script: str) -> str:
-    """Return a Content-Security-Policy that allows nothing from outside, and inside only our own style and script."""
-    return (
-        f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _digest(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"
-
-
 def _script() -> str:
     """Return the script without comment lines and indentation."""
-    lines = map(str.strip, _asset(_SCRIPT).splitlines())
+    lines = map(str.strip, scripted(_asset(_SCRIPT)).splitlines())
     return "\n".join(line for line in lines if line and not line.startswith(("//", "/**")))
 
 

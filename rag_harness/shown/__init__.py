@@ -6,6 +6,7 @@
 ``html``       text of an HTML page
 ``cells``      CSV that a spreadsheet opens
 ``logs``       lines of a log file
+``every_page`` the styles and the script that every page begins with, in ``assets/``
 
 Pages, questions, answers and names of models come from others. They are stored unchanged, and made harmless when they
 are shown.

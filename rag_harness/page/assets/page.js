@@ -1,35 +1,16 @@
-"use strict";
 // Every trial: a list, one opened, two side by side; the fragment says which.
-// Strangers' texts become text nodes, never markup; direction marks are written out, and directions stay within a <bdi>.
+// Direction marks of strangers' texts are written out, and directions stay within a <bdi>.
 (() => {
 const STEP = 100, LONG = 20_000, MOST_WORDS = 2_000, MOST_VALUES = 200, SUPPORTED = 0.5;
-const { entries, keys } = Object;
 const app = document.getElementById("app"), pick = (what) => app.querySelector(what);
 const search = pick("#trials-q"), count = pick("[data-count]"), list = pick(".list"), panel = pick("[data-panel]"), headline = pick("#opened");
 app.hidden = false;
 
-/** What would turn the text around, or is no sign, is written out: \u202e. */
-const seen = (text) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (one) => "\\u" + one.charCodeAt().toString(16).padStart(4, "0"));
-
-/** el("p.note", { title }, "text", [nodes]): plain objects are attributes, what is empty is left out. */
-function el(what, ...inside) {
-	const [tag, ...classes] = what.split("."), node = document.createElement(tag);
-	node.classList.add(...classes);
-	for (const one of inside.flat(Infinity)) {
-		if (typeof one === "string") node.append(seen(one));
-		else if (one?.constructor !== Object) node.append(one || "");
-		else for (const [name, value] of entries(one))
-			if (name.startsWith("on")) node[name] = value;
-			else if (value != null) node.setAttribute(name, value);
-	}
-	return node;
-}
+const el = elements(seen);
 const said = (text) => el("bdi", String(text));
 const note = (...inside) => el("p.note", inside);
 const dotted = (...all) => note(all.filter(Boolean).map((one, n) => [n && " · ", said(one)]));
 const button = (text, onclick, about) => el("button", { type: "button", onclick }, about, text);
-const whole = (number) => number.toLocaleString("en");
-const many = (number, one) => `${whole(number)} ${one}${number === 1 ? "" : "s"}`;
 const facts = (all) => all && el("dl.facts", entries(all).map(([name, value]) => el("div", el("dt", said(name)),
 	el("dd", long(typeof value === "string" ? value : JSON.stringify(value))))));
 

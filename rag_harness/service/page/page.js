@@ -1,6 +1,4 @@
-"use strict";
-// Ask, read, open the passage; add a document, ask about it. Answers, documents and names come from strangers: they
-// become text nodes, never markup, and their direction marks stay within a <bdi>.
+// Ask, read, open the passage; add a document, ask about it. Direction marks of strangers' texts stay within a <bdi>.
 (() => {
 const LONG = 20_000, AROUND = 2_000, MOST_ANSWERS = 20, MOST_DOCUMENTS = 50, FEW_DOCUMENTS = 8, HEARD = 600, KEY = "rag-key";
 const $ = (id) => document.getElementById(id);
@@ -8,26 +6,9 @@ const question = $("question"), file = $("file");
 
 // Elements
 
-/** What would turn the text around, or is no sign, is written out: \u202e. */
-const seen = (text) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (one) => "\\u" + one.charCodeAt().toString(16).padStart(4, "0"));
-
-/** el("p.note", { title }, "text", [nodes]): plain objects are attributes, what is empty is left out. */
-function el(what, ...inside) {
-	const [tag, ...classes] = what.split("."), node = document.createElement(tag);
-	node.classList.add(...classes);
-	for (const one of inside.flat(Infinity)) {
-		if (typeof one === "string") node.append(seen(one));
-		else if (one?.constructor !== Object) node.append(one || "");
-		else for (const [name, value] of Object.entries(one))
-			if (name.startsWith("on")) node[name] = value;
-			else if (value != null) node.setAttribute(name, value);
-	}
-	return node;
-}
+const el = elements(seen);
 const said = (text) => el("bdi", String(text));
 const button = (text, onclick, about) => el("button.small", { type: "button", onclick }, about, text);
-const whole = (number) => number.toLocaleString("en");
-const many = (number, one) => `${whole(number)} ${one}${number === 1 ? "" : "s"}`;
 const dotted = (all) => all.filter(Boolean).flatMap((one, n) => [n ? " · " : "", said(one)]);
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 const percent = (share) => share > 0.995 && share < 1 ? "over 99\u00a0%" : share > 0 && share < 0.005 ? "under 1\u00a0%" : `${Math.round(share * 100)}\u00a0%`;

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 from fastapi import APIRouter, Request, Response
+
+from rag_harness.shown.every_page import scripted, styled
 
 router: APIRouter = APIRouter(include_in_schema=False)
 POLICY = (
@@ -37,24 +40,24 @@ class _File:
 @router.api_route("/", methods=["GET", "HEAD"])
 async def page(request: Request) -> Response:
     """Return the page."""
-    return _answered(request, _file("index.html", "text/html"))
+    return _answered(request, _file("index.html", "text/html", str))
 
 
 @router.api_route("/page.css", methods=["GET", "HEAD"])
 async def style(request: Request) -> Response:
     """Return its style."""
-    return _answered(request, _file("page.css", "text/css"))
+    return _answered(request, _file("page.css", "text/css", styled))
 
 
 @router.api_route("/page.js", methods=["GET", "HEAD"])
 async def script(request: Request) -> Response:
     """Return its script."""
-    return _answered(request, _file("page.js", "text/javascript"))
+    return _answered(request, _file("page.js", "text/javascript", scripted))
 
 
 @cache
-def _file(name: str, kind: str) -> _File:
-    content = files("rag_harness.service").joinpath("page", name).read_bytes()
+def _file(name: str, kind: str, whole: Callable[[str], str]) -> _File:
+    content = whole(files("rag_harness.service").joinpath("page", name).read_text(encoding="utf-8")).encode()
     return _File(content, f"{kind}; charset=utf-8", f'"{hashlib.sha256(content).hexdigest()[:32]}"')
 
 

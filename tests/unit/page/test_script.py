@@ -6,6 +6,7 @@ from importlib.resources import files
 
 from rag_harness.page.html import html_of
 from rag_harness.page.payload.index import payload_of
+from rag_harness.shown.every_page import scripted
 
 MOST = 30_000
 
@@ -23,5 +24,5 @@ def test_it_is_small_and_says_nothing_to_readers() -> None:
 
 def test_no_text_of_it_spans_lines() -> None:
     """A text over several lines would lose its indentation."""
-    source = files("rag_harness.page").joinpath("assets", "page.js").read_text(encoding="utf-8")
+    source = scripted(files("rag_harness.page").joinpath("assets", "page.js").read_text(encoding="utf-8"))
     assert [line for line in source.splitlines() if line.count("`") % 2] == []

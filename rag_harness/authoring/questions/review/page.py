@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +16,7 @@ from rag_harness.authoring.questions.review.reviewed_rows import REJECTION_REASO
 from rag_harness.authoring.questions.review.showing import Showing
 from rag_harness.authoring.questions.review.shown_question import Shown
 from rag_harness.files.sources import json_digest
+from rag_harness.shown.every_page import policy, scripted, styled
 
 MOST_OF_A_PAGE = 50_000
 """Up to so many characters a document is included whole. Of longer ones, only the text around quotes is."""
@@ -27,7 +27,7 @@ _LEVEL = 6
 
 def html_of(name: str, rows: Sequence[QueryRow], showing: Showing) -> str:
     """Return the page of these rows; ``name`` is their file's. The same rows and documents give the same text."""
-    style, script = _asset("review.css"), _asset("review.js")
+    style, script = styled(_asset("review.css")), scripted(_asset("review.js"))
     environment = Environment(
         loader=PackageLoader("rag_harness.authoring.questions.review", "assets"),
         autoescape=True,
@@ -37,7 +37,7 @@ def html_of(name: str, rows: Sequence[QueryRow], showing: Showing) -> str:
         name=name,
         style=Markup(style),
         script=Markup(script),
-        policy=_policy(style, script),
+        policy=policy(style, script),
         data=_packed(_data(name, rows, showing)),
     )
 
@@ -94,18 +94,6 @@ def _packed(value: Any) -> Markup:
     # ASCII, so that half a letter stays an escape. zlib writes neither a name nor a time at the start.
     text = json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii")
     return Markup(base64.b64encode(packer.compress(text) + packer.flush()).decode("ascii"))
-
-
-def _policy(style: str, script: str) -> str:
-    """Return a Content-Security-Policy that allows nothing from outside and nothing that is not ours."""
-    return (
-        f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _digest(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"
 
 
 def _asset(name: str) -> str:

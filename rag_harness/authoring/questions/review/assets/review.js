@@ -1,21 +1,10 @@
-"use strict";
 // One question at a time: read, accept, edit, reject; kept in this browser, downloaded as JSONL.
-// Strangers' texts become text nodes, never markup; direction marks stay within a <bdi>.
+// Direction marks of strangers' texts stay within a <bdi>.
 (async () => {
 const AROUND = 600, SAVED = "rag-review ", $ = (id) => document.getElementById(id);
 
-/** el("p.note", { title }, "text", [nodes]): plain objects are attributes, what is empty is left out. */
-function el(what, ...inside) {
-	const [tag, ...classes] = what.split("."), node = document.createElement(tag);
-	node.classList.add(...classes);
-	for (const one of inside.flat(Infinity)) {
-		if (one?.constructor !== Object) node.append(one || "");
-		else for (const [name, value] of Object.entries(one))
-			if (name.startsWith("on")) node[name] = value;
-			else if (value != null) node.setAttribute(name, value);
-	}
-	return node;
-}
+// Not `seen`: quotes are shown as the page has them.
+const el = elements((text) => text);
 const fill = (id, ...inside) => $(id).replaceChildren(...inside.flat(Infinity).filter(Boolean));
 const said = (text) => el("bdi", String(text));
 const dotted = (all) => all.filter((one) => one !== "" && one != null).flatMap((one, n) => [n ? " · " : "", said(one)]);

@@ -7,7 +7,6 @@ import gzip
 import json
 import re
 from html import unescape
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -58,11 +57,3 @@ def test_of_a_long_page_what_stands_around_its_quotes_is_carried(
     (part,) = carried["parts"]
     assert HELD in part
     assert len(part) <= 2 * AROUND + len(HELD)
-
-
-def test_its_colours_are_those_of_the_report() -> None:
-    report, review = (
-        files(f"rag_harness.{room}").joinpath("assets", name).read_text(encoding="utf-8").split("* {")[0]
-        for room, name in (("page", "page.css"), ("authoring.questions.review", "review.css"))
-    )
-    assert report == review

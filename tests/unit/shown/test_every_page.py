@@ -1,0 +1,57 @@
+"""What all pages begin with: one file of styles and one of script functions."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+import pytest
+
+from rag_harness.shown.every_page import policy, scripted, styled
+
+_STYLES = {
+    "rag_harness.page": ("assets/page.css", "assets/trials.css"),
+    "rag_harness.authoring.questions.review": ("assets/review.css",),
+    "rag_harness.service": ("page/page.css",),
+}
+_SCRIPTS = {
+    "rag_harness.page": "assets/page.js",
+    "rag_harness.authoring.questions.review": "assets/review.js",
+    "rag_harness.service": "page/page.js",
+}
+rooms = pytest.mark.parametrize("room", _STYLES)
+
+
+def text_of(room: str, *names: str) -> str:
+    return "".join(files(room).joinpath(name).read_text(encoding="utf-8") for name in names)
+
+
+@rooms
+def test_a_page_has_the_colours_of_all_pages_and_none_of_its_own(room: str) -> None:
+    assert len(re.findall(r":root \{.*?--bg: ", styled(""), re.S)) == 2
+    assert not re.search(
+        r"--(?:bg|fg|panel|muted|accent|text|mono): ", text_of(room, *_STYLES[room]).split("@media print")[0]
+    )
+
+
+@rooms
+def test_a_page_makes_its_elements_by_the_function_of_all_pages(room: str) -> None:
+    script = text_of(room, _SCRIPTS[room])
+    assert "createElement(" not in script
+    assert re.search(r"^const el = elements\(.+\);$", script, re.M)
+
+
+def test_the_script_of_a_page_is_strict_from_its_first_line() -> None:
+    assert scripted("go();").startswith('"use strict";\n')
+    assert scripted("go();").endswith("\ngo();")
+
+
+def test_what_all_pages_share_overrides_what_stands_before_it() -> None:
+    assert styled("b {}", before="a {}").startswith("a {}")
+    assert styled("b {}", before="a {}").endswith("b {}")
+
+
+def test_a_policy_lets_in_what_has_these_digests() -> None:
+    said = policy("", "x")
+    assert "style-src 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='" in said
+    assert "script-src 'sha256-LXEWQrcmsEQBYnyp+6wy9chTD7GQPMTbAiWHF5IaSIE='" in said
