@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rag_harness.settings import Settings
 
 MOST_ERRORS = 5
-TRIES = 4
+CALL_TRIES = 4
 """How often a chat model is called in all: once, and three times again if the server was busy or away."""
 
 
@@ -31,7 +31,7 @@ def announcement(session: RagSession, items: list[pytest.Item]) -> str | None:
         return None
     settings = session.settings
     asked = (
-        f"; at most {len(trials) * max(settings.repeats, 1)} model calls, each tried up to {TRIES} times"
+        f"; at most {len(trials) * max(settings.repeats, 1)} model calls, each tried up to {CALL_TRIES} times"
         if not session.access.reads_recordings
         else ""
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rag_harness.report.baseline import SavedRun
 from rag_harness.report.comparison import Comparison, MeasureChange, compare, on_common_data, paired_of
-from rag_harness.report.pairwise_lines import FIGURES, cut, figures, measure_said
+from rag_harness.report.pairwise_lines import PAIR_COLUMNS, cut, figures, measure_said
 from rag_harness.report.summary import table
 from rag_harness.stats import holm
 from rag_harness.stats.paired import Paired
@@ -51,7 +51,7 @@ def _suite(suite: str, changes: Sequence[MeasureChange], before: SavedRun, now: 
     tested = _tested(suite, [change for change in changes if change.suite == suite], before, now)
     count = sum(each.p_t is not None for each in tested)
     yield f"{suite}: p adjusted by Holm for {count} tests"
-    yield from table([["", "A", "B", *FIGURES], *(each.cells() for each in tested)])
+    yield from table([["", "A", "B", *PAIR_COLUMNS], *(each.cells() for each in tested)])
     for each in tested:
         if each.found.reason:
             yield f"  {measure_said(each.change.measure)}: {each.found.reason}, so no test"

@@ -11,7 +11,7 @@ from rag_harness.report.pairwise import PairDifference
 from rag_harness.report.summary import SHORT_MEASURE_NAMES, table
 from rag_harness.stats.paired import Paired
 
-FIGURES = ("n", "difference", "95 % interval", "d_z", "p (t)", "p (perm)")
+PAIR_COLUMNS = ("n", "difference", "95 % interval", "d_z", "p (t)", "p (perm)")
 _WIDTH = 100
 _ACROSS = 6
 """Most measures in one matrix: more would not fit 100 columns."""
@@ -50,7 +50,7 @@ def measure_said(name: str) -> str:
 
 
 def figures(found: Paired, p_t: float | None, p_permutation: float | None) -> list[str]:
-    """Return the cells below ``FIGURES``."""
+    """Return the cells below ``PAIR_COLUMNS``."""
     bounds = f"[{found.interval.low:+.3f}, {found.interval.high:+.3f}]" if found.interval else "-"
     effect = "-" if found.effect is None else f"{found.effect:+.2f}"
     return [str(found.n), f"{found.difference:+.3f}", bounds, effect, p_said(p_t), p_said(p_permutation)]
@@ -74,7 +74,7 @@ def _study(cells: Sequence[PairDifference]) -> list[str]:
         for cell in cells
         if cell.found
     ]
-    return table([["the study's", "", *FIGURES, ""], *rows])
+    return table([["the study's", "", *PAIR_COLUMNS, ""], *rows])
 
 
 def _name(cell: PairDifference) -> str:

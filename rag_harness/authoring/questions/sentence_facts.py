@@ -14,7 +14,7 @@ from rag_harness.authoring.questions.quotable_passages import QuotablePassage
 
 StatedFact = tuple[str, str, dict[str, str], str]
 """Kind, answer, parts and statement: see ``facts.Fact``."""
-SHORTEST, LONGEST = 5, 45
+FEWEST_SENTENCE_WORDS, MOST_SENTENCE_WORDS = 5, 45
 """The fewest and the most words of a sentence that is read."""
 _CONTEXT = re.compile(r"\b(?:now|below|above|following|here|earlier|previous|next|again)\b", re.I)
 """Words of a statement that depends on its context."""
@@ -38,7 +38,11 @@ def read_sentence(passage: QuotablePassage, names: Collection[str]) -> Iterator[
 
 def _stands_alone(text: str) -> bool:
     whole = text.endswith((".", "!")) and not text.endswith((" .", "…", "..."))
-    return whole and SHORTEST <= len(text.split()) <= LONGEST and not (_POINTER.search(text) or _CONTEXT.search(text))
+    return (
+        whole
+        and FEWEST_SENTENCE_WORDS <= len(text.split()) <= MOST_SENTENCE_WORDS
+        and not (_POINTER.search(text) or _CONTEXT.search(text))
+    )
 
 
 def _quantity(text: str) -> FactParts:

@@ -19,7 +19,7 @@ from rag_harness.words.citation_marks import CITATION
 from rag_harness.words.language import foreign
 from rag_harness.words.terms import figures, terms
 
-FIGURES, WORDS = 2 / 3, 0.5
+LEAST_FIGURES, LEAST_WORDS = 2 / 3, 0.5
 """Least shares of the figures and of the content words of a text that an answer must have."""
 _NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 _SHORT = 300
@@ -109,7 +109,7 @@ def _carried(answer: str, text: str) -> Rightness:
     numbers, words = figures_of(text), plain_terms(text)
     in_figures, in_words = share_within(figures_of(answer), numbers), share_within(plain_terms(answer), words)
     value = (in_figures + in_words) / 2 if numbers else in_words
-    return Rightness(value, in_figures >= FIGURES and in_words >= WORDS)
+    return Rightness(value, in_figures >= LEAST_FIGURES and in_words >= LEAST_WORDS)
 
 
 def _vital_quotes(case: Case) -> str:

@@ -11,7 +11,7 @@ from rag_harness.page.run import Run
 from rag_harness.page.sections.moved import ComparedExperiment, moved
 from rag_harness.report.pairwise import ALPHA, excludes_0
 from rag_harness.report.pairwise import PairDifference as Pair
-from rag_harness.report.pairwise_lines import FIGURES, figures, measure_said, sign_of
+from rag_harness.report.pairwise_lines import PAIR_COLUMNS, figures, measure_said, sign_of
 
 _MOVED_BY = ("g_mean", "factuality", "answer_relevancy", "recall@5", "token_f1")
 """Measures that order the queries. The first that both experiments of a pair have is used."""
@@ -41,7 +41,7 @@ def _blocks(run: Run) -> Iterator[Block]:
     if study:
         notes = [f"{_TESTS} {counted(_tests(study), 'test')}."]
         rows = [[Cell(pair.pair), *_study(pair, run)] for pair in study]
-        head = ("pair", "measure", *FIGURES, "could chance explain it?")
+        head = ("pair", "measure", *PAIR_COLUMNS, "could chance explain it?")
         yield Table("pairwise-study", head, rows, "What the study asks: quality, and risk", [*notes, *_reasons(run)])
     judged = [pair for pair in run.pairwise if pair.family == "others" and not pair.quantile]
     yield from _matrix(run, "pairwise-others", judged, "Other judged measures", counted(_tests(judged), "test"))

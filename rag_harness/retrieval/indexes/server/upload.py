@@ -16,7 +16,7 @@ from rag_harness.retrieval.indexes.server.points import DIGEST, Points
 from rag_harness.retrieval.indexes.server.server_options import ClusterOptions
 from rag_harness.work import reporting
 
-TRIES, PAUSE, LONGEST = 5, 0.5, 30.0
+UPLOAD_TRIES, PAUSE, LONGEST_PAUSE = 5, 0.5, 30.0
 """Most tries of a request; seconds before the second try, doubled each time; the longest pause."""
 WAITS_EACH = 8
 """One request in so many, and the last one, waits until its points are written. This keeps the server's queue short."""
@@ -134,13 +134,13 @@ class Upload:
 
     def _again(self, call: Callable[[], Any]) -> Any:
         """Make a call, and retry it after temporary errors. The server may say how long to wait."""
-        for tried in range(1, TRIES + 1):
+        for tried in range(1, UPLOAD_TRIES + 1):
             try:
                 return call()
             except Exception as error:
-                if tried == TRIES or self._given_up.is_set() or not _may_pass(error):
+                if tried == UPLOAD_TRIES or self._given_up.is_set() or not _may_pass(error):
                     raise
-                pause = getattr(error, "retry_after_s", 0) or min(PAUSE * 2 ** (tried - 1), LONGEST)
+                pause = getattr(error, "retry_after_s", 0) or min(PAUSE * 2 ** (tried - 1), LONGEST_PAUSE)
                 log.info("A batch for %s is sent again in %.1f s: %s", self._collection, pause, error)
                 self._pause(pause)
         raise AssertionError("the last try returns or raises")

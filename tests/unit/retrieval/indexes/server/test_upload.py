@@ -14,7 +14,7 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 
 from rag_harness.retrieval.indexes.server.points import Points, point_batches
 from rag_harness.retrieval.indexes.server.server_options import ClusterOptions
-from rag_harness.retrieval.indexes.server.upload import TRIES, Upload
+from rag_harness.retrieval.indexes.server.upload import UPLOAD_TRIES, Upload
 from rag_harness.work.reporting import listening
 from tests.unit.retrieval.indexes.random_vectors import named, random_rows
 
@@ -115,7 +115,7 @@ def test_a_server_says_how_long_to_wait() -> None:
 @pytest.mark.parametrize(
     ("failure", "calls"),
     [
-        (answer(500), TRIES),
+        (answer(500), UPLOAD_TRIES),
         (answer(507), 1),
         (answer(500, b'{"status": {"error": "No space left on device"}}'), 1),
         (answer(400), 1),
