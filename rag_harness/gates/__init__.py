@@ -14,6 +14,9 @@
     xfail e3: recall@5 >= 0.9 -- small index     known to fail: to pass is the failure
 
 Importing this room imports neither NumPy nor pydantic: every pytest session of a suite with gates imports it.
+
+The plugin, ``report``, ``page`` and ``derived`` call this room. It never reads a file of results: whoever judges gates
+hands in the scores. Public: ``parse_gate`` and the names below. Begin reading with ``grammar.py``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``--rag-metamorphic`` and gates on its measures: the checks run after the last test, before gates are judged."""
+"""Runs the metamorphic checks that ``--rag-metamorphic``, or a gate on a metamorphic measure, asks for."""
 
 from __future__ import annotations
 

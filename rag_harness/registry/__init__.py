@@ -2,6 +2,9 @@
 ``.chunkers``, ``.judges``, ``.loaders``, ``.measures``, ``.pipelines``, ``.sections``.
 
 Built-in parts and a user's own parts are registered in the same way. A part is imported on first use.
+
+Every room above calls it. It never decides which part is wanted. ``identity/`` digests the code that a part runs,
+``installed`` knows the distribution. Public: ``resolve``, ``registered``, ``module_of``. Begin reading below.
 """
 
 from __future__ import annotations

@@ -10,4 +10,7 @@
 
 Pages, questions, answers and names of models come from others. They are stored unchanged, and made harmless when they
 are shown.
+
+Every room that prints or writes a page calls this room. It knows no noun of the harness. Begin reading with
+``hidden.py``.
 """

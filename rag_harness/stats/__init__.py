@@ -4,6 +4,9 @@ The caller leaves out missing values (None), and reports their number; for a pai
 pair. NaN, infinity and empty input raise a ValueError. Equal seeds give equal results.
 
 Agreement of raters and corrections by it are in ``agreement``, ``alpha`` and ``ppi``, which few runs import.
+
+Gates, report, page, calibration and ``power`` call this room. It knows no measure and no row. Public: the names below.
+Begin reading with ``difference_bounds.py`` and ``bounded.py``.
 """
 
 from __future__ import annotations
