@@ -29,7 +29,7 @@ OURS = ("rag_harness ingest", "ray::BulkWorker", "ray::_MapWorker", "ray_data_pe
 PEER = """
 import sys
 import pyarrow as pa, pyarrow.parquet as pq, ray
-from rag_harness.retrieval.bulk.bulk_messages import Opening, Window
+from rag_harness.retrieval.bulk.bulk_messages import DocumentWindow, IngestOpening
 from rag_harness.retrieval.bulk.worker import BulkWorker
 from rag_harness.settings.loading import load_settings
 from rag_harness.types import Document
@@ -37,11 +37,11 @@ from rag_harness.types import Document
 class Do:
     def __init__(self, settings):
         self.worker = BulkWorker()
-        self.worker.open(Opening(settings))
+        self.worker.open(IngestOpening(settings))
 
     def __call__(self, batch):
         rows = zip(batch.column("id").to_pylist(), batch.column("text").to_pylist())
-        part = self.worker.part(Window(0, (), [Document(name, text, name) for name, text in rows]))
+        part = self.worker.part(DocumentWindow(0, (), [Document(name, text, name) for name, text in rows]))
         return pq.read_table(pa.BufferReader(part.content))
 
 docs, out, address = sys.argv[1:]

@@ -12,7 +12,7 @@ from tests.plugin.conftest import Suite
 SMALL = """
 from rag_harness.plugin import keeping
 from rag_harness.report import tables
-from rag_harness.report.blocks import reading, segments
+from rag_harness.report.blocks import blocks_of_file, segments
 
 keeping.LEAST, segments.SEGMENT, tables.SEGMENT = 2, 1500, 1500
 
@@ -21,7 +21,7 @@ def read_again(*args):
     raise AssertionError("a line was read again after the last test")
 
 
-reading.made_of = read_again
+blocks_of_file.block_of = read_again
 """
 
 

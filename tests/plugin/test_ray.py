@@ -89,12 +89,12 @@ def test_finds(rag_retrieval):
     assert rag_retrieval.found
 """
 NOBODY_HERE = """
-from rag_harness.engine import judging, workplace
+from rag_harness.engine import row_judging, workplace
 
 async def here(*_):
     raise RuntimeError("the process of the tests answered, or judged")
 
-workplace.answer_trial = judging.judged = here
+workplace.answer_trial = row_judging.judged = here
 """
 
 

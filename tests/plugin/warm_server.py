@@ -72,6 +72,10 @@ def warm(folder: str) -> None:
         sys.exit(said.getvalue())
     del sys.modules["test_warm"]
     sys.path[:] = path
+    # The code of a part is digested where it is imported, which looks for packages; a run may have others.
+    from rag_harness.registry.identity.modules import _spec
+
+    _spec.cache_clear()
 
 
 def serve(listener: socket.socket) -> Command:

@@ -306,10 +306,10 @@ print(index.search(rows[7], 1)[0].chunk.text)
 def test_a_killed_build_leaves_nothing_half(tmp_path: Path) -> None:
     code = """
 from rag_harness.retrieval.indexes import edge_shard
-def sample(*_):
+def vectors_digest(*_):
     print("building", flush=True)
     sys.stdin.readline()
-edge_shard.sample = sample
+edge_shard.vectors_digest = vectors_digest
 index.upsert(chunks, rows)
 """
     process = run_python(code, tmp_path)
