@@ -7,8 +7,9 @@ Shipped prompts are in the studies and in authoring. A file of the same name in 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from rag_harness.errors import SettingsError
@@ -46,7 +47,7 @@ class Prompts:
 def context_of(hits: Sequence[Hit], label: Callable[[Hit], str] = filename_of) -> str:
     """Number the chunks: ``[Source 1: returns-policy.md] text``. A label begins with the filename.
 
-    Marks inside labels and texts are removed, because a document must not begin a source of its own.
+    Marks inside labels and texts get round brackets, because a document must not begin a source of its own.
     """
     return "\n\n".join(
         f"[Source {n}: {without_marks(label(hit))}] {without_marks(hit.chunk.text)}" for n, hit in enumerate(hits, 1)
@@ -73,7 +74,12 @@ def _read(name: str, overrides: Path | None) -> str:
             return (overrides / name).read_text(encoding="utf-8").rstrip("\n")
         except UnicodeDecodeError as error:
             raise SettingsError(f"{overrides / name}: not UTF-8 at byte {error.start}.") from error
-    shipped = next(iter(sorted(_PACKAGE.glob(f"*/*/prompts/{name}"))), None)
-    if shipped is None:
+    if name not in _shipped():
         raise SettingsError(f"No prompt {name}. Put a file of that name into the folder that rag_prompts names.")
-    return shipped.read_text(encoding="utf-8").rstrip("\n")
+    return _shipped()[name].read_text(encoding="utf-8").rstrip("\n")
+
+
+@lru_cache
+def _shipped() -> Mapping[str, Path]:
+    """Return the prompt files of the studies and of authoring, by name."""
+    return {file.name: file for room in ("studies", "authoring") for file in (_PACKAGE / room).glob("*/prompts/*.md")}
