@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -45,8 +46,9 @@ def start(suite: Suite, *args: str) -> subprocess.Popen[bytes]:
 
 
 def kept(suite: Suite) -> set[str]:
-    """Return the questions whose answers are on disk."""
-    found = set()
+    """Return the questions whose answers are on disk, in a row or in a recording: neither is asked for again."""
+    recordings = [file.read_text() for file in suite.path.glob("cassettes/**/*.yaml")]
+    found = {question for each in recordings for question in re.findall(r"Question: (question \d+)", each)}
     for file in [*suite.path.glob("output/*.jsonl"), *suite.path.glob("output/journal/*.jsonl")]:
         for line in file.read_bytes().splitlines(keepends=True):
             if line.endswith(b"\n"):
