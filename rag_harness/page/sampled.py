@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.derived.attribution.failing import FAILED, badness_of
+from rag_harness.derived.attribution.failing import badness_of
+from rag_harness.measures.judged.categories import FAILED_CATEGORIES
 from rag_harness.page.content import Section
 from rag_harness.page.run import Run
 from rag_harness.report.suite_table import CaseState, SuiteTable
@@ -105,7 +106,9 @@ def _worst(table: SuiteTable) -> _Places:
     """Return all trials, the worst first. Equal ones are in the order of their cases."""
     badness = badness_of(table)
     kinds = table.categories or ()
-    failed = np.fromiter((kind in FAILED for kind in kinds), np.bool_, len(kinds)) if kinds else np.bool_(False)
+    failed = (
+        np.fromiter((kind in FAILED_CATEGORIES for kind in kinds), np.bool_, len(kinds)) if kinds else np.bool_(False)
+    )
     order = np.where(table.states == CaseState.OK, np.where(failed, 1, 0), 2)
     every = np.lexsort((-badness, -order))
     found: _Places = every[table.states[every] != CaseState.LEFT_OUT]

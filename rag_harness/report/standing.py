@@ -11,6 +11,8 @@ from rag_harness.stats.intervals import Interval
 
 Where = tuple[str, str]
 """Key and value of a slice."""
+ALL_CASES: Where = ("", "")
+"""The slice of every case."""
 
 
 @dataclass(frozen=True, slots=True)

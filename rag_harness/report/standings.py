@@ -15,7 +15,7 @@ from statistics import fmean
 
 from rag_harness.report.pairwise import PairDifference, adjusted, compared, judged_measures
 from rag_harness.report.slices_asked import SliceAsked
-from rag_harness.report.standing import SliceStanding, Standings, Where
+from rag_harness.report.standing import ALL_CASES, SliceStanding, Standings, Where
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.manifest import SuiteRecord
 from rag_harness.stats.intervals import Interval
@@ -32,18 +32,41 @@ TablesByName = Mapping[str, SuiteTable]
 
 def standings(tables: TablesByName, suites: Mapping[str, SuiteRecord], asked: Sequence[SliceAsked]) -> Standings:
     """Return the standing of the experiments of each data on each slice; nothing for data with one experiment."""
-    by_data: dict[str, dict[str, SuiteTable]] = {}
+    rivals = {data: mine for data, mine in by_data(tables, suites).items() if len(mine) > 1}
+    found = _standings([field for data, mine in rivals.items() for field in _fields(data, mine, asked)], suites)
+    return replace(found, blank=[*_absent(rivals, asked), *found.blank])
+
+
+def standings_over_all(
+    tables: TablesByName, suites: Mapping[str, SuiteRecord], measures: Mapping[str, Sequence[str]]
+) -> Standings:
+    """Return the standing of the experiments of each data on each of its ``measures``, over all cases."""
+    rivals = by_data(tables, suites)
+    having = {
+        (data, measure): {name: table for name, table in rivals[data].items() if table.has(measure)}
+        for data, wanted in measures.items()
+        for measure in wanted
+    }
+    return _standings([_Field(data, ALL_CASES, name, mine) for (data, name), mine in having.items() if mine], suites)
+
+
+def by_data(tables: TablesByName, suites: Mapping[str, SuiteRecord]) -> dict[str, dict[str, SuiteTable]]:
+    """Return the experiments with selected cases, by the name of their data."""
+    found: dict[str, dict[str, SuiteTable]] = {}
     for name in sorted(tables):
         if name != GOLDEN and tables[name].selected_of({}):
-            by_data.setdefault(suites[name].data, {})[name] = tables[name]
-    rivals = {data: mine for data, mine in by_data.items() if len(mine) > 1}
-    fields = [field for data, mine in rivals.items() for field in _fields(data, mine, asked)]
+            found.setdefault(suites[name].data, {})[name] = tables[name]
+    return found
+
+
+def _standings(fields: Sequence[_Field], suites: Mapping[str, SuiteRecord]) -> Standings:
+    """Return the standings. All pairs of all fields are one family of tests."""
     contested = [field for field in fields if not field.why_not]
     draws = min(max(10_000, _DRAWS * sum(comb(len(field.having), 2) for field in contested)), _MOST_DRAWS)
     cells = adjusted([cell for field in contested for cell in field.cells(suites, draws)])
     return Standings(
         found=[field.standing([cell for cell in cells if field.has(cell)]) for field in contested],
-        blank=[*_absent(rivals, asked), *_gathered([field for field in fields if field.why_not])],
+        blank=list(_gathered([field for field in fields if field.why_not])),
         tests=sum(cell.p_t is not None for cell in cells),
         several=len({field.data for field in contested}) > 1,
     )
@@ -61,7 +84,12 @@ class _Field:
     @property
     def inside(self) -> dict[str, str]:
         """The slice in the form that tables take."""
-        return dict([self.where])
+        return {} if self.where == ALL_CASES else dict([self.where])
+
+    @property
+    def _places(self) -> tuple[Where, ...]:
+        """The slice in the form that differences take."""
+        return tuple(self.inside.items())
 
     @property
     def having(self) -> dict[str, SuiteTable]:
@@ -90,12 +118,12 @@ class _Field:
         for first, second in combinations(self.having, 2):
             judged = self.measure in judged_measures(self.tables[first])
             otherwise = judged and suites[first].authors != suites[second].authors
-            cell = PairDifference(first, second, self.measure, "others", where=(self.where,))
+            cell = PairDifference(first, second, self.measure, "others", where=self._places)
             yield compared(self.tables, cell, "they were judged by different judges" if otherwise else "", draws)
 
     def has(self, cell: PairDifference) -> bool:
         """Whether a cell belongs to this slice, measure and data."""
-        return cell.where == (self.where,) and cell.measure == self.measure and cell.first in self.tables
+        return cell.where == self._places and cell.measure == self.measure and cell.first in self.tables
 
     def standing(self, cells: Sequence[PairDifference]) -> SliceStanding:
         """Return the standing, from the differences of all pairs."""

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from rag_harness.files.json_text import read_json
 from rag_harness.gates import Gate, Reference, parse_gate
 from rag_harness.gates.verdict import meets_threshold
+from rag_harness.measures.judged.categories import FAILED_CATEGORIES
 from rag_harness.report.asked_measures import asked_measures
 from rag_harness.report.suite_table import CaseState, SuiteTable
 from rag_harness.report.summary_file import SUMMARY_FILE
@@ -24,15 +25,6 @@ from rag_harness.results.manifest import RunManifest, of_run
 from rag_harness.results.row import ExperimentResult, rows_in
 from rag_harness.types import Case
 
-FAILED = (
-    "Hallucination",
-    "Retrieval Failure",
-    "Irrelevant",
-    "Total Failure",
-    "Wrong Abstention",
-    "Answered Unanswerable",
-)
-"""Categories of failed answers."""
 _FIRST = 1_000
 """Number of an experiment's answers that are read to learn how its answers end."""
 _FIRST_CASES = 5_000
@@ -137,7 +129,7 @@ def _or(values: npt.NDArray[np.float64], others: npt.NDArray[np.float64] | float
 def _failed(table: SuiteTable, place: int) -> str:
     """Return the failed category of an answer; empty where its category is no failure."""
     category = table.categories[place] if table.categories else ""
-    return category if category in FAILED else ""
+    return category if category in FAILED_CATEGORIES else ""
 
 
 def _suspect(table: SuiteTable, place: int, badness: float) -> Suspect:

@@ -27,6 +27,15 @@ CATEGORIES: tuple[str, ...] = (
     UNMEASURED,
 )
 """All categories, in the order of display; the study's five come first."""
+FAILED_CATEGORIES = (
+    "Hallucination",
+    "Retrieval Failure",
+    "Irrelevant",
+    "Total Failure",
+    WRONG_ABSTENTION,
+    ANSWERED_UNANSWERABLE,
+)
+"""Categories of failed answers."""
 MEANINGS: Mapping[str, str] = {
     "Clean Pass": "context_precision > 0.7, faithfulness > 0.7, answer_relevancy > 0.7",
     "Hallucination": "context_precision > 0.6, faithfulness < 0.4",

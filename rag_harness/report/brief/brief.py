@@ -1,0 +1,68 @@
+"""A run in brief: its answers, its gates, its best experiments, and why answers fall short."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rag_harness.report.brief.answered import Answered, answered
+from rag_harness.report.brief.gates_state import GatesState, gates_state
+from rag_harness.report.brief.leads import Field, fields_of
+from rag_harness.report.brief.shortfalls import Shortfall, shortfalls
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.results.causes import CauseLine
+from rag_harness.results.manifest import RunManifest
+from rag_harness.types import GOLDEN
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """A run in brief.
+
+    Attributes:
+        answered: how many questions were answered, by whom, and when.
+        gates: the verdicts of its gates.
+        fields: its experiments by data, and which of each are best; empty where only the golden suite ran.
+        shortfalls: why answers of an experiment fall short, by its name; empty where that was not looked into.
+        tables: the tables of the experiments, by name.
+        was_explained: whether the run was asked why answers fall short.
+    """
+
+    answered: Answered
+    gates: GatesState
+    fields: Sequence[Field]
+    shortfalls: Mapping[str, Shortfall]
+    tables: Mapping[str, SuiteTable]
+    was_explained: bool
+
+    @property
+    def subject(self) -> str:
+        """The experiment that the sentences about causes speak of: the best of the first data; empty for none."""
+        return self.fields[0].subject if self.fields else ""
+
+
+def brief_of(
+    tables: Mapping[str, SuiteTable],
+    manifest: RunManifest,
+    gates: Sequence[Mapping[str, Any]],
+    causes: Sequence[CauseLine],
+) -> Brief:
+    """Return a run in brief.
+
+    Args:
+        tables: tables of the suites of the run.
+        manifest: the run's manifest.
+        gates: verdicts, as ``summary.json`` has them.
+        causes: causes of the run's rows, the worst of each experiment first.
+    """
+    selected = {name: table for name, table in tables.items() if table.selected_of({})}
+    experiments = {name: table for name, table in sorted(selected.items()) if name != GOLDEN}
+    return Brief(
+        answered=answered(experiments, manifest),
+        gates=gates_state(gates, selected, causes, int(manifest.settings.get("k") or 10)),
+        fields=fields_of(experiments, manifest.suites),
+        shortfalls=shortfalls(experiments, causes),
+        tables=experiments,
+        was_explained=bool(manifest.settings.get("attribute")),
+    )

@@ -1,0 +1,168 @@
+"""The state of a run's gates: how many have each verdict, which failed and by which trial, which nearly failed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from rag_harness.errors import SettingsError
+from rag_harness.gates import BASELINE, Gate, Reference, parse_gate
+from rag_harness.gates.units import bounds, told_apart
+from rag_harness.gates.verdict import equal
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.results.causes import CauseLine
+from rag_harness.stats.by_case import differences
+
+BAD = ("failed", "stale", "xpassed")
+"""States of a gate that fail a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateLine:
+    """A gate for people.
+
+    Attributes:
+        condition: its text.
+        state: its verdict.
+        figures: value and 95 % interval, of a comparison both values and the difference; empty where not judged.
+        reason: what is to be said beside the figures.
+        worst: id of the trial that counts most against it; empty where none can be named.
+    """
+
+    condition: str
+    state: str
+    figures: str = ""
+    reason: str = ""
+    worst: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GatesState:
+    """The verdicts of a run.
+
+    Attributes:
+        counts: number of gates by state.
+        failed: gates that fail the run.
+        undecided: inconclusive gates.
+        closest: the passed gate whose value is nearest to its limit, measured by its interval; None for none.
+        needed: suites that are not in this run, and that gates need which were not judged.
+    """
+
+    counts: Mapping[str, int]
+    failed: Sequence[GateLine]
+    undecided: Sequence[GateLine]
+    closest: GateLine | None
+    needed: Sequence[str]
+
+    @property
+    def total(self) -> int:
+        """The number of gates."""
+        return sum(self.counts.values())
+
+    @property
+    def verdict(self) -> str:
+        """All verdicts in a word: FAIL, UNDECIDED, PASS; empty where no gate was judged."""
+        if self.failed:
+            return "FAIL"
+        if self.undecided:
+            return "UNDECIDED"
+        return "PASS" if self.counts.get("passed") else ""
+
+
+def gates_state(
+    gates: Sequence[Mapping[str, Any]], tables: Mapping[str, SuiteTable], causes: Sequence[CauseLine], k: int
+) -> GatesState:
+    """Return the state of gates.
+
+    Args:
+        gates: verdicts, as ``summary.json`` has them.
+        tables: tables of the suites that were selected.
+        causes: causes of failures, the worst of each experiment first.
+        k: what ``@k`` stands for.
+    """
+    read = [(said, _parsed(said["gate"], k)) for said in gates]
+    lines = [_line(said, gate, tables, causes) for said, gate in read]
+    passed = [(_slack(said), line) for (said, _), line in zip(read, lines, strict=True) if _passed(said)]
+    nearest = min(passed, key=lambda each: each[0], default=(inf, None))
+    return GatesState(
+        counts=Counter(line.state for line in lines),
+        failed=[line for line in lines if line.state in BAD],
+        undecided=[line for line in lines if line.state == "inconclusive"],
+        closest=nearest[1] if nearest[0] < inf else None,
+        needed=sorted({name for said, gate in read if said["state"] == "not judged" for name in _needs(gate, tables)}),
+    )
+
+
+def _parsed(text: str, k: int) -> Gate | None:
+    """Return the gate; None where another version wrote its text."""
+    try:
+        return parse_gate(text, k)
+    except SettingsError:
+        return None
+
+
+def _passed(said: Mapping[str, Any]) -> bool:
+    return bool(said["state"] == "passed")
+
+
+def _line(
+    said: Mapping[str, Any], gate: Gate | None, tables: Mapping[str, SuiteTable], causes: Sequence[CauseLine]
+) -> GateLine:
+    is_bad = said["state"] in BAD and gate is not None
+    worst = _worst(gate, tables, causes) if is_bad and gate is not None else ""
+    return GateLine(said["gate"], said["state"], _figures(said, gate), said.get("reason") or "", worst)
+
+
+def _figures(said: Mapping[str, Any], gate: Gate | None) -> str:
+    value, threshold = said.get("value"), said.get("threshold")
+    if value is None or threshold is None:
+        return ""
+    unit = said.get("unit", "share")
+    shown = told_apart(value, threshold, unit, equal(value, threshold))
+    ends = _ends(said.get("interval"))
+    if gate is not None and isinstance(gate.right, Reference):
+        between = f", difference {bounds(*ends, unit, signed=True)}" if ends else ""
+        return f"{shown[0]} against {shown[1]}{between}"
+    return shown[0] + (f" {bounds(*ends, unit)}" if ends else "")
+
+
+def _ends(interval: Sequence[float | None] | None) -> tuple[float, float] | None:
+    """Return the ends of an interval; an open one is infinite."""
+    if not interval:
+        return None
+    low, high = interval
+    return -inf if low is None else low, inf if high is None else high
+
+
+def _slack(said: Mapping[str, Any]) -> float:
+    """Return the distance of a value from its limit, in half widths of its interval; infinite where it is not known."""
+    value, threshold, interval = said.get("value"), said.get("threshold"), said.get("interval")
+    if value is None or threshold is None or not interval or None in interval or interval[0] == interval[1]:
+        return inf
+    return float(abs(value - threshold) / ((interval[1] - interval[0]) / 2))
+
+
+def _needs(gate: Gate | None, tables: Mapping[str, SuiteTable]) -> Iterator[str]:
+    if gate is None:
+        return
+    named = [gate.suite, *([gate.right.name] if isinstance(gate.right, Reference) else [])]
+    yield from (name for name in named if name not in tables and name != BASELINE)
+
+
+def _worst(gate: Gate, tables: Mapping[str, SuiteTable], causes: Sequence[CauseLine]) -> str:
+    """Return the trial with the worst value; of several that with a cause, the worst of these first."""
+    table = tables.get(gate.suite)
+    if table is None or not table.has(gate.measure):
+        return ""
+    values = table.values(gate.measure, dict(gate.slice))
+    if isinstance(gate.right, Reference) and (other := tables.get(gate.right.name)) is not None:
+        values = differences(values, other.values(gate.measure, dict(gate.slice))) if other.has(gate.measure) else {}
+    if not values:
+        return ""
+    limit = (min if ">" in gate.op else max)(values.values())
+    worst = {case for case, value in values.items() if value == limit}
+    explained = (line.query_id for line in causes if line.experiment == gate.suite and line.query_id in worst)
+    return f"{gate.suite}-{next(explained, min(worst))}"

@@ -1,0 +1,201 @@
+"""Writes the four sentences about a run: which is best, how sure that is, why answers fall short, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rag_harness.gates.units import bounds, value_said
+from rag_harness.report.brief.brief import Brief
+from rag_harness.report.brief.leads import RETRIEVAL, Field, Lead
+from rag_harness.report.brief.shortfalls import Shortfall
+from rag_harness.report.pairwise_lines import p_said
+
+Topic = Literal["best", "sure", "why", "next"]
+_NOT_LOOKED = "Why answers fall short was not looked into. --rag-attribute runs the failed ones again to find out."
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """What is said about one topic. ``tone`` is that of a page's cell: good, bad, unsure, or empty."""
+
+    topic: Topic
+    text: str
+    tone: Literal["", "good", "bad", "unsure"] = ""
+
+
+def first_sentences(brief: Brief) -> list[Sentence]:
+    """Return what a reader has to know first; the topics for which there is nothing to say are left out."""
+    if not brief.fields:
+        return []
+    return [*_best(brief), *_sure(brief), *_why(brief), *_next(brief)]
+
+
+def equals_said(field: Field, brief: Brief) -> Iterator[str]:
+    """Yield which experiments are equal in every measure, and what the dearest of them costs more."""
+    for group in field.equals:
+        tokens = {name: brief.tables[name].totals.tokens for name in group}
+        least, most = min(tokens, key=lambda name: tokens[name]), max(tokens, key=lambda name: tokens[name])
+        more = tokens[most] / tokens[least] - 1 if tokens[least] else 0
+        dearer = f"; {most} takes {percent(more)} more tokens than {least}" if more >= 0.01 else ""
+        yield f"{listed(group)} are equal on every measure and question{dearer}."
+
+
+def percent(share: float) -> str:
+    """Return a share as a whole percentage. A share above 0 is never said to be 0."""
+    return "under 1 %" if 0 < share < 0.005 else f"{share * 100:.0f} %"
+
+
+def listed(names: Sequence[str], most: int = _NAMED) -> str:
+    """Return names as text; of many the first."""
+    if len(names) > most + 1:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _best(brief: Brief) -> Iterator[Sentence]:
+    for field in brief.fields:
+        parts = [*_of_one(field, brief), *filter(None, [winners_said(field)]), *(_lead(lead) for lead in surest(field))]
+        parts += equals_said(field, brief)
+        sure = any(lead.is_sure for lead in field.leads)
+        on = f"On {field.data}: " if len(brief.fields) > 1 else ""
+        yield Sentence("best", on + " ".join(parts), "good" if sure else "unsure" if field.leads else "")
+
+
+def _of_one(field: Field, brief: Brief) -> Iterator[str]:
+    """Yield that there is nothing to compare, and the figures of the only experiment."""
+    if len(field.names) > 1:
+        return
+    name = field.names[0]
+    table = brief.tables[name]
+    measures = [each for each in (*RETRIEVAL[:2], "faithfulness", "token_f1") if table.has(each)]
+    said = ", ".join(f"{each} {_mean(brief, name, each)}" for each in measures)
+    yield f"Only {name} ran here, so nothing is compared.{f' Its figures: {said}.' if said else ''}"
+
+
+def _mean(brief: Brief, name: str, measure: str) -> str:
+    table = brief.tables[name]
+    unit, mean = table.columns[measure].measure.unit, table.aggregate([measure])[measure]
+    between = table.interval(measure)
+    return value_said(mean or 0.0, unit) + (f" {bounds(*between, unit)}" if between else "")
+
+
+def winners_said(field: Field) -> str:
+    """Return who is best: surely ahead in all that differs. Who is surely ahead in one thing only is ahead.
+
+    Empty where nothing differs, or where there is nothing to compare.
+    """
+    telling = [lead for lead in field.leads if not lead.is_level]
+    if not telling:
+        return ""
+    sure = [lead for lead in telling if lead.is_sure]
+    winners = set.intersection(*(set(lead.best) for lead in sure)) if sure else set()
+    beaten = {cell.second for lead in telling for cell in lead.standing.beaten}
+    best = [name for name in field.names if name in winners - beaten]
+    if best:
+        return f"{listed(best)} {'is' if len(best) == 1 else 'are'} {'best' if sure == telling else 'ahead'}."
+    return "Each is best at something else." if sure else "No experiment is shown to be best."
+
+
+def surest(field: Field) -> list[Lead]:
+    """Return the leads of a data, those that are sure first."""
+    return sorted(field.leads, key=lambda lead: not lead.is_sure)
+
+
+def _lead(lead: Lead) -> str:
+    standing = lead.standing
+    is_search, several = standing.measure in RETRIEVAL, len(lead.best) > 1
+    mean = f"{standing.measure} {value_said(standing.mean, standing.unit)}"
+    if lead.is_level:
+        return f"All {'find' if is_search else 'answer'} the same ({mean})."
+    who, s = listed(lead.best), "" if several else "s"
+    if lead.is_sure:
+        return f"{who} {f'find{s} the most' if is_search else f'answer{s} best'} ({mean}{_over(lead)})."
+    beaten = [cell.second for cell in standing.beaten]
+    over = f" {'They' if several else 'It'} surely beat{s} {listed(beaten)}." if beaten else ""
+    what = "find the most" if is_search else "answer best"
+    return f"That {who} {what if several else what.replace(' ', 's ', 1)} is not shown ({mean}{_over(lead)}).{over}"
+
+
+def _over(lead: Lead) -> str:
+    cell = lead.nearest
+    if cell is None or cell.found is None:
+        return ""
+    ahead = value_said(abs(cell.found.difference), lead.standing.unit)
+    return f", {ahead} {'below' if lead.standing.is_lower else 'above'} {cell.second}"
+
+
+def _sure(brief: Brief) -> Iterator[Sentence]:
+    for field in brief.fields:
+        leads = [lead for lead in surest(field) if lead.nearest is not None]
+        if leads:
+            on = f"On {field.data}: " if len(brief.fields) > 1 else ""
+            tests = f" p is corrected for {field.tests} tests (Holm)." if field.tests > 1 else ""
+            said = " ".join(_sureness(lead) for lead in leads)
+            yield Sentence("sure", f"{on}{said}{tests}", "good" if all(lead.is_sure for lead in leads) else "unsure")
+        elif len(field.names) == 1:
+            yield from _width(field, brief)
+
+
+def _width(field: Field, brief: Brief) -> Iterator[Sentence]:
+    """Yield how far the only experiment's figures could move."""
+    table = brief.tables[field.names[0]]
+    measure = next((each for each in (*RETRIEVAL, "token_f1") if table.has(each) and table.interval(each)), "")
+    if measure:
+        low, high = table.interval(measure) or (0.0, 0.0)
+        n = len(table.values(measure, {}))
+        yield Sentence(
+            "sure",
+            f"With other questions of this kind {measure} would lie between {low:.2f} and {high:.2f} (95 %, {n:,} "
+            "questions).",
+        )
+
+
+def _sureness(lead: Lead) -> str:
+    cell = lead.nearest
+    assert cell is not None
+    assert cell.found is not None
+    found, unit, measure = cell.found, lead.standing.unit, lead.standing.measure
+    between = f" {bounds(*found.interval, unit, signed=True, digits=3)}" if found.interval else ""
+    said = f"{cell.first} - {cell.second} in {measure}: {found.difference:+.3f}{between}, {found.n:,} questions"
+    p = f", p {p_said(max(cell.p_t, cell.p_permutation))}" if cell.p_t is not None and cell.p_permutation else ""
+    if cell.is_significant:
+        return f"Sure at 95 %: {said}{p}."
+    more = f" About {lead.more:,} more questions like these would settle it." if lead.more else ""
+    return f"Not sure: {said}{p}.{more}"
+
+
+def _why(brief: Brief) -> Iterator[Sentence]:
+    found = brief.shortfalls.get(brief.subject)
+    if found is None:
+        if not brief.was_explained:
+            yield Sentence("why", _NOT_LOOKED, "unsure")
+        elif not brief.shortfalls:
+            yield Sentence("why", f"No answer of {brief.subject} fell short.", "good")
+        return
+    yield Sentence("why", shortfall_said(found), "bad" if not found.is_sample else "unsure")
+
+
+def shortfall_said(found: Shortfall) -> str:
+    """Return how many answers fall short, and the main cause with its share."""
+    share = f"{found.causes[found.main]:,} of them ({percent(found.share)})" if found.n > 1 else "the cause"
+    detail = f", most often: {found.detail} ({found.of_detail:,})" if found.detail else ""
+    if found.is_sample:
+        head = f"{found.experiment}: the worst {found.n:,} of {found.answers:,} answers were looked into"
+    else:
+        head = f"{found.experiment}: {found.n:,} of {found.answers:,} answers fall short"
+    if found.n == found.of_detail and found.n > 1:
+        return f"{head}, all {found.n:,} for one cause: {found.main}, {found.detail}."
+    return f"{head}; {share}: {found.main}{detail}."
+
+
+def _next(brief: Brief) -> Iterator[Sentence]:
+    found = brief.shortfalls.get(brief.subject)
+    if found is not None:
+        yield Sentence("next", f"{found.remedy[:1].upper()}{found.remedy[1:]}.")
+        return
+    more = [lead.more for field in brief.fields for lead in field.leads if lead.more]
+    if more:
+        yield Sentence("next", f"Ask about {max(more):,} more questions, so that the difference is settled.")
