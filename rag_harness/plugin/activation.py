@@ -61,11 +61,11 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: TrialR
     record.before_reading.append(keeping.seal)
     # The recorder comes first: it takes over what an earlier run left before a trial is looked up. The gates come
     # second: they are read before the costs of the run are printed.
-    listeners = (recorder, gates, Readiness(session, trials), Slices(session, measures), progress, recording, keeping)
-    collection = CollectedTrials(session, listeners)
+    run_end = RunEnd(session, recorder, findings, trials, gates, recording, affected)
+    checks = (Readiness(session, trials), Slices(session, measures), run_end.shown)
+    collection = CollectedTrials(session, (recorder, gates, *checks, progress, recording, keeping))
     register = config.pluginmanager.register
     register(recorder, "rag_harness.recorder")
-    run_end = RunEnd(session, recorder, findings, trials, gates, recording, affected)
     register(run_end.golden, "rag_harness.golden")
     register(gates, "rag_harness.gates")
     register(early, "rag_harness.early_stop")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rag_harness.plugin.afterwards import tried
@@ -28,6 +29,11 @@ class Attribution:
         self._causes: list[CauseLine] | None = None
         self._problem = ""
         self._answers: dict[str, int] = {}
+
+    @property
+    def causes(self) -> Sequence[CauseLine]:
+        """The causes that were found, the worst of each experiment first; none where nothing was explained."""
+        return self._causes or ()
 
     def explain(self) -> None:
         """Explain after all tests, when the tables are there. Not if the run was stopped."""

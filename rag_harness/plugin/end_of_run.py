@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_harness.plugin.attribution import Attribution
+from rag_harness.plugin.brief_section import BriefSection
 from rag_harness.plugin.golden_section import GoldenSection
 from rag_harness.plugin.metamorphic import Metamorphic
 from rag_harness.plugin.report_file import ReportFile
+from rag_harness.plugin.sections_shown import SectionsShown
 from rag_harness.plugin.summary_section import SummarySection
 
 if TYPE_CHECKING:
@@ -57,6 +59,12 @@ class RunEnd:
     affected: Affected
 
     @cached_property
+    def shown(self) -> SectionsShown:
+        """Knows which sections are printed."""
+        usual = {section.name: section.is_usual for section in SECTIONS if section is not SHORT_SUMMARY}
+        return SectionsShown(self.session, usual, BRIEF.name)
+
+    @cached_property
     def metamorphic(self) -> Metamorphic:
         """Checks relations between a query and its variants."""
         return Metamorphic(self.session, self.recorder, self.findings, self.trials)
@@ -75,6 +83,11 @@ class RunEnd:
     def golden(self) -> GoldenSection:
         """Prints what the golden suite came to."""
         return GoldenSection(self.session, self.recorder, self.findings)
+
+    @cached_property
+    def brief(self) -> BriefSection:
+        """Prints the run in brief."""
+        return BriefSection(self.session, self.recorder, self.findings, self.gates, self.attribution, self.recording)
 
     @cached_property
     def report(self) -> ReportFile:
@@ -108,11 +121,13 @@ class Section:
         name: its name, for people and tests.
         says: what it says.
         print: prints it.
+        is_usual: whether it is printed without --rag-sections and -v, as what an option of its own asks for is.
     """
 
     name: str
     says: str
     print: Callable[[RunEnd, pytest.TerminalReporter], None]
+    is_usual: bool = False
 
 
 def _by_pytest(*_: object) -> None:
@@ -130,22 +145,26 @@ STEPS: tuple[Step, ...] = (
 """The steps after the last test, in their order."""
 
 SHORT_SUMMARY = Section("short summary", "pytest says which tests failed", _by_pytest)
+BRIEF = Section("brief", "what to know first", lambda run, terminal: run.brief.print(terminal), True)
 SECTIONS: tuple[Section, ...] = (
-    Section("metamorphic", "which relations broke", lambda run, terminal: run.metamorphic.print(terminal)),
+    Section("metamorphic", "which relations broke", lambda run, terminal: run.metamorphic.print(terminal), True),
     Section("trials", "the figures of experiments", lambda run, terminal: run.summary.print_trials(terminal)),
     Section("scorecard", "what judges said", lambda run, terminal: run.summary.print_scorecard(terminal)),
     Section("pairwise", "how experiments differ", lambda run, terminal: run.summary.print_pairwise(terminal)),
     Section("slices", "which experiment wins where", lambda run, terminal: run.summary.print_slices(terminal)),
     Section("abstention", "what confidence is worth", lambda run, terminal: run.summary.print_abstention(terminal)),
-    Section("noise", "where the noise is", lambda run, terminal: run.summary.print_noise(terminal)),
-    Section("own", "sections of other packages", lambda run, terminal: run.summary.print_own(terminal)),
+    Section("noise", "where the noise is", lambda run, terminal: run.summary.print_noise(terminal), True),
+    Section("own", "sections of other packages", lambda run, terminal: run.summary.print_own(terminal), True),
     Section("causes", "why trials failed", lambda run, terminal: run.attribution.print(terminal)),
-    Section("affected", "what a change affects, under xdist", lambda run, terminal: run.affected.print(terminal)),
+    Section("affected", "what a change affects, under xdist", lambda run, terminal: run.affected.print(terminal), True),
     SHORT_SUMMARY,
-    Section("golden", "the figures of the golden suite", lambda run, terminal: run.golden.print(terminal)),
-    Section("comparison", "this run beside a saved one", lambda run, terminal: run.gates.print_comparison(terminal)),
+    Section("golden", "the figures of the golden suite", lambda run, terminal: run.golden.print(terminal), True),
+    Section(
+        "comparison", "this run beside a saved one", lambda run, terminal: run.gates.print_comparison(terminal), True
+    ),
     Section("gates", "a line a gate", lambda run, terminal: run.gates.print(terminal)),
-    Section("report", "where the report is", lambda run, terminal: run.report.print(terminal)),
+    BRIEF,
+    Section("report", "where the report is", lambda run, terminal: run.report.print(terminal), True),
 )
 """The sections of the terminal summary, in their order."""
 
@@ -163,8 +182,7 @@ class InnerEnd:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the sections."""
-        for section in SECTIONS[: SECTIONS.index(SHORT_SUMMARY)]:
-            section.print(self._run, terminalreporter)
+        _print(SECTIONS[: SECTIONS.index(SHORT_SUMMARY)], self._run, terminalreporter)
 
 
 class OuterEnd:
@@ -190,8 +208,14 @@ class OuterEnd:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
         """Print the last sections."""
         yield
-        for section in SECTIONS[SECTIONS.index(SHORT_SUMMARY) + 1 :]:
-            section.print(self._run, terminalreporter)
+        _print(SECTIONS[SECTIONS.index(SHORT_SUMMARY) + 1 :], self._run, terminalreporter)
+
+
+def _print(sections: Sequence[Section], run: RunEnd, terminal: pytest.TerminalReporter) -> None:
+    """Print those of the sections that are shown."""
+    for section in sections:
+        if run.shown.is_shown(section.name):
+            section.print(run, terminal)
 
 
 def _then(steps: Sequence[Step], run: RunEnd) -> Generator[None, object, object]:

@@ -13,7 +13,7 @@ from rag_harness.plugin.screen import make_inert, usage_error, write_lines, writ
 from rag_harness.shown.terminal import block
 
 if TYPE_CHECKING:
-    from rag_harness.gates import Verdict
+    from rag_harness.gates import Gate, Verdict
     from rag_harness.plugin.collected import Collected
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.run_gates import RunGates
@@ -137,6 +137,14 @@ class GateKeeper:
         if self.verdicts or origins:
             write_section(terminal, "rag gates" if self.verdicts else "rag answers", origins)
             self._write_verdicts(terminal)
+
+    @property
+    def configured(self) -> Sequence[Gate]:
+        """The gates that are set for this run, judged or not."""
+        return self._run.gates
+
+    def print_unselected(self, terminal: pytest.TerminalReporter) -> None:
+        """Print which gates were not judged in a run of other tests."""
         if self._unselected:
             said = f"rag: not judged, for nothing was selected of {self._unselected}"
             write_lines(terminal, [said], yellow=True)

@@ -110,17 +110,28 @@ def write_summary(
     more: Sequence[str],
 ) -> None:
     """Write the section of the terminal summary; ``more`` are lines of other parts."""
-    from rag_harness.report.drafts import draft_lines
     from rag_harness.report.speed import speed_lines, stage_lines
     from rag_harness.report.summary import answers_by, summarise, summary_lines
 
     settings = session.settings
-    tables = {name: table for name, table in findings.tables.items() if name != GOLDEN}
+    tables = _experiments(findings)
     about = f"profile {settings.profile}, mode {settings.mode}, {answers_by(tables)}"
     lines = [*summary_lines(summarise(tables)), *stage_lines(tables), *speed_lines(tables, settings.concurrency)]
-    lines += [*draft_lines(tables), *_placed(tables), *_settled(findings)]
-    write_section(terminal, "rag", [about, *lines, *_became_of_rows(recorder, tables, session), *more])
-    write_lines(terminal, _errors(tables, settings), red=True)
+    write_section(terminal, "rag", [about, *lines, *remarks_said(findings, recorder, session), *more])
+    write_lines(terminal, errors_said(findings, session), red=True)
+
+
+def remarks_said(findings: RunFindings, recorder: Recorder, session: RagSession) -> Iterator[str]:
+    """Yield what is to be known of the rows: drafts, contexts without a document, trials not run, rows set aside."""
+    from rag_harness.report.drafts import draft_lines
+
+    tables = _experiments(findings)
+    yield from (*draft_lines(tables), *_placed(tables), *_settled(findings))
+    yield from _became_of_rows(recorder, tables, session)
+
+
+def _experiments(findings: RunFindings) -> Mapping[str, SuiteTable]:
+    return {name: table for name, table in findings.tables.items() if name != GOLDEN}
 
 
 def _placed(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
@@ -170,7 +181,9 @@ def _became_of_rows(recorder: Recorder, tables: Mapping[str, SuiteTable], sessio
         )
 
 
-def _errors(tables: Mapping[str, SuiteTable], settings: Settings) -> Iterator[str]:
+def errors_said(findings: RunFindings, session: RagSession) -> Iterator[str]:
+    """Yield the first errors, and how many more there are."""
+    tables, settings = _experiments(findings), session.settings
     first = [error for table in tables.values() for error in table.totals.first_errors]
     for trial_id, why in first[:MOST_ERRORS]:
         yield f"error {trial_id}: {why}"

@@ -29,13 +29,14 @@ def write_summary_file(
 ) -> None:
     """Write the aggregates by experiment and for ``golden``, the verdict of each gate, and ``more`` by its keys."""
     suites = {name: _aggregates(name, table) for name, table in tables.items() if table.selected_of({})}
-    gates = [_verdict(verdict) for verdict in verdicts]
+    gates = [verdict_json(verdict) for verdict in verdicts]
     content = {**suites, "gates": gates, "profile": settings["profile"], "mode": settings["mode"], **(more or {})}
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
     write_atomically(output / SUMMARY_FILE, (text + "\n").encode())
 
 
-def _verdict(verdict: Verdict) -> dict[str, Any]:
+def verdict_json(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as the file has it."""
     evidence = {"confidence": verdict.gate.confidence / 100} if verdict.gate.confidence is not None else {}
     return {
         "gate": verdict.gate.condition,

@@ -235,6 +235,12 @@ class Settings:
         '"query_type, topic: recall@5", repeatable',
         "nothing",
     )
+    sections: tuple[str, ...] = option(
+        (),
+        "sections of the terminal summary: all, or their names with commas between; default: the run in brief, with -v "
+        "all, with -q three lines",
+        "nothing",
+    )
     judges: str = path_option("judges", "folder of calibrations of judges against people", "nothing")
     reliability: str = path_option("reliability", "folder of calibrations of r1's confidence", "nothing")
     attribute: bool = option(

@@ -19,6 +19,9 @@ from filelock import FileLock
 from tests.plugin.study import replay
 from tests.plugin.warm_python import warm_python
 
+# Tests read the sections that a person sees with -v; those of the run in brief take the variable away.
+os.environ["RAG_SECTIONS"] = "all"
+
 PAGES = {
     "returns.md": "# Returns\n\nYou can return a lamp within 45 days.\n\n"
     "## Refunds\n\nWe refund within 5 working days.\n",

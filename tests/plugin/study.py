@@ -25,6 +25,7 @@ def replay(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
     """Replay with results in ``folder``/out; Python has to start anew for it, or nothing is blocked."""
     (folder / "sitecustomize.py").write_text(BLOCKER)
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("RAG_", "OPEN"))}
+    kept["RAG_SECTIONS"] = "all"
     places = [f"--rag-output={folder / 'out'}", f"--rag-logs={folder}", f"--rag-cache-dir={folder / 'none'}"]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rag-mode=replay", *places, *args]
     return subprocess.run(

@@ -8,7 +8,7 @@ from typing import Any
 
 from rag_harness.report.brief.answered import Answered, answered
 from rag_harness.report.brief.gates_state import GatesState, gates_state
-from rag_harness.report.brief.leads import Field, fields_of
+from rag_harness.report.brief.leads import ANSWERS, RETRIEVAL, Field, fields_of
 from rag_harness.report.brief.shortfalls import Shortfall, shortfalls
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.causes import CauseLine
@@ -40,6 +40,16 @@ class Brief:
     def subject(self) -> str:
         """The experiment that the sentences about causes speak of: the best of the first data; empty for none."""
         return self.fields[0].subject if self.fields else ""
+
+    @property
+    def shortfall(self) -> Shortfall | None:
+        """Why answers of the subject fall short, else those of the first experiment with causes; None without any."""
+        return self.shortfalls.get(self.subject) or next(iter(self.shortfalls.values()), None)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether gold or a judge says anything about what was found or answered."""
+        return any(found.has(name) for found in self.tables.values() for name in (*ANSWERS, *RETRIEVAL))
 
 
 def brief_of(

@@ -14,7 +14,11 @@ from rag_harness.report.pairwise_lines import p_said
 
 Topic = Literal["best", "sure", "why", "next"]
 _NOT_LOOKED = "Why answers fall short was not looked into. --rag-attribute runs the failed ones again to find out."
-_NAMED = 3
+_NOT_MEASURED = (
+    "Nothing tells right answers from wrong ones: the questions have no gold, and no judge was asked. Name relevant "
+    "documents or a ground_truth, or judge: --rag-measures=faithfulness."
+)
+_NAMED, _LONGEST = 3, 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ def equals_said(field: Field, brief: Brief) -> Iterator[str]:
         tokens = {name: brief.tables[name].totals.tokens for name in group}
         least, most = min(tokens, key=lambda name: tokens[name]), max(tokens, key=lambda name: tokens[name])
         more = tokens[most] / tokens[least] - 1 if tokens[least] else 0
-        dearer = f"; {most} takes {percent(more)} more tokens than {least}" if more >= 0.01 else ""
+        dearer = f"; {short(most)} takes {percent(more)} more tokens than {short(least)}" if more >= 0.01 else ""
         yield f"{listed(group)} are equal on every measure and question{dearer}."
 
 
@@ -50,9 +54,15 @@ def percent(share: float) -> str:
 
 def listed(names: Sequence[str], most: int = _NAMED) -> str:
     """Return names as text; of many the first."""
+    names = [short(name) for name in names]
     if len(names) > most + 1:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def short(name: str, room: int = _LONGEST) -> str:
+    """Return a name in at most so many characters, cut in its middle: variants differ at the end."""
+    return name if len(name) <= room else f"{name[: room // 2 - 1]}…{name[-(room - room // 2) :]}"
 
 
 def _best(brief: Brief) -> Iterator[Sentence]:
@@ -61,6 +71,7 @@ def _best(brief: Brief) -> Iterator[Sentence]:
         parts += equals_said(field, brief)
         sure = any(lead.is_sure for lead in field.leads)
         on = f"On {field.data}: " if len(brief.fields) > 1 else ""
+        parts = parts or ["Nothing can be compared: no measure has values of two experiments."]
         yield Sentence("best", on + " ".join(parts), "good" if sure else "unsure" if field.leads else "")
 
 
@@ -72,7 +83,7 @@ def _of_one(field: Field, brief: Brief) -> Iterator[str]:
     table = brief.tables[name]
     measures = [each for each in (*RETRIEVAL[:2], "faithfulness", "token_f1") if table.has(each)]
     said = ", ".join(f"{each} {_mean(brief, name, each)}" for each in measures)
-    yield f"Only {name} ran here, so nothing is compared.{f' Its figures: {said}.' if said else ''}"
+    yield f"Only {short(name)} ran here, so nothing is compared.{f' Its figures: {said}.' if said else ''}"
 
 
 def _mean(brief: Brief, name: str, measure: str) -> str:
@@ -124,7 +135,7 @@ def _over(lead: Lead) -> str:
     if cell is None or cell.found is None:
         return ""
     ahead = value_said(abs(cell.found.difference), lead.standing.unit)
-    return f", {ahead} {'below' if lead.standing.is_lower else 'above'} {cell.second}"
+    return f", {ahead} {'below' if lead.standing.is_lower else 'above'} {short(cell.second)}"
 
 
 def _sure(brief: Brief) -> Iterator[Sentence]:
@@ -159,7 +170,8 @@ def _sureness(lead: Lead) -> str:
     assert cell.found is not None
     found, unit, measure = cell.found, lead.standing.unit, lead.standing.measure
     between = f" {bounds(*found.interval, unit, signed=True, digits=3)}" if found.interval else ""
-    said = f"{cell.first} - {cell.second} in {measure}: {found.difference:+.3f}{between}, {found.n:,} questions"
+    pair = f"{short(cell.first)} - {short(cell.second)}"
+    said = f"{pair} in {measure}: {found.difference:+.3f}{between}, {found.n:,} questions"
     p = f", p {p_said(max(cell.p_t, cell.p_permutation))}" if cell.p_t is not None and cell.p_permutation else ""
     if cell.is_significant:
         return f"Sure at 95 %: {said}{p}."
@@ -168,31 +180,35 @@ def _sureness(lead: Lead) -> str:
 
 
 def _why(brief: Brief) -> Iterator[Sentence]:
-    found = brief.shortfalls.get(brief.subject)
-    if found is None:
-        if not brief.was_explained:
-            yield Sentence("why", _NOT_LOOKED, "unsure")
-        elif not brief.shortfalls:
-            yield Sentence("why", f"No answer of {brief.subject} fell short.", "good")
-        return
-    yield Sentence("why", shortfall_said(found), "bad" if not found.is_sample else "unsure")
+    found, answered = brief.shortfall, brief.answered
+    if not answered.rows:
+        yield Sentence("why", f"No question was answered: {answered.errors:,} errors, {answered.lost:,} lost.", "bad")
+    elif found is not None:
+        yield Sentence("why", shortfall_said(found), "bad" if not found.is_sample else "unsure")
+    elif not brief.is_measured:
+        yield Sentence("why", _NOT_MEASURED, "unsure")
+    elif not brief.was_explained:
+        yield Sentence("why", _NOT_LOOKED, "unsure")
+    else:
+        yield Sentence("why", "No answer was found to fall short.", "good")
 
 
 def shortfall_said(found: Shortfall) -> str:
     """Return how many answers fall short, and the main cause with its share."""
     share = f"{found.causes[found.main]:,} of them ({percent(found.share)})" if found.n > 1 else "the cause"
     detail = f", most often: {found.detail} ({found.of_detail:,})" if found.detail else ""
+    name = short(found.experiment)
     if found.is_sample:
-        head = f"{found.experiment}: the worst {found.n:,} of {found.answers:,} answers were looked into"
+        head = f"{name}: the worst {found.n:,} of {found.answers:,} answers were looked into"
     else:
-        head = f"{found.experiment}: {found.n:,} of {found.answers:,} answers fall short"
+        head = f"{name}: {found.n:,} of {found.answers:,} answers fall short"
     if found.n == found.of_detail and found.n > 1:
         return f"{head}, all {found.n:,} for one cause: {found.main}, {found.detail}."
     return f"{head}; {share}: {found.main}{detail}."
 
 
 def _next(brief: Brief) -> Iterator[Sentence]:
-    found = brief.shortfalls.get(brief.subject)
+    found = brief.shortfall
     if found is not None:
         yield Sentence("next", f"{found.remedy[:1].upper()}{found.remedy[1:]}.")
         return

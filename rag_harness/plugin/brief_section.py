@@ -1,0 +1,86 @@
+"""The run in brief: the last section of the terminal summary, and the only one where nothing more is asked for."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rag_harness.plugin.screen import write_lines, write_section
+
+if TYPE_CHECKING:
+    import pytest
+
+    from rag_harness.plugin.attribution import Attribution
+    from rag_harness.plugin.gating import GateKeeper
+    from rag_harness.plugin.recorder import Recorder
+    from rag_harness.plugin.recording_report import RecordingReport
+    from rag_harness.plugin.run_findings import RunFindings
+    from rag_harness.plugin.session import RagSession
+    from rag_harness.report.brief.writer import Line
+
+_NARROWEST, _USUAL = 60, 80
+
+
+class BriefSection:
+    """Prints the section, in the process that prints.
+
+    Args:
+        session: state of the run.
+        recorder: knows which results came.
+        findings: has the tables of the run.
+        gates: has the verdicts.
+        attribution: has the causes of failures.
+        recording: knows which recordings were not used.
+    """
+
+    def __init__(
+        self,
+        session: RagSession,
+        recorder: Recorder,
+        findings: RunFindings,
+        gates: GateKeeper,
+        attribution: Attribution,
+        recording: RecordingReport,
+    ) -> None:
+        self._session, self._recorder, self._findings, self._gates = session, recorder, findings, gates
+        self._attribution, self._recording = attribution, recording
+
+    def print(self, terminal: pytest.TerminalReporter) -> None:
+        """Print the section; with -q its three lines."""
+        has_results = bool(self._recorder.arrived or self._recorder.not_run)
+        # Where nothing could be written there is nothing to read; a failure has said so.
+        lines = self._lines(quiet=_is_quiet(terminal)) if has_results and self._findings.is_readable else []
+        if lines and not _is_quiet(terminal):
+            write_section(terminal, "rag in brief")
+        for text, colour in lines:
+            write_lines(terminal, [text], **({colour: True} if colour else {}))
+        self._gates.print_unselected(terminal)
+
+    def _lines(self, quiet: bool) -> Sequence[Line]:
+        from rag_harness.report.brief import brief_of
+        from rag_harness.report.brief.terminal_lines import brief_lines, three_lines
+        from rag_harness.report.summary_file import verdict_json
+
+        verdicts = [verdict_json(each) for each in self._gates.verdicts]
+        brief = brief_of(self._findings.tables, self._findings.manifest, verdicts, self._attribution.causes)
+        output = str(self._session.settings.output)
+        width = max(_NARROWEST, shutil.get_terminal_size((_USUAL, 24)).columns)
+        if quiet:
+            return three_lines(brief, output, width)
+        is_open = bool(self._gates.configured) and not verdicts
+        has_report = bool(self._session.settings.report)
+        return brief_lines(brief, output, width, has_report=has_report, is_open=is_open, notes=[*self._notes()])
+
+    def _notes(self) -> Iterator[Line]:
+        """Yield what else has to be known: errors, drafts, rows that were set aside, recordings that are unused."""
+        from rag_harness.plugin.terminal import errors_said, remarks_said
+        from rag_harness.report.brief.writer import Line
+
+        yield from (Line(text, "red") for text in errors_said(self._findings, self._session))
+        remarks = remarks_said(self._findings, self._recorder, self._session)
+        yield from (Line(text, "yellow") for text in [*remarks, *self._recording.unused_lines()])
+
+
+def _is_quiet(terminal: pytest.TerminalReporter) -> bool:
+    return int(terminal.config.get_verbosity()) < 0

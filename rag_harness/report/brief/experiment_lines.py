@@ -1,0 +1,95 @@
+"""Lines about experiments: the figures of one, a table of several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rag_harness.gates.units import bounds, value_said
+from rag_harness.measures.judged.categories import (
+    ANSWERED_UNANSWERABLE,
+    CORRECT_ABSTENTION,
+    UNCLASSIFIED,
+    UNMEASURED,
+    WRONG_ABSTENTION,
+)
+from rag_harness.report.brief.brief import Brief
+from rag_harness.report.brief.sentences import percent, short
+from rag_harness.report.brief.writer import TIE, Line, Writer
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.summary import table
+
+_WIDEST_NAME, _FEW_ROWS = 24, 8
+_FEW_MEASURES, _FEW_KINDS = 4, 5
+_MEASURES = ("recall@5", "evidence_recall", "answer_correctness", "token_f1", "faithfulness", "answer_relevancy")
+_SHORT = {
+    "evidence_recall": "evidence",
+    "answer_correctness": "correct",
+    "answer_relevancy": "relevancy",
+    "faithfulness": "faithful",
+}
+_KINDS = {
+    "Clean Pass": "clean",
+    CORRECT_ABSTENTION: "rightly declined",
+    WRONG_ABSTENTION: "WRONGLY declined",
+    ANSWERED_UNANSWERABLE: "answered what no page answers",
+    "Hallucination": "made up",
+    "Retrieval Failure": "from wrong passages",
+    "Irrelevant": "beside the question",
+    "Total Failure": "wrong in every way",
+    UNCLASSIFIED: "in between",
+    UNMEASURED: "not measured",
+}
+"""Kinds of answers in plain words."""
+
+
+def quality_lines(found: SuiteTable, writer: Writer) -> Iterator[Line]:
+    """Yield the main measures of one experiment with their intervals."""
+    said = []
+    for name in [each for each in _MEASURES if found.has(each)][:_FEW_MEASURES]:
+        unit, between = found.columns[name].measure.unit, found.interval(name)
+        mean = value_said(found.aggregate([name])[name] or 0.0, unit)
+        said.append(f"{name} {mean}{f' {bounds(*between, unit)}' if between else ''}".replace(" ", TIE))
+    if said:
+        yield from writer.labelled("quality", f"{TIE} ".join(said))
+
+
+def kind_lines(found: SuiteTable, writer: Writer) -> list[Line]:
+    """Return the shares of the kinds of its answers."""
+    shares = {kind: share for kind, share in found.shares().items() if share}
+    if not shares:
+        declined = found.totals.abstained
+        return writer.labelled("answers", f"{declined:,} of {found.totals.answered:,} declined; kinds need a judge")
+    good = [kind for kind in ("Clean Pass", CORRECT_ABSTENTION) if kind in shares]
+    ordered = [*good, *sorted((kind for kind in shares if kind not in good), key=lambda kind: -shares[kind])]
+    said = [f"{percent(shares[kind])} {_KINDS.get(kind, kind.lower())}" for kind in ordered[:_FEW_KINDS]]
+    rest = sum(shares[kind] for kind in ordered[_FEW_KINDS:])
+    said += [f"{percent(rest)} others"] if rest else []
+    return writer.labelled("answers", ", ".join(said).replace(" %", f"{TIE}%"))
+
+
+def table_lines(brief: Brief, writer: Writer) -> Iterator[Line]:
+    """Yield a table with a row an experiment; those that are equal in everything share one."""
+    tables = brief.tables
+    columns = [name for name in _MEASURES if any(found.has(name) for found in tables.values())]
+    names = [name for field in brief.fields for name in field.names]
+    twins = {name: group[0] for field in brief.fields for group in field.equals for name in group[1:]}
+    rows = [["", *(_SHORT.get(each, each) for each in columns), "declined", "short"]]
+    shown = [name for name in names if name not in twins][:_FEW_ROWS]
+    for name in shown:
+        found, fall = tables[name], brief.shortfalls.get(name)
+        means = found.aggregate([each for each in columns if each in found.columns])
+        cells = ["-" if means.get(each) is None else value_said(means[each] or 0.0) for each in columns]
+        fell = "-" if fall is None or fall.is_sample else f"{fall.n}"
+        same = [twin for twin, first in twins.items() if first == name]
+        title = " = ".join([name, *same]) if len(same) < 3 else f"{name} = {len(same)} others"
+        rows.append([title, *cells, f"{found.totals.abstained}", fell])
+    widths = [max(len(row[n]) for row in rows) + 2 for n in range(1, len(rows[0]))]
+    wanted = min(max(len(row[0]) for row in rows), _WIDEST_NAME)
+    while len(widths) > 3 and wanted + sum(widths) > writer.width:
+        # The last measure gives way: declined answers and those that fall short say more.
+        rows = [[*row[:-3], *row[-2:]] for row in rows]
+        del widths[-3]
+    room = writer.width - sum(widths)
+    yield from (Line(line.rstrip()) for line in table([[short(row[0], room), *row[1:]] for row in rows]))
+    if more := len(names) - len(twins) - len(shown):
+        yield Line(f"… and {more} more: -v")

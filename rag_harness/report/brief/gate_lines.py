@@ -1,0 +1,54 @@
+"""Lines about gates: those that failed, and how many have each verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from rag_harness.report.brief.gates_state import BAD, GateLine, GatesState
+from rag_harness.report.brief.sentences import listed
+from rag_harness.report.brief.writer import LABEL, TIE, Colour, Line, Writer, plural
+
+_EXAMPLE = "e3: recall@5 >= 0.8"
+_COLOURS: Mapping[str, Colour] = {"FAIL": "red", "PASS": "green"}
+_OTHER_STATES = {"inconclusive": "undecided", "xfailed": "failed as expected", "not judged": "not judged"}
+_FEW_GATES, _FEW_NEEDED = 3, 2
+
+
+def failed_gate_lines(state: GatesState, writer: Writer) -> Iterator[Line]:
+    """Yield the failed gates, each with its worst trial, and the first that is undecided."""
+    for gate in state.failed[:_FEW_GATES]:
+        yield from _gate(gate.state.upper(), gate, "red", writer)
+        if gate.worst:
+            yield Line(writer.cut(f"{'':<{LABEL}}worst: {gate.worst}"), "red")
+    if more := len(state.failed) - _FEW_GATES:
+        yield from [Line(f"{'':<{LABEL}}and {plural(more, 'failed gate')} more: -v", "red")] if more > 0 else []
+    for gate in state.undecided[:1]:
+        yield from _gate("UNSURE", gate, "yellow", writer)
+
+
+def _gate(label: str, gate: GateLine, colour: Colour, writer: Writer) -> Iterator[Line]:
+    if len(label) >= LABEL:
+        label = label.lower()[: LABEL - 1]
+    whole = f"{gate.condition}   {gate.figures or gate.reason}".rstrip()
+    if len(whole) <= writer.width - LABEL:
+        yield Line(f"{label:<{LABEL}}{whole}", colour)
+    else:
+        yield Line(f"{label:<{LABEL}}{writer.cut(gate.condition, LABEL)}", colour)
+        yield Line(f"{'':<{LABEL}}{writer.cut(gate.figures or gate.reason, LABEL)}", colour)
+
+
+def gate_count_lines(state: GatesState, writer: Writer) -> list[Line]:
+    """Return how many gates have each verdict, and which passed most closely."""
+    if not state.total:
+        return writer.labelled("gates", f"none: nothing stops a release. Set rag_gate, e.g. {_EXAMPLE}", "yellow")
+    counts = state.counts
+    bad = sum(counts.get(name, 0) for name in BAD)
+    said = [f"{counts.get('passed', 0)} passed", f"{bad} failed"]
+    said += [f"{counts[name]} {words}" for name, words in _OTHER_STATES.items() if counts.get(name)]
+    needs = f" (need {listed(state.needed, _FEW_NEEDED)})" if state.needed and counts.get("not judged") else ""
+    colour = _COLOURS.get(state.verdict, "yellow")
+    word = f"{state.verdict}{TIE}{TIE} " if state.verdict else ""
+    lines = writer.labelled("gates", f"{word}{', '.join(said)}{needs}", colour)
+    if state.closest is not None and not state.failed:
+        lines += _gate("closest", state.closest, "", writer)
+    return lines

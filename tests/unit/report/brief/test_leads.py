@@ -1,0 +1,123 @@
+"""Which experiments are best: surely, perhaps, all alike, equal in everything; held against scipy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from rag_harness.report.brief.leads import Field, fields_of
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.results.manifest import SuiteRecord
+from rag_harness.stats import difference_interval
+from tests.unit.report.standing_tables import kinds, table
+
+N = 60
+LABELS = kinds(any=N)
+RNG = np.random.default_rng(3)
+BASE = RNG.uniform(0.2, 0.6, N)
+
+
+def shifted(by: float, noise: float = 0.1) -> list[float]:
+    return [float(each) for each in np.clip(BASE + by + RNG.normal(0, noise, N), 0, 1)]
+
+
+def fields(data: dict[str, str] | None = None, **tables: SuiteTable) -> list[Field]:
+    records = {
+        name: SuiteRecord(data=(data or {}).get(name, "queries"), file="", fingerprints=[], total=N, selected="all")
+        for name in tables
+    }
+    return fields_of(tables, records)
+
+
+def only(**tables: SuiteTable) -> Field:
+    (found,) = fields(None, **tables)
+    return found
+
+
+def test_a_clear_lead_is_sure_and_its_figures_are_those_of_the_values() -> None:
+    low, high = shifted(0.0), shifted(0.3)
+    found = only(e1=table(LABELS, token_f1=low), e2=table(LABELS, token_f1=high))
+    (lead,) = found.leads
+    assert (lead.best, lead.is_sure, lead.is_level, lead.more) == (["e2"], True, False, None)
+    assert lead.nearest is not None
+    assert lead.nearest.found is not None
+    gaps = np.subtract(high, low)
+    assert lead.nearest.found.difference == pytest.approx(gaps.mean())
+    assert lead.nearest.found.interval == difference_interval(gaps, (-1, 1))
+    assert lead.nearest.p_t == pytest.approx(scipy.stats.ttest_rel(high, low).pvalue)
+    assert found.subject == "e2"
+
+
+def test_a_small_lead_is_not_sure_and_says_how_many_questions_more_would_show_it() -> None:
+    low, high = BASE.tolist(), np.clip(BASE + RNG.normal(0.03, 0.2, N), 0, 1).tolist()
+    (lead,) = only(e1=table(LABELS, token_f1=low), e2=table(LABELS, token_f1=high)).leads
+    assert not lead.is_sure
+    assert lead.more is not None
+    # So many questions like these show the difference in about four of five runs, by the test that judges here.
+    gaps = np.subtract(high, low) * (1 if np.mean(high) > np.mean(low) else -1)
+    drawn = RNG.choice(gaps, (200, N + lead.more))
+    shown = sum(difference_interval(each, (-1, 1), confidence=0.9).low > 0 for each in drawn)
+    assert 0.7 <= shown / 200 <= 0.9
+
+
+def test_what_they_find_and_what_they_answer_are_one_family_of_tests() -> None:
+    tables = {
+        name: table(LABELS, evidence_recall=shifted(by), token_f1=shifted(0.0))
+        for name, by in {"e1": 0.0, "e2": 0.0, "e3": 0.3}.items()
+    }
+    found = only(**tables)
+    assert [lead.standing.measure for lead in found.leads] == ["evidence_recall", "token_f1"]
+    assert found.tests == 6
+    assert [lead.is_sure for lead in found.leads] == [True, False]
+
+
+def test_experiments_that_are_equal_in_everything_win_together() -> None:
+    low, high = shifted(0.0), shifted(0.3)
+    found = only(**{name: table(LABELS, token_f1=values) for name, values in (("a", low), ("b", high), ("c", high))})
+    assert found.equals == [["b", "c"]]
+    assert found.leads[0].best == ["b", "c"]
+    assert found.leads[0].is_sure
+
+
+def test_one_value_more_or_less_is_no_equality() -> None:
+    high = shifted(0.3)
+    other = [None, *high[1:]]
+    assert only(a=table(LABELS, token_f1=high), b=table(LABELS, token_f1=other)).equals == []
+    assert only(a=table(LABELS, token_f1=high), b=table(LABELS, token_f1=high, mrr_at_10=high)).equals == []
+
+
+def test_all_alike_have_no_winner() -> None:
+    high = shifted(0.3)
+    found = only(a=table(LABELS, token_f1=high), b=table(LABELS, token_f1=high))
+    assert found.is_one
+    assert found.leads[0].is_level
+    assert not found.leads[0].is_sure
+
+
+def test_times_do_not_make_a_difference() -> None:
+    high = shifted(0.3)
+    slow, fast = [20.0] * N, [10.0] * N
+    tables = [table(LABELS, token_f1=high, total_ms=times) for times in (slow, fast)]
+    assert only(a=tables[0], b=tables[1]).equals == [["a", "b"]]
+
+
+def test_experiments_of_other_data_are_not_compared() -> None:
+    high, low = table(LABELS, token_f1=shifted(0.3)), table(LABELS, token_f1=shifted(0.0))
+    found = fields({"c": "other"}, a=high, b=low, c=low)
+    assert [(field.data, list(field.names), len(field.leads)) for field in found] == [
+        ("queries", ["a", "b"], 1),
+        ("other", ["c"], 0),
+    ]
+
+
+def test_the_measure_is_that_which_most_have() -> None:
+    high, low = shifted(0.3), shifted(0.0)
+    tables = {"a": table(LABELS, answer_correctness=high, token_f1=high), "b": table(LABELS, token_f1=low)}
+    assert [lead.standing.measure for lead in only(**tables).leads] == ["token_f1"]
+
+
+def test_a_measure_that_is_better_low_is_led_by_the_lowest() -> None:
+    nothing = only(a=table(LABELS), b=table(LABELS))
+    assert nothing.leads == []
+    assert nothing.subject == "a"

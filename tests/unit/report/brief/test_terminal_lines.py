@@ -1,0 +1,172 @@
+"""The run in brief on a terminal: it fits, it is short, and it makes sense whatever there is to say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from rag_harness.report.brief import Brief, brief_of, first_sentences
+from rag_harness.report.brief.terminal_lines import brief_lines, three_lines
+from rag_harness.report.brief.writer import Line
+from rag_harness.report.suite_table import CaseState, SuiteTable
+from rag_harness.results.causes import CauseLine
+from rag_harness.results.manifest import RunManifest, SuiteRecord
+from tests.unit.report.standing_tables import Values, kinds, table
+
+RNG = np.random.default_rng(9)
+LONG = "an-experiment-with-a-very-long-name-" * 4
+HEBREW = "שאלה על החזרות של מנורות"
+
+
+def values(n: int, mean: float) -> Values:
+    return [float(each) for each in np.clip(RNG.normal(mean, 0.2, n), 0, 1)]
+
+
+def make(
+    tables: dict[str, SuiteTable], gates: Sequence[dict[str, Any]] = (), causes: Sequence[CauseLine] = (), **more: Any
+) -> Brief:
+    records = {
+        name: SuiteRecord(
+            data="queries",
+            file="",
+            fingerprints=[],
+            total=len(found.ids),
+            selected="all",
+            authors=more.get("judges", []),
+        )
+        for name, found in tables.items()
+    }
+    for found in tables.values():
+        found.totals.rows = len(found.ids)
+    settings = {"attribute": more.get("attribute", True)}
+    return brief_of(tables, RunManifest(date="2026-01-01", settings=settings, suites=records), gates, causes)
+
+
+def cause(name: str, n: int, kind: str = "Retrieval Miss", detail: str = "not found") -> CauseLine:
+    return CauseLine(
+        experiment=name,
+        query_id=f"q{n:03}",
+        query=HEBREW,
+        cause=kind,
+        detail=detail,
+        evidence=f"page-{n}.md is in the index, and no candidate: “{HEBREW}”",
+        remedy="hybrid retrieval, a better embedder, or more candidates: --rag-candidates",
+    )
+
+
+def gate(text: str, state: str, **fields: Any) -> dict[str, Any]:
+    return {"gate": text, "state": state, "value": 0.5, "threshold": 0.4, "interval": [0.45, 0.55], "n": 40, **fields}
+
+
+def whole(name: str, n: int = 40, mean: float = 0.5) -> SuiteTable:
+    measured = {each: values(n, mean) for each in ("recall_at_5", "evidence_recall", "token_f1", "faithfulness")}
+    return table(kinds(any=n), **measured, answer_relevancy=values(n, mean))
+
+
+ONE = {"e3": whole("e3")}
+FOUR = {name: whole(name, mean=0.3 + 0.1 * place) for place, name in enumerate(("e1", "e2", "e3", "e4"))}
+MANY = {f"e{n}-{LONG}" if n % 3 else f"e{n}": whole("", mean=0.5) for n in range(40)}
+BROKEN = {"e1": whole("e1", 5)}
+BROKEN["e1"].states[:] = CaseState.ERROR
+BROKEN["e1"].totals.errors = 5
+GATES = [
+    gate("e3: recall@5 >= 0.4", "passed"),
+    gate("e3: token_f1 >= 0.4 @95%", "inconclusive"),
+    gate(f"e3[query_type={HEBREW}]: token_f1 >= 0.6", "failed"),
+    gate("e9: token_f1 >= 0.4", "not judged", value=None, threshold=None, interval=None),
+]
+BAD_INPUT = {
+    "one": make(ONE, GATES, [cause("e3", n) for n in range(20)]),
+    "four": make(FOUR, GATES, [cause(name, n) for name in FOUR for n in range(20)]),
+    "forty": make(MANY, [*GATES, *[gate(f"{name}: token_f1 >= 0.6", "failed") for name in MANY]]),
+    "no gates, no causes": make(ONE, attribute=False),
+    "no failures": make(ONE, GATES[:1]),
+    "no gold, no judge": make({"e1": table(kinds(any=3)), "e2": table(kinds(any=3))}),
+    "all failed": make(BROKEN, GATES[:1]),
+    "nothing answered": make({}, GATES[3:]),
+    "one case each": make({"e1": whole("", 1), "e2": whole("", 1)}),
+    "two cases": make({"e1": whole("", 2), "e2": whole("", 2)}),
+    "five kinds, one case each": make({"e1": table(kinds(a=1, b=1, c=1, d=1, e=1), token_f1=values(5, 0.4))}),
+    "long names": make({LONG: whole("", 40), f"{LONG}2": whole("", 40, 0.9)}, GATES, [cause(LONG, 1)]),
+    "no judge": make({"e1": whole("")}, judges=[]),
+}
+
+
+def text(lines: Sequence[Line]) -> str:
+    return "\n".join(line.text for line in lines)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("name", BAD_INPUT)
+def test_every_line_fits(name: str, width: int) -> None:
+    notes = [Line(f"error e3-q{n}: " + "the service said no " * 9, "red") for n in range(2)]
+    lines = brief_lines(BAD_INPUT[name], "output", width, notes=notes)
+    # Commands are to be copied: they are never cut.
+    assert [line.text for line in lines if len(line.text) > width and "rag-harness" not in line.text] == []
+    assert "nan" not in text(lines).lower().replace("nantes", "")
+    assert all(line.text.strip() for line in lines)
+
+
+@pytest.mark.parametrize("name", BAD_INPUT)
+def test_sentences_have_no_figure_that_is_none(name: str) -> None:
+    said = " ".join(each.text for each in first_sentences(BAD_INPUT[name]))
+    assert "nan" not in said.lower()
+    assert "None" not in said
+
+
+def test_one_experiment_takes_15_lines_and_four_22() -> None:
+    passing, causes = GATES[:1] + GATES[3:], [cause(name, n) for name in FOUR for n in range(20)]
+    # The head of the section is a line, too.
+    assert len(brief_lines(make(ONE, passing, [cause("e3", n) for n in range(20)]), "output")) <= 14
+    assert len(brief_lines(make(FOUR, passing, causes), "output")) <= 21
+
+
+@pytest.mark.parametrize("name", BAD_INPUT)
+def test_quiet_is_three_lines(name: str) -> None:
+    assert len(three_lines(BAD_INPUT[name], "output")) <= 3
+
+
+def test_failed_gates_come_first_in_red_and_undecided_ones_in_yellow() -> None:
+    lines = brief_lines(BAD_INPUT["one"], "output")
+    assert lines[0].text.startswith("FAILED")
+    assert lines[0].colour == "red"
+    assert any(line.text.startswith("UNSURE") and line.colour == "yellow" for line in lines)
+    assert not any(line.colour == "green" for line in lines if line.text.startswith("gates"))
+
+
+def test_many_failed_gates_are_counted() -> None:
+    lines = text(brief_lines(BAD_INPUT["forty"], "output"))
+    assert "and 38 failed gates more: -v" in lines
+    assert "… and 32 more: -v" in lines
+
+
+def test_no_gate_is_said_to_stop_nothing_and_an_interrupted_run_to_be_unjudged() -> None:
+    bare = BAD_INPUT["no gates, no causes"]
+    assert "nothing stops a release" in text(brief_lines(bare, "output"))
+    assert "not judged: the run ended early" in text(brief_lines(bare, "output", is_open=True))
+    assert "nothing stops" not in text(brief_lines(bare, "output", is_open=True))
+
+
+def test_errors_are_said_in_the_first_line_in_red() -> None:
+    first = brief_lines(BAD_INPUT["all failed"], "output")[0]
+    assert first.text.startswith("rag      0 of 5 answered; 5 errors")
+    assert first.colour == "red"
+
+
+def test_who_is_no_llm_is_said() -> None:
+    found = whole("e3")
+    found.totals.models["embedded/extractive"] = 40
+    brief = make({"e3": found}, judges=[("fused", "gpt-5", "1")])
+    said = text(brief_lines(brief, "output"))
+    assert "by embedded/extractive, NOT an LLM; judged by gpt-5 (an LLM, method fused)" in " ".join(said.split())
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("name", ["one", "four", "no gold, no judge", "all failed", "long names"])
+def test_what_a_person_sees(name: str, width: int, snapshot: SnapshotAssertion) -> None:
+    assert text(brief_lines(BAD_INPUT[name], "output", width)) == snapshot
+    assert "\n".join(f"{each.topic}: {each.text}" for each in first_sentences(BAD_INPUT[name])) == snapshot
