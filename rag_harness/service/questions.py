@@ -23,8 +23,9 @@ from rag_harness.service.observing.trace_ids import TraceIds
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.schemas import Answered
 from rag_harness.service.serviced import Service
-from rag_harness.service.telling import AnswerEvent
+from rag_harness.service.telling import AnswerEvent, retrieval
 from rag_harness.types import Answer, PipelineOutput
+from rag_harness.work.local_work import in_a_thread
 
 
 class Shape(Protocol):
@@ -52,6 +53,7 @@ class QuestionUnderWay:
         ids: the ids of its trace.
         debug: whether to say how the answer was made.
         pipeline_ms: time that the experiment took, once it has answered.
+        answered: the answer in the form of ``POST /query``, once there is one.
     """
 
     service: Service
@@ -65,6 +67,7 @@ class QuestionUnderWay:
     _clock: float = field(default_factory=time.perf_counter)
     _first_token_ms: float | None = None
     pipeline_ms: float = 0.0
+    answered: Answered | None = None
 
     async def granted(self) -> QuestionUnderWay:
         """Grant the question, before any work is done for it.
@@ -103,21 +106,30 @@ class QuestionUnderWay:
                     self._first_token_ms = self._ms()
                 yield event
 
-    def shown(self, output: PipelineOutput) -> Answered:
-        """Return an answer in the form of ``POST /query``."""
-        return answer_for_client(self.serving, output, self.ids.trace_id, self.debug)
+    def shown(self) -> Answered:
+        """Return the answer in the form of ``POST /query``, once there is one."""
+        assert self.answered is not None
+        return self.answered
 
     async def _answered(self, streamed: bool) -> PipelineOutput:
         with log_context(trace_id=self.ids.trace_id), self.service.metrics.in_flight():
             began = time.perf_counter()
             try:
                 output = await answer(self.serving, self.question, self.service.options.seconds)
+                self.pipeline_ms = (time.perf_counter() - began) * 1000
+                # Making the citations of a long answer takes a while.
+                kept = await in_a_thread(partial(self._shown_and_kept, output))
             except BaseException as error:
                 self._observe(self._failed(error, streamed))
                 raise
-            self.pipeline_ms = (time.perf_counter() - began) * 1000
-            self._observe(self._seen(outcome_of(output), output, streamed))
+            self._observe(self._seen(outcome_of(output), output, streamed, answered=kept))
             return output
+
+    def _shown_and_kept(self, output: PipelineOutput) -> dict[str, Any]:
+        """Make the answer for the client, and return it as the page shows it again."""
+        self.answered = answer_for_client(self.serving, output, self.ids.trace_id, self.debug)
+        again = {"question": self.question.text, "mode": self.question.mode, **retrieval(output.context).data}
+        return {**again, **self.answered.model_dump(mode="json", exclude={"debug"})}
 
     def _observe(self, seen: Observed) -> None:
         self.service.metrics.answered(seen)

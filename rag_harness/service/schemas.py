@@ -121,6 +121,25 @@ class Answered(BaseModel):
     debug: Debug | None = None
 
 
+class Source(BaseModel):
+    """A passage from which an answer was made."""
+
+    source: int = Field(ge=1, description="the number in the answer's [Source n]")
+    document: str
+    section: str
+    page: int | None
+    score: float
+    text: str
+
+
+class AnswerAgain(Answered):
+    """An answer that was given, with its question and its sources."""
+
+    question: str
+    mode: Mode
+    sources: list[Source]
+
+
 class Doc(BaseModel):
     """A document of a collection."""
 
@@ -153,6 +172,7 @@ class Ready(BaseModel):
 
     status: Literal["ready", "starting"]
     experiment: str
+    progress: str = Field("", description="of a start, how far it is: loading 48/100 documents, 1.5/s, 0:40 left")
 
 
 class Rating(_Strict):

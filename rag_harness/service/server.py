@@ -52,7 +52,9 @@ _HELD = """SELECT name, (SELECT COUNT(*) FROM documents WHERE collection_id = co
 
 
 def serve(options: Options, settings: Settings, log_format: Format, log_level: str) -> int:
-    """Serve until the process is told to end; return its exit status. Standard output gets one line: the address.
+    """Serve until the process is told to end; return its exit status.
+
+    Standard output gets the address at once, and a second time when questions can be asked.
 
     Raises:
         SettingsError: it must not or cannot listen at its address, or its rate cannot be read.
@@ -84,11 +86,11 @@ def _run(
     """Serve; return why the documents could not be loaded, if that ended the server."""
     import uvicorn
 
-    port, failures = sockets[0].getsockname()[1], list[BaseException]()
+    url, failures = url_of(options.host, sockets[0].getsockname()[1]), list[BaseException]()
 
     def loaded(error: BaseException | None) -> None:
         if error is None:
-            say(f"{options.experiment} answers at {url_of(options.host, port)}")
+            say(f"{options.experiment} answers at {url}")
         else:
             failures.append(error)
             server.should_exit = True
@@ -96,6 +98,8 @@ def _run(
     app = create_app(lambda: opened(options, settings, state, loaded))
     own: dict[str, Any] = {"log_config": None, "timeout_graceful_shutdown": _ANSWERS_GET}
     server = server_type(uvicorn.Config(app, **own, **listening()))
+    # Whoever connects now is answered as soon as uvicorn runs.
+    say(f"{options.experiment} loads its documents; see how far at {url}")
     with suppress(KeyboardInterrupt):
         server.run(sockets)
     return failures[0] if failures else None

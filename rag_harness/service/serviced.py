@@ -56,6 +56,11 @@ class ServedCollection(Protocol):
 class Collections(Protocol):
     """The collections of all tenants."""
 
+    @property
+    def progress(self) -> str:
+        """How far their loading is; empty where that is not known, or all are loaded."""
+        ...
+
     def get(self, name: str) -> ServedCollection:
         """Return a collection; KeyError if it does not exist."""
         ...

@@ -23,6 +23,11 @@ class Starting:
     def __init__(self, corpora: Corpora) -> None:
         self._corpora, self._is_open = corpora, False
 
+    @property
+    def progress(self) -> str:
+        """How far the loading is; empty where that is not known yet, or all is loaded."""
+        return "" if self._is_open else self._corpora.loading.text
+
     async def open(self) -> None:
         """Open them; see :meth:`Corpora.open`."""
         await self._corpora.open()
@@ -48,5 +53,6 @@ class Starting:
 
     def _check(self) -> None:
         if not self._is_open:
-            detail = f"This server is starting: its documents are being loaded. Ask again in {_COME_BACK_S} s."
+            far = self.progress or "its documents are being loaded"
+            detail = f"This server is starting: {far}. Ask again in {_COME_BACK_S} s."
             raise ProblemError(503, "starting", detail, {"Retry-After": str(_COME_BACK_S)})

@@ -14,6 +14,7 @@ from rag_harness.service.corpus import document_rows
 from rag_harness.service.corpus.folder_documents import FolderDocuments
 from rag_harness.service.corpus.incoming import Incoming
 from rag_harness.service.corpus.ingest_thread import IngestThread
+from rag_harness.service.corpus.loading import Loading
 from rag_harness.service.corpus.making import ServedExperiment, served_experiment
 from rag_harness.service.corpus.models import ServerModels
 from rag_harness.service.corpus.preparing import Preparer
@@ -53,6 +54,7 @@ class Corpora:
     ) -> None:
         self._settings, self._options, self._state, self._told = settings, options, state, told
         self._experiment = experiment_name
+        self.loading: Loading = Loading()
         self._thread = IngestThread()
         self._collections: dict[str, TenantCollection] = {}
         self._creating = asyncio.Lock()
@@ -101,7 +103,7 @@ class Corpora:
         for name, number in database.read(document_rows.collections).items():
             self._collections[name] = self._opened(name, number)
         FolderDocuments(self._settings, self._options.kb, self._experiment).bring(
-            self._collections[DEFAULT], self._state.database
+            self._collections[DEFAULT], self._state.database, self.loading.part
         )
         for collection in self._collections.values():
             collection.complete()
@@ -114,7 +116,7 @@ class Corpora:
         inner = self._models.embedder(self._wanted.spec.embedder, ingests=True)
         tokens = TokenStore(folder / "tokens.sqlite3", f"{inner.model}@{inner.revision}")
         preparer = Preparer(self._models, self._wanted.spec, recorded, tokens, self._thread.check)
-        remake(database, number, self._wanted.made_of, preparer)
+        remake(database, number, self._wanted.made_of, preparer, self.loading.part)
         points = reconciled(
             self._settings,
             folder,

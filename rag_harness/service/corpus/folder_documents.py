@@ -12,6 +12,7 @@ from rag_harness.dataset.knowledge_base import pages_digest
 from rag_harness.files.log import log
 from rag_harness.pipelines import data_of
 from rag_harness.service.corpus import document_rows
+from rag_harness.service.corpus.loading import Part
 from rag_harness.service.corpus.tenant_collection import Arrival, TenantCollection
 from rag_harness.service.corpus.uploads import dropped_of, without_half_characters
 from rag_harness.service.state.database import Database
@@ -36,8 +37,10 @@ class FolderDocuments:
     def __init__(self, settings: Settings, folder: Path | None, experiment: str) -> None:
         self._settings, self._folder, self._experiment = settings, folder, experiment
 
-    def bring(self, collection: TenantCollection, database: Database) -> None:
+    def bring(self, collection: TenantCollection, database: Database, part: Part) -> None:
         """Take in new and changed files, and remove documents whose files are gone. Uploads stay.
+
+        Each batch is loaded in a block of ``part``.
 
         Raises:
             DataError: the folder is missing, or a file in it cannot be read.
@@ -55,13 +58,14 @@ class FolderDocuments:
         new = [name for name in found if taken.get(name) != digests[name] and name not in uploaded]
         for start in range(0, len(new), _BATCH):
             some = new[start : start + _BATCH]
-            begun = database.write_now(_beginning(number, [found[name] for name in some]))
-            collection.take_in(
-                [
-                    Arrival(row, found[name], dropped_of(found[name]), digests[name])
-                    for row, name in zip(begun, some, strict=True)
-                ]
-            )
+            with part(start, len(some), len(new)):
+                begun = database.write_now(_beginning(number, [found[name] for name in some]))
+                collection.take_in(
+                    [
+                        Arrival(row, found[name], dropped_of(found[name]), digests[name])
+                        for row, name in zip(begun, some, strict=True)
+                    ]
+                )
         log.info("%d documents of the folder, %d taken in", len(found), len(new))
 
     def _remove(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import chain, groupby
+
+import numpy as np
 
 from rag_harness.errors import UnreadableError
 from rag_harness.models.embedders.cached import CachedEmbedder, Computed, EmbedElsewhere
@@ -16,10 +18,13 @@ from rag_harness.service.corpus.stores import CollectionStores
 from rag_harness.service.corpus.token_store import TokenStore
 from rag_harness.settings import access_of
 from rag_harness.types import Chunk, Document, IndexSpec, Matrix
+from rag_harness.work.reporting import report
 
 CHUNK_CHARACTERS = 1 << 20
 """The most characters of a chunk. Chunks are cut by tokens, and a word of 32 MB is one token to a tokenizer. While a
-pattern searches such a chunk, no question is answered. no question is answered."""
+pattern searches such a chunk, no question is answered."""
+_TOGETHER = 64
+"""How many chunks are embedded between two checks and two reports of progress: some seconds on a slow machine."""
 _PART = 1 << 16
 """How many characters are looked at at once."""
 
@@ -92,9 +97,15 @@ class Preparer:
 
     def _between_checks(self, embedder: CachedEmbedder) -> EmbedElsewhere:
         def embed(parts: Sequence[Sequence[str]], role: str, with_tokens: bool) -> Iterator[Computed]:
+            done, total = 0, sum(map(len, parts))
             for part in parts:
-                self._check()
-                yield embedder.compute(part, role, with_tokens)
+                made = []
+                for start in range(0, len(part), _TOGETHER):
+                    self._check()
+                    made.append(embedder.compute(part[start : start + _TOGETHER], role, with_tokens))
+                    done += len(part[start : start + _TOGETHER])
+                    report("embedding", done, total, "chunks")
+                yield _joined(made)
 
         return embed
 
@@ -115,6 +126,11 @@ class Preparer:
         """Compute and keep the token vectors of texts."""
         stores = CollectionStores(None, {}, bounded=False)
         self._models.stored(self._spec.embedder, stores, self._tokens).token_vectors(texts, "document")
+
+
+def _joined(made: Sequence[Computed]) -> Computed:
+    vectors, tokens = zip(*made, strict=True)
+    return np.concatenate(vectors), None if None in tokens else list(chain.from_iterable(tokens))
 
 
 def _by_document(chunks: Sequence[Chunk]) -> dict[str, tuple[Chunk, ...]]:

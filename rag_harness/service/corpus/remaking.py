@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from rag_harness.files.log import log
 from rag_harness.service.corpus import document_rows
+from rag_harness.service.corpus.loading import Part
 from rag_harness.service.corpus.preparing import Prepared, Preparer
 from rag_harness.service.state.database import Database
 
@@ -14,8 +15,15 @@ _BATCH = 16
 _UNFINISHED = "being made"
 
 
-def remake(database: Database, collection: int, made_of: str, preparer: Preparer) -> None:
+def remake(database: Database, collection: int, made_of: str, preparer: Preparer, part: Part) -> None:
     """Make cuts and vectors of a collection as ``made_of`` says. If a start is killed, the next begins anew.
+
+    Args:
+        database: the service's.
+        collection: the number of the collection.
+        made_of: everything that decides cuts and vectors.
+        preparer: cuts and embeds.
+        part: each batch is loaded in a block of it.
 
     Raises:
         RagHarnessError: a document cannot be embedded.
@@ -30,8 +38,9 @@ def remake(database: Database, collection: int, made_of: str, preparer: Preparer
         database.write_now(lambda c: document_rows.set_made_of(c, collection, _UNFINISHED))
     for start in range(0, len(ready), _BATCH):
         some = ready[start : start + _BATCH]
-        prepared = preparer.prepared([document for _, document in some])
-        database.write_now(_writing([row for row, _ in some], prepared))
+        with part(start, len(some), len(ready)):
+            prepared = preparer.prepared([document for _, document in some])
+            database.write_now(_writing([row for row, _ in some], prepared))
     database.write_now(lambda c: document_rows.set_made_of(c, collection, made_of))
 
 

@@ -17,6 +17,7 @@ def content_of(seen: Observed) -> dict[str, Any]:
         "answer": output.answer.text,
         "cited": list(output.answer.citations),
         "sources": [_source(hit) for hit in output.context],
+        "answered": seen.answered,
         "decisions": [{"name": each.name, "reason": each.reason} for each in output.decisions if each.reason],
         "prompts": [[[one.role, one.content] for one in call.messages] for call in output.calls if call.messages],
     }

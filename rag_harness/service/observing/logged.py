@@ -20,7 +20,7 @@ SELECT id, collection, began, thumb, comment,
     json_extract(content, '$.question') AS question, json_extract(content, '$.inputs') AS inputs
 FROM traces WHERE began >= ? AND (? IS NULL OR collection = ?) ORDER BY began, id
 """
-_ONE = "SELECT json_remove(content, '$.prompts') FROM traces WHERE id = ?"
+_ONE = "SELECT json_remove(content, '$.prompts', '$.answered') FROM traces WHERE id = ?"
 
 
 class LoggedTraces:
@@ -54,7 +54,7 @@ class LoggedTraces:
         return with_words
 
     def content(self, trace_id: str) -> dict[str, Any]:
-        """Return the words of a trace, without its prompts."""
+        """Return the words of a trace, without its prompts and what the page shows of it."""
         found = self._database.read(lambda connection: connection.execute(_ONE, (trace_id,)).fetchone())
         said: dict[str, Any] = json.loads(found[0])
         return said

@@ -36,6 +36,7 @@ class Observed:
         first_token_ms: time until its first words were sent; None if it was not streamed.
         failed_stage: the stage in which a question failed.
         error_type: the type of its error.
+        answered: what the page needs to show the answer again, as plain JSON; None without an answer.
     """
 
     ids: TraceIds
@@ -54,3 +55,4 @@ class Observed:
     first_token_ms: float | None = None
     failed_stage: str = ""
     error_type: str = ""
+    answered: Mapping[str, Any] | None = None

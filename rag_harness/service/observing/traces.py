@@ -6,13 +6,14 @@ import asyncio
 import json
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime, timezone
 from typing import Any, Literal, NamedTuple
 
 from rag_harness.files.log import log
 from rag_harness.service.observing.content import content_of
+from rag_harness.service.observing.kept_answers import KeptAnswers
 from rag_harness.service.observing.observed import Observed
 from rag_harness.service.observing.spans import Span, spans_of
 from rag_harness.service.state.database import Database
@@ -61,6 +62,7 @@ class Traces:
         self.lost: int = 0
         self._database, self._days, self._content, self._export = database, days, content, export
         self._waiting: dict[str, _Row] = {}
+        self._answers = KeptAnswers()
         self._wake = asyncio.Event()
         self._writing = asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
@@ -92,6 +94,17 @@ class Traces:
             return None
         return _shown(found)
 
+    def answer(self, trace_id: str, collection: str | None = None) -> dict[str, Any] | None:
+        """Return the answer of a trace as the page shows it; None if ``collection`` has no such answer, or no more.
+
+        The last ones are in memory. Older ones are there only if the server keeps content.
+        """
+        kept = self._answers.get(trace_id, collection, time.time() - self._days * DAY)
+        if kept is not None:
+            return kept
+        content: Mapping[str, Any] = (self.get(trace_id, collection) or {}).get("content", {})
+        return content.get("answered")
+
     async def rate(self, trace_id: str, collection: str | None, thumb: Thumb, comment: str = "") -> bool:
         """Store the rating of an answer; False if ``collection`` has no such trace."""
         await self._flush()
@@ -117,6 +130,8 @@ class Traces:
             self.lost += 1
             return
         self._waiting[seen.ids.trace_id] = self._row(seen, spans)
+        if seen.answered is not None:
+            self._answers.keep(seen.ids.trace_id, seen.collection, seen.began, seen.answered)
         self._wake.set()
 
     def _row(self, seen: Observed, spans: tuple[Span, ...]) -> _Row:

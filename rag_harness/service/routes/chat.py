@@ -36,7 +36,7 @@ class _Shape:
     """An answer in the form of OpenAI's interface."""
 
     def body(self, asking: QuestionUnderWay, output: PipelineOutput) -> Mapping[str, Any]:
-        return {**asking.shown(output).model_dump(mode="json"), "usage": usage_of(output)}
+        return {**asking.shown().model_dump(mode="json"), "usage": usage_of(output)}
 
     def failure(self, problem: ProblemError) -> Mapping[str, Any]:
         return error_body(problem.status, problem.detail, problem.code)

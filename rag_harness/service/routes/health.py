@@ -26,5 +26,6 @@ async def ready(request: Request, response: Response) -> Ready:
         service.collections.get(DEFAULT)
     except (KeyError, ProblemError):
         response.status_code = 503
-        return Ready(status="starting", experiment=service.options.experiment)
+        progress = service.collections.progress
+        return Ready(status="starting", experiment=service.options.experiment, progress=progress)
     return Ready(status="ready", experiment=service.options.experiment)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -20,14 +19,13 @@ from rag_harness.service.routes.request_parts import asking
 from rag_harness.service.routes.streams import SENT, streamed, wants_events
 from rag_harness.service.schemas import Answered, Asked
 from rag_harness.types import PipelineOutput
-from rag_harness.work.local_work import in_a_thread
 
 
 class _Shape:
     """An answer in the form of this route."""
 
-    def body(self, asking: QuestionUnderWay, output: PipelineOutput) -> Mapping[str, Any]:
-        return asking.shown(output).model_dump(mode="json")
+    def body(self, asking: QuestionUnderWay, output: PipelineOutput) -> Mapping[str, Any]:  # noqa: ARG002
+        return asking.shown().model_dump(mode="json")
 
     def failure(self, problem: ProblemError) -> Mapping[str, Any]:
         return problem.body()
@@ -55,8 +53,7 @@ async def query(
     found = await asking(request, principal, question, asked.collection, asked.debug)
     if wants_events(request):
         return streamed(found.events(_Shape()))
-    output = await while_waited_for(request, found.output())
-    answered: Answered = await in_a_thread(partial(found.shown, output))
+    await while_waited_for(request, found.output())
     # https://www.w3.org/TR/server-timing/
     response.headers["Server-Timing"] = f"pipeline;dur={found.pipeline_ms:.1f}"
-    return answered
+    return found.shown()

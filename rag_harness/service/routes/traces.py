@@ -11,7 +11,7 @@ from rag_harness.service.access.who_asks import GuardedRoute, asks
 from rag_harness.service.observing.metrics import CONTENT_TYPE
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.routes.request_parts import service_of
-from rag_harness.service.schemas import Rating
+from rag_harness.service.schemas import AnswerAgain, Rating
 
 router: APIRouter = APIRouter(tags=["traces"], route_class=GuardedRoute)
 Asks = Annotated[Principal, Depends(asks("query"))]
@@ -23,6 +23,18 @@ async def trace(request: Request, trace_id: str, principal: Asks) -> dict[str, A
     found = service_of(request).traces.get(trace_id, principal.collection)
     if found is None:
         raise _no_such_trace()
+    return found
+
+
+@router.get("/traces/{trace_id}/answer", response_model=AnswerAgain, summary="What was answered?")
+async def answer(request: Request, trace_id: str, principal: Asks) -> dict[str, Any]:
+    """Return an answer again, with its question and its sources.
+
+    It is one of the last 1,000 since the server began, or any if the server keeps words.
+    """
+    found = service_of(request).traces.answer(trace_id, principal.collection)
+    if found is None:
+        raise ProblemError(404, "no_such_answer", "There is no such answer: it is not kept any more, or never was.")
     return found
 
 

@@ -60,6 +60,7 @@ class FixedCollections:
     """The one collection of a test."""
 
     one: Fixed
+    progress: str = ""
 
     def get(self, name: str) -> Fixed:
         if name != self.one.name:

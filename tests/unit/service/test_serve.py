@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,11 @@ import pytest
 
 import rag_harness
 from rag_harness.__main__ import main
+from rag_harness.models.embedders.cached import CachedEmbedder, Computed
 from rag_harness.service import server
 from rag_harness.service.access.binding import listening_on, url_of
 from rag_harness.service.app import create_app
+from rag_harness.service.corpus import preparing
 from rag_harness.service.corpus.corpora import Corpora
 from rag_harness.service.options import Options
 from rag_harness.service.state.folder import StateFolder
@@ -45,18 +47,19 @@ def serve(*more: str, experiment: str = "e2") -> int:
 
 
 def told_once(monkeypatch: pytest.MonkeyPatch, act: Callable[[str], None]) -> list[str]:
-    """Have ``act`` done with the line that says the address, away from the server's thread; return what it is told."""
+    """Have ``act`` done with the line that says it answers, away from the server's thread; return all that is told."""
     lines: list[str] = []
 
     def said(line: str, **_: Any) -> None:
         lines.append(line)
-        threading.Thread(target=act, args=(line,)).start()
+        if "answers at" in line:
+            threading.Thread(target=act, args=(line,)).start()
 
     monkeypatch.setattr(server, "say", said)
     return lines
 
 
-def test_one_line_says_where_to_ask_once_it_can_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_says_its_address_at_once_and_again_when_it_can_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     states: list[int] = []
 
     def look(line: str) -> None:
@@ -69,9 +72,12 @@ def test_one_line_says_where_to_ask_once_it_can_be_asked(monkeypatch: pytest.Mon
     lines = told_once(monkeypatch, look)
     assert serve() == 0
     assert states == [200]
-    (line,) = lines
-    assert line.startswith("e2 answers at http://127.0.0.1:")
-    assert not line.endswith(":0/")
+    loads, answers = lines
+    url = answers.rsplit(maxsplit=1)[-1]
+    assert loads == f"e2 loads its documents; see how far at {url}"
+    assert answers == f"e2 answers at {url}"
+    assert url.startswith("http://127.0.0.1:")
+    assert not url.endswith(":0/")
 
 
 def test_sigterm_ends_it_as_success(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -101,6 +107,7 @@ def test_it_ends_in_time_while_documents_are_loaded(tmp_path: Path) -> None:
     command = [sys.executable, "-c", LOADS_FOR_EVER]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
+        assert "loads its documents" in process.stdout.readline()
         assert process.stdout.readline() == "loading\n"
         process.send_signal(signal.SIGTERM)
         try:
@@ -128,6 +135,7 @@ sys.exit(main(["serve", "--experiment=e2", "--profile=mock", "--kb=kb", "--port=
 def test_it_ends_in_time_whatever_its_loop_is_busy_with(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", STUCK], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
+        assert "loads its documents" in process.stdout.readline()
         assert "answers at" in process.stdout.readline()
         process.send_signal(signal.SIGTERM)
         try:
@@ -173,7 +181,7 @@ def test_what_it_cannot_begin_with_is_named(
     out, said = capsys.readouterr()
     assert words in said.splitlines()[-1]
     assert "Traceback" not in said
-    assert out == ""
+    assert "answers at" not in out
 
 
 def test_an_exporter_that_is_not_installed_is_named(
@@ -244,6 +252,46 @@ def test_while_documents_are_loaded_it_lives_and_says_that_it_starts(
     asyncio.run(scenario())
 
 
+def test_while_documents_are_loaded_it_says_how_many_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the chunks of the only batch are embedded: half of its documents count."""
+    waits, go_on, inner = threading.Event(), threading.Event(), CachedEmbedder.compute
+    done: list[str] = []
+
+    def compute(embedder: CachedEmbedder, texts: Sequence[str], role: str, with_tokens: bool) -> Computed:
+        if role == "document" and done:
+            waits.set()
+            assert go_on.wait(30)
+        done.extend(texts if role == "document" else ())
+        return inner(embedder, texts, role, with_tokens)
+
+    monkeypatch.setattr(CachedEmbedder, "compute", compute)
+    monkeypatch.setattr(preparing, "_TOGETHER", 2)
+    kb = write_pages(tmp_path / "four", {f"{n}.md": f"# Page {n}\n\nWords of it, {n}.\n" for n in range(4)})
+
+    async def scenario() -> None:
+        ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
+        settings = load_settings({"profile": "mock"}, rootdir=tmp_path)
+        with StateFolder(tmp_path / "state") as state:
+            options = Options("e2", tmp_path / "state", kb)
+            app = create_app(lambda: server.opened(options, settings, state, ended.set_result))
+            async with app.router.lifespan_context(app):
+                transport = httpx2.ASGITransport(app=app)
+                async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
+                    try:
+                        assert await asyncio.to_thread(waits.wait, 30)
+                        progress = (await client.get("/ready")).json()["progress"]
+                        detail = (await client.post("/query", json={"query": "zip"})).json()["detail"]
+                    finally:
+                        go_on.set()
+                    assert await ended is None
+                    assert (await client.get("/ready")).json() == {"status": "ready", "experiment": "e2", "progress": ""}
+        assert progress.startswith("loading 2/4 documents, ")
+        assert progress.endswith(" left")
+        assert detail.startswith("This server is starting: loading 2/4 documents, ")
+
+    asyncio.run(scenario())
+
+
 async def _is_starting(client: httpx2.AsyncClient) -> None:
     assert (await client.get("/health")).status_code == 200
     ready = await client.get("/ready")
@@ -254,6 +302,8 @@ async def _is_starting(client: httpx2.AsyncClient) -> None:
         await client.get("/documents"),
     ]
     told = [(each.status_code, each.json()["code"], each.headers["retry-after"]) for each in refused]
+    for each in refused:
+        assert each.json()["detail"] == "This server is starting: its documents are being loaded. Ask again in 5 s."
     assert told == [(503, "starting", "5")] * 3
     chat = await client.post(
         "/v1/chat/completions", json={"model": "e2", "messages": [{"role": "user", "content": "zip"}]}
