@@ -332,3 +332,31 @@ def test_an_answer_that_is_too_long_is_the_models_fault(tmp_path: Path) -> None:
     assert ask(tmp_path, Says(replace(long, answer=Answer("x" * 200_000)))).status_code == 200
     answered = ask(tmp_path, Says(long))
     assert (answered.status_code, answered.json()["code"]) == (503, "model_unavailable")
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+def test_an_answer_can_be_read_again_with_its_question_and_sources(tmp_path: Path, accept: str) -> None:
+    async def scenario() -> None:
+        async with client_of(tmp_path, said_by(Says(passed()))) as client:
+            body = {"query": "lamps?", "mode": "strict", "debug": True}
+            first = await client.post("/query", json=body, headers={"Accept": accept})
+            again = await client.get(f"/traces/{first.headers['x-request-id']}/answer")
+            never = await client.get(f"/traces/{'0' * 32}/answer")
+        said = first.json() if accept == "application/json" else json.loads(first.text.rsplit("data: ", 1)[-1])
+        (source,) = again.json()["sources"]
+        assert (source["source"], source["document"], source["text"]) == (1, "lamps.md", LAMP.chunk.text)
+        asked = {"question": "lamps?", "mode": "strict", "sources": [source]}
+        assert again.json() == {**said, **asked, "debug": None}
+        assert (never.status_code, never.json()["code"]) == (404, "no_such_answer")
+
+    asyncio.run(scenario())
+
+
+def test_a_question_without_an_answer_has_none_to_read_again(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with client_of(tmp_path, said_by(Says(ModelCallError("down")))) as client:
+            failed = await client.post("/query", json={"query": "lamps?"})
+            again = await client.get(f"/traces/{failed.headers['x-request-id']}/answer")
+        assert (failed.status_code, again.status_code) == (503, 404)
+
+    asyncio.run(scenario())

@@ -284,7 +284,11 @@ def test_while_documents_are_loaded_it_says_how_many_are(tmp_path: Path, monkeyp
                     finally:
                         go_on.set()
                     assert await ended is None
-                    assert (await client.get("/ready")).json() == {"status": "ready", "experiment": "e2", "progress": ""}
+                    assert (await client.get("/ready")).json() == {
+                        "status": "ready",
+                        "experiment": "e2",
+                        "progress": "",
+                    }
         assert progress.startswith("loading 2/4 documents, ")
         assert progress.endswith(" left")
         assert detail.startswith("This server is starting: loading 2/4 documents, ")

@@ -65,22 +65,27 @@ class Tenants(RuleBasedStateMachine):
         self.runner.close()
         shutil.rmtree(self.folder)
 
-    def both(self, tenant: str, method: str, path: str, ids: tuple[str, str] = ("", ""), **given: Any) -> Any:
-        """Ask both servers, check that they say the same, and return what they said."""
+    def both(
+        self, tenant: str, method: str, path: str, ids: tuple[str, str] = ("", ""), may_name: str = "", **given: Any
+    ) -> Any:
+        """Ask both servers, check that they say the same, and return what they said.
+
+        ``may_name`` is what the tenant itself has sent.
+        """
         answers = tuple(
             self.runner.run(where.clients[tenant].request(method, path.format(id=named), **given))
             for where, named in zip((self.shared, self.alone[tenant]), ids, strict=True)
         )
-        self._nothing_of_the_other(tenant, answers[0])
+        self._nothing_of_the_other(tenant, answers[0], may_name)
         said, alone = (each.of(answer) for each, answer in zip(self.compared[tenant], answers, strict=True))
         assert said == alone
         assert answers[0].status_code < 500
         return answers
 
-    def _nothing_of_the_other(self, tenant: str, answer: httpx.Response) -> None:
+    def _nothing_of_the_other(self, tenant: str, answer: httpx.Response, may_name: str = "") -> None:
         other, said = OTHER[tenant], f"{answer.headers} {answer.text}"
         ids = [ids[0] for ids in (*self.documents[other], *self.traces[other])]
-        for secret in (WORDS[other], other, self.shared.keys[other], *ids):
+        for secret in {WORDS[other], other, self.shared.keys[other], *ids} - {may_name}:
             assert secret not in said
 
     # What a tenant does with what is its own
@@ -145,6 +150,12 @@ class Tenants(RuleBasedStateMachine):
         if self.traces[tenant]:
             self.both(tenant, "GET", "/traces/{id}", self.traces[tenant][which % len(self.traces[tenant])])
 
+    @rule(tenant=tenants, which=st.integers(0, 100))
+    def reads_an_answer_again(self, tenant: str, which: int) -> None:
+        if self.traces[tenant]:
+            ids = self.traces[tenant][which % len(self.traces[tenant])]
+            self.both(tenant, "GET", "/traces/{id}/answer", ids, may_name=WORDS[OTHER[tenant]])
+
     @rule(tenant=tenants, which=st.integers(0, 100), thumb=st.sampled_from([-1, 1]))
     def rates_an_answer(self, tenant: str, which: int, thumb: int) -> None:
         if self.traces[tenant]:
@@ -157,13 +168,13 @@ class Tenants(RuleBasedStateMachine):
 
     # What it does with what is the other's
 
-    @rule(tenant=tenants, which=st.integers(0, 100), method=st.sampled_from(["GET", "POST"]))
-    def reaches_for_a_trace_of_the_other(self, tenant: str, which: int, method: str) -> None:
+    @rule(tenant=tenants, which=st.integers(0, 100), of=st.sampled_from(["", "/answer", "/rating"]))
+    def reaches_for_a_trace_of_the_other(self, tenant: str, which: int, of: str) -> None:
         if not self.traces[OTHER[tenant]]:
             self._adds_a_page(OTHER[tenant])
             self._asked(OTHER[tenant], {"query": "Lamps"})
-        path, given = ("/traces/{id}/rating", {"json": {"thumb": 1}}) if method == "POST" else ("/traces/{id}", {})
-        self._reaches(tenant, self.traces[OTHER[tenant]], which, (method, path), **given)
+        method, given = ("POST", {"json": {"thumb": 1}}) if of == "/rating" else ("GET", {})
+        self._reaches(tenant, self.traces[OTHER[tenant]], which, (method, f"/traces/{{id}}{of}"), **given)
 
     @rule(tenant=tenants, which=st.integers(0, 100), path=st.sampled_from(["/ingest/{id}", "/documents/{id}"]))
     def reaches_for_a_document_of_the_other(self, tenant: str, which: int, path: str) -> None:
