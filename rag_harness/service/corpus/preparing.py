@@ -23,7 +23,7 @@ from rag_harness.work.reporting import report
 CHUNK_CHARACTERS = 1 << 20
 """The most characters of a chunk. Chunks are cut by tokens, and a word of 32 MB is one token to a tokenizer. While a
 pattern searches such a chunk, no question is answered."""
-_TOGETHER = 64
+_TOGETHER = 32
 """How many chunks are embedded between two checks and two reports of progress: some seconds on a slow machine."""
 _PART = 1 << 16
 """How many characters are looked at at once."""

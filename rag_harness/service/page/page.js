@@ -1,6 +1,6 @@
 // Ask, read, open the passage; add a document, ask about it. Direction marks of strangers' texts stay within a <bdi>.
 (() => {
-const LONG = 20_000, AROUND = 2_000, MOST_ANSWERS = 20, MOST_DOCUMENTS = 50, FEW_DOCUMENTS = 8, HEARD = 600, KEY = "rag-key";
+const LONG = 20_000, AROUND = 2_000, MOST_ANSWERS = 20, MOST_DOCUMENTS = 50, FEW_DOCUMENTS = 8, HEARD = 600, KEY = "rag-key", SEEN = "rag-answers";
 const $ = (id) => document.getElementById(id);
 const question = $("question"), file = $("file");
 
@@ -17,6 +17,9 @@ const percent = (share) => share > 0.995 && share < 1 ? "over 99\u00a0%" : share
 const tell = (text) => { $("said").textContent = text === $("said").textContent ? `${text}\u00a0` : text; };
 
 // Requests, and what goes wrong with them
+
+/** Settled when the documents are loaded; nothing is asked before. */
+let loaded = Promise.resolve(), isLoading = true;
 
 const ADVICE = {
 	0: "The server cannot be reached. Is it still running, and are you online?",
@@ -38,17 +41,17 @@ const ADVICE = {
 
 /** What a client did not get: why in our words, ``detail`` in the server's, ``wait`` in seconds. */
 class Trouble extends Error {
-	constructor(status, detail = "", wait = 0, advice = ADVICE[status]) {
+	constructor(status, detail = "", wait = 0, advice = ADVICE[status], code = "") {
 		super(advice ?? `The server answered with status ${status}.`);
-		Object.assign(this, { status, detail, wait });
+		Object.assign(this, { status, detail, wait, code });
 	}
 }
 
 async function troubleOf(response) {
-	const { detail } = await response.json().catch(() => ({})), wait = Number(response.headers.get("Retry-After")) || 0;
-	return troubleWith(response.status, detail, wait);
+	const { detail, code } = await response.json().catch(() => ({})), wait = Number(response.headers.get("Retry-After")) || 0;
+	return troubleWith(response.status, detail, wait, code);
 }
-const troubleWith = (status, detail, wait) => new Trouble(status, typeof detail === "string" ? detail.slice(0, HEARD) : "", wait);
+const troubleWith = (status, detail, wait, code) => new Trouble(status, typeof detail === "string" ? detail.slice(0, HEARD) : "", wait, undefined, code);
 const UNREADABLE = "The answer of the server cannot be read. Try again.", ENDED = "The connection ended before the answer did.";
 const asTrouble = (error) => error instanceof Trouble ? error : new Trouble(0, "", 0, error instanceof SyntaxError ? UNREADABLE : ENDED);
 
@@ -57,17 +60,22 @@ function troubleBox(trouble, again) {
 		trouble.wait > 0 && el("p", `Try again in ${many(trouble.wait, "second")}.`), again && el("div.line", again));
 }
 
-/** Fetch from this server with the key there is; where one is asked for, ask for it and try again. */
+/** Fetch from this server with the key there is, once its documents are loaded; where a key is asked for, ask for it and try again. */
 async function call(path, { headers, ...options } = {}) {
 	for (;;) {
+		await unlessStopped(loaded, options.signal);
 		const used = key;
 		const response = await fetch(path, { ...options, headers: { ...headers, ...(used && { Authorization: `Bearer ${used}` }) } })
 			.catch((error) => { throw error.name === "AbortError" ? error : new Trouble(0); });
 		if (response.ok) return response;
-		if (response.status !== 401) throw await troubleOf(response);
-		if (key === used) await askKey(used ? "The server does not know this key, or no longer." : "The server asks for an API key.");
+		const trouble = await troubleOf(response);
+		if (trouble.code === "starting") loaded = introduce(); // it was started again
+		else if (trouble.status !== 401) throw trouble;
+		else if (key === used) await askKey(used ? "The server does not know this key, or no longer." : "The server asks for an API key.");
 	}
 }
+
+const unlessStopped = (waited, signal) => Promise.race([waited, new Promise((_, stop) => signal?.addEventListener("abort", stop))]);
 
 // The key
 
@@ -112,6 +120,8 @@ $("key-form").onsubmit = (event) => {
 $("key-close").onclick = () => $("key-dialog").close();
 $("key-forget").onclick = () => {
 	useKey("");
+	keepIds([]);
+	history.replaceState(null, "", location.pathname);
 	running?.abort();
 	for (const id of ["answers", "uploads", "documents"]) $(id).replaceChildren();
 	$("key-dialog").close();
@@ -150,13 +160,13 @@ class Turn {
 	constructor(text, isStrict) {
 		const id = `question-${++asked}`;
 		Object.assign(this, { question: text, isStrict, text: "", sources: new Map(), citations: [], isDone: false });
-		this.verdict = el("div.verdict", el("strong", "Looking for passages …"));
+		this.verdict = el("div.verdict");
 		this.withdrawn = el("div");
 		this.answer = el("div.text.said", { dir: "auto", onclick: (event) => this.clicked(event) });
-		this.list = el("div");
+		this.list = el("div.sources");
 		this.below = el("div");
-		this.box = el("article.answer", { "aria-labelledby": id }, el("h3", { id, dir: "auto" }, text),
-			this.verdict, this.withdrawn, this.answer, this.list, this.below);
+		this.box = el("article.answer", { "aria-labelledby": id, tabindex: -1 }, el("h3", { id, dir: "auto" }, text),
+			el("div.beside", this.verdict, this.withdrawn, this.answer, this.list, this.below));
 		this.begin();
 		this.is("asking");
 	}
@@ -169,6 +179,9 @@ class Turn {
 	async run(signal) {
 		const sent = { query: this.question, mode: this.isStrict ? "strict" : "normal", debug: false };
 		try {
+			if (isLoading) this.verdict.replaceChildren(el("strong", "Waiting until the documents are loaded …"));
+			await unlessStopped(loaded, signal);
+			this.verdict.replaceChildren(el("strong", "Looking for passages …"));
 			const response = await call("query", { method: "POST", signal, body: JSON.stringify(sent),
 				headers: { "Content-Type": "application/json", Accept: "text/event-stream, application/json;q=0.5" } });
 			if (response.headers.get("Content-Type")?.startsWith("text/event-stream")) await this.hear(response.body);
@@ -263,7 +276,7 @@ class Turn {
 			verdict.reasons.length ? el("ul", verdict.reasons.map(reasonOf)) : "");
 	}
 
-	done(answered) {
+	done(answered, isNew = true) {
 		const told = this.citations;
 		this.isDone = true;
 		if (answered.answer.trim() !== this.text.trim()) this.replace(answered.answer);
@@ -272,10 +285,14 @@ class Turn {
 		for (const { source, document, section, page, url } of this.citations)
 			this.sources.set(source, Object.assign(this.sources.get(source) ?? { source, text: "", document, section }, { page, url }));
 		this.end("done");
-		this.drawSources();
+		this.drawSources(answered.reasons);
 		if (this.text.length > LONG) this.below.append(button(`Show all ${whole(this.text.length)} characters`, ({ target }) => this.showAll(target)));
-		if (this.trace) this.below.append(rating(this.trace), el("p.note", "Trace ", el("code", said(this.trace))));
-		tell(`${this.headline}. ${this.text.length <= HEARD ? this.text : "The answer is there."}`);
+		if (this.trace) {
+			this.box.id = `answer-${this.trace}`;
+			this.below.append(rating(this.trace), el("p.note", el("a", { href: `#${this.trace}` }, "Link to this answer"), " · trace ", el("code", said(this.trace))));
+		}
+		if (isNew) keepIds([...keptIds(), this.trace]);
+		if (isNew) tell(`${this.headline}. ${this.text.length <= HEARD ? this.text : "The answer is there."}`);
 	}
 
 	showAll(target) {
@@ -312,7 +329,7 @@ class Turn {
 
 	// Its sources
 
-	drawSources() {
+	drawSources(reasons) {
 		const cited = new Set(this.citations.map((one) => one.source));
 		const all = [...this.sources.values()].sort((a, b) => a.source - b.source);
 		for (const one of all) {
@@ -321,7 +338,9 @@ class Turn {
 				el("span.cited", cited.has(one.source) && " · cited"));
 			if (one.box.open) this.fill(one);
 		}
-		this.list.replaceChildren(el("h4", this.sources.size ? "Passages that were found" : "No passage was found"), ...all.map((one) => one.box));
+		const none = !reasons ? "" : reasons.some((one) => one.startsWith("CHIT_CHAT")) ? "" : reasons.some((one) => one.startsWith("LOW_")) ? "No passage fits well enough to be shown" : "No passage was found";
+		const head = all.length ? "Passages that were found" : none;
+		this.list.replaceChildren(head && el("h4", head), ...all.map((one) => one.box));
 	}
 
 	sourceBox(source) {
@@ -442,17 +461,22 @@ function passage(text, places) {
 // The verdict in words
 
 function verdictOf({ decision, confidence, reasons }) {
-	const has = (code) => reasons.some((one) => one.startsWith(code)), figure = confidence == null ? "" : `, ${percent(confidence)}`;
-	const estimate = figure && "The figure is the system's estimate that the answer is right.";
+	const has = (...codes) => codes.some((code) => reasons.some((one) => one.startsWith(code))), tells = confidence != null;
+	const estimate = tells && "The figure is the system's estimate that the answer is right.", other = "Ask in other words, or add a document that answers it.";
+	const share = tells && `${confidence < SOMEWHAT ? "only " : ""}${percent(confidence)} sure`;
 	if (decision === "pass" && has("CHIT_CHAT")) return ["", "Not a question about the documents", ""];
-	if (decision === "pass") return ["good", (!figure ? "Passed every check" : confidence >= 0.945 ? "Very sure" : confidence >= 0.745 ? "Fairly sure" : "Sure enough") + figure, estimate];
-	if (decision === "warn") return ["unsure", `Not quite sure${figure}`, `Open the passages before you rely on it. ${estimate}`];
+	if (decision === "pass") return ["good", tells ? howSure(confidence) : "Passed every check", estimate];
+	if (decision === "warn") return ["unsure", tells ? `${howSure(confidence)}, with a warning` : "With a warning", `Open the passages before you rely on it. ${estimate || ""}`];
 	if (decision === "abstain" && has("MODEL_UNAVAILABLE")) return ["bad", "No answer just now", "Ask again in a minute."];
-	if (decision === "abstain" && has("NOT_IN_SOURCES")) return ["unsure", "The documents do not answer it", "Ask in other words, or add a document that does."];
-	if (decision === "abstain") return ["unsure", "Not sure enough to answer", "Ask in other words, or add a document that answers it."];
-	if (decision === "unchecked") return ["", `Unchecked${figure}`, "This experiment does not say how sure it is."];
-	return ["", decision + figure, ""];
+	if (decision === "abstain" && has("NOT_IN_SOURCES", "LOW_RETRIEVAL_QUALITY")) return ["unsure", tells ? `Declined: ${share} that the documents do not answer this` : "Declined: the documents do not answer this", other];
+	if (decision === "abstain") return ["unsure", tells ? `Declined: ${share} of the answer that it had` : "Declined to answer", other];
+	if (decision === "unchecked") return ["", tells ? `${howSure(confidence)}, unchecked` : "Unchecked", tells ? estimate : "This experiment does not say how sure it is."];
+	return ["", decision, estimate];
 }
+
+/** The words follow the figure and nothing else, so that a higher figure never sounds less sure. */
+const SOMEWHAT = 0.545, WORDS = [[0.945, "Very sure"], [0.745, "Fairly sure"], [SOMEWHAT, "Somewhat sure"], [0.245, "Rather unsure"], [0, "Very unsure"]];
+const howSure = (confidence) => `${WORDS.find(([least]) => confidence >= least)[1]}, ${percent(confidence)}`;
 
 const REASONS = {
 	UNGROUNDED_CLAIM: (claim) => `No passage supports this: “${claim}”.`,
@@ -463,9 +487,9 @@ const REASONS = {
 	INCONSISTENT_ANSWERS: () => "Asked again, the model answered something else.",
 	NO_CITATION: () => "The answer names no passage that it rests on.",
 	UNKNOWN_SOURCE: (numbers) => `The answer names a passage that there was not: ${numbers}.`,
-	LOW_RELEVANCE: () => "The passages match the question only loosely.",
-	LOW_COVERAGE: () => "The passages cover only a part of the question.",
-	LOW_RETRIEVAL_QUALITY: () => "Nothing was found that fits the question well enough to answer from.",
+	LOW_RELEVANCE: () => "The passages that were found match the question only loosely.",
+	LOW_COVERAGE: () => "The passages that were found cover only a part of the question.",
+	LOW_RETRIEVAL_QUALITY: () => "No passage fits the question well enough to answer from.",
 	NOT_IN_SOURCES: () => "The passages that were found do not say it.",
 	CHIT_CHAT: () => "Nothing was looked up.",
 	MODEL_UNAVAILABLE: () => "The model that writes the answers did not answer.",
@@ -501,10 +525,58 @@ function rating(trace) {
 	return el("div.rate", el("div.line", { role: "group", "aria-label": "Was this answer right?" }, "Was this answer right?", thumbs, state), more);
 }
 
+// Answers that were given before: this tab knows their ids, the server has their words
+
+function keptIds() {
+	try { return JSON.parse(sessionStorage.getItem(SEEN)) ?? []; } catch { return []; }
+}
+
+function keepIds(ids) {
+	const kept = ids.filter(Boolean).slice(-MOST_ANSWERS);
+	try { kept.length ? sessionStorage.setItem(SEEN, JSON.stringify(kept)) : sessionStorage.removeItem(SEEN); } catch { /* until it is loaded again, then */ }
+}
+
+const answerBox = (id) => $(`answer-${id}`), idInAddress = () => /^#([0-9a-f]{32})$/.exec(location.hash)?.[1];
+
+/** Show an answer again, below or above those that are there. */
+async function showAgain(id, place = "append") {
+	const answered = await (await call(`traces/${id}/answer`)).json(), turn = new Turn(answered.question, answered.mode === "strict");
+	if (answerBox(id)) return;
+	turn.found(answered.sources);
+	turn.grow(answered.answer);
+	turn.done(answered, false);
+	$("answers")[place](turn.box);
+}
+
+async function showKept() {
+	const gone = [];
+	for (const id of keptIds().reverse()) await showAgain(id).catch((error) => error.status === 404 && gone.push(id));
+	keepIds(keptIds().filter((id) => !gone.includes(id)));
+	if (gone.length) $("answers").append(el("p.note", `${many(gone.length, "earlier answer")} cannot be shown again: the server does not keep them any more.`));
+	await showLinked();
+}
+
+async function showLinked() {
+	const id = idInAddress();
+	if (!id) return;
+	try {
+		await showAgain(id, "prepend");
+		const box = answerBox(id);
+		box.focus({ preventScroll: true });
+		box.scrollIntoView();
+	} catch (error) {
+		const trouble = asTrouble(error);
+		if (trouble.status === 404) trouble.message = "The answer of this link is not kept any more, or it is not for this key.";
+		$("answers").prepend(troubleBox(trouble, button("Try again", ({ target }) => { target.closest(".box").remove(); showLinked(); })));
+	}
+}
+addEventListener("hashchange", showLinked);
+
 // Asking
 
 async function ask(text, isStrict) {
 	if (running) return tell("The last question is still being answered. Stop it first.");
+	if (idInAddress()) history.replaceState(null, "", location.pathname);
 	const turn = new Turn(text, isStrict), mine = new AbortController();
 	running = mine;
 	$("answers").prepend(turn.box);
@@ -562,7 +634,7 @@ async function listDocuments() {
 
 function drawDocuments(isAll) {
 	const wanted = documents.filter((one) => one.name.toLowerCase().includes(sought)), shown = isAll ? wanted : wanted.slice(0, MOST_DOCUMENTS);
-	const rest = wanted.length - shown.length, list = el("ul.plain", { "aria-label": "Documents" }, shown.map(documentLine));
+	const rest = wanted.length - shown.length, are = (status) => documents.filter((one) => one.status === status).length, list = el("ul.plain", { "aria-label": "Documents" }, shown.map(documentLine));
 	let box = $("documents").querySelector("[data-list]");
 	if (!box) {
 		const search = el("input", { type: "search", id: "seek", oninput: () => { sought = search.value.trim().toLowerCase(); drawDocuments(); } });
@@ -570,7 +642,9 @@ function drawDocuments(isAll) {
 		$("documents").replaceChildren(el("div", { "data-seek": "" }, el("label", { for: "seek" }, "Find a document by its name"), search), box);
 	}
 	$("documents").querySelector("[data-seek]").hidden = documents.length <= FEW_DOCUMENTS;
-	box.replaceChildren(el("p.note", !documents.length ? "No document yet." : wanted.length < documents.length ? `${whole(wanted.length)} of ${many(documents.length, "document")}` : many(documents.length, "document")),
+	const counted = [are("ready") && many(are("ready"), "document"), are("pending") && `${whole(are("pending"))} being read`, are("failed") && `${whole(are("failed"))} could not be read`].filter(Boolean).join(" · ");
+	for (const one of $("uploads").querySelectorAll("[data-about]")) one.hidden = !documents.some(({ name, status }) => name === one.dataset.about && status === "ready");
+	box.replaceChildren(el("p.note", !documents.length ? "No document yet." : sought ? `${whole(wanted.length)} of ${whole(documents.length)} have this in their names` : counted),
 		list, rest > 0 ? button(`Show ${whole(rest)} more`, () => { drawDocuments(true); $("documents-title").focus(); }) : "");
 }
 
@@ -586,7 +660,7 @@ function stateOf({ status, why, chunks_created: chunks, coverage, dropped }) {
 	if (status === "pending") return "being read";
 	if (status === "deleting") return "being removed";
 	if (status === "failed") return `could not be read: ${why}`;
-	return [many(chunks, "passage"), coverage != null && `${percent(coverage)} of its text can be found`, left.length && `left out: ${left.join(", ")}`].filter(Boolean).join(" · ");
+	return [many(chunks, "passage"), coverage != null && `${coverage === 1 ? "all" : percent(coverage)} of its text is searched`, left.length && `left out: ${left.join(", ")}`].filter(Boolean).join(" · ");
 }
 
 function remove(one) {
@@ -617,14 +691,38 @@ let adding = Promise.resolve();
 
 $("add").onsubmit = (event) => {
 	event.preventDefault();
-	for (const one of file.files) {
+	addAll(file.files);
+	file.value = "";
+};
+
+function addAll(files) {
+	for (const one of files) {
 		const state = el("div.note", "waits"), line = el("li", el("span.name", said(one.name)), state);
 		$("uploads").hidden = false;
 		$("uploads").prepend(line);
 		adding = adding.then(() => add(one, state));
 	}
-	file.value = "";
-};
+}
+
+// Files may be dropped anywhere: beside a target, a browser would leave the page and open the file.
+const hasFiles = (event) => event.dataTransfer?.types.includes("Files") && !document.querySelector("dialog[open]");
+let over = 0;
+const dropping = (change) => { over = Math.max(0, over + change); document.documentElement.classList.toggle("dropping", over > 0); };
+addEventListener("dragenter", (event) => hasFiles(event) && dropping(1));
+addEventListener("dragleave", (event) => hasFiles(event) && dropping(-1));
+addEventListener("dragover", (event) => hasFiles(event) && event.preventDefault());
+addEventListener("drop", (event) => {
+	if (!hasFiles(event)) return;
+	event.preventDefault();
+	dropping(-over);
+	const isFolder = [...event.dataTransfer.items].map((one) => one.webkitGetAsEntry?.()?.isDirectory), files = [...event.dataTransfer.files];
+	addAll(files.filter((_, n) => !isFolder[n]));
+	for (const [n, one] of files.entries()) {
+		if (!isFolder[n]) continue;
+		$("uploads").hidden = false;
+		$("uploads").prepend(el("li", el("span.name", said(one.name)), troubleBox(new Trouble(0, "", 0, "A folder cannot be added. Drop the files that are in it."))));
+	}
+});
 
 async function add(one, state) {
 	const body = new FormData();
@@ -634,8 +732,8 @@ async function add(one, state) {
 	try {
 		const doc = await settled(await (await call("ingest", { method: "POST", body })).json(), state);
 		if (doc.status !== "ready") throw new Trouble(0, doc.why, 0, "The file could not be read.");
-		state.replaceChildren(el("span.good", "Can be found now: "), said(stateOf(doc)), el("div.line", button("Ask about it", () => askAbout(doc.name))));
-		tell(`${one.name} can be found now.`);
+		state.replaceChildren(el("span.good", "Added: "), said(stateOf(doc)), el("div.line", { "data-about": doc.name }, button("Ask about it", () => askAbout(doc.name))));
+		tell(`${one.name} is added.`);
 	} catch (error) {
 		const trouble = asTrouble(error);
 		state.replaceChildren(troubleBox(trouble));
@@ -654,7 +752,7 @@ async function settled(doc, state) {
 			doc = await (await call(`ingest/${encodeURIComponent(doc.doc_id)}`)).json();
 		} catch (error) {
 			if (![0, 429, 503].includes(error.status)) throw error;
-			now = `${error.message} It is asked again.`;
+			now = `${error.message} The page asks again.`;
 			least = error.wait * 1_000;
 		}
 	}
@@ -663,17 +761,25 @@ async function settled(doc, state) {
 
 // The page
 
+/** Say who answers, and how far the loading of documents is; return when they are loaded, or when nobody says so. */
 async function introduce() {
-	const response = await fetch("ready").catch(() => undefined), { experiment } = await response?.json().catch(() => ({})) ?? {};
-	if (experiment) $("about").replaceChildren(response.ok ? "Answered by experiment " : "Still loading the documents of experiment ", el("b", said(experiment)));
-	if (response && !response.ok) await sleep(2_000).then(introduce);
+	for (;;) {
+		const response = await fetch("ready").catch(() => undefined), { experiment, status, progress } = await response?.json().catch(() => ({})) ?? {};
+		isLoading = status === "starting";
+		if (experiment) $("about").replaceChildren("Answered by experiment ", el("b", said(experiment)));
+		$("loading").hidden = !isLoading;
+		$("far").textContent = progress ? progress[0].toUpperCase() + progress.slice(1) : "Starting the models and reading the documents";
+		if (!isLoading) return;
+		await sleep(1_000);
+	}
 }
 
 const connected = () => { $("offline").hidden = navigator.onLine; };
 addEventListener("online", () => { connected(); listDocuments(); });
 addEventListener("offline", () => { connected(); tell("You are offline."); });
 connected();
-introduce();
+loaded = introduce();
 listDocuments();
+showKept();
 document.documentElement.dataset.ready = "";
 })();

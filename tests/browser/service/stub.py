@@ -82,6 +82,7 @@ class Refusal:
     status: int
     detail: str = "what was asked, what was found, what to do"
     headers: Mapping[str, str] = field(default_factory=dict)
+    code: str = "no"
 
 
 @dataclass
@@ -90,19 +91,22 @@ class Stub:
 
     ``says`` is an answer whole, or events; ``refuses`` is by method and path, of one id as ``{id}``; ``left`` counts
     streams that nobody waited for any more; ``polls`` times a document is asked about before it can be found; ``cut``
-    hangs up after the last event; ``bytes_at_once`` cuts events into pieces.
+    hangs up after the last event; ``bytes_at_once`` cuts events into pieces; ``loading`` is how far the start is, one
+    text each time somebody asks; ``again`` are answers that were given before, by their traces.
     """
 
     says: Any = field(default_factory=events)
     documents: list[dict[str, Any]] = field(default_factory=lambda: [document("lamps.md"), document("bulbs.pdf")])
     key: str = ""
     experiment: str = "r1"
+    loading: list[str] = field(default_factory=list)
     polls: int = 2
     refuses: dict[str, Refusal] = field(default_factory=dict)
     requests: list[dict[str, Any]] = field(default_factory=list)
     left: int = 0
     cut: bool = False
     bytes_at_once: int = 0
+    again: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def reset(self) -> None:
         """Say the usual again."""
@@ -128,6 +132,7 @@ class Stub:
             ("POST", "/ingest", self._ingest),
             ("GET", "/ingest/{id}", self._ingested),
             ("POST", "/traces/{id}/rating", self._rate),
+            ("GET", "/traces/{id}/answer", self._again),
         ):
             app.router.add_route(path, self._watched(f"{method} {path}", answer), methods=[method])
         return app
@@ -173,7 +178,13 @@ class Stub:
             raise
 
     async def _ready(self, request: Request) -> Response:
-        return as_json({"status": "ready", "experiment": self.experiment})
+        if self.loading:
+            return as_json({"status": "starting", "experiment": self.experiment, "progress": self.loading.pop(0)}, 503)
+        return as_json({"status": "ready", "experiment": self.experiment, "progress": ""})
+
+    async def _again(self, request: Request) -> Response:
+        known = self.again.get(request.path_params["id"])
+        return as_json(known) if known else problem(Refusal(404, "There is no such answer."))
 
     async def _documents(self, request: Request) -> Response:
         return as_json({"collection": "default", "documents": self.documents})
@@ -218,5 +229,11 @@ def problem(refusal: Refusal) -> Response:
     """Return an answer as RFC 9457 has it."""
     from fastapi.responses import JSONResponse
 
-    body = {"type": "about:blank", "title": "no", "status": refusal.status, "code": "no", "detail": refusal.detail}
+    body = {
+        "type": "about:blank",
+        "title": "no",
+        "status": refusal.status,
+        "code": refusal.code,
+        "detail": refusal.detail,
+    }
     return JSONResponse(body, refusal.status, dict(refusal.headers), media_type="application/problem+json")

@@ -26,8 +26,8 @@ def listed(page: Page) -> list[str]:
 def test_a_document_is_sent_read_and_found(visit: Visit, stub: Stub) -> None:
     page = visit()
     line = added(page, "new.md")
-    line.get_by_text("Can be found now").wait_for()
-    assert "12 passages · 98 % of its text can be found · left out: 1,234 hidden characters" in (
+    line.get_by_text("Added:").wait_for()
+    assert "12 passages · 98 % of its text is searched · left out: 1,234 hidden characters" in (
         line.inner_text().replace("\u00a0", " ")
     )
     page.locator("[data-document='id-of-new.md']").wait_for()
@@ -45,7 +45,7 @@ def test_several_are_added_one_after_the_other(visit: Visit, stub: Stub) -> None
     stub.polls = 0
     page = visit()
     lines = added(page, "a.md", "b.md")
-    lines.get_by_text("Can be found now").nth(1).wait_for()
+    lines.get_by_text("Added:").nth(1).wait_for()
     assert [one["path"] for one in stub.requests if one["path"].startswith("/ingest")] == [
         "/ingest",
         "/ingest/id-of-a.md",
@@ -97,7 +97,7 @@ def test_many_documents_are_found_by_name(visit: Visit, stub: Stub) -> None:
     page.get_by_role("button", name="Show 70 more").click()
     assert page.locator("[data-document]").count() == 120
     page.get_by_label("Find a document by its name").press_sequentially("PAGE-11")
-    page.get_by_text("10 of 120 documents").wait_for()
+    page.get_by_text("10 of 120 have this in their names").wait_for()
     assert page.evaluate("document.activeElement.id") == "seek"
     assert listed(page)[-1] == "page-119.md"
 
@@ -107,6 +107,53 @@ def test_a_lost_connection_only_takes_longer(visit: Visit, stub: Stub, near: Any
     stub.refuses["GET /ingest/{id}"] = Refusal(503)
     page = visit()
     line = added(page, "new.md")
-    line.get_by_text("It is asked again").wait_for()
+    line.get_by_text("The page asks again").wait_for()
     stub.refuses.clear()
-    line.get_by_text("Can be found now").wait_for()
+    line.get_by_text("Added:").wait_for()
+
+
+DROP = """([type, names]) => {
+    const dropped = new DataTransfer()
+    for (const name of names) dropped.items.add(new File(["# Hello"], name))
+    const event = new DragEvent(type, { dataTransfer: dropped, bubbles: true, cancelable: true })
+    document.querySelector("h1").dispatchEvent(event)
+    return event.defaultPrevented
+}"""
+
+
+def test_files_are_dropped_anywhere_on_the_page(visit: Visit, stub: Stub) -> None:
+    page = visit()
+    page.locator("[data-document]").first.wait_for()
+    page.evaluate(DROP, ["dragenter", ["a.md"]])
+    assert page.locator("html.dropping").count() == 1
+    page.evaluate(DROP, ["dragleave", ["a.md"]])
+    assert page.locator("html.dropping").count() == 0
+    page.evaluate(DROP, ["dragenter", ["a.md"]])
+    assert page.evaluate(DROP, ["dragover", ["a.md"]]), "else the browser would open the file"
+    assert page.evaluate(DROP, ["drop", ["a.md", "b.md"]]), "else the browser would open the file"
+    page.locator("#uploads > li").get_by_text("Added:").nth(1).wait_for()
+    assert listed(page) == ["lamps.md", "bulbs.pdf", "a.md", "b.md"]
+    assert page.locator("html.dropping").count() == 0
+
+
+def test_text_that_is_dropped_is_no_file(visit: Visit, stub: Stub) -> None:
+    page = visit()
+    assert not page.evaluate(DROP, ["drop", []])
+    assert not stub.asked("/ingest")
+
+
+def test_a_deleted_document_offers_no_question_about_it(visit: Visit, stub: Stub) -> None:
+    page = visit()
+    line = added(page, "new.md")
+    ask = line.get_by_role("button", name="Ask about it")
+    ask.wait_for()
+    page.get_by_role("button", name="Delete new.md").click()
+    page.get_by_role("button", name="Delete it").click()
+    ask.wait_for(state="hidden")
+    assert line.get_by_text("Added:").is_visible(), "what was done stays to be read"
+
+
+def test_what_could_not_be_read_is_no_document(visit: Visit, stub: Stub) -> None:
+    stub.documents = [document("a.md"), document("b.md", status="failed"), document("c.md", status="pending")]
+    page = visit()
+    page.get_by_text("1 document · 1 being read · 1 could not be read", exact=True).wait_for()

@@ -70,7 +70,7 @@ def test_what_is_withdrawn_is_shown_as_withdrawn(visit: Visit, stub: Stub) -> No
     assert "withdrawn" in answer.locator(".box.unsure strong").inner_text()
     assert ANSWER in (answer.locator("del").text_content() or "")
     assert not answer.locator("del").is_visible()
-    assert "Not sure enough to answer" in answer.locator(".verdict").inner_text()
+    assert "Declined: only 20 % sure" in answer.locator(".verdict").inner_text().replace("\u00a0", " ")
 
 
 def test_an_answer_that_ends_otherwise_than_it_came_is_never_changed_silently(visit: Visit, stub: Stub) -> None:
@@ -119,16 +119,33 @@ def test_stop_ends_the_request(visit: Visit, stub: Stub) -> None:
     [
         ({"confidence": 0.97}, "Very sure, 97 %"),
         ({"confidence": 0.999}, "Very sure, over 99 %"),
-        ({"confidence": 0.61}, "Sure enough, 61 %"),
+        ({"confidence": 0.61}, "Somewhat sure, 61 %"),
         ({"confidence": 0.7499}, "Fairly sure, 75 %"),
         ({"confidence": None}, "Passed every check"),
-        ({"decision": "warn", "confidence": 0.4}, "Not quite sure, 40 % Open the passages before you rely on it."),
-        ({"decision": "abstain", "confidence": 0.9}, "Not sure enough to answer Ask in other words"),
+        (
+            {"decision": "warn", "confidence": 0.4},
+            "Rather unsure, 40 %, with a warning Open the passages before",
+        ),
+        # A warning does not lower the words: they follow the figure.
+        ({"decision": "warn", "confidence": 0.9}, "Fairly sure, 90 %, with a warning Open the passages"),
+        ({"decision": "warn", "confidence": None}, "With a warning Open the passages before you rely on it."),
+        # An answer was there and was not given: the figure is of that answer.
+        ({"decision": "abstain", "confidence": 0.18}, "Declined: only 18 % sure of the answer that it had Ask in"),
+        (
+            {"decision": "abstain", "confidence": 0.65, "reasons": ["NO_CITATION", "STRICT: only what passes"]},
+            "Declined: 65 % sure of the answer that it had",
+        ),
+        ({"decision": "abstain", "confidence": None}, "Declined to answer Ask in other words"),
+        (
+            {"decision": "abstain", "confidence": 0.37, "reasons": ["LOW_RETRIEVAL_QUALITY", "LOW_COVERAGE"]},
+            "Declined: only 37 % sure that the documents do not answer this",
+        ),
+        ({"decision": "unchecked", "confidence": 0.7}, "Somewhat sure, 70 %, unchecked The figure is"),
         ({"decision": "unchecked", "confidence": None}, "Unchecked This experiment does not say how sure it is."),
         (
             {"decision": "abstain", "confidence": 0.9, "reasons": ["NOT_IN_SOURCES"]},
-            "The documents do not answer it Ask in other words, or add a document that does. "
-            "The passages that were found do not say it. NOT_IN_SOURCES",
+            "Declined: 90 % sure that the documents do not answer this Ask in other words, "
+            "or add a document that answers it. The passages that were found do not say it. NOT_IN_SOURCES",
         ),
         (
             {"decision": "abstain", "confidence": 0, "reasons": ["MODEL_UNAVAILABLE: DeadlineError"]},
@@ -143,6 +160,33 @@ def test_stop_ends_the_request(visit: Visit, stub: Stub) -> None:
 def test_how_sure_it_is_in_words(visit: Visit, stub: Stub, said: dict[str, Any], words: str) -> None:
     stub.says = answered(**said)
     assert words in verdict_of(asked(visit()))
+
+
+def test_a_higher_figure_never_sounds_less_sure(visit: Visit, stub: Stub) -> None:
+    page, heard = visit(), []
+    for percent in range(101):
+        stub.says = answered(decision="warn" if percent % 2 else "pass", confidence=percent / 100)
+        heard.append(verdict_of(asked(page)).partition(",")[0])
+        page.locator("#answers").evaluate("it => it.replaceChildren()")
+    words = list(dict.fromkeys(heard))
+    assert words == ["Very unsure", "Rather unsure", "Somewhat sure", "Fairly sure", "Very sure"]
+    assert heard == sorted(heard, key=words.index)
+
+
+@pytest.mark.parametrize(
+    ("reasons", "said"),
+    [
+        (["LOW_RETRIEVAL_QUALITY", "LOW_RELEVANCE"], ["No passage fits well enough to be shown"]),
+        (["NOT_IN_SOURCES"], ["No passage was found"]),
+        (["CHIT_CHAT"], []),
+    ],
+)
+def test_where_no_passage_is_shown_it_agrees_with_the_reasons(
+    visit: Visit, stub: Stub, reasons: list[str], said: list[str]
+) -> None:
+    done = answered(answer="I don't know.", citations=[], decision="abstain", confidence=0.3, reasons=reasons)
+    stub.says = [("retrieval", {"sources": []}), *events(done)[1:]]
+    assert asked(visit()).locator("h4").all_inner_texts() == said
 
 
 def test_a_stream_may_be_cut_anywhere(visit: Visit, stub: Stub) -> None:

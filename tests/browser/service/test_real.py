@@ -87,7 +87,7 @@ def test_a_document_is_added_found_and_deleted(chromium: Browser, tmp_path: Path
             ]
         )
         page.get_by_role("button", name="Add", exact=True).click()
-        page.locator("#uploads .good", has_text="Can be found now").wait_for()
+        page.locator("#uploads .good", has_text="Added:").wait_for()
         page.locator("#uploads .bad", has_text="'.exe' are not read").wait_for()
         assert listed(page) == ["kites.md", "tents.md"]
         answer = asked(page, "In which wind does a kite fly?")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tests.browser.service.asking import asked, text_of
 from tests.browser.service.conftest import Visit
 from tests.browser.service.near import Near
-from tests.browser.service.stub import ANSWER, Refusal, Stub, events
+from tests.browser.service.stub import ANSWER, TRACE, Refusal, Stub, answered, events
 from tests.browser.service.test_add import added
 
 if TYPE_CHECKING:
@@ -45,10 +46,12 @@ def test_a_key_is_asked_for_once_and_kept_in_this_tab(visit: Visit, locked: Stub
     assert field.get_attribute("type") == "password"
     assert field.input_value() == "", "it stands in no field any more"
     kept = page.evaluate("[{...sessionStorage}, {...localStorage}, document.cookie, location.href]")
-    assert kept == [{"rag-key": THE_KEY}, {}, "", page.url]
+    assert kept == [{"rag-key": THE_KEY, "rag-answers": json.dumps([TRACE])}, {}, "", page.url]
     assert THE_KEY not in "".join(one["path"] for one in locked.requests)
+    locked.again = {TRACE: answered(question="?", mode="normal", sources=[])}
     page.reload()
     page.locator("[data-document]").first.wait_for()
+    page.locator(".answer").wait_for()
     assert not key_box(page).is_visible()
 
 
