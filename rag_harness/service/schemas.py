@@ -113,7 +113,9 @@ class Answered(BaseModel):
 
     answer: str
     citations: list[Cited]
-    confidence: float | None = Field(ge=0, le=1, description="chance that the answer is right; null: nobody says")
+    confidence: float | None = Field(
+        ge=0, le=1, description="chance that the answer is right, or that the documents have none; null: nobody says"
+    )
     decision: Outcome
     reasons: list[str] = Field(description="codes, each with what a person wants to know behind a colon")
     trace_id: str

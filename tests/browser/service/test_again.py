@@ -23,7 +23,7 @@ def given(trace: str, question: str) -> dict[str, Any]:
 
 
 def questions(page: Page) -> list[str]:
-    return page.locator(".answer h3").all_inner_texts()
+    return [*page.locator(".answer h3").all_inner_texts()]
 
 
 def test_it_says_how_far_the_loading_is_and_a_question_waits(visit: Visit, stub: Stub, near: Near) -> None:
