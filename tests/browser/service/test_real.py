@@ -68,6 +68,13 @@ def test_a_question_of_the_study_and_the_passage_that_answers_it(chromium: Brows
         assert len(passage.locator("[role=region]").inner_text()) > len(passage.locator("mark").inner_text())
         answer.get_by_role("button", name="Yes").click()
         answer.get_by_text("Thank you: kept.").wait_for()
+        said = text_of(answer)
+        page.reload()
+        answer = page.locator(".answer[data-state=done]")
+        answer.wait_for()
+        assert text_of(answer) == said
+        answer.locator("[data-source]").first.click()
+        assert "07:30" in answer.locator(".source[open] mark").inner_text(), "its citations are as they were"
 
 
 def test_a_document_is_added_found_and_deleted(chromium: Browser, tmp_path: Path) -> None:
