@@ -8,22 +8,22 @@ from pathlib import Path
 from rag_harness.report.compared import compared_lines
 from rag_harness.report.power import USUAL_MEASURES, power_lines
 from rag_harness.report.saved_runs import read_run
-from rag_harness.shown.terminal import say
+from rag_harness.shown.terminal import columns, say
 
 
 def compare_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``compare``."""
     run = "output folder of a run, or a baseline that --rag-save wrote: its file, or its name"
-    parser.add_argument("first", metavar="A", help=f"before: {run}")
-    parser.add_argument("second", metavar="B", help="after: the same")
+    parser.add_argument("before", metavar="BEFORE", help=f"the earlier run: {run}")
+    parser.add_argument("now", metavar="NOW", help="the later run: the same")
     parser.add_argument("--measure", action="append", default=[], metavar="NAME", help="only these; may be repeated")
     _baselines_argument(parser)
 
 
 def run_compare(chosen: argparse.Namespace) -> int:
-    """Print how B differs from A."""
-    before, now = (read_run(named, chosen.baselines) for named in (chosen.first, chosen.second))
-    say(*compared_lines(before, now, chosen.measure))
+    """Print what changed from before to now."""
+    before, now = (read_run(named, chosen.baselines) for named in (chosen.before, chosen.now))
+    say(*compared_lines(before, now, chosen.measure, columns()))
     return 0
 
 

@@ -13,7 +13,7 @@ def report_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``report``."""
     from rag_harness.page.formats import FORMATS
 
-    outputs = "output folder of a run, then of others to set it against; default: output"
+    outputs = "output folder of a run; of several the last is now, and those named first are before; default: output"
     parser.add_argument("outputs", type=Path, nargs="*", default=[Path("output")], metavar="OUTPUT", help=outputs)
     parser.add_argument("-o", dest="file", type=Path, metavar="FILE", help="default: report with the format's ending")
     wanted = "html: one page that opens offline; md: for a pull request; csv, parquet: a line a trial"
@@ -33,6 +33,7 @@ def run_report(chosen: argparse.Namespace) -> int:
     with uncollected():  # imports also make objects that stay
         from rag_harness.page.report_files import size_said, write_report
 
-        write_report(chosen.outputs, file, wanted, chosen.plain)
-    say(f"{file}: {size_said(file)}")
+        now, *before = reversed(chosen.outputs)
+        write_report([now, *before], file, wanted, chosen.plain)
+    say(f"{file}: {size_said(file)}", *([f"before: {', '.join(map(str, before))}; now: {now}"] if before else []))
     return 0

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf, isfinite
-from typing import Literal
 
 from rag_harness.gates.units import bounds, value_said
 from rag_harness.measures import Measure
 from rag_harness.page.content import Cell
+from rag_harness.report.direction import better_of
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import SHORT_MEASURE_NAMES
 from rag_harness.stats import quantile, quantile_interval
 
 NONE = "–"
 """Text for a missing value."""
-NEITHER = ("abstention_rate", "confidence")
-"""Measures where higher is better on some queries and worse on others."""
 _LOPSIDED = 0.1
 
 
@@ -28,11 +26,6 @@ def interval_said(low: float | None, high: float | None, unit: str = "share", si
 def measure_title(measure: Measure) -> str:
     """Return a measure's name, the study's short one where there is one, and whether higher or lower is better."""
     return name_said(measure.name) + {"lower": " ↓", "higher": " ↑", "": ""}[better_of(measure)]
-
-
-def better_of(measure: Measure) -> Literal["higher", "lower", ""]:
-    """Return whether higher or lower is better on every query; "" where neither is."""
-    return "" if measure.name in NEITHER else measure.better
 
 
 def name_said(name: str) -> str:

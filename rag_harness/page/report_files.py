@@ -23,7 +23,7 @@ def write_report(
     is_plain: bool = False,
     tables: Mapping[str, SuiteTable] | None = None,
 ) -> None:
-    """Write the report of the runs in ``outputs``, the newest first.
+    """Write the report of the runs in ``outputs``: now first, then those before it.
 
     Args:
         outputs: folders of the runs.

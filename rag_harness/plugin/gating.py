@@ -10,7 +10,7 @@ import pytest
 from rag_harness.plugin.left_behind import leave_behind
 from rag_harness.plugin.options import is_used
 from rag_harness.plugin.screen import make_inert, usage_error, write_lines, write_section
-from rag_harness.shown.terminal import block
+from rag_harness.shown.terminal import block, columns
 
 if TYPE_CHECKING:
     from rag_harness.gates import Gate, Verdict
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.run_gates import RunGates
     from rag_harness.plugin.run_record import RunRecord
     from rag_harness.plugin.session import RagSession
+    from rag_harness.report.comparison import Comparison
 
 NODE = "rag gate"
 _Outcome = Literal["passed", "failed", "skipped"]
@@ -42,7 +43,7 @@ class GateKeeper:
         self._used = False
         self._unselected = ""
         self.verdicts: list[Verdict] = []
-        self.comparison: list[str] = []
+        self.comparison: Comparison | None = None
 
     def collection_done(self, selected: Collected) -> None:
         """Note the trials and golden entries that were selected."""
@@ -129,7 +130,9 @@ class GateKeeper:
     def print_comparison(self, terminal: pytest.TerminalReporter) -> None:
         """Print the comparison with the saved run, if there is one."""
         if self.comparison:
-            write_section(terminal, "rag comparison", self.comparison)
+            from rag_harness.report.comparison_lines import comparison_lines
+
+            write_section(terminal, "rag comparison", comparison_lines(self.comparison, columns()))
 
     def print(self, terminal: pytest.TerminalReporter) -> None:
         """Print where the figures come from, then one line for each gate."""

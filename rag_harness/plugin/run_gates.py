@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.run_findings import RunFindings
     from rag_harness.plugin.session import RagSession
     from rag_harness.report.baseline import SavedRun
+    from rag_harness.report.comparison import Comparison
     from rag_harness.results.manifest import Some
 
 
@@ -164,16 +165,16 @@ class RunGates:
         now = saved_run(self.findings.manifest, {})
         return now.judged_otherwise(self.baseline, gate.suite, gate.measure)
 
-    def comparison(self) -> tuple[list[str], str]:
-        """Return the comparison with the saved run as lines, and why there is none; each may be empty."""
+    def comparison(self) -> tuple[Comparison | None, str]:
+        """Return the comparison with the saved run, and why there is none, which may be empty."""
         if not self.baseline:
-            return [], ""
+            return None, ""
         from rag_harness.errors import DataError
         from rag_harness.report.baseline import saved_run
         from rag_harness.report.comparison import compare, on_common_data
 
         now = saved_run(self.findings.manifest, self.findings.tables)
         try:
-            return compare(*on_common_data(now, self.baseline)).lines(), ""
+            return compare(*on_common_data(now, self.baseline)), ""
         except DataError as error:
-            return [], str(error)
+            return None, str(error)

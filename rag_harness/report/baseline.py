@@ -83,7 +83,8 @@ class SavedRun(_Saved):
 
     ``fingerprint`` has the parts ``data``, ``models`` and ``settings``, each of any depth. Runs with different ``data``
     are not comparable; the other parts are what is compared. ``date`` is ISO 8601. ``judges`` has for each suite the
-    judge, model and revision of its judgements.
+    judge, model and revision of its judgements, ``code`` the fingerprints of its rows, and ``pages`` the digest of the
+    documents behind its questions; a file of an older release lacks the last two.
     """
 
     schema_version: Literal[1] = 1
@@ -93,6 +94,8 @@ class SavedRun(_Saved):
     fingerprint: _Parts
     suites: dict[str, SavedSuite]
     judges: dict[str, list[tuple[str, str, str]]] = {}
+    code: dict[str, list[str]] = {}
+    pages: dict[str, str] = {}
     clusters: dict[str, Mapping[str, str]] = Field(default={}, exclude=True)
     """Clusters of the cases by suite, where the run was told of any. A run's folder has them, a saved file does not."""
 
@@ -123,6 +126,8 @@ def saved_run(manifest: RunManifest, tables: Mapping[str, SuiteTable]) -> SavedR
         },
         suites=suites,
         judges={name: record.authors for name, record in manifest.suites.items() if record.authors},
+        code={name: sorted(record.fingerprints) for name, record in manifest.suites.items() if name in suites},
+        pages={name: record.pages for name, record in manifest.suites.items() if name in suites and record.pages},
         clusters={name: tables[name].cluster_by_case or {} for name in suites if tables[name].clusters is not None},
     )
 

@@ -3,43 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from rag_harness.report.baseline import SavedRun
 from rag_harness.report.comparison import Comparison, MeasureChange, compare, on_common_data, paired_of
-from rag_harness.report.pairwise_lines import PAIR_COLUMNS, cut, figures, measure_said
+from rag_harness.report.comparison_lines import (
+    NAME,
+    WIDTH,
+    cut_line,
+    folded_said,
+    head_lines,
+    narrowed,
+    shown_open,
+    wrapped,
+)
+from rag_harness.report.misses import cut
+from rag_harness.report.pairwise_lines import PAIR_COLUMNS, figures, measure_said
+from rag_harness.report.run_diff import RunDiff, run_diff
 from rag_harness.report.summary import table
 from rag_harness.stats import holm
 from rag_harness.stats.paired import Paired
 
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """A measure of a suite, the second run minus the first. Holm adjusts the p-values over the suite's measures."""
-
-    change: MeasureChange
-    found: Paired
-    p_t: float | None = None
-    p_permutation: float | None = None
-
-    def cells(self) -> list[str]:
-        """Return the row of the table."""
-        means = f"{self.change.before:.3f}", f"{self.change.now:.3f}"
-        return [f"  {measure_said(self.change.measure)}", *means, *figures(self.found, self.p_t, self.p_permutation)]
+_HEADER = ("", "before", "now", *PAIR_COLUMNS)
 
 
-def compared_lines(before: SavedRun, now: SavedRun, measures: Sequence[str] = ()) -> list[str]:
-    """Return the comparison on all measures, or on the given ones; at most 100 columns wide.
+def compared_lines(before: SavedRun, now: SavedRun, measures: Sequence[str] = (), width: int = WIDTH) -> list[str]:
+    """Return the comparison on all measures, or on the given ones, at most ``width`` columns wide.
 
     Raises:
         DataError: the runs are not about the same data.
     """
-    both = compare(*on_common_data(now, before))
-    wanted = [change for change in both.changes if not measures or change.measure in measures]
-    head = [f"compared with the run of {both.before}", *(f"  {each}" for each in [*both.differing, *both.notes])]
-    suites = {change.suite: None for change in wanted}
-    body = [line for suite in suites for line in _suite(suite, wanted, before, now)]
-    return [cut(line) for line in [*head, *(body or [_nothing(both, measures)])]]
+    both = on_common_data(now, before)
+    found = compare(*both, measures)
+    if measures and not found.changes:
+        return [_nothing(compare(*both), measures)]
+    diff = run_diff(found)
+    shown = [] if found.is_same_run else diff.suites
+    body = [line for suite in shown for line in _suite(diff, suite, before, now, width)]
+    return [cut_line(line, width) for line in [*head_lines(diff, width), *body]]
 
 
 def _nothing(both: Comparison, measures: Sequence[str]) -> str:
@@ -47,27 +47,40 @@ def _nothing(both: Comparison, measures: Sequence[str]) -> str:
     return f"nothing to compare in {', '.join(measures)}; both runs have {known}" if known else "nothing to compare"
 
 
-def _suite(suite: str, changes: Sequence[MeasureChange], before: SavedRun, now: SavedRun) -> Iterator[str]:
-    tested = _tested(suite, [change for change in changes if change.suite == suite], before, now)
-    count = sum(each.p_t is not None for each in tested)
-    yield f"{suite}: p adjusted by Holm for {count} tests"
-    yield from table([["", "A", "B", *PAIR_COLUMNS], *(each.cells() for each in tested)])
-    for each in tested:
-        if each.found.reason:
-            yield f"  {measure_said(each.change.measure)}: {each.found.reason}, so no test"
+def _suite(diff: RunDiff, suite: str, before: SavedRun, now: SavedRun, width: int) -> Iterator[str]:
+    if not shown_open(diff, suite):
+        yield folded_said(diff, suite)
+        return
+    rows = diff.rows(suite)
+    if rows:
+        yield from _table(rows, suite, before, now, width)
+    same = diff.folded(suite)
+    if same:
+        yield from (f"  {line}" for line in wrapped(same, width - 2))
 
 
-def _tested(suite: str, changes: Sequence[MeasureChange], before: SavedRun, now: SavedRun) -> list[Compared]:
-    found = [_paired(suite, change, before, now) for change in changes]
-    tests = [each for each in found if each.p_t is not None and each.p_permutation is not None]
-    by_t = holm([each.p_t or 0.0 for each in tests]) if tests else []
-    by_chance = holm([each.p_permutation or 0.0 for each in tests]) if tests else []
-    adjusted = iter(zip(by_t, by_chance, strict=True))
-    return [
-        Compared(change, each, *(next(adjusted) if each.p_t is not None else ()))
-        for change, each in zip(changes, found, strict=True)
-    ]
+def _table(rows: Sequence[MeasureChange], suite: str, before: SavedRun, now: SavedRun, width: int) -> Iterator[str]:
+    sides, clusters = (now.suites[suite], before.suites[suite]), now.clusters.get(suite)
+    found = [paired_of(*sides, row.measure, clusters) for row in rows]
+    yield f"{cut(suite, NAME)}: p adjusted by Holm for {_differing(len(rows))}"
+    lines = [_HEADER, *(_cells(row, pair, p) for row, pair, p in zip(rows, found, _by_t(found), strict=True))]
+    yield from table(narrowed(lines, width, (0, 1, 2, 4, 5, 8)))
+    for row, pair in zip(rows, found, strict=True):
+        if pair.reason:
+            yield f"  {measure_said(row.measure)}: {pair.reason}, so no t-test"
 
 
-def _paired(suite: str, change: MeasureChange, before: SavedRun, now: SavedRun) -> Paired:
-    return paired_of(now.suites[suite], before.suites[suite], change.measure, now.clusters.get(suite))
+def _differing(count: int) -> str:
+    return "the 1 measure that differs" if count == 1 else f"the {count} measures that differ"
+
+
+def _cells(change: MeasureChange, found: Paired, p_t: float | None) -> list[str]:
+    name = f"  {cut(measure_said(change.measure), NAME)}"
+    return [name, f"{change.before:.3f}", f"{change.now:.3f}", *figures(found, p_t, change.p)]
+
+
+def _by_t(found: Sequence[Paired]) -> list[float | None]:
+    """Return the p-values of the t-tests, adjusted by Holm; None where there is none."""
+    tests = [pair.p_t for pair in found if pair.p_t is not None]
+    adjusted = iter(holm(tests) if tests else [])
+    return [None if pair.p_t is None else next(adjusted) for pair in found]

@@ -11,7 +11,7 @@ from rag_harness.errors import DataError, PrerequisiteError, unknown
 from rag_harness.gates.bounds import span_of
 from rag_harness.measures import is_judged, measure_named
 from rag_harness.report.baseline import SavedRun, SavedSuite
-from rag_harness.report.comparison import lower_is_better
+from rag_harness.report.direction import better_named
 from rag_harness.report.pairwise_lines import cut, measure_said
 from rag_harness.report.summary import table
 from rag_harness.stats.inputs import UndefinedError
@@ -112,7 +112,7 @@ def _reach(columns: Sequence[Sequence[float]], measure: str, clusters: Sequence[
     is_difference = len(columns) > 1
     values = [a - b for a, b in zip(*columns, strict=True)] if is_difference else list(columns[0])
     span = span_of(values, "share" if _is_share(measure) else "", is_difference)
-    if lower_is_better(measure):
+    if better_named(measure) == "lower":
         values, span = [-value for value in values], (-span[1], -span[0]) if span else None
     return BoundReach(values, span, is_difference=is_difference, clusters=clusters)
 

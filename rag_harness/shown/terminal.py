@@ -7,6 +7,7 @@ a line, and ``##[error]`` anywhere in it, for commands. No other module prints.
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from typing import TextIO
 
@@ -16,6 +17,8 @@ _STARTS = re.compile(r"^(\s*)(?=::)")
 _BRACKET = re.compile(r"(##\w*)(?=\[)")
 _JSON_BRACKET = re.compile(r"#(#\w*)(?=\[)")
 _REDRAW = "\r\x1b[K"
+_COLUMNS = 60, 100, 120
+"""Fewest, where there is no terminal, and most: longer lines are hard to read."""
 
 
 def line(text: str) -> str:
@@ -37,6 +40,12 @@ def json_block(text: str) -> str:
 def say(*lines: str, to: TextIO | None = None) -> None:
     """Print each text as a line, by default to standard output."""
     _write("".join(f"{line(each)}\n" for each in lines), to or sys.stdout)
+
+
+def columns() -> int:
+    """Return how wide a text for this terminal may be; ``COLUMNS`` overrides what the terminal says."""
+    fewest, unknown, most = _COLUMNS
+    return max(fewest, min(shutil.get_terminal_size((unknown, 24)).columns, most))
 
 
 def say_block(text: str, to: TextIO | None = None) -> None:

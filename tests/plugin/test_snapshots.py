@@ -14,6 +14,7 @@ from rag_harness.gates import Verdict, parse_gate, verdict_lines
 from rag_harness.measures.golden_run import FoundHit, RetrievalResult
 from rag_harness.report.baseline import SavedCase, SavedRun, SavedSuite
 from rag_harness.report.comparison import compare
+from rag_harness.report.comparison_lines import comparison_lines
 from rag_harness.report.golden_summary import golden_lines
 from rag_harness.report.misses import explain_miss, miss_line
 from rag_harness.report.speed import speed_lines, stage_lines
@@ -218,7 +219,7 @@ def _run(retriever: str, shift: int, date: str, commit: str = "", **data: str) -
 def test_comparison_lines(snapshot: SnapshotAssertion) -> None:
     before = _run("dense", 0, "2026-06-01T09:00:00+00:00", "0123456789abcdef0123456789abcdef01234567")
     now = _run("hybrid", 1, "2026-06-02T09:00:00+00:00", "fedcba9876543210fedcba9876543210fedcba98")
-    assert narrow("\n".join(compare(now, before).lines())) == snapshot
+    assert narrow("\n".join(comparison_lines(compare(now, before)))) == snapshot
 
 
 def test_comparison_of_different_data(snapshot: SnapshotAssertion) -> None:
@@ -263,7 +264,7 @@ def _sections(result: pytest.RunResult) -> str:
     ours = re.sub(r"(?m)^(e\d)(?: +[\d.]+s?/[\d.]+s?/[\d.]+s?)+$", r"\1  T/T/T", ours)
     ours = re.sub(r"(?m)^p50/p95/p99 ms +(.*)$", lambda stages: "  ".join(stages[0].split()), ours)
     ours = re.sub(r"(\d+ trials) in [\d.]+ s, [\d.]+ a second", r"\1 in TIME, N a second", ours)
-    ours = re.sub(r"\d{4}-\d\d-\d\dT[\d:+]+", "DATE", ours)
+    ours = re.sub(r"\d{4}-\d\d-\d\dT[\d:+]+|\d+ \w{3} \d{4} \d\d:\d\d UTC", "DATE", ours)
     lines = re.sub(r"in \d+\.\d+s", "in TIME", ours).split("\n")
     # pytest draws its rules as wide as the terminal.
     return narrow("\n".join(re.sub(r"={3,}", "===", line).rstrip() for line in lines).strip())

@@ -9,8 +9,8 @@ from typing import Any
 from rag_harness.measures import Measure
 from rag_harness.measures.judged.measure import JudgedMeasure
 from rag_harness.measures.judged.opinion import Support
-from rag_harness.page.figures import better_of
 from rag_harness.page.payload.pool import Pool
+from rag_harness.report.direction import better_of
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.row import ExperimentResult
 

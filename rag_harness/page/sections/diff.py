@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from rag_harness.errors import DataError
 from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, Tone, word_cells
-from rag_harness.page.figures import NONE, better_of, interval_said, measure_title, name_said
+from rag_harness.page.figures import NONE, interval_said, measure_title, name_said
 from rag_harness.page.run import Run
 from rag_harness.page.sections.moved import ComparedExperiment, moved
-from rag_harness.page.sections.scorecard import measures_of
 from rag_harness.report.baseline import SavedRun, saved_run
 from rag_harness.report.comparison import Comparison, MeasureChange, compare, on_common_data
-from rag_harness.report.pairwise import ALPHA, excludes_0
+from rag_harness.report.comparison_lines import folded_said
 from rag_harness.report.pairwise_lines import p_said
+from rag_harness.report.run_diff import RunDiff, run_diff
 
 _HEAD = ("measure", "n", "before", "now", "difference", "95 % interval", "p (Holm)", "gained", "lost")
 _LISTED = ("g_mean", "hri", "answer_correctness", "faithfulness", "recall@5", "token_f1")
@@ -40,14 +40,22 @@ def _against(now: Run, before: Run, number: int) -> Iterator[Block]:
         # Only this pair cannot be compared; the other runs are still shown.
         yield Prose(f"{now.name} is not set against {before.name}. {error}", "bad")
         return
-    yield Prose(f"{now.name} of {now.manifest.date} against {before.name} of {found.before}")
-    if not all(_DOCUMENTS in run.manifest.digests for run in (now, before)):
+    diff = run_diff(found)
+    yield from (Prose(sentence.text, sentence.tone) for sentence in diff.sentences())
+    yield Prose(f"Before is {before.name}, of {found.before}. Now is {now.name}, of {found.now}.")
+    if found.is_same_run:
+        return
+    if not _documents_known(now, before):
         yield Prose(_UNKNOWN, "unsure")
-    yield _differing(found, before, number)
-    if not found.changes:
-        yield Prose("No suite and no measure is in both: there is nothing to compare.", "unsure")
-    for suite in dict.fromkeys(change.suite for change in found.changes):
-        yield from _suite([change for change in found.changes if change.suite == suite], now, before, number)
+    yield from _differing(found, number)
+    for suite in diff.suites:
+        yield from _suite(diff, suite, now, before, number)
+
+
+def _documents_known(now: Run, before: Run) -> bool:
+    kept = all(_DOCUMENTS in run.manifest.digests for run in (now, before))
+    shared = [name for name in now.selected if name in before.selected]
+    return kept or all(run.suites[name].pages for name in shared for run in (now, before))
 
 
 def _saved(run: Run, other: Run) -> SavedRun:
@@ -57,49 +65,66 @@ def _saved(run: Run, other: Run) -> SavedRun:
     return saved_run(run.manifest.model_copy(update={"digests": digests}), run.tables)
 
 
-def _differing(found: Comparison, before: Run, number: int) -> Block:
+def _differing(found: Comparison, number: int) -> Iterator[Block]:
     rows = [word_cells(*line.partition(": ")[::2]) for line in [*found.differing, *found.notes]]
-    if not rows:
-        return Prose("Settings, packages and commit are the same: what differs is noise, or time.")
-    caption = f"What differs from {before.name}"
-    return Table(f"differing-{number}", ("what", "before → now"), [_arrowed(row) for row in rows], caption)
+    if rows:
+        head = ("what", "before → now")
+        yield More(
+            "What differs between the two runs, and what is not compared",
+            [Table(f"differing-{number}", head, [_arrowed(row) for row in rows])],
+        )
 
 
 def _arrowed(row: Sequence[Cell]) -> list[Cell]:
     return [row[0], Cell(row[1].text.replace(" -> ", " → "))]
 
 
-def _suite(changes: Sequence[MeasureChange], now: Run, before: Run, number: int) -> Iterator[Block]:
-    suite = changes[0].suite
-    order = [measure.name for measure in measures_of([now.tables[suite]])]
-    rows = [_row(change, now) for change in sorted(changes, key=lambda change: order.index(change.measure))]
-    notes = [
-        f"Over the cases that have a value in both. p: paired permutation test, adjusted by Holm for these {len(rows)} "
-        "measures; the interval is that of gates. gained: queries that got better."
-    ]
-    yield Table(f"diff-{number}-{suite}", _HEAD, rows, f"{suite}: {now.name} minus {before.name}", notes)
+def _suite(diff: RunDiff, suite: str, now: Run, before: Run, number: int) -> Iterator[Block]:
+    """Yield the measures of a suite that differ; folded where none changed more than chance explains."""
+    changes = diff.rows(suite)
+    blocks = [*_tables(changes, diff.folded(suite), suite, now, before, number)]
+    if diff.changed(suite):
+        yield from blocks
+    elif blocks:
+        yield More(folded_said(diff, suite), blocks)
+
+
+def _tables(
+    changes: Sequence[MeasureChange], same: str, suite: str, now: Run, before: Run, number: int
+) -> Iterator[Block]:
+    if changes:
+        note = (
+            "Over the cases that have a value in both. p: paired permutation test, adjusted by Holm for the measures "
+            "that differ; the interval is that of gates. gained: queries that got better."
+        )
+        rows = [_row(change, now) for change in changes]
+        yield Table(f"diff-{number}-{suite}", _HEAD, rows, f"{suite}: from {before.name} to {now.name}", [note])
+    if same:
+        yield Prose(f"{same}.")
     if suite in now.experiments:
-        listed = [change for change in changes if change.measure in _LISTED and (change.gained or change.lost)]
+        listed = [change for change in changes if change.measure in _LISTED]
         yield from (_queries(change, now, before, number) for change in listed)
 
 
 def _row(change: MeasureChange, now: Run) -> list[Cell]:
     measure = now.tables[change.suite].columns[change.measure].measure
     said = [str(change.n), f"{change.before:.3f}", f"{change.now:.3f}"]
-    moved_by = Cell(f"{change.difference:+.3f}", _tone(change, better_of(measure)))
+    moved_by = Cell(f"{change.difference:+.3f}", _tone(change))
     between = interval_said(*change.interval, signed=True) if change.interval else NONE
-    counts = str(len(change.gained)), str(len(change.lost))
+    counts = (str(len(change.gained)), str(len(change.lost))) if change.better else (NONE, NONE)
     return [Cell(measure_title(measure)), *word_cells(*said), moved_by, *word_cells(between, p_said(change.p), *counts)]
 
 
-def _tone(change: MeasureChange, better: str) -> Tone:
-    """Return good or bad for a significant change, where higher or lower is better."""
-    if change.p > ALPHA or not excludes_0(change.interval) or not better:
-        return ""
-    return "good" if (change.difference > 0) == (better == "higher") else "bad"
+def _tone(change: MeasureChange) -> Tone:
+    """Return good or bad for a change that chance hardly explains, where higher or lower is better."""
+    tones: dict[str, Tone] = {"better": "good", "worse": "bad", "changed": ""}
+    return tones[change.direction] if change.is_sure else ""
 
 
 def _queries(change: MeasureChange, now: Run, before: Run, number: int) -> More:
-    title = f"{change.suite}, {name_said(change.measure)}: {len(change.gained)} gained, {len(change.lost)} lost"
+    counts = f"{len(change.gained)} gained, {len(change.lost)} lost"
+    if not change.better:
+        counts = f"{len(change.rose) + len(change.fell)} changed"
+    title = f"{change.suite}, {name_said(change.measure)}: {counts}"
     new, old = ComparedExperiment(now, change.suite, now.name), ComparedExperiment(before, change.suite, before.name)
     return More(title, moved(f"moved-{number}-{change.suite}-{change.measure}", new, old, change.measure))

@@ -8,13 +8,14 @@ from rag_harness.measures import Measure
 from rag_harness.measures.judged.categories import MEANINGS
 from rag_harness.measures.measure import formula_of
 from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, word_cells
-from rag_harness.page.figures import NONE, better_of, name_said
+from rag_harness.page.figures import NONE, name_said
 from rag_harness.page.run import Run
 from rag_harness.page.sampled import sample_said
 from rag_harness.page.sections.again import again
 from rag_harness.page.sections.limits import limits
 from rag_harness.page.sections.scorecard import measures_shown
 from rag_harness.page.sections.statistics import statistics
+from rag_harness.report.direction import better_of
 
 _MEASURES = ("measure", "better", "unit", "version", "formula, of one case")
 

@@ -9,6 +9,7 @@ from rag_harness.gates.units import value_said
 from rag_harness.page.content import Cell, Table, Tone
 from rag_harness.page.figures import counted, measure_title
 from rag_harness.page.run import Run
+from rag_harness.report.direction import better_of
 from rag_harness.report.misses import cut
 from rag_harness.types import TrialId
 
@@ -57,7 +58,8 @@ def _table(
     name: str, now: ComparedExperiment, before: ComparedExperiment, measure: str, way: str, moves: Sequence[_Move]
 ) -> Table:
     found = now.run.tables[now.experiment].columns[measure].measure
-    tone: Tone = "good" if (way == "up") == (found.better == "higher") else "bad"
+    better = better_of(found)
+    tone: Tone = ("good" if (way == "up") == (better == "higher") else "bad") if better else ""
     rows = [
         [
             now.cell(case, case),

@@ -12,6 +12,7 @@ from rag_harness.errors import DataError
 from rag_harness.gates import judge, parse_gate
 from rag_harness.report.baseline import SavedCase, SavedRun, SavedSuite, load_saved_run, save, saved_run, saved_suite
 from rag_harness.report.comparison import compare, on_common_data
+from rag_harness.report.comparison_lines import comparison_lines
 from rag_harness.results.manifest import RunManifest
 from rag_harness.settings import Settings, masked
 from rag_harness.stats import difference_interval, holm, permutation_test
@@ -163,7 +164,7 @@ def test_other_models_settings_packages_and_commit_are_listed() -> None:
         "models.chat: small -> large",
         "settings.seed: nothing -> 1",
         "packages.numpy: 2.4.6 -> 2.5",
-        "commit: 0123456789abcdef -> fedcba",
+        "commit: 0123456789ab -> fedcba",
     )
 
 
@@ -176,8 +177,8 @@ def test_each_measure_is_compared_case_by_case() -> None:
     assert (recall.difference, recall.gained, recall.lost) == (0.25, ("q2", "q3", "q5"), ("q4",))
     a, b = list(NOW.values()), list(BEFORE.values())
     assert recall.interval == difference_interval([now - before for now, before in zip(a, b, strict=True)], (-1, 1))
-    raw = [permutation_test(list(worse.values()), [0.0] * 5), 1.0, permutation_test(a, b)]
-    assert [errors.p, mrr.p, recall.p] == holm(raw)
+    assert [errors.p, recall.p] == holm([permutation_test(list(worse.values()), [0.0] * 5), permutation_test(a, b)])
+    assert (mrr.p, mrr.is_same) == (None, True), "where no case differs there is no test, and none to correct others by"
     assert (errors.gained, errors.lost) == ((), ("q1",))  # more errors are no gain
     assert (mrr.difference, mrr.gained, mrr.lost) == (0.0, (), ())
 
@@ -188,11 +189,15 @@ def test_only_cases_and_measures_that_both_have_are_compared_and_the_rest_is_sai
     found = compare(run(SavedSuite(cases=cases)), run(suite(BEFORE, {"mrr@5": BEFORE})))
     assert [(each.measure, each.n) for each in found.changes] == [("recall@5", 3)]
     assert found.notes == (
-        "e3: this run looked at 3 of 4 cases",
-        "e3: this run lost 1 of 4 cases to a crash; they count as the worst",
+        "e3: before has values of mrr@5, now has none",
+        "e3: now looked at 3 of 4 cases",
+        "e3: now lost 1 of 4 cases to a crash; they count as the worst",
+    )
+    assert found.warnings == (
+        "The cases differ: e3 was asked 5 before and 3 now. Only the 3 that were asked both times are compared.",
     )
     others = run(suites={"e4": suite()})
-    assert compare(others, run()).notes == ("e3: only in the baseline", "e4: only in this run")
+    assert compare(others, run()).notes == ("only before: e3", "only now: e4")
     assert compare(others, run()).changes == ()
 
 
@@ -200,12 +205,16 @@ def test_the_lines_can_be_read() -> None:
     now = run(
         fingerprint={"data": DATA, "models": {"chat": "large", "embedder": ["mini", 1]}, "settings": {"top_k": 5}}
     )
-    found = compare(now, run(suite(BEFORE))).lines()
+    found = comparison_lines(compare(now, run(suite(BEFORE))))
     assert found == [
-        "compared with the run of 2026-11-21T10:00:00Z at commit 0123456789ab",
-        "  models.chat: small -> large",
-        "e3          before    now  difference     95 % interval  p (Holm)  n  gained  lost",
-        "  recall@5   0.500  0.750      +0.250  [-0.566, +0.828]     0.625  5       3     1",
+        "Nobody can tell: 5 cases are too few. A change is seen over 6 cases or more.",
+        "Seen, but not sure: recall@5 of e3 rose from 0.500 to 0.750 (+0.250, 95 % interval -0.566 to +0.828,",
+        "  p 0.625) over the same 5 cases.",
+        "Different between them: chat (before small, now large).",
+        "  before: 21 Nov 2026 10:00 UTC at commit 0123456789ab",
+        "  now:    21 Nov 2026 10:00 UTC at commit 0123456789ab",
+        "e3          before    now  difference     95 % interval      p  n  gained  lost",
+        "  recall@5   0.500  0.750      +0.250  [-0.566, +0.828]  0.625  5       3     1",
         "    recall@5 gained: q2, q3, q5",
         "    recall@5 lost: q4",
     ]
@@ -215,6 +224,6 @@ def test_no_line_is_wider_than_100_columns() -> None:
     many = {f"q_a_rather_long_name_{n:03}": 1.0 for n in range(80)}
     models = [{"chat_with_a_long_key" * 4: letter * 300} for letter in "xy"]
     now, before = (run(suite(many), fingerprint={"data": DATA, "models": each}) for each in models)
-    assert max(map(len, compare(now, before).lines())) <= 100
-    short = compare(run(suite(many)), run(suite(dict.fromkeys(many, 0.0)))).lines()
+    assert max(map(len, comparison_lines(compare(now, before)))) <= 100
+    short = comparison_lines(compare(run(suite(many)), run(suite(dict.fromkeys(many, 0.0)))))
     assert short[-1] == "    recall@5 gained: q_a_rather_long_name_000, q_a_rather_long_name_001 and 78 more"

@@ -45,8 +45,10 @@ def test_the_second_minus_the_first_with_both_tests() -> None:
     p = scipy.stats.ttest_rel(NOW, BEFORE).pvalue
     assert row.split()[:5] == ["token_f1", "0.440", "0.600", "5", "+0.160"]
     assert f"{p:.3f}" in row
-    assert "e3: p adjusted by Holm for 1 tests" in lines
-    assert "  recall@5: all differences are equal, so no test" in lines
+    assert "e3: p adjusted by Holm for the 2 measures that differ" in lines
+    assert "  recall@5: all differences are equal, so no t-test" in lines
+    (fell,) = [line for line in lines if line.startswith("  recall@5  ")]
+    assert fell.split()[-2:] == ["-", "0.125"], "sign flips need no spread: 2 of 32, times 2 measures"
     assert max(map(len, lines)) <= 100
 
 
@@ -56,7 +58,7 @@ def test_only_what_is_asked_for_and_what_there_is_instead() -> None:
     assert any(line.startswith("  HRI ↓") for line in lines)
     assert not any("token_f1" in line for line in lines)
     assert "nothing to compare in bleu; both runs have hri, token_f1" in compared_lines(one, other, ["bleu"])
-    assert "nothing to compare" in compared_lines(one, run({"recall@5": NOW}))
+    assert compared_lines(one, run({"recall@5": NOW}), ["hri"]) == ["nothing to compare"]
 
 
 def test_runs_of_other_data_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,7 +82,7 @@ def test_an_output_folder_and_a_baseline_by_its_name(tmp_path: Path, capsys: pyt
     assert found.suites["e3"].values("faithfulness", {}) == {"q0": 0.2, "q1": 0.5, "q2": pytest.approx(0.8)}
     save(baselines / "main.json", found)
     assert main(["compare", "main", str(output), "--baselines", str(baselines), "--measure", "faithfulness"]) == 0
-    assert "F: all differences are equal, so no test" in capsys.readouterr().out
+    assert capsys.readouterr().out == "The two runs are the same: both are of 1 Jan 2026 00:00 UTC.\n"
 
 
 def _read(output: Path) -> SavedRun:

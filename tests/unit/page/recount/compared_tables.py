@@ -18,6 +18,8 @@ from tests.unit.page.recount.page_tables import Shown, ShownTable
 from tests.unit.page.recount.plain_tables import NONE, measure_of, span_of
 from tests.unit.page.recount.rows import RunFiles, Suite
 
+NEITHER = {"abstention_rate", "confidence"}
+"""Measures where higher is better on some queries and worse on others."""
 _SHORT = {
     "CP": "context_precision",
     "F": "faithfulness",
@@ -241,7 +243,14 @@ def changes(files: RunFiles, table: ShownTable) -> Iterator[str]:
         yield problem(difference, "{}", fmean(pair.differences))
         yield _interval(pair, interval, key[1])
         yield _p(p, (lows[place], highs[place]), key)
-        yield problem(f"{gained} {lost}", "{} {}", *((down, up) if key[1] in LOWER else (up, down)))
+        if key[1] in NEITHER:
+            yield (
+                ""
+                if gained == lost == NONE
+                else f"{key}: {gained} gained and {lost} lost, where neither side is better"
+            )
+        else:
+            yield problem(f"{gained} {lost}", "{} {}", *((down, up) if key[1] in LOWER else (up, down)))
 
 
 def _sides(pair: str) -> tuple[str, str]:

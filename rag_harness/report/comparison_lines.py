@@ -1,0 +1,105 @@
+"""Writes the comparison of two runs for the terminal: sentences first, then the measures that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+
+from rag_harness.report.comparison import Comparison, MeasureChange
+from rag_harness.report.misses import cut
+from rag_harness.report.pairwise_lines import measure_said, p_said
+from rag_harness.report.run_diff import RunDiff, run_diff
+from rag_harness.report.summary import table
+
+WIDTH = 100
+_HEADER = ("", "before", "now", "difference", "95 % interval", "p", "n", "gained", "lost")
+NAME = 23
+"""The most of a name: false_abstention_rate and its arrow."""
+_NONE = "-"
+_TIE = "\xa0"
+"""A space at which no line is broken."""
+
+
+def comparison_lines(found: Comparison, width: int = WIDTH) -> list[str]:
+    """Return the comparison, at most ``width`` columns wide: sentences, then the measures that differ."""
+    diff = run_diff(found)
+    head = head_lines(diff, width)
+    body = [] if found.is_same_run else [line for suite in diff.suites for line in _suite(diff, suite, width)]
+    return [cut_line(line, width) for line in [*head, *body]]
+
+
+def head_lines(diff: RunDiff, width: int) -> list[str]:
+    """Return the sentences, wrapped, then which runs they are about and what was not compared."""
+    said = [line for sentence in diff.sentences() for line in wrapped(sentence.text, width)]
+    runs = [] if diff.found.is_same_run else [f"before: {diff.found.before}", f"now:    {diff.found.now}"]
+    return [*said, *(f"  {line}" for line in [*runs, *diff.found.notes])]
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Return text as lines."""
+    together = text.replace("95 %", f"95{_TIE}%")
+    return [line.replace(_TIE, " ") for line in wrap(together, width, subsequent_indent="  ", break_on_hyphens=False)]
+
+
+def cut_line(line: str, width: int) -> str:
+    """Return a line without blanks at its end, cut where it is too wide."""
+    line = line.rstrip()
+    return line if len(line) <= width else f"{line[: width - 1]}…"
+
+
+def narrowed(rows: Sequence[Sequence[str]], width: int, columns: Sequence[int]) -> list[Sequence[str]]:
+    """Return the rows; where they are too wide for the terminal only these columns of them."""
+    return list(rows) if width >= WIDTH else [[row[column] for column in columns] for row in rows]
+
+
+def shown_open(diff: RunDiff, suite: str) -> bool:
+    """Whether the table of a suite is shown open: something changed, or no other suite is there."""
+    return diff.changed(suite) or len(diff.suites) == 1
+
+
+def folded_said(diff: RunDiff, suite: str) -> str:
+    """Return a suite without a sure change as one line."""
+    of = sum(change.suite == suite for change in diff.found.changes)
+    return f"{cut(suite, NAME)}: no sure change; {len(diff.rows(suite))} of {of} measures differ"
+
+
+def _suite(diff: RunDiff, suite: str, width: int) -> Iterator[str]:
+    rows = diff.rows(suite)
+    if not shown_open(diff, suite):
+        yield folded_said(diff, suite)
+        return
+    if rows:
+        lines = [(cut(suite, NAME), *_HEADER[1:]), *(_cells(change) for change in rows)]
+        yield from table(narrowed(lines, width, (0, 1, 2, 4, 5, 7, 8)))
+        sure = [change for change in rows if change.is_sure]
+        for change in sure or rows[:1]:
+            yield from _cases(change, width)
+    same = diff.folded(suite)
+    if same:
+        yield from (f"  {line}" for line in wrapped(same, width - 2))
+
+
+def _cells(change: MeasureChange) -> tuple[str, ...]:
+    interval = change.interval
+    bounds = f"[{interval.low:+.3f}, {interval.high:+.3f}]" if interval else _NONE
+    means = f"{change.before:.3f}", f"{change.now:.3f}", f"{change.difference:+.3f}", bounds, p_said(change.p)
+    sides = (str(len(change.gained)), str(len(change.lost))) if change.better else (_NONE, _NONE)
+    return (f"  {cut(measure_said(change.measure), NAME)}", *means, str(change.n), *sides)
+
+
+def _cases(change: MeasureChange, width: int) -> Iterator[str]:
+    moves = [("gained", change.gained), ("lost", change.lost)]
+    if not change.better:
+        moves = [("changed", (*change.rose, *change.fell))]
+    for word, cases in moves:
+        if cases:
+            yield _listed(f"    {cut(change.measure, NAME)} {word}: ", cases, width)
+
+
+def _listed(head: str, cases: Sequence[str], width: int) -> str:
+    for shown in range(len(cases), 0, -1):
+        rest = f" and {len(cases) - shown} more" if shown < len(cases) else ""
+        line = f"{head}{', '.join(cases[:shown])}{rest}"
+        if len(line) <= width:
+            return line
+    return f"{head}{len(cases)} cases"

@@ -1,0 +1,239 @@
+"""The sentences about two runs: what changed, in which direction, how sure that is, and what else differs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from rag_harness.report.baseline import SavedCase, SavedRun, SavedSuite
+from rag_harness.report.compared import compared_lines
+from rag_harness.report.comparison import compare
+from rag_harness.report.comparison_lines import comparison_lines
+from rag_harness.report.run_diff import RunDiff, run_diff
+
+DATA = {"queries": "q", "documents": "d"}
+HALF = [1.0, 0.0] * 10
+NONE, ALL = [0.0] * 20, [1.0] * 20
+
+
+def suite(values: Mapping[str, Sequence[float]], first: int = 0) -> SavedSuite:
+    n = len(next(iter(values.values())))
+    return SavedSuite(
+        cases={
+            f"q{first + at:03}": SavedCase(values={name: each[at] for name, each in values.items()}) for at in range(n)
+        }
+    )
+
+
+def run(day: int, suites: dict[str, SavedSuite], **changes: Any) -> SavedRun:
+    plain = {
+        "date": f"2026-11-{day:02}T10:00:00+00:00",
+        "commit": "0123456789abcdef",
+        "fingerprint": {"data": DATA, "models": {"rerank_model": "none"}, "settings": {"top_k": 5}},
+        "suites": suites,
+    }
+    return SavedRun(**(plain | changes))
+
+
+def e3(day: int, changes: Any = None, **values: Sequence[float]) -> SavedRun:
+    named = {name.replace("_at_", "@"): each for name, each in values.items()}
+    return run(day, {"e3": suite(named)}, **(changes or {}))
+
+
+def diff_of(before: SavedRun, now: SavedRun) -> RunDiff:
+    return run_diff(compare(now, before))
+
+
+def said(before: SavedRun, now: SavedRun) -> list[str]:
+    return [sentence.text for sentence in diff_of(before, now).sentences()]
+
+
+def first(before: SavedRun, now: SavedRun) -> str:
+    return said(before, now)[0]
+
+
+def test_worse_with_its_figures_first() -> None:
+    before, now = e3(1, recall_at_5=ALL, mrr_at_10=HALF), e3(2, recall_at_5=HALF, mrr_at_10=HALF)
+    assert first(before, now).startswith("Now is worse than before: recall@5 of e3 fell from 1.000 to 0.500 (-0.500, ")
+    assert first(before, now).endswith(", p 0.002) over the same 20 cases."), "2 of 2 ** 10 sign flips, one test"
+    assert diff_of(before, now).sentences()[0].tone == "bad"
+    assert said(before, now)[1] == "Nothing else changed: 1 measure is the same in every case."
+
+
+def test_better_is_the_other_way_round() -> None:
+    before, now = e3(1, recall_at_5=HALF), e3(2, recall_at_5=ALL)
+    assert first(before, now).startswith("Now is better than before: recall@5 of e3 rose from 0.500 to 1.000 (+0.500, ")
+    assert diff_of(before, now).sentences()[0].tone == "good"
+
+
+def test_more_errors_are_worse() -> None:
+    text = first(e3(1, error_rate=NONE, recall_at_5=ALL), e3(2, error_rate=ALL, recall_at_5=NONE))
+    assert text.startswith("Now is worse than before: error_rate of e3 rose from 0.000 to 1.000 (+1.000, ")
+
+
+def test_both_directions_are_named() -> None:
+    before, now = e3(1, recall_at_5=ALL, token_f1=NONE), e3(2, recall_at_5=NONE, token_f1=ALL)
+    text = first(before, now)
+    assert text.startswith("Now is worse than before in one way and better in another: recall@5 of e3 fell from 1.000 ")
+    assert "; but token_f1 of e3 rose from 0.000 to 1.000" in text
+    assert "Worse: recall@5 of e3. Better: token_f1 of e3." in said(before, now)
+
+
+@pytest.mark.parametrize("measure", ["abstention_rate", "confidence", "a_measure_of_nobody"])
+def test_a_measure_without_a_better_side_has_only_changed(measure: str) -> None:
+    before, now = e3(1, **{measure: NONE}), e3(2, **{measure: ALL})
+    for old, new, way in ((before, now, "rose"), (now, before, "fell")):
+        found = diff_of(old, new)
+        (change,) = found.found.changes
+        assert (change.direction, change.gained, change.lost) == ("changed", (), ())
+        text = found.sentences()[0].text
+        assert text.startswith(f"Now differs from before, and is neither better nor worse: {measure} of e3 {way} from")
+
+
+def test_what_is_spent_does_not_decide_which_is_better() -> None:
+    many, few = [900.0 + n for n in range(20)], [500.0 + n for n in range(20)]
+    before, now = e3(1, tokens=many, recall_at_5=ALL), e3(2, tokens=few, recall_at_5=NONE)
+    assert first(before, now).startswith("Now is worse than before: recall@5")
+    assert said(before, now)[1].startswith(
+        "It spends less than before: tokens of e3 fell from 910 tokens to 510 tokens"
+    )
+    alone = first(e3(1, tokens=few, recall_at_5=ALL), e3(2, tokens=many, recall_at_5=ALL))
+    assert alone.startswith("Now spends more than before: tokens of e3 rose from 510 tokens to 910 tokens (+400 tokens")
+    assert alone.endswith("; what the answers are worth did not change more than chance explains.")
+
+
+def test_nothing_that_chance_does_not_explain_and_what_could_have_been_seen() -> None:
+    before, now = e3(1, recall_at_5=HALF, mrr_at_10=HALF), e3(2, recall_at_5=[*reversed(HALF)], mrr_at_10=HALF)
+    text, ruled_out, *_ = said(before, now)
+    assert text == "Nothing changed that chance does not explain: 2 measures were compared over the same 20 cases."
+    change = compare(now, before).changes[1]
+    assert change.interval
+    low, high = re.fullmatch(
+        r"Ruled out: a change of recall@5 of e3 below (-[\d.]+) or above (\+[\d.]+) \(95 % interval\)\.", ruled_out
+    ).groups()  # type: ignore[union-attr]
+    assert (float(low), float(high)) == pytest.approx(tuple(change.interval), abs=0.0005)
+
+
+def test_the_nearest_to_a_change_says_for_how_many_its_p_is_adjusted() -> None:
+    up = [1.0] * 5 + [0.0] * 15
+    before, now = e3(1, recall_at_5=NONE, mrr_at_10=NONE), e3(2, recall_at_5=up, mrr_at_10=up)
+    nearest = said(before, now)[1]
+    assert nearest.startswith("Nearest to a change: recall@5 of e3 rose from 0.000 to 0.250")
+    assert ", p 0.125)" in nearest, "2 of 2 ** 5 sign flips, times 2"
+    assert nearest.endswith("; p is adjusted for 2 measures.")
+
+
+def test_equal_in_every_case() -> None:
+    before, now = e3(1, recall_at_5=HALF, mrr_at_10=HALF), e3(2, recall_at_5=HALF, mrr_at_10=HALF)
+    assert first(before, now) == "Nothing changed: 2 measures have the same value in both runs, in each of 20 cases."
+    assert said(before, now)[1:] == [
+        "Nothing else is known to differ: models, settings, packages and commit are the same."
+    ]
+
+
+def test_the_same_run_twice() -> None:
+    one = e3(1, recall_at_5=HALF)
+    assert said(one, one) == ["The two runs are the same: both are of 1 Nov 2026 10:00 UTC at commit 0123456789ab."]
+    for lines in (comparison_lines(compare(one, one)), compared_lines(one, one)):
+        assert lines == ["The two runs are the same: both are of 1 Nov 2026 10:00 UTC at commit 0123456789ab."]
+
+
+@pytest.mark.parametrize(("n", "few"), [(1, "1 case is"), (5, "5 cases are")])
+def test_too_few_cases(n: int, few: str) -> None:
+    before, now = e3(1, recall_at_5=NONE[:n]), e3(2, recall_at_5=ALL[:n])
+    assert first(before, now) == f"Nobody can tell: {few} too few. A change is seen over 6 cases or more."
+    assert first(e3(1, recall_at_5=NONE[:6]), e3(2, recall_at_5=ALL[:6])).startswith("Now is better")
+
+
+@pytest.mark.parametrize("common", [0, 10])
+def test_cases_that_differ_are_a_warning(common: int) -> None:
+    before, now = e3(1, recall_at_5=ALL), run(2, {"e3": suite({"recall@5": NONE}, first=20 - common)})
+    text, *_, warning = said(before, now)
+    assert text.startswith(
+        "Now is worse than before: " if common else "Nothing can be compared: no case has a value of"
+    )
+    assert text.endswith(f"over the same {common} cases." if common else "the same measure in both runs.")
+    only = f"Only the {common} that were asked both times are compared."
+    assert warning == f"The cases differ: e3 was asked 20 before and 20 now. {only}"
+
+
+def test_one_side_without_a_judge() -> None:
+    judged = {"judges": {"e3": [("embedded", "m", "1")]}}
+    before, now = e3(1, judged, recall_at_5=ALL, faithfulness=HALF), e3(2, recall_at_5=NONE)
+    assert first(before, now).startswith("Now is worse than before: recall@5")
+    assert "e3: before has values of faithfulness, now has none" in compare(now, before).notes
+
+
+def test_two_judges_are_a_warning() -> None:
+    sides = [{"judges": {"e3": [("embedded", name, "1")]}} for name in "ab"]
+    texts = said(e3(1, sides[0], faithfulness=NONE, mrr_at_10=ALL), e3(2, sides[1], faithfulness=ALL, mrr_at_10=ALL))
+    assert texts[-1] == (
+        "Judged measures of e3 are not compared: before was judged by a (embedded, 1), now by b (embedded, 1)."
+    )
+    assert texts[0].startswith("Nothing changed: 1 measure has the same value")
+
+
+def test_what_differs_beside_figures() -> None:
+    parts = {"data": DATA, "models": {"rerank_model": "late"}, "settings": {"top_k": 8}}
+    before = e3(1, {"packages": {"numpy": "1"}, "pages": {"e3": "aa"}, "code": {"e3": ["1"]}}, recall_at_5=HALF)
+    more = {"fingerprint": parts, "packages": {"numpy": "2"}, "commit": "f" * 40, "pages": {"e3": "bb"}}
+    now = e3(2, {**more, "code": {"e3": ["2"]}}, recall_at_5=HALF)
+    assert said(before, now)[-1] == (
+        "Different between them: rerank_model (before none, now late), top_k (before 5, now 8), "
+        "package numpy (before 1, now 2), commit (before 0123456789ab, now ffffffffffff) and the documents."
+    )
+
+
+def test_code_that_differs_where_nothing_else_does() -> None:
+    before, now = (e3(day, {"code": {"e3": [str(day)]}}, recall_at_5=HALF) for day in (1, 2))
+    assert "Different between them: code or other settings of e3 (before 1, now 2)." in said(before, now)
+
+
+def test_the_later_run_called_before_is_a_warning() -> None:
+    before, now = e3(9, recall_at_5=ALL), e3(2, recall_at_5=NONE)
+    assert said(before, now)[-1] == (
+        "The run that is called before is the later one: before is of 9 Nov 2026 10:00 UTC at commit 0123456789ab, "
+        "now is of 2 Nov 2026 10:00 UTC at commit 0123456789ab. Name the earlier run first."
+    ).replace(" at commit 0123456789ab", "")
+
+
+def test_several_experiments_are_counted_and_those_without_a_change_are_folded() -> None:
+    names = [f"e{n:02}" for n in range(40)]
+    before = run(1, {name: suite({"recall@5": ALL, "mrr@10": HALF}) for name in names})
+    now = run(2, {name: suite({"recall@5": NONE if name < "e06" else ALL, "mrr@10": HALF}) for name in names})
+    texts = said(before, now)
+    assert texts[0].startswith("Now is worse than before: recall@5 of e00 fell from 1.000 to 0.000")
+    assert texts[1] == (
+        "Worse: recall@5 of e00, recall@5 of e01, recall@5 of e02, recall@5 of e03 and measures of 2 more."
+    )
+    assert "Nothing else changed: 74 measures are the same in every case." in texts
+    lines = comparison_lines(compare(now, before))
+    assert "e07: no sure change; 0 of 2 measures differ" in lines
+    alone = compare(run(2, {"e00": suite({"recall@5": NONE})}), before)
+    assert run_diff(alone).sentences()[0].text.startswith("Now is worse")
+    assert alone.notes[0].startswith("only before: e01, e02")
+
+
+LONG, HEBREW = "a_rather_long_name_" * 6 + "of_me", "ניסוי_ראשון"
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_terminal(width: int, snapshot: SnapshotAssertion) -> None:
+    """Names of 120 characters, text from right to left, a measure without a side, one that nobody registered."""
+    low, high = [n / 40 for n in range(40)], [0.5 + n / 80 for n in range(40)]
+    values = {"recall@5": (high, low), "abstention_rate": (low, high), LONG: (low, high), "token_f1": (low, low)}
+    tiny = [*low[:-1], 0.98]
+    sides = [{name: each[side] for name, each in values.items()} for side in (0, 1)]
+    parts = {"data": DATA, "models": {"rerank_model": HEBREW}, "settings": {"top_k": 5}}
+    before = run(1, {LONG: suite(sides[0]), HEBREW: suite({"recall@5": low}), "e1": suite({"hri": low})})
+    now = run(
+        2, {LONG: suite(sides[1]), HEBREW: suite({"recall@5": tiny}), "e1": suite({"hri": low})}, fingerprint=parts
+    )
+    printed = comparison_lines(compare(now, before), width), compared_lines(before, now, (), width)
+    assert max(len(line) for lines in printed for line in lines) <= width
+    assert not any(re.search(r"\b(nan|inf)\b", line, re.IGNORECASE) for lines in printed for line in lines)
+    assert "\n".join([*printed[0], "---", *printed[1]]) == snapshot

@@ -1,0 +1,189 @@
+"""Every figure in the sentences about two runs, against a second program that reads the JSONL of both alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from rag_harness.measures import default_measures
+from rag_harness.page.comment_markdown import markdown_of
+from rag_harness.page.sections.diff import diff
+from rag_harness.report.comparison import compare
+from rag_harness.report.comparison_lines import comparison_lines
+from rag_harness.report.run_diff import run_diff
+from rag_harness.report.saved_runs import read_run
+from tests.browser.runs import JUDGED, Study
+from tests.unit.page.recount import chance
+from tests.unit.page.recount.compared_tables import NEITHER, Pair, between
+from tests.unit.page.recount.fits import Ends, problem
+from tests.unit.page.recount.formulas import LOWER
+from tests.unit.page.recount.rows import RunFiles, read_files
+from tests.unit.page.runs import amend, prose_in, read, rows_of
+from tests.unit.tables import write_run
+
+pytest.importorskip("scipy", reason="the second program needs scipy")
+
+CHANGE = re.compile(
+    r"(?P<measure>[\w@]+) of (?P<suite>\w+) (?P<way>rose|fell) from (?P<before>[\d.]+) to (?P<now>[\d.]+) "
+    r"\((?P<by>[-+][\d.]+), 95 % interval (?P<low>[-+][\d.]+) to (?P<high>[-+][\d.]+), p (?P<p><?[\d.]+)\) "
+    r"over the same (?P<n>\d+) cases"
+)
+COMPOSITES = ("g_mean", "hri", "hri_gold")
+
+
+class Recount:
+    """Two runs of one experiment, by their files."""
+
+    def __init__(self, before: RunFiles, now: RunFiles) -> None:
+        names = [measure.name for measure in default_measures(False, 10)] + [*JUDGED, *COMPOSITES]
+        self.pairs = {
+            (suite, name): pair
+            for suite in sorted(set(before.suites) & set(now.suites))
+            for name in names
+            if (pair := between(now.suites[suite], before.suites[suite], name)).first
+        }
+
+    @cached_property
+    def same(self) -> list[tuple[str, str]]:
+        """What has the same value in every case."""
+        return [key for key, pair in self.pairs.items() if max(map(abs, pair.differences)) <= 1e-12]
+
+    @cached_property
+    def p(self) -> dict[tuple[str, str], Ends]:
+        """The ends of the p of each measure that differs, adjusted over those of its suite."""
+        found: dict[tuple[str, str], Ends] = {}
+        for suite in {key[0] for key in self.pairs}:
+            keys = [key for key in self.pairs if key[0] == suite and key not in self.same]
+            raw = [chance.permutation(self.pairs[key].differences) for key in keys]
+            lows, highs = (chance.holm([ends[side] for ends in raw]) for side in (0, 1))
+            found |= dict(zip(keys, zip(lows, highs, strict=True), strict=True))
+        return found
+
+    @cached_property
+    def sure(self) -> list[tuple[str, str]]:
+        """What chance hardly explains."""
+        return [key for key, ends in self.p.items() if ends[1] <= 0.05 and _apart(self.pairs[key], key[1])]
+
+    def direction(self, key: tuple[str, str]) -> str:
+        """Return what a change means."""
+        if key[1] in NEITHER:
+            return "neither"
+        return "better" if (fmean(self.pairs[key].differences) > 0) != (key[1] in LOWER) else "worse"
+
+
+def _apart(pair: Pair, measure: str) -> bool:
+    low, high = pair.interval(measure) or (-1.0, 1.0)
+    return chance.pair(low)[0] > 0 or chance.pair(high)[1] < 0
+
+
+def problems(texts: Sequence[str], recount: Recount) -> Iterator[str]:
+    """Yield what is wrong with the figures of each change in the sentences."""
+    for found in CHANGE.finditer(" ".join(texts)):
+        said: dict[str, Any] = found.groupdict()
+        key = said["suite"], said["measure"]
+        pair = recount.pairs[key]
+        difference = fmean(pair.differences)
+        yield problem(f"{said['before']} {said['now']}", "{} {}", fmean(pair.second), fmean(pair.first))
+        yield problem(said["by"], "{}", difference)
+        yield problem(f"{said['low']} {said['high']}", "{} {}", *(pair.interval(key[1]) or ()))
+        yield problem(said["n"], "{}", len(pair.first))
+        yield "" if (said["way"] == "rose") == (difference > 0) else f"{key} did not {said['way']}"
+        if said["p"] == "<0.001":
+            yield "" if recount.p[key][0] < 0.001 else f"p of {key} is {recount.p[key]}"
+        else:
+            yield problem(said["p"], "{}", recount.p[key])
+
+
+def verdict(recount: Recount) -> str:
+    """Return how the first sentence has to begin, by the second program."""
+    ways = {recount.direction(key) for key in recount.sure if key[1] not in ("total_ms", "tokens")}
+    if {"worse", "better"} <= ways:
+        return "Now is worse than before in one way and better in another: "
+    for way in ("worse", "better"):
+        if way in ways:
+            return f"Now is {way} than before: "
+    return "Now differs from before" if ways else "Nothing changed that chance does not explain: "
+
+
+def study(folder: Path, cases: int, seed: int, experiments: Sequence[str] = ("e2", "e3")) -> Path:
+    return Study(experiments, cases, seed).write(folder)
+
+
+def found_by(folder: Path, found: int, **changes: Any) -> Path:
+    write_run(folder, rows_of("e3", 30, found, **changes))
+    amend(folder, digests={"queries": "same"}, commit=folder.name)
+    return folder
+
+
+def folders(kind: str, tmp_path: Path) -> tuple[Path, Path]:
+    """Return the folder of a run before and of one now."""
+    before, now = tmp_path / "before", tmp_path / "now"
+    if kind == "noise":
+        return study(before, 40, 7), study(now, 40, 8)
+    if kind == "declining":
+        return found_by(before, 15), found_by(now, 15, abstained=True)
+    return found_by(before, 25 if kind == "worse" else 5), found_by(now, 5 if kind == "worse" else 25)
+
+
+@pytest.fixture(params=["worse", "better", "noise", "declining"])
+def two(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Path]:
+    return folders(request.param, tmp_path)
+
+
+def said_in(section_of: Sequence[Path]) -> list[str]:
+    before, now = section_of
+    return prose_in(diff(read(now, before)))
+
+
+def test_each_sentence_is_recounted(two: tuple[Path, Path]) -> None:
+    before, now = map(read_files, two)
+    recount = Recount(before, now)
+    texts = said_in(two)
+    assert [*filter(None, problems(texts, recount))] == []
+    assert texts[0].startswith(verdict(recount)), (texts[0], recount.sure)
+    everything = " ".join(texts)
+    count = re.search(r"(\d+) measures? (?:is|are) the same in every case", everything)
+    assert not count or int(count[1]) == len(recount.same)
+    unsure = re.search(r"(\d+) measures? differs? by no more than chance explains", everything)
+    assert not unsure or int(unsure[1]) == len(recount.p) - len(recount.sure)
+    compared = re.search(r"(\d+) measures of 2 experiments were compared", everything)
+    assert not compared or int(compared[1]) == len(recount.pairs)
+    assert CHANGE.search(everything) or "Ruled out" in everything
+
+
+def test_the_recount_notices_a_wrong_figure(tmp_path: Path) -> None:
+    two = folders("worse", tmp_path)
+    before, now = map(read_files, two)
+    text, recount = said_in(two)[0], Recount(before, now)
+    found = CHANGE.search(text)
+    assert found, text
+    for group in ("before", "now", "by", "low", "n"):
+        end = found.end(group)
+        digit = text[end - 1]
+        broken = text[: end - 1] + ("7" if digit != "7" else "2") + text[end:]
+        assert any(problems([broken], recount)), group
+    assert any(problems([text.replace("fell", "rose")], recount))
+
+
+def test_terminal_page_and_markdown_say_the_same(two: tuple[Path, Path]) -> None:
+    before, now = two
+    for folder in two:
+        amend(folder, settings=dict.fromkeys(("top_k", "chat_model"), 1))
+    found = compare(read_run(str(now)), read_run(str(before)))
+    sentences = [sentence.text for sentence in run_diff(found).sentences()]
+    assert prose_in(diff(read(now, before)))[: len(sentences)] == sentences
+    for width in (80, 120):
+        printed = " ".join(" ".join(comparison_lines(found, width)).split())
+        assert all(" ".join(sentence.split()) in printed for sentence in sentences)
+    section = diff(read(now, before))
+    assert section is not None
+    lines = [line for line in markdown_of("Report", [section]).split("\n") if line]
+    assert lines[1] == "## Changes between runs"
+    shown = [re.sub(r"^[✅❌❔] ", "", line).replace("\\", "") for line in lines[2:]]
+    assert shown[: len(sentences)] == sentences
