@@ -91,7 +91,7 @@ ALONE: dict[str, Command] = {
         "ingest",
         "the same command goes on from what was kept",
     ),
-    "compare": Command("set two runs against each other, case by case", "compare"),
+    "compare": Command("what changed from one run to another, case by case", "compare"),
     "power": Command("which differences a run could see, and how many cases one needs", "compare"),
     "explain": Command("say why trials of a run failed, and what to do", "explain", "what was run or answered is kept"),
     "report": Command("write what runs came to as one page, as Markdown or as a table", "report"),

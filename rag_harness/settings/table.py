@@ -202,7 +202,7 @@ class Settings:
         "", "write the report of the run to this file, when it has ended: .html, .md, .csv or .parquet", "nothing"
     )
     save: str = option("", "keep this run as a baseline under this name", "nothing")
-    compare: str = option("", "set this run against the baseline of this name", "nothing")
+    compare: str = option("", "say what changed since the baseline of this name", "nothing")
     baselines: str = path_option("baselines", "folder of saved baselines", "nothing")
 
     measures: tuple[str, ...] = option(

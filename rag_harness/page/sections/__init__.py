@@ -1,4 +1,4 @@
-"""The sections of the report, in their order. Each file has one: a function of the runs, the newest first."""
+"""The sections of the report, in their order. Each file has one: a function of the runs, now first, then before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes between runs: the first run against each other run, suite by suite and query by query."""
+"""Changes between runs: from each run before to now, in sentences, then suite by suite and query by query."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNKNOWN = (
 
 
 def diff(runs: Sequence[Run]) -> Section | None:
-    """Return the changes from each other run to the first; None for a single run."""
+    """Return the changes from each other run to the first, which is now; None for a single run."""
     if len(runs) < 2:
         return None
     blocks = [block for number, before in enumerate(runs[1:], 1) for block in _against(runs[0], before, number)]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from rag_harness.page.content import Prose, Section
+from rag_harness.__main__ import main
+from rag_harness.page.content import More, Prose, Section
 from rag_harness.page.sections.diff import diff
+from rag_harness.page.sections.moved import ComparedExperiment, moved
 from tests.unit.page.runs import amend, cell_in, prose_in, read, rows_of, table_in
 from tests.unit.tables import write_run
 
@@ -48,6 +51,34 @@ def test_measures_before_and_now_with_the_test(two: tuple[Path, Path]) -> None:
     assert "4 measures are the same in both: error_rate, token_f1, abstention_rate, false_abstention_rate." in prose_in(
         of(*two)
     )
+
+
+def test_the_command_takes_before_first_and_now_last(
+    two: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now, before = two
+    assert main(["report", str(before), str(now), "-o", str(tmp_path / "r.md")]) == 0
+    assert "Now is better than before: recall@5 of e3 rose from 0.250 to 0.750" in (tmp_path / "r.md").read_text()
+    assert capsys.readouterr().out.splitlines()[1] == f"before: {before}; now: {now}"
+    assert main(["report", str(now), "-o", str(tmp_path / "r.md")]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_the_same_run_twice_has_one_sentence(two: tuple[Path, Path], tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(two[0], copy)
+    section = of(two[0], copy)
+    assert prose_in(section)[0] == "The two runs are the same: both are of 1 Jan 2026 00:00 UTC."
+    assert not [block for block in section.blocks if not isinstance(block, Prose)]
+
+
+def test_what_did_not_change_is_folded(tmp_path: Path) -> None:
+    for name in ("new", "old"):
+        write_run(tmp_path / name, [*rows_of("e2", 20, 9 if name == "new" else 8), *rows_of("e3", 20, 5)])
+        amend(tmp_path / name, digests={"queries": "same"}, commit=name)
+    section = of(tmp_path / "new", tmp_path / "old")
+    titles = [block.title for block in section.blocks if isinstance(block, More)]
+    assert titles[1:] == ["e2: no sure change; 12 of 16 measures differ", "e3: no sure change; 0 of 16 measures differ"]
 
 
 def test_worse_is_bad(two: tuple[Path, Path]) -> None:
@@ -119,3 +150,6 @@ def test_more_abstentions_are_neither_better_nor_worse(tmp_path: Path) -> None:
     assert cell_in(table, "abstention_rate", "difference").tone == ""
     assert {cell_in(table, "abstention_rate", name).text for name in ("gained", "lost")} == {"–"}
     assert cell_in(table, "false_abstention_rate ↓", "difference").tone == "bad"
+    now, before = (ComparedExperiment(run, "e3", run.name) for run in read(tmp_path / "new", tmp_path / "old"))
+    queries = moved("any", now, before, "abstention_rate")
+    assert {row[2].tone for row in queries[0].rows} == {""}
