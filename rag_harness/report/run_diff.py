@@ -79,8 +79,8 @@ class RunDiff:
             return [Sentence(f"The two runs are the same: both are of {self.found.now}.", "unsure")]
         return [
             self._first(),
-            *self._rest(),
             Sentence(self._differing()),
+            *self._rest(),
             *(Sentence(text, "unsure") for text in self.found.warnings),
         ]
 
@@ -150,7 +150,7 @@ class RunDiff:
 
     def _differing(self) -> str:
         if not self.found.differing:
-            return "Nothing else is known to differ: models, settings, packages and commit are the same."
+            return "Different between them: nothing that is known; models, settings, packages and commit are the same."
         named = [_difference_said(text) for text in self.found.differing]
         more = len(named) - _DIFFERENCES
         shown = [*named[:_DIFFERENCES], f"{more} more"] if more > 0 else named

@@ -20,8 +20,8 @@ _LISTED = ("g_mean", "hri", "answer_correctness", "faithfulness", "recall@5", "t
 """Measures whose queries are listed; for other measures they are counted."""
 _DOCUMENTS = "documents"
 _UNKNOWN = (
-    "The questions are the same; whether the documents are is not kept with both runs (--rag-save or --rag-compare "
-    "keeps it), so a difference may also be theirs."
+    "Nobody can tell whether the documents are the same: both runs have to keep that (--rag-save or --rag-compare). "
+    "So a difference may come from other documents."
 )
 
 

@@ -104,7 +104,10 @@ def test_what_the_runs_differ_in(two: tuple[Path, Path]) -> None:
 
 
 def test_where_nothing_differs_that_is_said(two: tuple[Path, Path]) -> None:
-    assert "Nothing else is known to differ: models, settings, packages and commit are the same." in prose_in(of(*two))
+    assert (
+        "Different between them: nothing that is known; models, settings, packages and commit are the same."
+        in prose_in(of(*two))
+    )
 
 
 def test_other_data_are_refused_and_the_others_still_compared(two: tuple[Path, Path], tmp_path: Path) -> None:
@@ -121,7 +124,7 @@ def test_other_data_are_refused_and_the_others_still_compared(two: tuple[Path, P
 
 
 def test_what_is_not_known_of_the_documents_is_said(two: tuple[Path, Path]) -> None:
-    unknown = "whether the documents are is not kept with both runs"
+    unknown = "Nobody can tell whether the documents are the same"
     assert not any(unknown in text for text in prose_in(of(*two)))
     amend(two[1], digests={"queries": "same"})
     assert any(unknown in text for text in prose_in(of(*two)))

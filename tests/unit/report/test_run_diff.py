@@ -61,7 +61,7 @@ def test_worse_with_its_figures_first() -> None:
     assert first(before, now).startswith("Now is worse than before: recall@5 of e3 fell from 1.000 to 0.500 (-0.500, ")
     assert first(before, now).endswith(", p 0.002) over the same 20 cases."), "2 of 2 ** 10 sign flips, one test"
     assert diff_of(before, now).sentences()[0].tone == "bad"
-    assert said(before, now)[1] == "Nothing else changed: 1 measure is the same in every case."
+    assert said(before, now)[2] == "Nothing else changed: 1 measure is the same in every case."
 
 
 def test_better_is_the_other_way_round() -> None:
@@ -98,7 +98,7 @@ def test_what_is_spent_does_not_decide_which_is_better() -> None:
     many, few = [900.0 + n for n in range(20)], [500.0 + n for n in range(20)]
     before, now = e3(1, tokens=many, recall_at_5=ALL), e3(2, tokens=few, recall_at_5=NONE)
     assert first(before, now).startswith("Now is worse than before: recall@5")
-    assert said(before, now)[1].startswith(
+    assert said(before, now)[2].startswith(
         "It spends less than before: tokens of e3 fell from 910 tokens to 510 tokens"
     )
     alone = first(e3(1, tokens=few, recall_at_5=ALL), e3(2, tokens=many, recall_at_5=ALL))
@@ -108,7 +108,7 @@ def test_what_is_spent_does_not_decide_which_is_better() -> None:
 
 def test_nothing_that_chance_does_not_explain_and_what_could_have_been_seen() -> None:
     before, now = e3(1, recall_at_5=HALF, mrr_at_10=HALF), e3(2, recall_at_5=[*reversed(HALF)], mrr_at_10=HALF)
-    text, ruled_out, *_ = said(before, now)
+    text, _, ruled_out = said(before, now)
     assert text == "Nothing changed that chance does not explain: 2 measures were compared over the same 20 cases."
     change = compare(now, before).changes[1]
     assert change.interval
@@ -121,17 +121,36 @@ def test_nothing_that_chance_does_not_explain_and_what_could_have_been_seen() ->
 def test_the_nearest_to_a_change_says_for_how_many_its_p_is_adjusted() -> None:
     up = [1.0] * 5 + [0.0] * 15
     before, now = e3(1, recall_at_5=NONE, mrr_at_10=NONE), e3(2, recall_at_5=up, mrr_at_10=up)
-    nearest = said(before, now)[1]
+    nearest = said(before, now)[2]
     assert nearest.startswith("Nearest to a change: recall@5 of e3 rose from 0.000 to 0.250")
     assert ", p 0.125)" in nearest, "2 of 2 ** 5 sign flips, times 2"
     assert nearest.endswith("; p is adjusted for 2 measures.")
+
+
+def up(count: int, by: float) -> list[float]:
+    """Return 20 values, of which so many rose from 0."""
+    return [by] * count + [0.0] * (20 - count)
+
+
+def test_a_change_is_sure_by_its_p_and_by_its_interval() -> None:
+    (sure,) = diff_of(e3(1, recall_at_5=NONE), e3(2, recall_at_5=up(7, 1.0))).answers
+    assert sure.p == pytest.approx(2 / 2**7)
+    names = "recall_at_5", "mrr_at_10", "token_f1", "hit_at_5"
+    four = diff_of(e3(1, **dict.fromkeys(names, NONE)), e3(2, **dict.fromkeys(names, up(7, 1.0))))
+    assert not four.answers
+    assert {change.p for change in four.unsure} == {4 * 2 / 2**7}, "too high, of four tests"
+    assert all(change.interval and change.interval.low > 0 for change in four.unsure)
+    (change,) = diff_of(e3(1, recall_at_5=NONE), e3(2, recall_at_5=up(6, 0.1))).unsure
+    assert change.p == pytest.approx(2 / 2**6), "low enough, but:"
+    assert change.interval
+    assert change.interval.low < 0
 
 
 def test_equal_in_every_case() -> None:
     before, now = e3(1, recall_at_5=HALF, mrr_at_10=HALF), e3(2, recall_at_5=HALF, mrr_at_10=HALF)
     assert first(before, now) == "Nothing changed: 2 measures have the same value in both runs, in each of 20 cases."
     assert said(before, now)[1:] == [
-        "Nothing else is known to differ: models, settings, packages and commit are the same."
+        "Different between them: nothing that is known; models, settings, packages and commit are the same."
     ]
 
 
@@ -182,7 +201,7 @@ def test_what_differs_beside_figures() -> None:
     before = e3(1, {"packages": {"numpy": "1"}, "pages": {"e3": "aa"}, "code": {"e3": ["1"]}}, recall_at_5=HALF)
     more = {"fingerprint": parts, "packages": {"numpy": "2"}, "commit": "f" * 40, "pages": {"e3": "bb"}}
     now = e3(2, {**more, "code": {"e3": ["2"]}}, recall_at_5=HALF)
-    assert said(before, now)[-1] == (
+    assert said(before, now)[1] == (
         "Different between them: rerank_model (before none, now late), top_k (before 5, now 8), "
         "package numpy (before 1, now 2), commit (before 0123456789ab, now ffffffffffff) and the documents."
     )
@@ -191,6 +210,8 @@ def test_what_differs_beside_figures() -> None:
 def test_code_that_differs_where_nothing_else_does() -> None:
     before, now = (e3(day, {"code": {"e3": [str(day)]}}, recall_at_5=HALF) for day in (1, 2))
     assert "Different between them: code or other settings of e3 (before 1, now 2)." in said(before, now)
+    named = now.model_copy(update={"commit": "f" * 40})
+    assert "Different between them: commit (before 0123456789ab, now ffffffffffff)." in said(before, named)
 
 
 def test_the_later_run_called_before_is_a_warning() -> None:
@@ -207,7 +228,7 @@ def test_several_experiments_are_counted_and_those_without_a_change_are_folded()
     now = run(2, {name: suite({"recall@5": NONE if name < "e06" else ALL, "mrr@10": HALF}) for name in names})
     texts = said(before, now)
     assert texts[0].startswith("Now is worse than before: recall@5 of e00 fell from 1.000 to 0.000")
-    assert texts[1] == (
+    assert texts[2] == (
         "Worse: recall@5 of e00, recall@5 of e01, recall@5 of e02, recall@5 of e03 and measures of 2 more."
     )
     assert "Nothing else changed: 74 measures are the same in every case." in texts
