@@ -69,9 +69,9 @@ def notes(before: SavedRun, now: SavedRun) -> Iterator[str]:
             yield f"only {whose}: {', '.join(alone)}"
     for name in _shared(before, now):
         old, new = (run.suites[name].measures() for run in (before, now))
-        for has, lacks, found in (("before", "now", set(old) - set(new)), ("now", "before", set(new) - set(old))):
-            if found:
-                yield f"{name}: {has} has values of {', '.join(sorted(found))}, {lacks} has none"
+        for whose, alone in (("before", set(old) - set(new)), ("now", set(new) - set(old))):
+            if alone:
+                yield f"{name}: only {whose} was measured on {', '.join(sorted(alone))}"
         for whose, run in (("before", before), ("now", now)):
             yield from _incomplete(f"{name}: {whose}", run.suites[name])
 

@@ -189,7 +189,7 @@ def test_only_cases_and_measures_that_both_have_are_compared_and_the_rest_is_sai
     found = compare(run(SavedSuite(cases=cases)), run(suite(BEFORE, {"mrr@5": BEFORE})))
     assert [(each.measure, each.n) for each in found.changes] == [("recall@5", 3)]
     assert found.notes == (
-        "e3: before has values of mrr@5, now has none",
+        "e3: only before was measured on mrr@5",
         "e3: now looked at 3 of 4 cases",
         "e3: now lost 1 of 4 cases to a crash; they count as the worst",
     )

@@ -184,7 +184,7 @@ def test_one_side_without_a_judge() -> None:
     judged = {"judges": {"e3": [("embedded", "m", "1")]}}
     before, now = e3(1, judged, recall_at_5=ALL, faithfulness=HALF), e3(2, recall_at_5=NONE)
     assert first(before, now).startswith("Now is worse than before: recall@5")
-    assert "e3: before has values of faithfulness, now has none" in compare(now, before).notes
+    assert "e3: only before was measured on faithfulness" in compare(now, before).notes
 
 
 def test_two_judges_are_a_warning() -> None:
