@@ -19,6 +19,7 @@ from rag_harness.report.comparison_lines import (
 from rag_harness.report.misses import cut
 from rag_harness.report.pairwise_lines import PAIR_COLUMNS, figures, measure_said
 from rag_harness.report.run_diff import RunDiff, run_diff
+from rag_harness.report.run_diff_sentences import same_said
 from rag_harness.report.summary import table
 from rag_harness.stats import holm
 from rag_harness.stats.paired import Paired
@@ -54,7 +55,7 @@ def _suite(diff: RunDiff, suite: str, before: SavedRun, now: SavedRun, width: in
     rows = diff.rows(suite)
     if rows:
         yield from _table(rows, suite, before, now, width)
-    same = diff.folded(suite)
+    same = same_said(diff.same_of(suite))
     if same:
         yield from (f"  {line}" for line in wrapped(same, width - 2))
 

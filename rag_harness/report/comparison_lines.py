@@ -9,6 +9,7 @@ from rag_harness.report.comparison import Comparison, MeasureChange
 from rag_harness.report.misses import cut
 from rag_harness.report.pairwise_lines import measure_said, p_said
 from rag_harness.report.run_diff import RunDiff, run_diff
+from rag_harness.report.run_diff_sentences import same_said, sentences
 from rag_harness.report.summary import table
 
 WIDTH = 100
@@ -30,7 +31,7 @@ def comparison_lines(found: Comparison, width: int = WIDTH) -> list[str]:
 
 def head_lines(diff: RunDiff, width: int) -> list[str]:
     """Return the sentences, wrapped, then which runs they are about and what was not compared."""
-    said = [line for sentence in diff.sentences() for line in wrapped(sentence.text, width)]
+    said = [line for sentence in sentences(diff) for line in wrapped(sentence.text, width)]
     runs = [] if diff.found.is_same_run else [f"before: {diff.found.before}", f"now:    {diff.found.now}"]
     return [*said, *(f"  {line}" for line in [*runs, *diff.found.notes])]
 
@@ -74,7 +75,7 @@ def _suite(diff: RunDiff, suite: str, width: int) -> Iterator[str]:
         sure = [change for change in rows if change.is_sure]
         for change in sure or rows[:1]:
             yield from _cases(change, width)
-    same = diff.folded(suite)
+    same = same_said(diff.same_of(suite))
     if same:
         yield from (f"  {line}" for line in wrapped(same, width - 2))
 

@@ -68,10 +68,10 @@ def notes(before: SavedRun, now: SavedRun) -> Iterator[str]:
         if alone:
             yield f"only {whose}: {', '.join(alone)}"
     for name in _shared(before, now):
-        old, new = (run.suites[name].measures() for run in (before, now))
-        for whose, alone in (("before", set(old) - set(new)), ("now", set(new) - set(old))):
-            if alone:
-                yield f"{name}: only {whose} was measured on {', '.join(sorted(alone))}"
+        then, later = (set(run.suites[name].measures()) for run in (before, now))
+        for whose, others in (("before", then - later), ("now", later - then)):
+            if others:
+                yield f"{name}: only {whose} was measured on {', '.join(sorted(others))}"
         for whose, run in (("before", before), ("now", now)):
             yield from _incomplete(f"{name}: {whose}", run.suites[name])
 

@@ -14,6 +14,7 @@ from rag_harness.report.comparison import Comparison, MeasureChange, compare, on
 from rag_harness.report.comparison_lines import folded_said
 from rag_harness.report.pairwise_lines import p_said
 from rag_harness.report.run_diff import RunDiff, run_diff
+from rag_harness.report.run_diff_sentences import same_said, sentences
 
 _HEAD = ("measure", "n", "before", "now", "difference", "95 % interval", "p (Holm)", "gained", "lost")
 _LISTED = ("g_mean", "hri", "answer_correctness", "faithfulness", "recall@5", "token_f1")
@@ -41,7 +42,7 @@ def _against(now: Run, before: Run, number: int) -> Iterator[Block]:
         yield Prose(f"{now.name} is not set against {before.name}. {error}", "bad")
         return
     diff = run_diff(found)
-    yield from (Prose(sentence.text, sentence.tone) for sentence in diff.sentences())
+    yield from (Prose(sentence.text, sentence.tone) for sentence in sentences(diff))
     yield Prose(f"Before is {before.name}, of {found.before}. Now is {now.name}, of {found.now}.")
     if found.is_same_run:
         return
@@ -82,7 +83,7 @@ def _arrowed(row: Sequence[Cell]) -> list[Cell]:
 def _suite(diff: RunDiff, suite: str, now: Run, before: Run, number: int) -> Iterator[Block]:
     """Yield the measures of a suite that differ; folded where none changed more than chance explains."""
     changes = diff.rows(suite)
-    blocks = [*_tables(changes, diff.folded(suite), suite, now, before, number)]
+    blocks = [*_tables(changes, same_said(diff.same_of(suite)), suite, now, before, number)]
     if diff.changed(suite):
         yield from blocks
     elif blocks:

@@ -14,6 +14,7 @@ from rag_harness.report.compared import compared_lines
 from rag_harness.report.comparison import compare
 from rag_harness.report.comparison_lines import comparison_lines
 from rag_harness.report.run_diff import RunDiff, run_diff
+from rag_harness.report.run_diff_sentences import sentences
 
 DATA = {"queries": "q", "documents": "d"}
 HALF = [1.0, 0.0] * 10
@@ -49,7 +50,7 @@ def diff_of(before: SavedRun, now: SavedRun) -> RunDiff:
 
 
 def said(before: SavedRun, now: SavedRun) -> list[str]:
-    return [sentence.text for sentence in diff_of(before, now).sentences()]
+    return [sentence.text for sentence in sentences(diff_of(before, now))]
 
 
 def first(before: SavedRun, now: SavedRun) -> str:
@@ -60,14 +61,14 @@ def test_worse_with_its_figures_first() -> None:
     before, now = e3(1, recall_at_5=ALL, mrr_at_10=HALF), e3(2, recall_at_5=HALF, mrr_at_10=HALF)
     assert first(before, now).startswith("Now is worse than before: recall@5 of e3 fell from 1.000 to 0.500 (-0.500, ")
     assert first(before, now).endswith(", p 0.002) over the same 20 cases."), "2 of 2 ** 10 sign flips, one test"
-    assert diff_of(before, now).sentences()[0].tone == "bad"
+    assert sentences(diff_of(before, now))[0].tone == "bad"
     assert said(before, now)[2] == "Nothing else changed: 1 measure is the same in every case."
 
 
 def test_better_is_the_other_way_round() -> None:
     before, now = e3(1, recall_at_5=HALF), e3(2, recall_at_5=ALL)
     assert first(before, now).startswith("Now is better than before: recall@5 of e3 rose from 0.500 to 1.000 (+0.500, ")
-    assert diff_of(before, now).sentences()[0].tone == "good"
+    assert sentences(diff_of(before, now))[0].tone == "good"
 
 
 def test_more_errors_are_worse() -> None:
@@ -90,7 +91,7 @@ def test_a_measure_without_a_better_side_has_only_changed(measure: str) -> None:
         found = diff_of(old, new)
         (change,) = found.found.changes
         assert (change.direction, change.gained, change.lost) == ("changed", (), ())
-        text = found.sentences()[0].text
+        text = sentences(found)[0].text
         assert text.startswith(f"Now differs from before, and is neither better nor worse: {measure} of e3 {way} from")
 
 
@@ -235,7 +236,7 @@ def test_several_experiments_are_counted_and_those_without_a_change_are_folded()
     lines = comparison_lines(compare(now, before))
     assert "e07: no sure change; 0 of 2 measures differ" in lines
     alone = compare(run(2, {"e00": suite({"recall@5": NONE})}), before)
-    assert run_diff(alone).sentences()[0].text.startswith("Now is worse")
+    assert sentences(run_diff(alone))[0].text.startswith("Now is worse")
     assert alone.notes[0].startswith("only before: e01, e02")
 
 

@@ -17,6 +17,7 @@ from rag_harness.page.sections.diff import diff
 from rag_harness.report.comparison import compare
 from rag_harness.report.comparison_lines import comparison_lines
 from rag_harness.report.run_diff import run_diff
+from rag_harness.report.run_diff_sentences import sentences
 from rag_harness.report.saved_runs import read_run
 from tests.browser.runs import JUDGED, Study
 from tests.unit.page.recount import chance
@@ -176,14 +177,14 @@ def test_terminal_page_and_markdown_say_the_same(two: tuple[Path, Path]) -> None
     for folder in two:
         amend(folder, settings=dict.fromkeys(("top_k", "chat_model"), 1))
     found = compare(read_run(str(now)), read_run(str(before)))
-    sentences = [sentence.text for sentence in run_diff(found).sentences()]
-    assert prose_in(diff(read(now, before)))[: len(sentences)] == sentences
+    texts = [sentence.text for sentence in sentences(run_diff(found))]
+    assert prose_in(diff(read(now, before)))[: len(texts)] == texts
     for width in (80, 120):
         printed = " ".join(" ".join(comparison_lines(found, width)).split())
-        assert all(" ".join(sentence.split()) in printed for sentence in sentences)
+        assert all(" ".join(sentence.split()) in printed for sentence in texts)
     section = diff(read(now, before))
     assert section is not None
     lines = [line for line in markdown_of("Report", [section]).split("\n") if line]
     assert lines[1] == "## Changes between runs"
     shown = [re.sub(r"^[✅❌❔] ", "", line).replace("\\", "") for line in lines[2:]]
-    assert shown[: len(sentences)] == sentences
+    assert shown[: len(texts)] == texts
