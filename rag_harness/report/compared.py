@@ -10,10 +10,10 @@ from rag_harness.report.comparison_lines import (
     NAME,
     WIDTH,
     cut_line,
-    folded_said,
     head_lines,
     narrowed,
-    shown_open,
+    open_suites,
+    quiet_lines,
     wrapped,
 )
 from rag_harness.report.misses import cut
@@ -38,9 +38,8 @@ def compared_lines(before: SavedRun, now: SavedRun, measures: Sequence[str] = ()
     if measures and not found.changes:
         return [_nothing(compare(*both), measures)]
     diff = run_diff(found)
-    shown = [] if found.is_same_run else diff.suites
-    body = [line for suite in shown for line in _suite(diff, suite, before, now, width)]
-    return [cut_line(line, width) for line in [*head_lines(diff, width), *body]]
+    body = [line for suite in open_suites(diff) for line in _suite(diff, suite, before, now, width)]
+    return [cut_line(line, width) for line in [*head_lines(diff, width), *body, *quiet_lines(diff)]]
 
 
 def _nothing(both: Comparison, measures: Sequence[str]) -> str:
@@ -49,9 +48,6 @@ def _nothing(both: Comparison, measures: Sequence[str]) -> str:
 
 
 def _suite(diff: RunDiff, suite: str, before: SavedRun, now: SavedRun, width: int) -> Iterator[str]:
-    if not shown_open(diff, suite):
-        yield folded_said(diff, suite)
-        return
     rows = diff.rows(suite)
     if rows:
         yield from _table(rows, suite, before, now, width)

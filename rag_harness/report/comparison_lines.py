@@ -17,6 +17,8 @@ _HEADER = ("", "before", "now", "difference", "95 % interval", "p", "n", "gained
 NAME = 23
 """The most of a name: false_abstention_rate and its arrow."""
 _NONE = "-"
+_QUIET = 4
+"""More suites without a sure change have one line together."""
 _TIE = "\xa0"
 """A space at which no line is broken."""
 
@@ -25,8 +27,8 @@ def comparison_lines(found: Comparison, width: int = WIDTH) -> list[str]:
     """Return the comparison, at most ``width`` columns wide: sentences, then the measures that differ."""
     diff = run_diff(found)
     head = head_lines(diff, width)
-    body = [] if found.is_same_run else [line for suite in diff.suites for line in _suite(diff, suite, width)]
-    return [cut_line(line, width) for line in [*head, *body]]
+    body = [line for suite in open_suites(diff) for line in _suite(diff, suite, width)]
+    return [cut_line(line, width) for line in [*head, *body, *quiet_lines(diff)]]
 
 
 def head_lines(diff: RunDiff, width: int) -> list[str]:
@@ -53,9 +55,19 @@ def narrowed(rows: Sequence[Sequence[str]], width: int, columns: Sequence[int]) 
     return list(rows) if width >= WIDTH else [[row[column] for column in columns] for row in rows]
 
 
-def shown_open(diff: RunDiff, suite: str) -> bool:
-    """Whether the table of a suite is shown open: something changed, or no other suite is there."""
-    return diff.changed(suite) or len(diff.suites) == 1
+def open_suites(diff: RunDiff) -> list[str]:
+    """Return the suites whose tables are shown: something changed there, or no other suite is compared."""
+    if diff.found.is_same_run:
+        return []
+    return [suite for suite in diff.suites if diff.changed(suite) or len(diff.suites) == 1]
+
+
+def quiet_lines(diff: RunDiff) -> list[str]:
+    """Return the suites without a sure change; many of them on one line."""
+    quiet = [] if diff.found.is_same_run else [suite for suite in diff.suites if suite not in open_suites(diff)]
+    if len(quiet) <= _QUIET:
+        return [folded_said(diff, suite) for suite in quiet]
+    return [f"no sure change in {len(quiet)} experiments: {', '.join(cut(suite, NAME) for suite in quiet)}"]
 
 
 def folded_said(diff: RunDiff, suite: str) -> str:
@@ -66,9 +78,6 @@ def folded_said(diff: RunDiff, suite: str) -> str:
 
 def _suite(diff: RunDiff, suite: str, width: int) -> Iterator[str]:
     rows = diff.rows(suite)
-    if not shown_open(diff, suite):
-        yield folded_said(diff, suite)
-        return
     if rows:
         lines = [(cut(suite, NAME), *_HEADER[1:]), *(_cells(change) for change in rows)]
         yield from table(narrowed(lines, width, (0, 1, 2, 4, 5, 7, 8)))

@@ -50,7 +50,9 @@ def _against(now: Run, before: Run, number: int) -> Iterator[Block]:
         yield Prose(_UNKNOWN, "unsure")
     yield from _differing(found, number)
     for suite in diff.suites:
-        yield from _suite(diff, suite, now, before, number)
+        yield from _suite(diff, suite, now, before, number) if diff.rows(suite) else ()
+    if equal := [suite for suite in diff.suites if not diff.rows(suite)]:
+        yield Prose(f"The same in every case of both runs: {', '.join(equal)}.")
 
 
 def _documents_known(now: Run, before: Run) -> bool:
