@@ -21,6 +21,7 @@ class Cell:
         trial: id of the trial that it links to; "" is no link.
         drawing: SVG beside the text; only HTML shows it.
         hint: additional text on demand.
+        kind: kind of answer that the text names: HTML shows its colour and pattern before the text.
     """
 
     text: str
@@ -29,6 +30,7 @@ class Cell:
     trial: str = ""
     drawing: str = ""
     hint: str = ""
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class Figure:
 
     Attributes:
         names: names of several drawings; "" for a drawing without one.
-        layout: several drawings have a line each, or the ``first`` is above the others, or all are ``alike``.
+        layout: several drawings are below each other, or ``alike`` and beside each other, or many and ``small``.
     """
 
     title: str
@@ -60,7 +62,7 @@ class Figure:
     table: Table
     notes: Sequence[str] = ()
     names: Sequence[str] = ()
-    layout: Literal["", "first", "alike"] = ""
+    layout: Literal["", "alike", "small"] = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,7 @@ const caseOf = (n) => index.cases[trials.case[n]];
 const suiteOf = (n) => index.experiments[trials.experiment[n]];
 const runOf = (n) => index.runs[suiteOf(n).run].name;
 const kindOf = (n) => index.categories[trials.category[n]] ?? "";
+const markOf = (kind) => kind && el("i.kind.kind-" + kind.toLowerCase().replaceAll(" ", "-"));
 const causeOf = (n) => index.causes[trials.cause[n]] ?? "";
 const statusOf = (n) => index.states[trials.state[n]];
 const systemOf = (n) => (index.runs.length > 1 ? runOf(n) + "/" : "") + suiteOf(n).id;
@@ -243,7 +244,7 @@ function headOf(name) {
 }
 
 function rowOf(n) {
-	const cell = (name) => el(col(name).digits ? "td.num" : "td", said(written(name, col(name).of(n))));
+	const cell = (name) => el(col(name).digits ? "td.num" : "td", name === "category" && markOf(kindOf(n)), said(written(name, col(name).of(n))));
 	return el("tr", { "data-trial": idOf(n) }, el("th", { scope: "row" }, link(n),
 		el("span.asked", { dir: "auto" }, caseOf(n).query.slice(0, 200))), view.cols.map(cell));
 }

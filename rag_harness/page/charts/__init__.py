@@ -8,9 +8,10 @@ A chart without data says so.
 
 from __future__ import annotations
 
-from rag_harness.page.charts.bars import Bars, bars
 from rag_harness.page.charts.curve import Curve, CurveLine, CurvePoint, curve
+from rag_harness.page.charts.dots import Dot, Dots, dots
 from rag_harness.page.charts.estimates import Estimate, Series
+from rag_harness.page.charts.fills import fill_number
 from rag_harness.page.charts.heat_map import HeatMap, heat_map
 from rag_harness.page.charts.histogram import Distribution, Histogram, histogram
 from rag_harness.page.charts.interval_bar import IntervalBar, interval_bar
@@ -22,11 +23,12 @@ from rag_harness.page.charts.stacked import Stacked, StackedBar, stacked
 from rag_harness.page.charts.stylesheet import stylesheet
 
 __all__ = [
-    "Bars",
     "Curve",
     "CurveLine",
     "CurvePoint",
     "Distribution",
+    "Dot",
+    "Dots",
     "Estimate",
     "HeatMap",
     "Histogram",
@@ -39,8 +41,9 @@ __all__ = [
     "Series",
     "Stacked",
     "StackedBar",
-    "bars",
     "curve",
+    "dots",
+    "fill_number",
     "heat_map",
     "histogram",
     "interval_bar",

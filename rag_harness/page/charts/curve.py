@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rag_harness.page.charts.axes import Scale, counted, linear, short
 from rag_harness.page.charts.estimates import check_numbers
 from rag_harness.page.charts.frame import Box, base_line, level, names, no_data, upright
 from rag_harness.page.charts.legends import legend
-from rag_harness.page.charts.series_marks import COLOURS, legend_sample, line, marker
-from rag_harness.page.charts.svg import CHART_WIDTH, SIZE, Chart, document, points, tag
-from rag_harness.page.charts.texts import label
+from rag_harness.page.charts.series_marks import COLOURS, colour_at, legend_sample, line, marker
+from rag_harness.page.charts.svg import SIZE, SMALL_WIDTH, Chart, document, points, tag
+from rag_harness.page.charts.texts import LINE, label
 
-_SIDE, _LEFT, _BESIDE = 340.0, 46.0, 420.0
+_LEFT, _MARGIN = 46.0, 18.0
 _MANY, _MARKS = 24, 6
+_STROKE = {"fill": "none", "class_": "reference", "stroke_dasharray": "1 3"}
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,15 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class CurveLine:
-    """A series of points by rising x. ``stepped`` keeps a point's height until the next."""
+    """A series of points by rising x. ``stepped`` keeps a point's height until the next.
+
+    ``colour`` is the number of its colour and shape; None takes its position.
+    """
 
     name: str
     points: tuple[CurvePoint, ...]
     stepped: bool = False
+    colour: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +50,11 @@ class Curve(Chart):
     reference: tuple[tuple[float, float], ...] = ()
     reference_label: str = ""
 
+    def apart(self) -> list[Curve]:
+        """Return a small chart for each series. The reference line's name would be the same in all, and is left out."""
+        small = replace(self, reference_label="", width=SMALL_WIDTH)
+        return [replace(small, ident=f"{self.ident}-{at}", series=(one,)) for at, one in enumerate(self.series)]
+
 
 def curve(chart: Curve) -> str:
     """Return a line with marks for each series. Of many points only some have marks.
@@ -55,16 +65,19 @@ def curve(chart: Curve) -> str:
     _check(chart)
     if not any(one.points for one in chart.series):
         return no_data(chart, "curve")
-    axis, box = linear([0, 1], percent=True), Box(_LEFT, 30, _LEFT + _SIDE, 30 + _SIDE)
+    told = [one.name for one in chart.series]
+    head, end = legend(told, legend_sample, 30, chart.width, [one.colour for one in chart.series])
+    refers, end = _reference_name(chart, end)
+    axis, side = linear([0, 1], percent=True), chart.width - _LEFT - _MARGIN
+    box = Box(_LEFT, end + 30, _LEFT + side, end + 30 + side)
     to_x, to_y = axis.scale(box.left, box.right), axis.scale(box.bottom, box.top)
-    head, end = legend([one.name for one in chart.series], legend_sample, 30, left=_BESIDE, top=box.top)
-    frame = (upright(axis, box), level(axis, box), base_line(box), head)
-    named = names(chart.x_label, chart.y_label, box, box.bottom + 40)
+    frame = (head, refers, upright(axis, box), level(axis, box, chart.width), base_line(box))
+    named = names(chart.x_label, chart.y_label, box, box.bottom + 40, chart.width)
     most = max((p.count or 0 for one in chart.series for p in one.points), default=0)
     drawn = [_series(one, index, to_x, to_y, most) for index, one in enumerate(chart.series)]
-    told = (_reference(chart, to_x, to_y, end), *drawn)
-    desc = f"Curves of {', '.join(one.name for one in chart.series)}: {chart.y_label} over {chart.x_label}."
-    return document(chart, max(box.bottom + 48, end + 30), *frame, named, *told, desc=desc, kind="curve")
+    desc = f"Curves of {', '.join(told)}: {chart.y_label} over {chart.x_label}."
+    drawn = [_reference(chart, to_x, to_y), *drawn]
+    return document(chart, box.bottom + 48, *frame, named, *drawn, desc=desc, kind="curve")
 
 
 def _check(chart: Curve) -> None:
@@ -80,9 +93,10 @@ def _check(chart: Curve) -> None:
             )
 
 
-def _series(one: CurveLine, index: int, to_x: Scale, to_y: Scale, most: float) -> str:
+def _series(one: CurveLine, at: int, to_x: Scale, to_y: Scale, most: float) -> str:
     if not one.points:
         return ""
+    index = colour_at(one.colour, at)
     places = [(to_x(point.x), to_y(point.y)) for point in one.points]
     drawn = [line(index, _steps(places) if one.stepped else places)] if len(places) > 1 else []
     for place in _marked(len(places)):
@@ -107,13 +121,17 @@ def _steps(places: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return corners
 
 
-def _reference(chart: Curve, to_x: Scale, to_y: Scale, end: float) -> str:
+def _reference(chart: Curve, to_x: Scale, to_y: Scale) -> str:
     if not chart.reference:
         return ""
-    stroke = {"fill": "none", "class_": "reference", "stroke_dasharray": "1 3"}
-    drawn = tag("polyline", points=points([(to_x(x), to_y(y)) for x, y in chart.reference]), **stroke)
-    if not chart.reference_label:
-        return drawn
-    y, room = end + 4, CHART_WIDTH - _BESIDE - 40
-    drawn += tag("polyline", points=points([(_BESIDE, y), (_BESIDE + 30, y)]), **stroke)
-    return drawn + label(_BESIDE + 36, y + SIZE * 0.35, chart.reference_label, room)
+    places = [(to_x(x), to_y(y)) for x, y in chart.reference]
+    return tag("polyline", points=points(places), **_STROKE)
+
+
+def _reference_name(chart: Curve, top: float) -> tuple[str, float]:
+    """Return the reference line's name with a piece of it, and where they end."""
+    if not chart.reference or not chart.reference_label:
+        return "", top
+    y = top + LINE / 2
+    drawn = tag("polyline", points=points([(4, y), (34, y)]), **_STROKE)
+    return drawn + label(40, y + SIZE * 0.35, chart.reference_label, chart.width - 44), top + LINE

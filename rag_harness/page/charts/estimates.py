@@ -24,10 +24,14 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Series:
-    """A name and a value for each category; None is a missing value."""
+    """A name and a value for each category; None is a missing value.
+
+    ``colour`` is the number of its colour and shape, the same in every chart; None takes its position.
+    """
 
     name: str
     values: tuple[Estimate | None, ...]
+    colour: int | None = None
 
 
 def check_series(chart: str, categories: tuple[str, ...], series: Iterable[Series]) -> list[float]:

@@ -20,6 +20,11 @@ _HATCHES: tuple[tuple[str, ...], ...] = (
 )
 
 
+def fill_number(colour: int, hatch: int) -> int:
+    """Return the number of the fill with this colour and this hatch, each 0 to 7."""
+    return colour + COLOURS * ((hatch - colour) % len(_HATCHES))
+
+
 def fills(ident: str, indexes: Iterable[int]) -> str:
     """Return the definitions of the patterns of these series."""
     return tag("defs", *(_pattern(ident, index) for index in sorted(set(indexes))))

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rag_harness.page.charts.axes import Axis
-from rag_harness.page.charts.svg import CHART_WIDTH, Chart, document, tag
+from rag_harness.page.charts.svg import Chart, document, tag
 from rag_harness.page.charts.texts import LINE, SMALL, broken, drop, label, reach, text_width, turned
 
-RIGHT = CHART_WIDTH - 12.0
+_MARGIN = 12.0
 _LONGEST = 130.0
 
 
@@ -25,8 +25,13 @@ class Box:
 
 def no_data(chart: Chart, kind: str) -> str:
     """Return a chart that says that there is no data."""
-    text = label(CHART_WIDTH / 2, 38, "No data: nothing was measured.", anchor="middle", kind="label mute")
+    text = label(chart.width / 2, 38, "No data: nothing was measured.", chart.width, anchor="middle", kind="label mute")
     return document(chart, 64, text, desc="There is no data to draw.", kind=kind)
+
+
+def right_of(chart: Chart) -> float:
+    """Return the right edge of a plot."""
+    return chart.width - _MARGIN
 
 
 def left_of(axis: Axis) -> float:
@@ -45,14 +50,17 @@ def upright(axis: Axis, box: Box) -> str:
     return "".join(drawn)
 
 
-def level(axis: Axis, box: Box, *, grid: bool = True) -> str:
-    """Return grid lines and labels of a horizontal axis. Labels that would touch are left out."""
+def level(axis: Axis, box: Box, width: float, *, grid: bool = True) -> str:
+    """Return grid lines and labels of a horizontal axis. Labels that would touch are left out.
+
+    ``width`` is that of the chart, beyond which no label reaches.
+    """
     place = axis.scale(box.left, box.right)
     drawn, taken = [], -1.0
     for tick, text in zip(axis.ticks, axis.labels, strict=True):
         x, half = place(tick), text_width(text, SMALL) / 2
         drawn.append(tag("line", x1=x, x2=x, y1=box.top if grid else box.bottom, y2=box.bottom + 4, class_="grid"))
-        middle = min(max(x, half), CHART_WIDTH - half)
+        middle = min(max(x, half), width - half)
         if middle - half > taken:
             y = box.bottom + 18
             drawn.append(label(middle, y, text, anchor="middle", size=SMALL, kind="axis-label"))
@@ -60,20 +68,20 @@ def level(axis: Axis, box: Box, *, grid: bool = True) -> str:
     return "".join(drawn)
 
 
-def base_line(box: Box, y: float | None = None) -> str:
-    """Return the line below the marks, or at another height."""
-    y = box.bottom if y is None else y
-    return tag("line", x1=box.left, x2=box.right, y1=y, y2=y, class_="axis")
+def base_line(box: Box) -> str:
+    """Return the line below the marks."""
+    return tag("line", x1=box.left, x2=box.right, y1=box.bottom, y2=box.bottom, class_="axis")
 
 
-def names(x_label: str, y_label: str, box: Box, below: float) -> str:
+def names(x_label: str, y_label: str, box: Box, below: float, width: float) -> str:
     """Return the names of the axes: the horizontal one's below its middle, the vertical one's above its top."""
     drawn = []
     if x_label:
-        middle, room = (box.left + box.right) / 2, box.right - box.left
-        drawn.append(label(middle, below, x_label, room, anchor="middle", kind="axis-name"))
+        half = min(text_width(x_label), width - 8) / 2
+        middle = min(max((box.left + box.right) / 2, half + 4), width - half - 4)
+        drawn.append(label(middle, below, x_label, 2 * half, anchor="middle", kind="axis-name"))
     if y_label:
-        drawn.append(label(4, box.top - 10, y_label, CHART_WIDTH - 8, kind="axis-name"))
+        drawn.append(label(4, box.top - 14, y_label, width - 8, kind="axis-name"))
     return "".join(drawn)
 
 

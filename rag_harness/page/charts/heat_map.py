@@ -11,16 +11,17 @@ from rag_harness.page.charts.axes import short
 from rag_harness.page.charts.buckets import BUCKETS, bucket
 from rag_harness.page.charts.estimates import check_numbers
 from rag_harness.page.charts.frame import level_names, no_data
-from rag_harness.page.charts.svg import CHART_WIDTH, Chart, document, escaped, tag
-from rag_harness.page.charts.texts import LINE, SMALL, broken, drop, label, reach, text_width, turned
+from rag_harness.page.charts.svg import Chart, document, escaped, tag
+from rag_harness.page.charts.texts import LINE, SMALL, label, text_width, turned
 
-_TALL, _WIDEST, _LONGEST, _LONGEST_ROW, _BETWEEN = 27.0, 92.0, 110.0, 180.0, 18.0
+_TALL, _WIDEST, _NARROWEST, _LONGEST, _LONGEST_ROW, _BETWEEN = 22.0, 60.0, 24.0, 110.0, 120.0, 18.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeatMap(Chart):
     """``values`` has a tuple for each row, with a value or None for each column. Diverging colours are divided at 0.
 
+    ``groups`` has a heading for each row, written above the first row of several that share it; "" is none.
     ``span`` has the ends of the colour scale, for maps that are compared; None takes the range of the values.
     """
 
@@ -30,6 +31,7 @@ class HeatMap(Chart):
     colours: Literal["sequential", "diverging"] = "sequential"
     percent: bool = False
     span: tuple[float, float] | None = None
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,10 @@ def heat_map(chart: HeatMap) -> str:
         return no_data(chart, "heat-map")
     left = min(_LONGEST_ROW, max(text_width(name) for name in chart.rows)) + 14
     span = _span([*found, *(chart.span or ())], chart.colours)
-    least = max(text_width(_written(chart, value, span), SMALL) for value in found) + 8
-    per_block, cell = _columns(chart, CHART_WIDTH - 6 - left, max(30.0, least))
+    least = max(text_width(_written(chart, value, span), SMALL) for value in found) + 5
+    blocks = math.ceil(len(chart.columns) / max(1, int((chart.width - 6 - left) / max(_NARROWEST, least))))
+    per_block = math.ceil(len(chart.columns) / blocks)
+    cell = min(_WIDEST, (chart.width - 6 - left) / per_block)
     grid = _Grid(chart, left, cell, span)
     drawn, top = [], 6.0
     for first in range(0, len(chart.columns), per_block):
@@ -84,18 +88,11 @@ def _span(found: list[float], colours: str) -> tuple[float, float]:
 
 
 def _written(chart: HeatMap, value: float, span: tuple[float, float]) -> str:
+    """Return a value as its cell says it: a share without its leading 0, for cells are narrow."""
+    if not chart.percent and min(span) >= -1 and max(span) <= 1:
+        text = short(value, among=1.0)
+        return text.replace("0.", ".", 1) if round(abs(value), 2) < 1 else text[:-1]
     return short(value, percent=chart.percent, among=max(map(abs, span)))
-
-
-def _columns(chart: HeatMap, room: float, least: float) -> tuple[int, float]:
-    """Return the number of columns of a block, and their width. Names that must be turned need room."""
-    for kept in (0.0, 0.8 * min(_LONGEST, max(text_width(name) for name in chart.columns))):
-        blocks = math.ceil(len(chart.columns) / max(1, int((room - kept) / least)))
-        per_block = math.ceil(len(chart.columns) / blocks)
-        cell = min(_WIDEST, (room - kept) / per_block)
-        if all(broken(name, cell - 6) for name in chart.columns):
-            break
-    return per_block, cell
 
 
 def _block(grid: _Grid, columns: range, top: float) -> tuple[str, float]:
@@ -103,22 +100,27 @@ def _block(grid: _Grid, columns: range, top: float) -> tuple[str, float]:
     middles = [grid.left + grid.cell * (place + 0.5) for place in range(len(columns))]
     head, start = _head(names, middles, grid.cell, top)
     drawn = [head]
+    y, above = start, ""
     for place, name in enumerate(grid.chart.rows):
-        y = start + _TALL * place
+        group = grid.chart.groups[place] if grid.chart.groups else ""
+        if group and group != above:
+            drawn.append(label(4, y + _TALL - 6, group, grid.chart.width - 8, size=SMALL, kind="label mute"))
+            y += _TALL
+        above = group
         drawn.append(label(grid.left - 8, y + _TALL / 2 + 4, name, grid.left - 12, anchor="end"))
         drawn += _cells(grid, place, columns, y)
-    return "".join(drawn), start + _TALL * len(grid.chart.rows)
+        y += _TALL
+    return "".join(drawn), y
 
 
 def _head(names: list[str], middles: list[float], cell: float, top: float) -> tuple[str, float]:
     drawn, lines = level_names(names, middles, cell, top + 14)
     if lines:
         return drawn, top + 4 + LINE * lines
-    widths = [text_width(name) for name in names]
-    rooms = [min(_LONGEST, width, reach(CHART_WIDTH - x - 4)) for width, x in zip(widths, middles, strict=True)]
-    bottom = top + drop(max(rooms))
+    bottom = top + min(_LONGEST, max(text_width(name, SMALL) for name in names))
     drawn = "".join(
-        turned(x, bottom, name, room, anchor="start") for x, name, room in zip(middles, names, rooms, strict=True)
+        turned(x + 4, bottom, name, _LONGEST, degrees=-90, anchor="start")
+        for x, name in zip(middles, names, strict=True)
     )
     return drawn, bottom + 6
 
@@ -136,11 +138,12 @@ def _cells(grid: _Grid, row: int, columns: range, y: float) -> Iterator[str]:
 
 def _key(grid: _Grid, top: float) -> str:
     low, high = (_written(grid.chart, end, grid.span) for end in grid.span)
-    left = grid.left + text_width(low, SMALL) + 8
+    left = 4 + text_width(low, SMALL) + 6
+    wide = min(18.0, (grid.chart.width - left - text_width(high, SMALL) - 12) / BUCKETS)
     swatches = (
-        tag("rect", x=left + 18 * place, y=top, width=18, height=12, class_=f"cell heat-{place}")
+        tag("rect", x=left + wide * place, y=top, width=wide, height=12, class_=f"cell heat-{place}")
         for place in range(BUCKETS)
     )
     before = label(left - 6, top + 10, low, anchor="end", size=SMALL, kind="axis-label")
-    behind = label(left + 18 * BUCKETS + 6, top + 10, high, size=SMALL, kind="axis-label")
+    behind = label(left + wide * BUCKETS + 6, top + 10, high, size=SMALL, kind="axis-label")
     return before + "".join(swatches) + behind

@@ -3,35 +3,56 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rag_harness.page.charts.axes import Axis, linear, short
 from rag_harness.page.charts.estimates import check_numbers
 from rag_harness.page.charts.fills import filled, fills
 from rag_harness.page.charts.frame import Box, base_line, level, names, no_data
-from rag_harness.page.charts.svg import CHART_WIDTH, Chart, document, escaped, tag
+from rag_harness.page.charts.series_marks import colour_at
+from rag_harness.page.charts.svg import SMALL_WIDTH, Chart, document, escaped, tag
 from rag_harness.page.charts.texts import SMALL, label, text_width
 
-_TALL, _BETWEEN, _ROOM = 54.0, 24.0, 130.0
+_TALL, _HEAD, _BETWEEN = 46.0, 36.0, 10.0
+_EDGE = 10.0
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """A series and its values, one for each trial."""
+    """A series and its values, one for each trial. ``colour`` is the number of its colour; None takes its position."""
 
     name: str
     values: tuple[float, ...]
+    colour: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Histogram(Chart):
-    """Distributions of one quantity. The axis contains ``include`` too, e.g. (0, 1)."""
+    """Distributions of one quantity. The axis contains ``include`` too, e.g. (0, 1).
+
+    ``most`` is the share of the values in a bin that is as tall as the plot, for charts that are compared; 0 takes the
+    largest of this chart.
+    """
 
     series: tuple[Distribution, ...]
     x_label: str = ""
     bins: int = 20
     percent: bool = False
     include: tuple[float, ...] = ()
+    most: float = 0.0
+
+    def apart(self) -> list[Histogram]:
+        """Return a small chart for each series, all on the same axes."""
+        values = [value for one in self.series for value in one.values]
+        if not values:
+            return []
+        shared = replace(self, include=(*self.include, min(values), max(values)))
+        axis = _axis(shared)
+        most = max(max(_counts(one, axis, self.bins)) for one in self.series)
+        return [
+            replace(shared, ident=f"{self.ident}-{at}", series=(one,), most=most, width=SMALL_WIDTH)
+            for at, one in enumerate(self.series)
+        ]
 
 
 def histogram(chart: Histogram) -> str:
@@ -46,22 +67,33 @@ def histogram(chart: Histogram) -> str:
     values = [value for one in chart.series for value in check_numbers(who, one.name, one.values)]
     if not values:
         return no_data(chart, "histogram")
-    axis = linear([*values, *chart.include], percent=chart.percent)
-    names_ = [text_width(one.name) for one in chart.series] + [text_width(_many(one), SMALL) for one in chart.series]
-    left = min(_ROOM, max(names_)) + 16
+    axis = _axis(chart)
     counts = [_counts(one, axis, chart.bins) for one in chart.series]
-    most = max(max(row) for row in counts)
-    tops = [22 + (_TALL + _BETWEEN) * place for place in range(len(chart.series))]
-    boxes = [Box(left, top, CHART_WIDTH - 14, top + _TALL) for top in tops]
+    most = chart.most or max(max(row) for row in counts)
+    tops = [_HEAD + (_HEAD + _TALL + _BETWEEN) * place for place in range(len(chart.series))]
+    boxes = [Box(_EDGE, top, chart.width - _EDGE, top + _TALL) for top in tops]
     drawn = [_small(chart, index, axis, boxes[index], [n / most for n in row]) for index, row in enumerate(counts)]
     foot = boxes[-1]
     last = foot.bottom + (42 if chart.x_label else 26)
-    frame = (level(axis, Box(left, 8, foot.right, foot.bottom)), names(chart.x_label, "", foot, last - 4))
-    patterns = fills(chart.ident, range(len(chart.series)))
+    grids = [level(axis, box, chart.width) if box is foot else _grid(axis, box) for box in boxes]
+    frame = (*grids, names(chart.x_label, "", foot, last - 4, chart.width))
+    patterns = fills(chart.ident, (colour_at(one.colour, place) for place, one in enumerate(chart.series)))
     desc = (
         f"Histograms of {', '.join(one.name for one in chart.series)}; solid line the mean, dashed the 95th percentile."
     )
     return document(chart, last, patterns, *frame, *drawn, desc=desc, kind="histogram")
+
+
+def _axis(chart: Histogram) -> Axis:
+    values = [value for one in chart.series for value in one.values]
+    return linear([*values, *chart.include], count=4, percent=chart.percent)
+
+
+def _grid(axis: Axis, box: Box) -> str:
+    place = axis.scale(box.left, box.right)
+    return "".join(
+        tag("line", x1=place(tick), x2=place(tick), y1=box.top, y2=box.bottom, class_="grid") for tick in axis.ticks
+    )
 
 
 def _many(one: Distribution) -> str:
@@ -83,19 +115,13 @@ def _small(chart: Histogram, index: int, axis: Axis, box: Box, heights: list[flo
     for place, height in enumerate(heights):
         if height:
             x, tall = box.left + wide * place, _TALL * height
-            fill = filled(chart.ident, index)
+            fill = filled(chart.ident, colour_at(one.colour, index))
             drawn.append(tag("rect", x=x + 0.5, y=box.bottom - tall, width=wide - 1, height=tall, **fill))
-    beside = label(box.left - 10, box.bottom - _TALL / 2, one.name, box.left - 14, anchor="end")
-    below = label(
-        box.left - 10,
-        box.bottom - _TALL / 2 + 15,
-        _many(one),
-        anchor="end",
-        size=SMALL,
-        kind="axis-label",
-    )
+    y, many = box.top - 22, _many(one)
+    name = label(box.left, y, one.name, box.right - box.left - text_width(many, SMALL) - 8)
+    behind = label(box.right, y, many, anchor="end", size=SMALL, kind="axis-label")
     title = tag("title", escaped(f"{one.name}: {len(one.values)} values"))
-    return tag("g", title, *drawn, base_line(box), beside, below, _marked(chart, one, axis, box))
+    return tag("g", title, *drawn, base_line(box), name, behind, _marked(chart, one, axis, box))
 
 
 def _marked(chart: Histogram, one: Distribution, axis: Axis, box: Box) -> str:

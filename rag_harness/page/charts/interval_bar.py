@@ -1,17 +1,18 @@
-"""A small bar for a line of text: a value, its interval, and its threshold."""
+"""A small bar for a line of text: a value, its interval, its threshold, and the scale that they are on."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from rag_harness.page.charts.axes import Scale
+from rag_harness.page.charts.axes import Axis, Scale, linear
 from rag_harness.page.charts.estimates import Estimate, check_estimates, check_numbers
+from rag_harness.page.charts.frame import Box, level
 from rag_harness.page.charts.series_marks import estimate_in_words
 from rag_harness.page.charts.svg import Chart, document, points, tag
-from rag_harness.page.charts.texts import label
+from rag_harness.page.charts.texts import SMALL, label
 
-_WIDTH, _HEIGHT, _EDGE = 160.0, 18.0, 6.0
+_WIDTH, _TICKS, _HEIGHT, _NAMED, _EDGE = 160.0, 13.0, 36.0, 51.0, 6.0
 _FADE = 30.0
 
 Tone = Literal["good", "bad", "unsure", "mute"]
@@ -21,20 +22,24 @@ Tone = Literal["good", "bad", "unsure", "mute"]
 class IntervalBar(Chart):
     """A value on a span with its threshold.
 
-    ``better`` says which side of the threshold is good. An end of the interval that is None is open. Values beyond the
-    span are drawn at its edge. ``tone`` shows the verdict.
+    ``better`` says which side of the threshold is good. An end of the interval that is None is open. The scale ends at
+    round numbers, and values beyond it are drawn at its edge. ``is_signed`` writes a plus before numbers above 0, for
+    differences. ``unit`` names what the scale is of. ``tone`` shows the verdict.
     """
 
     value: Estimate | None
+    width: float = _WIDTH
     span: tuple[float, float] = (0.0, 1.0)
     threshold: float | None = None
     better: Literal["low", "high"] = "high"
     tone: Tone = "mute"
     percent: bool = False
+    is_signed: bool = False
+    unit: str = ""
 
 
 def interval_bar(bar: IntervalBar) -> str:
-    """Return the bar, 160 by 18 units. An open interval fades towards its edge.
+    """Return the bar, 160 units wide, above its scale. An open interval fades towards its edge.
 
     Raises:
         ValueError: a number cannot be drawn, or the span or the interval is inverted.
@@ -45,16 +50,26 @@ def interval_bar(bar: IntervalBar) -> str:
         raise ValueError(
             f"{who}: the span from {bar.span[0]} to {bar.span[1]} holds nothing; give its lower end first."
         )
-    place = Scale(*bar.span, _EDGE, _WIDTH - _EDGE)
-    drawn = [tag("line", x1=_EDGE, x2=_WIDTH - _EDGE, y1=9, y2=9, class_="track")]
     if bar.value is None:
-        drawn = [label(_EDGE, 13, "not measured", size=12, kind="label mute")]
-    else:
-        check_estimates(who, "value", [bar.value])
-        drawn.append(_interval(bar, bar.value, place))
-    drawn += [] if bar.threshold is None or not bar.value else [_threshold(_within(place, bar.threshold), bar.better)]
-    parts = tag("g", *drawn, class_=f"tone-{bar.tone}")
-    return document(bar, _HEIGHT, parts, desc=_desc(bar), kind="interval-bar", width=_WIDTH)
+        said = label(_EDGE, 13, "not measured", size=SMALL, kind="label mute")
+        return document(bar, _HEIGHT, said, desc=_desc(bar), kind="interval-bar")
+    check_estimates(who, "value", [bar.value])
+    axis = _axis(bar)
+    place = axis.scale(_EDGE, _WIDTH - _EDGE)
+    drawn = [tag("line", x1=_EDGE, x2=_WIDTH - _EDGE, y1=9, y2=9, class_="track"), _interval(bar, bar.value, place)]
+    drawn += [] if bar.threshold is None else [_threshold(_within(place, bar.threshold), bar.better)]
+    scale = level(axis, Box(_EDGE, 0, _WIDTH - _EDGE, _TICKS), _WIDTH, grid=False)
+    name = label(_WIDTH / 2, _NAMED - 5, bar.unit, _WIDTH, anchor="middle", size=SMALL, kind="axis-name")
+    parts = tag("g", *drawn, class_=f"tone-{bar.tone}") + scale + (name if bar.unit else "")
+    return document(bar, _NAMED if bar.unit else _HEIGHT, parts, desc=_desc(bar), kind="interval-bar")
+
+
+def _axis(bar: IntervalBar) -> Axis:
+    axis = linear(bar.span, count=2, percent=bar.percent)
+    if not bar.is_signed:
+        return axis
+    labels = (f"+{text}" if tick > 0 else text for tick, text in zip(axis.ticks, axis.labels, strict=True))
+    return replace(axis, labels=tuple(labels))
 
 
 def _within(place: Scale, value: float) -> float:

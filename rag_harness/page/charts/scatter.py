@@ -6,23 +6,24 @@ from dataclasses import dataclass
 
 from rag_harness.page.charts.axes import Axis, Scale, linear, logarithmic, wide_apart
 from rag_harness.page.charts.estimates import Estimate, check_estimates
-from rag_harness.page.charts.frame import RIGHT, Box, base_line, left_of, level, names, no_data, upright
+from rag_harness.page.charts.frame import Box, base_line, left_of, level, names, no_data, right_of, upright
 from rag_harness.page.charts.label_placing import Area, placed
 from rag_harness.page.charts.pareto import Better, pareto
-from rag_harness.page.charts.series_marks import COLOURS, estimate_in_words, marker, whiskers
+from rag_harness.page.charts.series_marks import COLOURS, colour_at, estimate_in_words, marker, whiskers
 from rag_harness.page.charts.svg import Chart, document, points, tag
 from rag_harness.page.charts.texts import SMALL, label, shortened
 
-_TALL, _ROOM = 300.0, 150.0
+_TALL, _ROOM, _NAMED = 240.0, 150.0, 8
 
 
 @dataclass(frozen=True)
 class Point:
-    """A named point with intervals. Its position among the chart's points decides its colour."""
+    """A named point with intervals. ``colour`` is the number of its colour and shape; None takes its position."""
 
     name: str
     x: Estimate
     y: Estimate
+    colour: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +42,7 @@ class Scatter(Chart):
 def scatter(chart: Scatter) -> str:
     """Return the points with error bars and the Pareto front as a stepped line.
 
+    Of more than eight points only those on the front have their names beside them; the others have them as titles.
     The horizontal axis is logarithmic where all values are above 0 and the largest is over 50 times the least.
 
     Raises:
@@ -51,15 +53,20 @@ def scatter(chart: Scatter) -> str:
     ys = [number for point in chart.points for number in check_estimates(who, point.name, [point.y])]
     if not xs:
         return no_data(chart, "scatter")
-    across = logarithmic(xs) if wide_apart(xs) else linear(xs, percent=chart.x_percent)
+    across = logarithmic(xs) if wide_apart(xs) else linear(xs, count=4, percent=chart.x_percent)
     up = linear(ys, percent=chart.y_percent)
-    box = Box(left_of(up), 26.0, RIGHT - 8, 26.0 + _TALL)
+    box = Box(left_of(up), 30.0, right_of(chart) - 8, 30.0 + _TALL)
     to_x, to_y = across.scale(box.left, box.right), up.scale(box.bottom, box.top)
     front = pareto(chart.points, chart.better_x, chart.better_y)
     x_label = f"{chart.x_label} ({_ends(chart.better_x, across)})"
     y_label = f"{chart.y_label} ({chart.better_y}er is better)"
-    frame = (upright(up, box), level(across, box), base_line(box), names(x_label, y_label, box, box.bottom + 40))
-    drawn = (_front(front, chart, to_x, to_y, box), *_bars(chart, to_x, to_y), _named(chart, to_x, to_y, box))
+    frame = (
+        upright(up, box),
+        level(across, box, chart.width),
+        base_line(box),
+        names(x_label, y_label, box, box.bottom + 40, chart.width),
+    )
+    drawn = (_front(front, chart, to_x, to_y, box), *_bars(chart, to_x, to_y), _named(chart, front, to_x, to_y, box))
     told = ", ".join(point.name for point in front)
     desc = f"{len(chart.points)} points; beaten by no other: {told}. Thin lines are intervals."
     return document(chart, box.bottom + 48, *frame, *drawn, desc=desc, kind="scatter")
@@ -82,7 +89,8 @@ def _front(front: list[Point], chart: Scatter, to_x: Scale, to_y: Scale, box: Bo
 
 def _bars(chart: Scatter, to_x: Scale, to_y: Scale) -> list[str]:
     drawn = []
-    for index, point in enumerate(chart.points):
+    for at, point in enumerate(chart.points):
+        index = colour_at(point.colour, at)
         x, y, kind = to_x(point.x.value), to_y(point.y.value), f"stroke-{index % COLOURS}"
         left, right = (to_x(point.x.value if end is None else end) for end in (point.x.low, point.x.high))
         low, high = (to_y(point.y.value if end is None else end) for end in (point.y.low, point.y.high))
@@ -107,11 +115,12 @@ def _taken(chart: Scatter, to_x: Scale, to_y: Scale) -> list[Area]:
     return areas
 
 
-def _named(chart: Scatter, to_x: Scale, to_y: Scale, box: Box) -> str:
-    texts = [shortened(point.name, _ROOM, SMALL) for point in chart.points]
-    places = [(to_x(point.x.value), to_y(point.y.value)) for point in chart.points]
+def _named(chart: Scatter, front: list[Point], to_x: Scale, to_y: Scale, box: Box) -> str:
+    told = chart.points if len(chart.points) <= _NAMED else front[:_NAMED]
+    texts = [shortened(point.name, _ROOM, SMALL) for point in told]
+    places = [(to_x(point.x.value), to_y(point.y.value)) for point in told]
     areas = placed(texts, places, Area(box.left + 2, box.top + 1, box.right, box.bottom - 2), _taken(chart, to_x, to_y))
     return "".join(
         label(area.left, area.bottom - 3, point.name, _ROOM, size=SMALL, kind="label halo-text")
-        for point, area in zip(chart.points, areas, strict=True)
+        for point, area in zip(told, areas, strict=True)
     )

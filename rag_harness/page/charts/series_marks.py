@@ -36,6 +36,11 @@ _SHAPES: tuple[list[tuple[float, float]], ...] = (
 )
 
 
+def colour_at(colour: int | None, place: int) -> int:
+    """Return the number of a series' colour and shape: its own, or its position in the chart."""
+    return place if colour is None else colour
+
+
 def dash(index: int) -> str | None:
     """Return the dash pattern of a series' line. It differs from that of the series with the same colour."""
     return _DASHES[(index + index // COLOURS) % len(_DASHES)]

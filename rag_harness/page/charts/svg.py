@@ -6,7 +6,10 @@ import html
 import re
 from dataclasses import dataclass
 
-CHART_WIDTH = 640.0
+CHART_WIDTH = 340.0
+"""A screen of 360 pixels shows a chart at its own size, so that its smallest text has 11 pixels there."""
+SMALL_WIDTH = 164.0
+"""The width of one of many small charts: two stand beside each other on such a screen."""
 SIZE = 13.0
 
 _IDENT = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -21,15 +24,16 @@ class Chart:
     """The common fields of all charts.
 
     ``ident`` is unique on the page: letters, digits, hyphens. ``title`` and ``desc`` are for screen readers. Where
-    ``desc`` is empty, the chart describes itself.
+    ``desc`` is empty, the chart describes itself. ``width`` is in units; texts have the same size in every width.
     """
 
     ident: str
     title: str
     desc: str = ""
+    width: float = CHART_WIDTH
 
 
-def document(chart: Chart, height: float, *parts: str, desc: str, kind: str, width: float = CHART_WIDTH) -> str:
+def document(chart: Chart, height: float, *parts: str, desc: str, kind: str) -> str:
     """Return the whole SVG, named by the chart's title and description.
 
     Raises:
@@ -46,8 +50,8 @@ def document(chart: Chart, height: float, *parts: str, desc: str, kind: str, wid
         *head,
         *parts,
         xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {coordinate(width)} {coordinate(height)}",
-        width=width,
+        viewBox=f"0 0 {coordinate(chart.width)} {coordinate(height)}",
+        width=chart.width,
         height=height,
         class_=f"chart {kind}",
         role="img",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import isfinite
 
+from rag_harness.gates.bounds import interval_of_mean
 from rag_harness.gates.units import value_said
 from rag_harness.page.charts import Estimate
-from rag_harness.page.content import Cell
-from rag_harness.page.figures import NONE, interval_said, no_value
+from rag_harness.page.figures import NONE, interval_said
 from rag_harness.report.suite_table import SuiteTable
 
 STUDY = ("context_precision", "faithfulness", "answer_relevancy", "g_mean")
@@ -19,27 +20,34 @@ QUALITY = ("g_mean", "factuality", "answer_correctness", "token_f1", "recall@5")
 def estimate(table: SuiteTable, measure: str) -> Estimate | None:
     """Return the mean of a measure with its 95 % interval; no interval for a single case, None without a value."""
     values = table.values(measure, {}) if measure in table.columns else {}
+    return _estimate(values, table.interval(measure) if len(values) > 1 else None)
+
+
+def right_declines(table: SuiteTable) -> Mapping[str, float]:
+    """Return for each question that the documents do not answer whether the experiment says so: 1 or 0."""
+    if not {"abstention_rate", "false_abstention_rate"} <= {*table.columns}:
+        return {}
+    answerable = table.values("false_abstention_rate", {})
+    declined = table.values("abstention_rate", {})
+    return {case: value for case, value in declined.items() if case not in answerable}
+
+
+def right_declines_estimate(table: SuiteTable) -> Estimate | None:
+    """Return their share with its 95 % interval."""
+    values, known = right_declines(table), table.cluster_by_case
+    clusters = None if known is None else [known[case] for case in values]
+    return _estimate(values, interval_of_mean([*values.values()], "share", clusters) if len(values) > 1 else None)
+
+
+def _estimate(values: Mapping[str, float], interval: tuple[float, float] | None) -> Estimate | None:
     if not values:
         return None
     mean = sum(values.values()) / len(values)
-    if len(values) == 1:
+    if interval is None:
         return Estimate(mean)
-    found = table.interval(measure)
-    if found is None:
-        return Estimate(mean)
-    low, high = found
+    low, high = interval
     # The mean of equal values may differ from both ends by rounding.
-    ends = min(low, mean) if isfinite(low) else None, max(high, mean) if isfinite(high) else None
-    return Estimate(mean, *ends)
-
-
-def estimate_cell(table: SuiteTable, measure: str) -> Cell:
-    """Return the mean with its interval and n."""
-    found = estimate(table, measure)
-    if found is None:
-        return no_value(table, measure)
-    unit, n = table.columns[measure].measure.unit, len(table.values(measure, {}))
-    return Cell(estimate_in_words(found, unit), hint=f"n = {n}")
+    return Estimate(mean, min(low, mean) if isfinite(low) else None, max(high, mean) if isfinite(high) else None)
 
 
 def estimate_in_words(found: Estimate | None, unit: str = "share") -> str:

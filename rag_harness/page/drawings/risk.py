@@ -5,6 +5,7 @@ from __future__ import annotations
 from rag_harness.gates.units import value_said
 from rag_harness.page.charts import Distribution, Histogram, histogram
 from rag_harness.page.content import Cell, Figure, Table, word_cells
+from rag_harness.page.drawings.experiments import colours_of, drawn_of, left_out, together_or_apart
 from rag_harness.page.figures import interval_said
 from rag_harness.page.run import Run
 from rag_harness.report.pairwise import RISKS
@@ -23,15 +24,18 @@ def risk(run: Run) -> Figure | None:
     found = {name: values for name, table in run.experiments.items() if (values := _values(table, measure))}
     name = SHORT_MEASURE_NAMES.get(measure, measure)
     title = f"How {name} is distributed"
-    series = tuple(Distribution(experiment, tuple(values)) for experiment, values in found.items())
+    drawn, colours = drawn_of(run, found), colours_of(run)
+    series = tuple(Distribution(experiment, tuple(found[experiment]), colours[experiment]) for experiment in drawn)
     chart = Histogram(ident="risk", title=title, series=series, x_label=f"{name} of an answer, lower is better")
     rows = [
         [Cell(experiment), *word_cells(f"{len(values):,}", *_figures(values))] for experiment, values in found.items()
     ]
     head = ("experiment", "answers", "mean", "median", "p95", "p99", "largest")
     left = [experiment for experiment in run.experiments if experiment not in found]
-    notes = [f"No {name}: {', '.join(left)}."] if left else []
-    return Figure(title, [histogram(chart)], Table("figure-risk", head, rows, "Quantiles with 95 % intervals"), notes)
+    notes = [*([f"No {name}: {', '.join(left)}."] if left else []), *left_out(run, [*found], drawn)]
+    table = Table("figure-risk", head, rows, "Quantiles with 95 % intervals")
+    drawings, layout = together_or_apart(chart, histogram)
+    return Figure(title, drawings, table, notes, layout=layout)
 
 
 def _values(table: SuiteTable, measure: str) -> list[float]:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from rag_harness.page.charts import Curve, CurveLine, CurvePoint, curve
 from rag_harness.page.content import Cell, Figure, Table, word_cells
-from rag_harness.page.figures import NONE, interval_said
+from rag_harness.page.drawings.experiments import colours_of, drawn_of, left_out, together_or_apart
+from rag_harness.page.figures import NONE, interval_said, joined_names
 from rag_harness.page.run import Run
 from rag_harness.report.abstention import RIGHT_FROM, Abstention
 from rag_harness.stats import clopper_pearson
@@ -21,12 +22,14 @@ def risk_coverage(run: Run) -> Figure | None:
     if not run.abstentions:
         return None
     title = "Risk against coverage"
-    series = tuple(CurveLine(each.experiment, tuple(_thinned(each))) for each in run.abstentions)
+    found = {each.experiment: each for each in run.abstentions}
+    drawn, colours = drawn_of(run, found), colours_of(run)
+    series = tuple(CurveLine(name, tuple(_thinned(found[name])), colour=colours[name]) for name in drawn)
     given, wrong = "share of the answers that are given", "share of these that is wrong"
     chart = Curve(ident="risk-coverage", title=title, series=series, x_label=given, y_label=wrong)
     head = ("experiment", "answers", "AUROC", *(f"wrong in the surest {share:.0%}" for share in _SHOWN))
     rows = [[Cell(each.experiment), *word_cells(*_figures(each))] for each in run.abstentions]
-    return Figure(title, [curve(chart)], Table("figure-risk-coverage", head, rows), _whose(run))
+    return _figure(run, chart, Table("figure-risk-coverage", head, rows), [*found])
 
 
 def reliability(run: Run) -> Figure | None:
@@ -35,7 +38,8 @@ def reliability(run: Run) -> Figure | None:
     if not found:
         return None
     title = "Reliability of the confidence"
-    series = tuple(CurveLine(name, tuple(_points(bins))) for name, bins in found.items())
+    drawn, colours = drawn_of(run, found), colours_of(run)
+    series = tuple(CurveLine(name, tuple(_points(found[name])), colour=colours[name]) for name in drawn)
     chart = Curve(
         ident="reliability",
         title=title,
@@ -47,11 +51,21 @@ def reliability(run: Run) -> Figure | None:
     )
     rows = [_row(name, *each) for name, bins in found.items() for each in bins]
     head = ("experiment", "stated", "mean stated", "right", "95 % interval", "answers")
-    return Figure(title, [curve(chart)], Table("figure-reliability", head, rows), _whose(run))
+    return _figure(run, chart, Table("figure-reliability", head, rows), [*found])
 
 
-def _whose(run: Run) -> list[str]:
-    return [f"{each.experiment}: an answer is right from {each.measure} {RIGHT_FROM:g}." for each in run.abstentions]
+def _figure(run: Run, chart: Curve, table: Table, found: Sequence[str]) -> Figure:
+    drawings, layout = together_or_apart(chart, curve)
+    notes = [*_right_from(run), *left_out(run, found, drawn_of(run, found))]
+    return Figure(chart.title, drawings, table, notes, layout=layout)
+
+
+def _right_from(run: Run) -> list[str]:
+    """Return from which value of which measure an answer is right, with the experiments of which that holds."""
+    names: dict[str, list[str]] = {}
+    for each in run.abstentions:
+        names.setdefault(each.measure, []).append(each.experiment)
+    return [f"{joined_names(of)}: an answer is right from {measure} {RIGHT_FROM:g}." for measure, of in names.items()]
 
 
 def _thinned(each: Abstention) -> Sequence[CurvePoint]:

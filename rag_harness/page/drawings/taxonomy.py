@@ -1,4 +1,4 @@
-"""A figure of the categories of answers: a pie for each experiment, and bars, which are easier to compare."""
+"""A figure of the kinds of answers: a bar for each experiment, and one pie, which the study's method asks for."""
 
 from __future__ import annotations
 
@@ -7,25 +7,31 @@ from collections import Counter
 from rag_harness.measures.judged.categories import kinds_shown
 from rag_harness.page.charts import Pie, PieSlice, Stacked, StackedBar, pie, stacked
 from rag_harness.page.content import Cell, Figure, Table, word_cells
+from rag_harness.page.drawings.experiments import drawn_of, left_out
+from rag_harness.page.drawings.kinds import kind_fill
 from rag_harness.page.run import Run
 from rag_harness.report.suite_table import SuiteTable
 
 
 def taxonomy(run: Run) -> Figure | None:
-    """Return the categories of each experiment's answers; None where the measures that define them were not judged."""
+    """Return the kinds of each experiment's answers; None where the measures that define them were not judged.
+
+    There is one pie: of the last experiment, in the order of the run.
+    """
     counted = {name: count for name, table in run.experiments.items() if (count := _kinds(table))}
     if not counted:
         return None
     told = kinds_shown(kind for count in counted.values() for kind in count)
     kinds = [kind for kind in told if any(count[kind] for count in counted.values())]
-    rows = tuple(StackedBar(name, tuple(float(count[kind]) for kind in kinds)) for name, count in counted.items())
-    title = "Kinds of answers"
-    bars = stacked(Stacked(ident="taxonomy", title=title, parts=tuple(kinds), rows=rows))
-    pies = [_pie(name, count, kinds) for name, count in counted.items()]
-    cells = [[Cell(kind), *word_cells(*(f"{count[kind]:,}" for count in counted.values()))] for kind in told]
+    drawn = drawn_of(run, counted)
+    rows = tuple(StackedBar(name, tuple(float(counted[name][kind]) for kind in kinds)) for name in drawn)
+    colours, title = tuple(map(kind_fill, kinds)), "Kinds of answers"
+    bars = stacked(Stacked(ident="taxonomy", title=title, parts=tuple(kinds), rows=rows, colours=colours))
+    last = [*counted][-1]
+    cells = [[Cell(kind, kind=kind), *word_cells(*(f"{count[kind]:,}" for count in counted.values()))] for kind in told]
     table = Table("figure-taxonomy", ("kind of answer", *counted), cells, "Answers of each kind")
-    note = "Pies show what an experiment is made of; to compare experiments, read the bars."
-    return Figure(title, [bars, *pies], table, [note], ["", *counted], "first")
+    notes = [f"The pie is of {last}, the last experiment with kinds of answers.", *left_out(run, [*counted], drawn)]
+    return Figure(title, [bars, _pie(last, counted[last], kinds)], table, notes, ["", last])
 
 
 def _kinds(table: SuiteTable) -> Counter[str]:
@@ -33,10 +39,5 @@ def _kinds(table: SuiteTable) -> Counter[str]:
 
 
 def _pie(name: str, count: Counter[str], kinds: list[str]) -> str:
-    slices = tuple(PieSlice(kind, float(count[kind])) for kind in kinds)
-    return pie(Pie(ident=f"taxonomy-{safe(name)}", title=f"{name}: {count.total():,} answers", slices=slices))
-
-
-def safe(name: str) -> str:
-    """Return a name in the form of an id. Different names stay different."""
-    return "".join(c if c.isascii() and c.isalnum() else f"-{ord(c):x}-" for c in name)
+    slices = tuple(PieSlice(kind, float(count[kind]), kind_fill(kind)) for kind in kinds)
+    return pie(Pie(ident="taxonomy-pie", title=f"{name}: {count.total():,} answers", slices=slices))

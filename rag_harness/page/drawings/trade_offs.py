@@ -7,6 +7,7 @@ import numpy as np
 from rag_harness.page.charts import Estimate, Point, Scatter, scatter
 from rag_harness.page.content import Cell, Figure, Table, word_cells
 from rag_harness.page.drawings.estimated import QUALITY, estimate, estimate_in_words
+from rag_harness.page.drawings.experiments import colours_of
 from rag_harness.page.run import Run
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import SHORT_MEASURE_NAMES
@@ -34,7 +35,10 @@ def _figure(run: Run, taken: dict[str, Estimate], ident: str, title: str, label:
     if not measure:
         return None
     quality = {name: estimate(run.tables[name], measure) for name in taken}
-    points = tuple(Point(name, taken[name], value) for name, value in quality.items() if value is not None)
+    colours = colours_of(run)
+    points = tuple(
+        Point(name, taken[name], value, colours[name]) for name, value in quality.items() if value is not None
+    )
     name = SHORT_MEASURE_NAMES.get(measure, measure)
     chart = Scatter(ident=f"quality-{ident}", title=title, points=points, x_label=label, y_label=name)
     rows = [

@@ -113,7 +113,7 @@ def _categories(run: Run) -> Table | None:
     if not any(shares.values()):
         return None
     kinds = kinds_shown(kind for share in shares.values() for kind in share if share[kind])
-    rows = [[Cell(kind), *word_cells(*(_share(share, kind) for share in shares.values()))] for kind in kinds]
+    rows = [[Cell(kind, kind=kind), *word_cells(*(_share(share, kind) for share in shares.values()))] for kind in kinds]
     counts = [sum(map(bool, table.categories or ())) for table in run.experiments.values()]
     rows.append([Cell("answers"), *word_cells(*(f"{n:,}" if n else NONE for n in counts))])
     notes = ["Each answer is of one kind, the first that holds; what each means is below, in Method."]

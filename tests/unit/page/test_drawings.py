@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import nan
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ import pytest
 from rag_harness.gates import parse_gate
 from rag_harness.page.content import Figure
 from rag_harness.page.drawings import FIGURES
+from rag_harness.page.drawings.compared import figure as compared
 from rag_harness.page.drawings.gate_bar import gate_bar
-from rag_harness.page.drawings.means import grouped, progression
 from rag_harness.page.drawings.ranks import ranks
 from rag_harness.page.drawings.risk import risk
 from rag_harness.page.drawings.slices import slices
@@ -23,7 +24,8 @@ from rag_harness.page.drawings.taxonomy import taxonomy
 from rag_harness.page.drawings.trade_offs import quality_for_money, quality_for_time
 from rag_harness.page.run import Run
 from rag_harness.page.sections.charts import charts
-from tests.unit.page.runs import gate, read, rows_of, write_study
+from tests.unit.page.charts.shapes import shapes, texts
+from tests.unit.page.runs import BARE, gate, read, rows_of, write_study
 from tests.unit.rows import make_chunk
 from tests.unit.tables import write_run
 
@@ -58,18 +60,42 @@ def test_every_drawing_of_a_study_is_whole_and_its_ids_are_its_own(run: Run) -> 
 
 
 def test_means_are_those_of_the_tables_with_their_intervals(run: Run) -> None:
-    found = cells(progression(run))
-    row = next(row for name, row in found.items() if name.startswith("recall@5"))
-    assert (row["e1"], row["e2"][:5], row["e3"][:5]) == ("–", "0.500", "1.000")
+    found = cells(compared(run))
+    assert (found["e1"]["recall@5 ↑"], found["e2"]["recall@5 ↑"][:5], found["e3"]["recall@5 ↑"][:5]) == (
+        "–",
+        "0.500",
+        "1.000",
+    )
     low, high = run.tables["e2"].interval("recall@5") or (nan, nan)
-    assert row["e2"] == f"0.500 [{low:.3f}, {high:.3f}]"
-    assert cells(grouped(run)) == found
+    assert found["e2"]["recall@5 ↑"] == f"0.500 [{low:.3f}, {high:.3f}]"
 
 
-def test_one_experiment_progresses_to_nothing(tmp_path: Path) -> None:
-    alone = run_of(tmp_path, rows_of("e3", 3, 2))
-    assert progression(alone) is None
-    assert grouped(alone) is not None
+def test_the_comparison_stands_first_and_has_a_panel_for_each_measure(run: Run) -> None:
+    figure = compared(run)
+    assert figure is not None
+    assert figure.drawings == FIGURES[0](run).drawings  # type: ignore[union-attr]
+    assert len(figure.drawings) == len(figure.names) == len(figure.table.head) - 1
+    assert [*figure.names] == [*figure.table.head[1:]]
+    for svg in figure.drawings:
+        assert [text for text in texts(svg) if text in run.experiments] == ["e1", "e2", "e3"]
+
+
+def test_declines_are_right_or_wrong_by_what_the_documents_answer(tmp_path: Path) -> None:
+    rows = [
+        row.model_copy(update={"abstained": place in (0, 4, 5), "answerable": place < 4})
+        for place, row in enumerate(rows_of("e3", 6, 3))
+    ]
+    found = cells(compared(run_of(tmp_path, rows)))["e3"]
+    assert (found["right declines ↑"][:5], found["wrong declines ↓"][:5]) == ("1.000", "0.250")
+
+
+def test_experiments_that_are_equal_in_everything_are_drawn_once_with_both_names(tmp_path: Path) -> None:
+    run = run_of(tmp_path, rows_of("a", 6, 2), rows_of("b", 6, 3), rows_of("c", 6, 2, total_time_ms=99.0))
+    figure = compared(run)
+    assert figure is not None
+    assert [text for text in texts(figure.drawings[0]) if text.strip("abc= ") == ""] == ["a = c", "b"]
+    assert [row[0].text for row in figure.table.rows] == ["a", "b", "c"]
+    assert "a and c have the same value of every measure on every case, and are drawn once." in figure.notes
 
 
 def test_kinds_are_counted(run: Run) -> None:
@@ -78,7 +104,8 @@ def test_kinds_are_counted(run: Run) -> None:
     assert cells(taxonomy(run))["Unmeasured"]["e3"] == "1"
     figure = taxonomy(run)
     assert figure is not None
-    assert list(figure.names) == ["", "e2", "e3"]
+    assert list(figure.names) == ["", "e3"], "bars of both, and the pie of the last"
+    assert [svg.count('class="chart pie"') for svg in figure.drawings] == [0, 1]
 
 
 def test_time_is_the_median_of_the_trials(tmp_path: Path) -> None:
@@ -110,14 +137,51 @@ def test_the_rank_of_the_first_relevant_document(tmp_path: Path) -> None:
         for row, ranked in zip(rows, pages, strict=True)
     ]
     row = cells(ranks(run_of(tmp_path, found)))["e3"]
-    assert [row[f"rank {n}"][:5] for n in ("1", "2", "3", "4–5", "6–10")] == [
-        "0.250",
-        "0.250",
-        "0.000",
-        "0.250",
-        "0.000",
+    assert [row[f"k = {k}"][:5] for k in (1, 2, 3, 5, 10)] == ["0.250", "0.500", "0.500", "0.750", "0.750"]
+    assert row["n"] == "4"
+
+
+def test_an_experiment_has_one_colour_in_all_figures(tmp_path: Path) -> None:
+    """The first retrieves nothing, so that some figures begin with the second."""
+    given = {"metadata": {"topic": "a"}, "confidence": 0.5}
+    rows = [
+        rows_of("e1", 4, 0, **BARE, **given),
+        *(rows_of(name, 4, n, **given) for n, name in enumerate(("e2", "e3"))),
     ]
-    assert (row["not in 10"][:5], row["n"]) == ("0.250", "4")
+    run = run_of(tmp_path, *rows)
+    colours: dict[str, set[str]] = {}
+    for drawn in FIGURES:
+        for svg in figure.drawings if (figure := drawn(run)) is not None else ():
+            for shape in shapes(svg):
+                name = shape.title.partition(":")[0].partition(",")[0]
+                if name in run.experiments:
+                    colours.setdefault(name, set()).update(c[-1] for c in shape.classes if c.startswith("fill-"))
+    assert colours == {"e1": {"0"}, "e2": {"1"}, "e3": {"2"}}
+
+
+def test_forty_experiments_have_one_colour_and_small_charts_of_sixteen(tmp_path: Path) -> None:
+    names = [f"variant-{n:02}" for n in range(40)]
+    rows = [rows_of(name, 8, n % 8, confidence=0.1 * (n % 10)) for n, name in enumerate(names)]
+    for place, each in enumerate(rows):  # no two are equal
+        each[0] = each[0].model_copy(update={"llm_answer": "30 days " + "and more " * place})
+    run = run_of(tmp_path, *rows)
+    section = charts([run])
+    assert section is not None
+    figures = {block.table.name: block for block in section.blocks if isinstance(block, Figure)}
+    assert {name: (len(each.drawings), each.layout) for name, each in figures.items() if each.layout == "small"} == {
+        "figure-ranks": (16, "small"),
+        "figure-risk-coverage": (16, "small"),
+        "figure-reliability": (16, "small"),
+    }
+    shown = [text for text in texts(figures["figure-compared"].drawings[0]) if text in names]
+    assert shown == names[:16], "the best are drawn, whose answers say little more than is right"
+    told = "Drawn are the 16 of 40 experiments with the highest token_f1. The table below has all of them."
+    assert told in figures["figure-compared"].notes
+    assert len(figures["figure-compared"].table.rows) == 40
+    drawings = [svg for each in figures.values() for svg in each.drawings]
+    assert {name for svg in drawings for name in re.findall(r"\bfill-\d", svg)} == {"fill-0"}
+    idents = [node.get("id") for svg in drawings for node in ElementTree.fromstring(svg).iter() if node.get("id")]
+    assert len(idents) == len(set(idents))
 
 
 def test_confidence_against_being_right(tmp_path: Path) -> None:
@@ -195,13 +259,33 @@ def test_names_of_experiments_that_look_alike_in_ids_stay_apart(tmp_path: Path) 
     [
         ("e3: recall@5 >= 0.7", {}, "0.75 [0.70, 0.80]; needed: at least 0.70."),
         ("e3: hri <= 0.1", {"value": 0.2, "threshold": 0.1, "interval": [0.15, 0.3]}, "needed: at most 0.10."),
-        ("e3: recall@5 >= e2", {"threshold": 0.7, "interval": [-0.1, 0.2]}, "needed: at least 0"),
+        ("e3: recall@5 >= e2", {"threshold": 0.7, "interval": [-0.1, 0.2]}, "0.05 [−0.10, 0.20]; needed: at least 0"),
+        ("e3: recall@5 >= e2 + 0.1", {"threshold": 0.8, "interval": [-0.1, 0.2]}, "0.05 [−0.10, 0.20]; needed: at lea"),
         ("e3: total_ms <= 30", {"value": 80.0, "threshold": 30, "interval": [70, None], "unit": "ms"}, "at most 30"),
     ],
 )
 def test_a_gate_as_a_bar(text: str, fields: dict[str, Any], said: str) -> None:
     svg = gate_bar(gate(text, **fields), parse_gate(text, 10), "good", "gate-0")
     assert said in svg
+
+
+@pytest.mark.parametrize(
+    ("text", "fields", "scale"),
+    [
+        ("e3: recall@5 >= 0.7", {}, ["0.0", "0.5", "1.0"]),
+        ("e3: answer_relevancy >= 0.3", {"unit": "score"}, ["0.0", "0.5", "1.0"]),
+        (
+            "e3: recall@5 >= e2",
+            {"threshold": 0.7, "interval": [-0.1, 0.15]},
+            ["−0.2", "0.0", "+0.2", "difference to e2"],
+        ),
+        ("e3: total_ms <= 30", {"value": 80.0, "interval": [70, None], "unit": "ms"}, ["0", "50", "100", "ms"]),
+    ],
+)
+def test_the_bar_of_a_gate_has_a_scale_and_that_of_a_difference_another(
+    text: str, fields: dict[str, Any], scale: list[str]
+) -> None:
+    assert texts(gate_bar(gate(text, **fields), parse_gate(text, 10), "good", "gate-0")) == scale
 
 
 def test_a_gate_without_an_interval_has_no_bar() -> None:

@@ -21,7 +21,15 @@ _SERIES = (
 # A name, what draws it, and what it draws.
 EXAMPLES: dict[str, tuple[Callable[[Any], str], Any]] = {
     "lines": (charts.lines, charts.Lines(ident="a", title="Lines", categories=_TWO, series=_SERIES, y_label="mean")),
-    "bars": (charts.bars, charts.Bars(ident="a", title="Bars", categories=_TWO, series=_SERIES, y_label="mean")),
+    "dots": (
+        charts.dots,
+        charts.Dots(
+            ident="a",
+            title="Dots",
+            rows=(charts.Dot("e1", Estimate(0.6, 0.5, 0.7)), charts.Dot("e2", None), charts.Dot("e3", Estimate(0.9))),
+            include=(0, 1),
+        ),
+    ),
     "pie": (
         charts.pie,
         charts.Pie(
@@ -119,18 +127,19 @@ _places = st.builds(charts.CurvePoint, st.floats(0, 1), st.floats(0, 1), st.none
 _cells = _table(st.none() | numbers, 4, 10)
 
 ANY: dict[str, st.SearchStrategy[Any]] = {
-    **{
-        kind: st.builds(
-            lambda table, made=made, **rest: made(
-                categories=table[0], series=tuple(Series(*row) for row in table[1]), **rest
-            ),
-            _table(st.none() | estimates, 5, 8),
-            **_named,
-            y_label=names,
-            percent=st.booleans(),
-        )
-        for kind, made in (("lines", charts.Lines), ("bars", charts.Bars))
-    },
+    "lines": st.builds(
+        lambda table, **rest: charts.Lines(categories=table[0], series=tuple(Series(*row) for row in table[1]), **rest),
+        _table(st.none() | estimates, 5, 8),
+        **_named,
+        y_label=names,
+        percent=st.booleans(),
+    ),
+    "dots": st.builds(
+        charts.Dots,
+        rows=_several(st.builds(charts.Dot, names, st.none() | estimates), 12),
+        percent=st.booleans(),
+        **_named,
+    ),
     "pie": st.builds(charts.Pie, slices=_several(st.builds(charts.PieSlice, names, counts), 20), **_named),
     "stacked": st.builds(
         lambda table, **rest: charts.Stacked(
@@ -182,6 +191,8 @@ ANY: dict[str, st.SearchStrategy[Any]] = {
         threshold=st.none() | numbers,
         better=st.sampled_from(["low", "high"]),
         tone=st.sampled_from(["good", "bad", "unsure", "mute"]),
+        is_signed=st.booleans(),
+        unit=names,
         **_named,
     ),
 }

@@ -137,7 +137,7 @@ def test_letters_of_other_scripts_have_their_width() -> None:
 @pytest.mark.parametrize(("length", "shown"), [(5, 5), (20, 3)])
 def test_labels_of_a_level_axis_that_would_touch_are_left_out(length: int, shown: int) -> None:
     ticks = (0, 0.25, 0.5, 0.75, 1)
-    drawn = level(Axis(0, 1, ticks, ("n" * length,) * 5), Box(50, 0, 600, 100))
+    drawn = level(Axis(0, 1, ticks, ("n" * length,) * 5), Box(50, 0, 600, 100), 640)
     assert (drawn.count("<line"), drawn.count("<text")) == (5, shown)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +14,7 @@ from hypothesis import strategies as st
 from rag_harness.page import charts
 from rag_harness.page.charts import Distribution, Estimate, PieSlice, Series, StackedBar
 from rag_harness.page.charts.pareto import Better
-from tests.unit.page.charts.examples import HOSTILE
+from tests.unit.page.charts.examples import EXAMPLES
 from tests.unit.page.charts.shapes import arcs, shapes, texts, view_box
 
 _values = st.lists(st.floats(-1e4, 1e4), min_size=1, max_size=12)
@@ -40,19 +43,68 @@ def test_marks_of_lines_rise_with_values(values: list[float]) -> None:
 
 @_few
 @given(_values)
-def test_bars_are_as_tall_as_their_values_and_on_the_side_of_their_sign(values: list[float]) -> None:
-    categories, given_ = series(values)
-    svg = charts.bars(charts.Bars(ident="a", title="", categories=categories, series=given_))
-    bars = shapes(svg, "series-0", "rect")
-    largest = max(*values, -min(values))
-    tallest = max(bar.bottom - bar.top for bar in bars)
-    zero = {}
-    for value, bar in zip(values, bars, strict=True):
-        if largest > 1e-6:
-            assert bar.bottom - bar.top == pytest.approx(tallest * abs(value) / largest, abs=0.03)
-        zero[bar.left] = bar.bottom if value > 0 else bar.top
-    if len(bars) <= 5:  # in one row
-        assert max(zero.values()) - min(zero.values()) <= 0.03
+def test_marks_of_dots_lie_as_their_values_do(values: list[float]) -> None:
+    rows = tuple(charts.Dot(f"e{place}", Estimate(value), 0) for place, value in enumerate(values))
+    marks = shapes(charts.dots(charts.Dots(ident="a", title="", rows=rows)), "edge", "circle")
+    assert rising([(value, mark.left) for value, mark in zip(values, marks, strict=True)])
+
+
+def test_the_interval_of_a_dot_goes_from_its_low_to_its_high_end() -> None:
+    rows = (charts.Dot("e1", Estimate(0.5, 0.25, 1.0)), charts.Dot("e2", Estimate(0.5)))
+    svg = charts.dots(charts.Dots(ident="a", title="", rows=rows, include=(0, 1)))
+    ticks = [shape.left for shape in shapes(svg, "grid", "line")]
+    bar = [shape for shape in shapes(svg, "whiskers", "line") if shape.right - shape.left > 1]
+    assert [(shape.left, shape.right) for shape in bar] == [(ticks[1], ticks[-1])]
+
+
+def test_long_names_of_rows_stand_above_their_marks() -> None:
+    def places(name: str) -> tuple[float, float, float]:
+        rows = (charts.Dot(name, Estimate(0.5)), charts.Dot("e2", Estimate(0.5)))
+        svg = charts.dots(charts.Dots(ident="a", title="", rows=rows, include=(0, 1)))
+        text, mark = next(s for s in shapes(svg, "label")), next(s for s in shapes(svg, "edge"))
+        return text.right, text.bottom, mark.top if text.bottom < mark.top else mark.left
+
+    right, _, left = places("e1")
+    assert right < left
+    right, bottom, top = places("an experiment with a name of " * 5)
+    assert bottom < top
+    assert right <= 340
+
+
+def test_a_series_has_the_colour_that_it_is_given_in_every_chart() -> None:
+    def classes(svg: str) -> set[str]:
+        return {name for shape in shapes(svg) for name in shape.classes if name.startswith(("fill-", "stroke-"))}
+
+    one: dict[str, dict[str, Any]] = {
+        "dots": {"rows": (charts.Dot("e6", Estimate(0.5, 0.4, 0.6), 5),)},
+        "lines": {"categories": ("a", "b"), "series": (Series("e6", (Estimate(1), Estimate(2)), 5),)},
+        "scatter": {"points": (charts.Point("e6", Estimate(1), Estimate(1), 5),)},
+        "histogram": {"series": (Distribution("e6", (0.5,), 5),)},
+        "curve": {"series": (charts.CurveLine("e6", (charts.CurvePoint(0.5, 0.5),), colour=5),)},
+        "pie": {"slices": (PieSlice("e6", 1, 5),)},
+        "stacked": {"parts": ("x",), "rows": (StackedBar("e6", (1,)),), "colours": (5,)},
+    }
+    for kind, given_ in one.items():
+        draw, chart = EXAMPLES[kind]
+        assert {name[-1] for name in classes(draw(replace(chart, **given_)))} == {"5"}, kind
+
+
+@pytest.mark.parametrize("kind", ["lines", "histogram", "curve"])
+def test_many_series_apart_have_the_axes_of_all(kind: str) -> None:
+    draw, chart = EXAMPLES[kind]
+    spread = {
+        "lines": (Series("e1", (Estimate(0.1), None)), Series("e2", (Estimate(70, 0, 90), Estimate(1)))),
+        "histogram": (Distribution("e1", (0.1, 0.1)), Distribution("e2", (0.2, 70.0))),
+        "curve": tuple(charts.CurveLine(name, (charts.CurvePoint(0.5, 0.5),)) for name in ("e1", "e2")),
+    }
+    small = [draw(each) for each in replace(chart, series=spread[kind]).apart()]
+    assert [view_box(svg)[0] for svg in small] == [164, 164]
+    axes = [[text for text in texts(svg) if text.strip("0123456789.,%") == ""] for svg in small]
+    assert axes[0] == axes[1]
+    assert ["e1" in texts(small[0]), "e2" in texts(small[1])] == [True, True]
+    assert len({re.search(r'id="([^"]+)-title"', svg)[1] for svg in small}) == 2  # type: ignore[index]
+    columns = [[shape.bottom - shape.top for shape in shapes(svg, "area", "rect")] for svg in small]
+    assert kind != "histogram" or max(columns[0]) == pytest.approx(2 * max(columns[1]), abs=0.02)
 
 
 def test_a_value_that_was_not_measured_is_a_gap_in_its_line() -> None:
@@ -71,17 +123,6 @@ def test_equal_values_of_two_series_stand_beside_each_other() -> None:
     svg = charts.lines(charts.Lines(ident="a", title="", categories=("a",), series=given_))
     one, other = (shape for shape in shapes(svg, "edge") if shape.title)
     assert (other.left + other.right) / 2 - (one.left + one.right) / 2 == pytest.approx(7)
-
-
-@pytest.mark.parametrize("value", [0.9, -0.9])
-def test_bars_begin_at_zero(value: float) -> None:
-    categories, given_ = series([value, 1.1 * value])
-    svg = charts.bars(charts.Bars(ident="a", title="", categories=categories, series=given_))
-    assert any(text.strip("0.") == "" for text in texts(svg))
-    frame = shapes(svg, "grid", "line")
-    for bar in shapes(svg, "series-0", "rect"):
-        assert min(line.top for line in frame) <= bar.top
-        assert bar.bottom <= max(line.top for line in frame)
 
 
 def test_names_of_points_cover_neither_each_other_nor_error_bars() -> None:
@@ -118,15 +159,12 @@ def test_the_name_of_a_point_goes_where_no_error_bar_of_another_is() -> None:
     assert name.right <= bar.left or bar.right <= name.left
 
 
-def test_bars_of_twenty_measures_and_twelve_experiments_have_room_in_rows() -> None:
-    many = tuple(Series(f"e{n}", tuple(Estimate(n / 12, n / 13, n / 11) for _ in range(20))) for n in range(12))
-    svg = charts.bars(
-        charts.Bars(ident="a", title="", categories=tuple(f"measure_{n}@5" for n in range(20)), series=many)
-    )
-    bars = [shape for shape in shapes(svg, "area", "rect") if shape.title]
-    assert len(bars) == 240
-    assert min(bar.right - bar.left for bar in bars) >= 5
-    assert len({round(bar.bottom, 1) for bar in bars}) == 4
+@pytest.mark.parametrize(("count", "named"), [(8, 8), (9, 1)])
+def test_of_many_points_only_those_on_the_front_are_named(count: int, named: int) -> None:
+    points = tuple(charts.Point(f"e{n}", Estimate(1 + n), Estimate(-n)) for n in range(count))
+    svg = charts.scatter(charts.Scatter(ident="a", title="", points=points, x_label="ms", y_label="HRI"))
+    assert len(shapes(svg, "halo-text")) == named
+    assert len([shape for shape in shapes(svg) if shape.title.startswith("e")]) == count
 
 
 @_few
@@ -145,21 +183,18 @@ def test_one_slice_is_a_circle_and_slices_of_nothing_are_left_out_but_keep_their
     svg = charts.pie(
         charts.Pie(ident="a", title="", slices=(PieSlice("none", 0), PieSlice("all", 5), PieSlice("nothing", 0)))
     )
-    assert [(shape.tag, shape.classes[-1]) for shape in shapes(svg, "area")] == [("circle", "stroke-1")]
+    drawn = [(shape.tag, shape.classes[-1]) for shape in shapes(svg, "area")]
+    assert drawn == [("circle", "stroke-1"), ("rect", "stroke-1")], "the part, and its sample in the list"
     assert texts(svg) == ["100%", "all"]
 
 
-@_few
-@given(_positive)
-def test_names_of_slices_do_not_cover_each_other(values: list[float]) -> None:
-    svg = charts.pie(charts.Pie(ident="a", title="", slices=tuple(PieSlice(HOSTILE, value) for value in values * 3)))
-    names = shapes(svg, "label")
-    for place, one in enumerate(names):
-        for other in names[place + 1 :]:
-            assert (
-                min(one.right, other.right) <= max(one.left, other.left) + 0.5
-                or min(one.bottom, other.bottom) <= max(one.top, other.top) + 0.5
-            )
+def test_names_of_slices_stand_below_each_other_in_their_order() -> None:
+    slices = tuple(PieSlice(f"kind {n}", 30 - n) for n in range(20))
+    svg = charts.pie(charts.Pie(ident="a", title="", slices=slices))
+    names = [shape for shape in shapes(svg, "label") if "strong" not in shape.classes]
+    assert [text for text in texts(svg) if text.startswith("kind")] == [one.name for one in slices]
+    assert all(after.top >= before.bottom for before, after in pairwise(names))
+    assert min(name.left for name in names) > max(shape.right for shape in shapes(svg, "area", "path"))
 
 
 @_few
@@ -174,11 +209,14 @@ def test_stacked_parts_fill_the_row_in_proportion(values: list[float]) -> None:
     assert pieces[-1].right == pytest.approx(shapes(svg, "axis", "line")[0].right, abs=0.03)
 
 
-def test_shares_of_six_per_cent_are_written_inside() -> None:
+def test_shares_are_written_where_they_have_room() -> None:
     svg = charts.stacked(
-        charts.Stacked(ident="a", title="", parts=("a", "b", "c"), rows=(StackedBar("e1", (6, 5.9, 88.1)),))
+        charts.Stacked(ident="a", title="", parts=("a", "b", "c"), rows=(StackedBar("e1", (8, 14, 78)),))
     )
-    assert [text for text in texts(svg) if text.endswith("%")] == ["0%", "25%", "50%", "75%", "100%", "6%", "88%"]
+    assert [text for text in texts(svg) if text.endswith("%")] == ["0%", "25%", "50%", "75%", "100%", "14%", "78%"]
+    plates, pieces = shapes(svg, "plate"), [shape for shape in shapes(svg, "area", "rect") if shape.title][1:]
+    for plate, piece in zip(plates, pieces, strict=True):
+        assert piece.left + 3 <= plate.left < plate.right <= piece.right - 3
 
 
 @_few
@@ -289,12 +327,33 @@ def test_the_flag_of_a_threshold_points_to_the_good_side(better: Better, side: i
     assert (flag.left + flag.right) / 2 == 80 + 3 * side
 
 
+@pytest.mark.parametrize(
+    ("span", "more", "ticks"),
+    [
+        ((0.0, 1.0), {}, ["0.0", "0.5", "1.0"]),
+        ((0.0, 84.0), {"unit": "ms"}, ["0", "50", "100", "ms"]),
+        ((-0.18, 0.18), {"is_signed": True, "unit": "difference to e2"}, ["−0.2", "0.0", "+0.2", "difference to e2"]),
+    ],
+)
+def test_an_interval_bar_has_its_scale_below_it(
+    span: tuple[float, float], more: dict[str, Any], ticks: list[str]
+) -> None:
+    bar = charts.IntervalBar(ident="a", title="", value=Estimate(0.1), span=span, **more)
+    svg = charts.interval_bar(bar)
+    assert texts(svg) == ticks
+    zero = next(shape for shape in shapes(svg, "grid") if shape.top > 0 and shape.left > 5)
+    told = shapes(svg, "axis-label")
+    assert all(one.right < other.left for one, other in pairwise(told))
+    assert zero.bottom < told[0].top
+
+
 def test_tones_differ_by_shape() -> None:
     drawn = {
         tone: [
             shape.tag
             for shape in shapes(
-                charts.interval_bar(charts.IntervalBar(ident="a", title="", value=Estimate(0.2), tone=tone))
+                charts.interval_bar(charts.IntervalBar(ident="a", title="", value=Estimate(0.2), tone=tone)),
+                f"tone-{tone}",
             )
         ]
         for tone in ("good", "bad")

@@ -28,13 +28,29 @@ def test_maps_of_one_span_have_one_colour_for_a_value() -> None:
     chart = HeatMap(ident="a", title="", rows=("e1",), columns=("a", "b"), values=((0.2, 0.6),), span=(0.2, 1.0))
     cells = [shape for shape in shapes(heat_map(chart), "cell", "rect") if shape.title]
     assert [shape.classes[-1] for shape in cells] == ["heat-0", "heat-4"]
-    assert texts(heat_map(chart))[-2:] == ["0.20", "1.00"], "the key has the ends of the span"
+    assert texts(heat_map(chart))[-2:] == [".20", "1.0"], "the key has the ends of the span"
 
 
 def test_a_name_of_a_slice_is_whole() -> None:
-    name = "query_type: multi_hop"
+    name = "product_manual"
     svg = heat_map(HeatMap(ident="a", title="", rows=(name,), columns=("a", "b"), values=((0.2, 0.6),)))
     assert "…" not in svg
+
+
+def test_a_group_is_named_once_above_its_rows() -> None:
+    rows, groups = ("easy", "hard", "2", "3"), ("difficulty", "difficulty", "hops", "hops")
+    chart = HeatMap(ident="a", title="", rows=rows, columns=("x",), values=((0.1,),) * 4, groups=groups)
+    told = [text for text in texts(heat_map(chart)) if text in (*rows, *groups)]
+    assert told == ["difficulty", "easy", "hard", "hops", "2", "3"]
+    cells = [shape for shape in shapes(heat_map(chart), "cell", "rect") if shape.title]
+    assert cells[2].top - cells[1].top == 2 * (cells[1].top - cells[0].top)
+
+
+def test_nine_measures_of_shares_stand_in_one_block() -> None:
+    columns, row = tuple(f"measure_{place}@5" for place in range(9)), (0.25, 1.0, 0.999) * 3
+    svg = heat_map(HeatMap(ident="a", title="", rows=("calculation",), columns=columns, values=(row,)))
+    assert len({cell.top for cell in shapes(svg, "cell", "rect") if cell.title}) == 1
+    assert {"…" in text for text in texts(svg)} == {False}
 
 
 def test_diverging_colours_part_at_zero() -> None:
@@ -81,7 +97,7 @@ def test_buckets_never_fall_where_values_rise(values: list[float]) -> None:
 
 def test_every_value_is_written_and_a_missing_one_is_a_dash() -> None:
     chart = HeatMap(ident="a", title="", rows=("e1",), columns=("x", "y", "z"), values=((0.256, None, -1.0),))
-    assert texts(heat_map(chart))[4:7] == ["0.26", "–", "−1.00"]
+    assert texts(heat_map(chart))[4:7] == [".26", "–", "−1.0"]
 
 
 def test_twenty_columns_stand_in_blocks_wide_enough_for_their_numbers() -> None:
@@ -89,5 +105,5 @@ def test_twenty_columns_stand_in_blocks_wide_enough_for_their_numbers() -> None:
     svg = heat_map(HeatMap(ident="a", title="", rows=("e1",), columns=columns, values=((-0.25,) * 20,)))
     cells = [shape for shape in shapes(svg, "cell", "rect") if shape.title]
     numbers = shapes(svg, "cell-text")
-    assert len({cell.top for cell in cells}) == 2
+    assert len({cell.top for cell in cells}) == 3
     assert all(cell.left < text.left < text.right < cell.right for cell, text in zip(cells, numbers, strict=True))

@@ -29,7 +29,7 @@ def _curve(*points: charts.CurvePoint, reference: Any = ()) -> str:
     [
         lambda bad: _lines(Estimate(bad)),
         lambda bad: _lines(Estimate(0, None, bad)),
-        lambda bad: charts.bars(charts.Bars(**_A, categories=("e1",), series=(Series("recall", (Estimate(bad),)),))),
+        lambda bad: charts.dots(charts.Dots(**_A, rows=(charts.Dot("recall", Estimate(bad)),))),
         lambda bad: charts.pie(charts.Pie(**_A, slices=(charts.PieSlice("recall", bad),))),
         lambda bad: charts.stacked(charts.Stacked(**_A, parts=("x",), rows=(charts.StackedBar("recall", (bad,)),))),
         lambda bad: charts.scatter(
@@ -51,7 +51,7 @@ def test_numbers_that_are_none(draw: Callable[[float], str], bad: float) -> None
     [
         (lambda: _lines(Estimate(0.5, 0.6, 0.4)), "series 'recall' has an interval from 0.6 to 0.4; swap its ends"),
         (
-            lambda: charts.bars(charts.Bars(**_A, categories=("e1", "e2"), series=(Series("recall", (None,)),))),
+            lambda: charts.lines(charts.Lines(**_A, categories=("e1", "e2"), series=(Series("recall", (None,)),))),
             "series 'recall' has 1 values for 2 categories",
         ),
         (

@@ -17,16 +17,20 @@ from tests.unit.page.recount.page_tables import Shown, ShownTable
 from tests.unit.page.recount.plain_tables import NONE, empty, measure_of, span_of
 from tests.unit.page.recount.rows import RunFiles, Suite
 
-_RANKS = {"rank 1": (1, 1), "rank 2": (2, 2), "rank 3": (3, 3), "rank 4–5": (4, 5), "rank 6–10": (6, 10)}
 _RIGHT_BY = ("factuality", "faithfulness", "token_f1")
 
 
-def means(files: RunFiles, table: ShownTable) -> Iterator[str]:
-    """Recount means with their intervals."""
+def compared(files: RunFiles, table: ShownTable) -> Iterator[str]:
+    """Recount means with their intervals, and how often experiments decline what they should, and should not."""
     for row in table.rows:
-        for name, cell in zip(table.head[1:], row[1:], strict=True):
-            suite, measure = files.suites[name], measure_of(row[0].text)
-            values = _values(suite, measure)
+        suite = files.suites[row[0].text]
+        for title, cell in zip(table.head[1:], row[1:], strict=True):
+            if title == "right declines ↑":
+                measure = "abstention_rate"
+                values = [n for case, n in values_of(suite, measure).items() if not suite.cases[case]["answerable"]]
+            else:
+                measure = {"wrong declines ↓": "false_abstention_rate"}.get(title, measure_of(title))
+                values = _values(suite, measure)
             if not values:
                 yield empty(cell, suite)
                 continue
@@ -83,14 +87,13 @@ def risk(files: RunFiles, table: ShownTable) -> Iterator[str]:
 
 
 def ranks(files: RunFiles, table: ShownTable) -> Iterator[str]:
-    """Recount at which rank the first relevant page stands."""
+    """Recount how often the first relevant page is among the first k."""
     for name, *shares, n in _cells(table):
         values = _values(files.suites[name], "mrr@10")
         at = [round(1 / value) if value else 0 for value in values]
         yield problem(n, "{}", len(at))
         for title, text in zip(table.head[1:-1], shares, strict=True):
-            first, last = _RANKS.get(title, (0, 0))
-            count = sum(first <= rank <= last for rank in at)
+            count = sum(0 < rank <= int(title.removeprefix("k = ")) for rank in at)
             found = scipy.stats.binomtest(count, len(at)).proportion_ci(0.95, "exact")
             yield problem(text, "{} [{}, {}]", count / len(at), float(found.low), float(found.high))
 

@@ -35,7 +35,7 @@ CHECKS: Mapping[str, Check] = {
     "table-moved-.+": compared.moved,
     "table-diff-.+": compared.changes,
     "table-causes": plain.causes,
-    "table-figure-(progression|grouped)": figure.means,
+    "table-figure-compared": figure.compared,
     "table-figure-taxonomy": figure.kinds,
     "table-figure-time": figure.against_time,
     "table-figure-cost": figure.against_cost,

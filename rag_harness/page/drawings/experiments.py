@@ -1,0 +1,90 @@
+"""Which experiments are drawn, and in which colours: the same in every figure of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
+from typing import Literal, TypeVar
+
+from rag_harness.page.charts import Curve, Histogram, Lines
+from rag_harness.page.drawings.estimated import QUALITY
+from rag_harness.page.figures import joined_names
+from rag_harness.page.run import Run
+from rag_harness.report.suite_table import SuiteTable
+
+MOST_COLOURS = 8
+"""More colours cannot be told apart. More experiments have one colour, and each has a chart or a row of its own."""
+_MOST_DRAWN = 16
+_TIMES = ("ms", "usd", "tokens")
+_Split = TypeVar("_Split", Curve, Histogram, Lines)
+
+
+def colours_of(run: Run) -> Mapping[str, int]:
+    """Return the number of each experiment's colour and shape."""
+    has_own = len(run.experiments) <= MOST_COLOURS
+    return {name: place if has_own else 0 for place, name in enumerate(run.experiments)}
+
+
+def drawn_of(run: Run, found: Iterable[str], most: int = _MOST_DRAWN) -> list[str]:
+    """Return the experiments among ``found`` that are drawn, in their order: the best ``most`` where there are more.
+
+    The best are those with the highest mean of the first measure of quality that one of them has.
+    """
+    names = list(found)
+    if len(names) <= most:
+        return names
+    measure = _quality(run, names)
+    ranked = sorted(names, key=lambda name: -_mean(run.tables[name], measure))
+    return [name for name in names if name in ranked[:most]]
+
+
+def left_out(run: Run, found: Sequence[str], drawn: Sequence[str]) -> list[str]:
+    """Return a note about experiments that have data and are not drawn; nothing where all are drawn."""
+    if len(drawn) == len(found):
+        return []
+    measure = _quality(run, found)
+    chosen = f"with the highest {measure}" if measure else "that come first"
+    return [f"Drawn are the {len(drawn)} of {len(found)} experiments {chosen}. The table below has all of them."]
+
+
+def together_or_apart(chart: _Split, draw: Callable[[_Split], str]) -> tuple[list[str], Literal["", "small"]]:
+    """Return one drawing of all series; where they are more than there are colours, a small one for each."""
+    if len(chart.series) <= MOST_COLOURS:
+        return [draw(chart)], ""
+    return [draw(each) for each in chart.apart()], "small"
+
+
+def equals_of(run: Run, names: Iterable[str]) -> list[list[str]]:
+    """Return the experiments in groups: those of a group have the same value of every measure on every case.
+
+    Times and costs are left out: they differ from one call to the next.
+    """
+    groups: dict[object, list[str]] = {}
+    for name in names:
+        groups.setdefault(_values_of(run.tables[name]), []).append(name)
+    return list(groups.values())
+
+
+def equal_notes(groups: Iterable[Sequence[str]]) -> list[str]:
+    """Return a note for each group of equal experiments."""
+    return [
+        f"{joined_names(group)} have the same value of every measure on every case, and are drawn once."
+        for group in groups
+        if len(group) > 1
+    ]
+
+
+def _values_of(table: SuiteTable) -> object:
+    quality = {name: column for name, column in table.columns.items() if column.measure.unit not in _TIMES}
+    valued = {name for name in quality if table.has(name)}
+    return frozenset((name, frozenset(table.values(name, {}).items())) for name in valued)
+
+
+def _mean(table: SuiteTable, measure: str) -> float:
+    found = table.aggregate([measure])[measure] if measure in table.columns else None
+    return -inf if found is None else found
+
+
+def _quality(run: Run, names: Iterable[str]) -> str:
+    tables = [run.tables[name] for name in names]
+    return next((measure for measure in QUALITY if any(table.has(measure) for table in tables)), "")
