@@ -51,8 +51,8 @@ class Curve(Chart):
     reference_label: str = ""
 
     def apart(self) -> list[Curve]:
-        """Return a small chart for each series. The reference line's name would be the same in all, and is left out."""
-        small = replace(self, reference_label="", width=SMALL_WIDTH)
+        """Return a small chart for each series. The names of axes and reference are left out."""
+        small = replace(self, reference_label="", x_label="", y_label="", width=SMALL_WIDTH)
         return [replace(small, ident=f"{self.ident}-{at}", series=(one,)) for at, one in enumerate(self.series)]
 
 
@@ -69,7 +69,8 @@ def curve(chart: Curve) -> str:
     head, end = legend(told, legend_sample, 30, chart.width, [one.colour for one in chart.series])
     refers, end = _reference_name(chart, end)
     axis, side = linear([0, 1], percent=True), chart.width - _LEFT - _MARGIN
-    box = Box(_LEFT, end + 30, _LEFT + side, end + 30 + side)
+    top = end + (30 if chart.y_label else 12)
+    box = Box(_LEFT, top, _LEFT + side, top + side)
     to_x, to_y = axis.scale(box.left, box.right), axis.scale(box.bottom, box.top)
     frame = (head, refers, upright(axis, box), level(axis, box, chart.width), base_line(box))
     named = names(chart.x_label, chart.y_label, box, box.bottom + 40, chart.width)
@@ -77,7 +78,7 @@ def curve(chart: Curve) -> str:
     drawn = [_series(one, index, to_x, to_y, most) for index, one in enumerate(chart.series)]
     desc = f"Curves of {', '.join(told)}: {chart.y_label} over {chart.x_label}."
     drawn = [_reference(chart, to_x, to_y), *drawn]
-    return document(chart, box.bottom + 48, *frame, named, *drawn, desc=desc, kind="curve")
+    return document(chart, box.bottom + (48 if chart.x_label else 28), *frame, named, *drawn, desc=desc, kind="curve")
 
 
 def _check(chart: Curve) -> None:

@@ -98,7 +98,7 @@ def categories(texts: Sequence[str], middles: Sequence[float], band: float, top:
 
 def level_names(texts: Sequence[str], middles: Sequence[float], band: float, top: float) -> tuple[str, int]:
     """Return names in one or two lines within their bands, and the number of lines; 0 where a name needs more."""
-    split = [broken(text, band - 6) for text in texts]
+    split = [broken(text, band - 4) for text in texts]
     lines = [(x, line) for x, line in zip(middles, split, strict=True) if line]
     if len(lines) < len(texts):
         return "", 0

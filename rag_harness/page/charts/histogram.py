@@ -42,11 +42,11 @@ class Histogram(Chart):
     most: float = 0.0
 
     def apart(self) -> list[Histogram]:
-        """Return a small chart for each series, all on the same axes."""
+        """Return a small chart for each series, all on the same axes, whose name is left out."""
         values = [value for one in self.series for value in one.values]
         if not values:
             return []
-        shared = replace(self, include=(*self.include, min(values), max(values)))
+        shared = replace(self, x_label="", include=(*self.include, min(values), max(values)))
         axis = _axis(shared)
         most = max(max(_counts(one, axis, self.bins)) for one in self.series)
         return [

@@ -17,7 +17,7 @@ from rag_harness.page.charts.series_marks import (
     marker,
     whiskers,
 )
-from rag_harness.page.charts.svg import SMALL_WIDTH, Chart, document, tag
+from rag_harness.page.charts.svg import CHART_WIDTH, SMALL_WIDTH, Chart, document, tag
 
 _TALL = 190.0
 _APART = 7.0
@@ -54,7 +54,7 @@ def lines(chart: Lines) -> str:
     head, end = legend([one.name for one in chart.series], legend_sample, 30, chart.width, colours)
     axis = linear([*values, *chart.include], percent=chart.percent)
     top = end + (30 if chart.y_label else 10)
-    box = Box(left_of(axis), top, right_of(chart), top + _TALL)
+    box = Box(left_of(axis), top, right_of(chart), top + _TALL * chart.width / CHART_WIDTH)
     band = (box.right - box.left) / len(chart.categories)
     middles = [box.left + band * (place + 0.5) for place in range(len(chart.categories))]
     below, height = categories(chart.categories, middles, band, box.bottom)

@@ -42,7 +42,7 @@ class Scatter(Chart):
 def scatter(chart: Scatter) -> str:
     """Return the points with error bars and the Pareto front as a stepped line.
 
-    Of more than eight points only those on the front have their names beside them; the others have them as titles.
+    Of more than eight points only those on the front have error bars, and names beside them; all have them as titles.
     The horizontal axis is logarithmic where all values are above 0 and the largest is over 50 times the least.
 
     Raises:
@@ -66,9 +66,10 @@ def scatter(chart: Scatter) -> str:
         base_line(box),
         names(x_label, y_label, box, box.bottom + 40, chart.width),
     )
-    drawn = (_front(front, chart, to_x, to_y, box), *_bars(chart, to_x, to_y), _named(chart, front, to_x, to_y, box))
-    told = ", ".join(point.name for point in front)
-    desc = f"{len(chart.points)} points; beaten by no other: {told}. Thin lines are intervals."
+    told = list(chart.points) if len(chart.points) <= _NAMED else front
+    drawn = (_front(front, chart, to_x, to_y, box), *_marks(chart, told, to_x, to_y), _named(told, to_x, to_y, box))
+    best = ", ".join(point.name for point in front)
+    desc = f"{len(chart.points)} points; beaten by no other: {best}. Thin lines are intervals."
     return document(chart, box.bottom + 48, *frame, *drawn, desc=desc, kind="scatter")
 
 
@@ -87,7 +88,7 @@ def _front(front: list[Point], chart: Scatter, to_x: Scale, to_y: Scale, box: Bo
     return tag("polyline", points=points(corners), fill="none", class_="front", stroke_dasharray="5 4")
 
 
-def _bars(chart: Scatter, to_x: Scale, to_y: Scale) -> list[str]:
+def _marks(chart: Scatter, told: list[Point], to_x: Scale, to_y: Scale) -> list[str]:
     drawn = []
     for at, point in enumerate(chart.points):
         index = colour_at(point.colour, at)
@@ -96,6 +97,7 @@ def _bars(chart: Scatter, to_x: Scale, to_y: Scale) -> list[str]:
         low, high = (to_y(point.y.value if end is None else end) for end in (point.y.low, point.y.high))
         bars = whiskers((left, right), y, kind, upright=False) if left != right else ""
         bars += whiskers((low, high), x, kind) if low != high else ""
+        bars = bars if point in told else ""
         x_said, y_said = (
             estimate_in_words(point.x, percent=chart.x_percent),
             estimate_in_words(point.y, percent=chart.y_percent),
@@ -105,21 +107,20 @@ def _bars(chart: Scatter, to_x: Scale, to_y: Scale) -> list[str]:
     return drawn
 
 
-def _taken(chart: Scatter, to_x: Scale, to_y: Scale) -> list[Area]:
+def _taken(told: list[Point], to_x: Scale, to_y: Scale) -> list[Area]:
     """Return the areas of the error bars."""
     areas = []
-    for point in chart.points:
+    for point in told:
         xs, ys = [to_x(end) for end in point.x.numbers()], [to_y(end) for end in point.y.numbers()]
         areas.append(Area(min(xs), to_y(point.y.value) - 2, max(xs), to_y(point.y.value) + 2))
         areas.append(Area(to_x(point.x.value) - 2, min(ys), to_x(point.x.value) + 2, max(ys)))
     return areas
 
 
-def _named(chart: Scatter, front: list[Point], to_x: Scale, to_y: Scale, box: Box) -> str:
-    told = chart.points if len(chart.points) <= _NAMED else front[:_NAMED]
+def _named(told: list[Point], to_x: Scale, to_y: Scale, box: Box) -> str:
     texts = [shortened(point.name, _ROOM, SMALL) for point in told]
     places = [(to_x(point.x.value), to_y(point.y.value)) for point in told]
-    areas = placed(texts, places, Area(box.left + 2, box.top + 1, box.right, box.bottom - 2), _taken(chart, to_x, to_y))
+    areas = placed(texts, places, Area(box.left + 2, box.top + 1, box.right, box.bottom - 2), _taken(told, to_x, to_y))
     return "".join(
         label(area.left, area.bottom - 3, point.name, _ROOM, size=SMALL, kind="label halo-text")
         for point, area in zip(told, areas, strict=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from rag_harness.page.charts import Curve, Histogram, Lines
+from rag_harness.page.content import Figure, Table
 from rag_harness.page.drawings.estimated import QUALITY
 from rag_harness.page.figures import joined_names
 from rag_harness.page.run import Run
@@ -47,11 +48,17 @@ def left_out(run: Run, found: Sequence[str], drawn: Sequence[str]) -> list[str]:
     return [f"Drawn are the {len(drawn)} of {len(found)} experiments {chosen}. The table below has all of them."]
 
 
-def together_or_apart(chart: _Split, draw: Callable[[_Split], str]) -> tuple[list[str], Literal["", "small"]]:
-    """Return one drawing of all series; where they are more than there are colours, a small one for each."""
+def together_or_apart(
+    chart: _Split, draw: Callable[[_Split], str], table: Table, notes: Sequence[str], axes: str = ""
+) -> Figure:
+    """Return the figure of all series in one drawing; where they are more than there are colours, a small one for each.
+
+    ``axes`` says what the axes are, for small drawings have no room for it; "" where the notes say so.
+    """
     if len(chart.series) <= MOST_COLOURS:
-        return [draw(chart)], ""
-    return [draw(each) for each in chart.apart()], "small"
+        return Figure(chart.title, [draw(chart)], table, notes)
+    drawings = [draw(each) for each in chart.apart()]
+    return Figure(chart.title, drawings, table, [axes, *notes] if axes else notes, layout="small")
 
 
 def equals_of(run: Run, names: Iterable[str]) -> list[list[str]]:

@@ -14,6 +14,7 @@ from rag_harness.stats import clopper_pearson
 
 _MEASURE = "mrr@10"
 _DEPTHS = (1, 2, 3, 5, 10)
+_AXES = "Across: k. Up: the share of the cases with a relevant document among the first k."
 
 
 def ranks(run: Run) -> Figure | None:
@@ -25,17 +26,16 @@ def ranks(run: Run) -> Figure | None:
     shares = {name: [_share(firsts, k) for k in _DEPTHS] for name, firsts in found.items()}
     drawn, colours = drawn_of(run, found), colours_of(run)
     series = tuple(Series(name, tuple(shares[name]), colours[name]) for name in drawn)
-    depths = tuple(f"k = {k}" for k in _DEPTHS)
-    include = (0.0, 1.0)
+    depths, include = tuple(map(str, _DEPTHS)), (0.0, 1.0)
     chart = Lines(ident="ranks", title=title, categories=depths, series=series, percent=True, include=include)
     rows = [
         [Cell(name), *word_cells(*map(estimate_in_words, values), f"{len(found[name]):,}")]
         for name, values in shares.items()
     ]
-    table = Table("figure-ranks", ("experiment", *depths, "n"), rows, "Share of the cases")
-    note = f"A relevant document is among the first k; from {_MEASURE}. Bars are 95 % intervals (Clopper and Pearson)."
-    drawings, layout = together_or_apart(chart, lines)
-    return Figure(title, drawings, table, [note, *left_out(run, [*found], drawn)], layout=layout)
+    head = ("experiment", *(f"k = {k}" for k in _DEPTHS), "n")
+    table = Table("figure-ranks", head, rows, "Share of the cases")
+    notes = [f"From {_MEASURE}, with 95 % intervals (Clopper and Pearson).", *left_out(run, [*found], drawn)]
+    return together_or_apart(chart, lines, table, [_AXES, *notes])
 
 
 def _ranks(table: SuiteTable) -> list[int]:

@@ -34,8 +34,7 @@ def risk(run: Run) -> Figure | None:
     left = [experiment for experiment in run.experiments if experiment not in found]
     notes = [*([f"No {name}: {', '.join(left)}."] if left else []), *left_out(run, [*found], drawn)]
     table = Table("figure-risk", head, rows, "Quantiles with 95 % intervals")
-    drawings, layout = together_or_apart(chart, histogram)
-    return Figure(title, drawings, table, notes, layout=layout)
+    return together_or_apart(chart, histogram, table, notes, f"Across: {chart.x_label}. Up: the share of the answers.")
 
 
 def _values(table: SuiteTable, measure: str) -> list[float]:

@@ -55,9 +55,8 @@ def reliability(run: Run) -> Figure | None:
 
 
 def _figure(run: Run, chart: Curve, table: Table, found: Sequence[str]) -> Figure:
-    drawings, layout = together_or_apart(chart, curve)
     notes = [*_right_from(run), *left_out(run, found, drawn_of(run, found))]
-    return Figure(chart.title, drawings, table, notes, layout=layout)
+    return together_or_apart(chart, curve, table, notes, f"Across: {chart.x_label}. Up: {chart.y_label}.")
 
 
 def _right_from(run: Run) -> list[str]:
