@@ -42,7 +42,7 @@ def figure(run: Run) -> Figure | None:
         chart = Dots(ident=f"compared-{number}", title=_title(measure), rows=rows, include=(0.0, 1.0))
         drawings.append(dots(chart))
     notes = [_NOTE, *([_DECLINES] if {*measures} & {*_TITLES} else []), *equal_notes(groups)]
-    title = "How the experiments compare" if len(run.experiments) > 1 else "How the experiment does"
+    title = "How the experiments compare" if len(run.experiments) > 1 else "The main measures"
     titles = [_title(measure) for measure in measures]
     table = _table(run, measures, titles)
     return Figure(title, drawings, table, [*notes, *left_out(run, list(names), drawn)], titles, "alike")
