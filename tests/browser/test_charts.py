@@ -15,7 +15,7 @@ from tests.browser.test_widths import NARROW
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-WIDE = {"width": 1440, "height": 900}
+MIDDLE, WIDE = {"width": 680, "height": 900}, {"width": 1440, "height": 900}
 MANY = tuple(f"e{n}" if n < 3 else f"variant {n} with a name of many words, which goes on" for n in range(1, 20))
 _SIZES = """() => [...document.querySelectorAll("svg.chart")].filter((it) => it.checkVisibility()).flatMap((it) => {
     const scale = it.getBoundingClientRect().width / it.viewBox.baseVal.width;
@@ -34,7 +34,7 @@ def many_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return page_of(folder / "many.html", Study(MANY).write(folder / "many"))
 
 
-@pytest.mark.parametrize("viewport", [NARROW, WIDE], ids=["narrow", "wide"])
+@pytest.mark.parametrize("viewport", [NARROW, MIDDLE, WIDE], ids=["narrow", "middle", "wide"])
 @pytest.mark.parametrize("of", ["study", "many"])
 def test_texts_of_charts_have_11_pixels(
     opened: Opened, study_page: Path, many_page: Path, of: str, viewport: dict[str, int]
@@ -56,7 +56,9 @@ def test_tables_of_charts_have_what_they_say_below_the_rows_name_on_a_narrow_scr
     assert tables.evaluate_all("all => all.filter(it => it.scrollWidth > it.closest('.scroll').clientWidth)") == []
     row = page.locator("#table-figure-compared tbody tr").last
     name, first = row.locator("th"), row.locator("td").first
-    assert name.bounding_box()["y"] < first.bounding_box()["y"]  # type: ignore[index]
+    assert name.bounding_box()["y"] < first.bounding_box()["y"]
+    assert first.bounding_box()["width"] > 300, "each cell has a line of its own"
+    assert not tables.locator("thead:visible").count()
     assert first.evaluate("it => getComputedStyle(it, '::before').content") == '"recall@5 ↑"'
 
 

@@ -13,9 +13,10 @@ import pytest
 
 from rag_harness.gates import parse_gate
 from rag_harness.page.content import Figure
-from rag_harness.page.drawings import FIGURES
+from rag_harness.page.drawings import FIGURES, FigureOf
 from rag_harness.page.drawings.compared import figure as compared
 from rag_harness.page.drawings.gate_bar import gate_bar
+from rag_harness.page.drawings.kinds import kind_fill
 from rag_harness.page.drawings.ranks import ranks
 from rag_harness.page.drawings.risk import risk
 from rag_harness.page.drawings.slices import slices
@@ -24,10 +25,13 @@ from rag_harness.page.drawings.taxonomy import taxonomy
 from rag_harness.page.drawings.trade_offs import quality_for_money, quality_for_time
 from rag_harness.page.run import Run
 from rag_harness.page.sections.charts import charts
+from tests.browser.runs import Study
 from tests.unit.page.charts.shapes import shapes, texts
-from tests.unit.page.runs import BARE, gate, read, rows_of, write_study
+from tests.unit.page.runs import amend, gate, read, rows_of, write_study
 from tests.unit.rows import make_chunk
 from tests.unit.tables import write_run
+
+_LOW = {"interval": [0.2, 0.4]}
 
 
 @pytest.fixture
@@ -90,7 +94,10 @@ def test_declines_are_right_or_wrong_by_what_the_documents_answer(tmp_path: Path
 
 
 def test_experiments_that_are_equal_in_everything_are_drawn_once_with_both_names(tmp_path: Path) -> None:
-    run = run_of(tmp_path, rows_of("a", 6, 2), rows_of("b", 6, 3), rows_of("c", 6, 2, total_time_ms=99.0))
+    write_run(tmp_path, [*rows_of("a", 6, 2), *rows_of("b", 6, 3), *rows_of("c", 6, 2, total_time_ms=99.0)])
+    amend(tmp_path, settings={"gate": ["a: total_ms <= 300", "c: total_ms <= 300"]})
+    run = read(tmp_path)[0]
+    assert "total_ms" in run.tables["c"].columns, "their times differ"
     figure = compared(run)
     assert figure is not None
     assert [text for text in texts(figure.drawings[0]) if text.strip("abc= ") == ""] == ["a = c", "b"]
@@ -142,21 +149,27 @@ def test_the_rank_of_the_first_relevant_document(tmp_path: Path) -> None:
 
 
 def test_an_experiment_has_one_colour_in_all_figures(tmp_path: Path) -> None:
-    """The first retrieves nothing, so that some figures begin with the second."""
-    given = {"metadata": {"topic": "a"}, "confidence": 0.5}
-    rows = [
-        rows_of("e1", 4, 0, **BARE, **given),
-        *(rows_of(name, 4, n, **given) for n, name in enumerate(("e2", "e3"))),
-    ]
-    run = run_of(tmp_path, *rows)
-    colours: dict[str, set[str]] = {}
-    for drawn in FIGURES:
-        for svg in figure.drawings if (figure := drawn(run)) is not None else ():
-            for shape in shapes(svg):
-                name = shape.title.partition(":")[0].partition(",")[0]
-                if name in run.experiments:
-                    colours.setdefault(name, set()).update(c[-1] for c in shape.classes if c.startswith("fill-"))
-    assert colours == {"e1": {"0"}, "e2": {"1"}, "e3": {"2"}}
+    """The first retrieves nothing and has no risk, and the last alone states a confidence."""
+    run = read(Study(cases=24).write(tmp_path))[0]
+
+    def colours(drawn: FigureOf) -> list[int]:
+        figure = drawn(run)
+        assert figure is not None
+        classes = (name for svg in figure.drawings for shape in shapes(svg) for name in shape.classes)
+        return sorted({int(name[-1]) for name in classes if re.fullmatch(r"(fill|stroke)-\d", name)})
+
+    assert colours(compared) == [0, 1, 2]
+    assert colours(quality_for_time) == colours(ranks) == colours(risk) == [1, 2]
+    assert colours(risk_coverage) == colours(reliability) == [2]
+
+
+def test_bars_and_pie_have_the_colours_of_kinds(tmp_path: Path) -> None:
+    figure = taxonomy(read(Study(cases=24).write(tmp_path))[0])
+    assert figure is not None
+    drawn = [shape for svg in figure.drawings for shape in shapes(svg, "area") if shape.title]
+    found = {(shape.title.partition(":")[0].split(", ")[-1], shape.classes[-1]) for shape in drawn}
+    assert found == {(kind, f"stroke-{kind_fill(kind) % 8}") for kind, _ in found}
+    assert len(found) > 4
 
 
 def test_forty_experiments_have_one_colour_and_small_charts_of_sixteen(tmp_path: Path) -> None:
@@ -260,7 +273,11 @@ def test_names_of_experiments_that_look_alike_in_ids_stay_apart(tmp_path: Path) 
         ("e3: recall@5 >= 0.7", {}, "0.75 [0.70, 0.80]; needed: at least 0.70."),
         ("e3: hri <= 0.1", {"value": 0.2, "threshold": 0.1, "interval": [0.15, 0.3]}, "needed: at most 0.10."),
         ("e3: recall@5 >= e2", {"threshold": 0.7, "interval": [-0.1, 0.2]}, "0.05 [−0.10, 0.20]; needed: at least 0"),
-        ("e3: recall@5 >= e2 + 0.1", {"threshold": 0.8, "interval": [-0.1, 0.2]}, "0.05 [−0.10, 0.20]; needed: at lea"),
+        (
+            "e3: recall@5 >= e2 + 0.1",
+            {"threshold": 0.8, "interval": [-0.1, 0.2]},
+            ">0.05 [−0.10, 0.20]; needed: at least 0.1",
+        ),
         ("e3: total_ms <= 30", {"value": 80.0, "threshold": 30, "interval": [70, None], "unit": "ms"}, "at most 30"),
     ],
 )
@@ -273,7 +290,11 @@ def test_a_gate_as_a_bar(text: str, fields: dict[str, Any], said: str) -> None:
     ("text", "fields", "scale"),
     [
         ("e3: recall@5 >= 0.7", {}, ["0.0", "0.5", "1.0"]),
-        ("e3: answer_relevancy >= 0.3", {"unit": "score"}, ["0.0", "0.5", "1.0"]),
+        (
+            "e3: answer_relevancy >= 0.3",
+            {"value": 0.3, "threshold": 0.3, "unit": "score", **_LOW},
+            ["0.0", "0.5", "1.0"],
+        ),
         (
             "e3: recall@5 >= e2",
             {"threshold": 0.7, "interval": [-0.1, 0.15]},

@@ -211,9 +211,9 @@ def test_stacked_parts_fill_the_row_in_proportion(values: list[float]) -> None:
 
 def test_shares_are_written_where_they_have_room() -> None:
     svg = charts.stacked(
-        charts.Stacked(ident="a", title="", parts=("a", "b", "c"), rows=(StackedBar("e1", (8, 14, 78)),))
+        charts.Stacked(ident="a", title="", parts=("a", "b", "c"), rows=(StackedBar("e1", (12, 16, 72)),))
     )
-    assert [text for text in texts(svg) if text.endswith("%")] == ["0%", "25%", "50%", "75%", "100%", "14%", "78%"]
+    assert [text for text in texts(svg) if text.endswith("%")] == ["0%", "25%", "50%", "75%", "100%", "16%", "72%"]
     plates, pieces = shapes(svg, "plate"), [shape for shape in shapes(svg, "area", "rect") if shape.title][1:]
     for plate, piece in zip(plates, pieces, strict=True):
         assert piece.left + 3 <= plate.left < plate.right <= piece.right - 3
