@@ -39,8 +39,8 @@ def compared(files: RunFiles, table: ShownTable) -> Iterator[str]:
 
 
 def _mean(text: str, values: list[float], measure: str) -> str:
-    if len(values) == 1:
-        return problem(text, "{}", values[0])
+    if len(values) == 1 or (span_of(measure, values) is None and min(values) == max(values)):
+        return problem(text, "{}", values[0])  # without a range, equal values allow no interval
     return problem(text, "{} [{}, {}]", fmean(values), *chance.mean_interval(values, span_of(measure, values)))
 
 
