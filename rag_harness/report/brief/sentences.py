@@ -49,7 +49,7 @@ def equals_said(field: Field, brief: Brief) -> Iterator[str]:
 
 def percent(share: float) -> str:
     """Return a share as a whole percentage. A share above 0 is never said to be 0."""
-    return "under 1 %" if 0 < share < 0.005 else f"{share * 100:.0f} %"
+    return "under 1 %" if 0 < share < 0.005 else f"{int(share * 100 + 0.5)} %"
 
 
 def listed(names: Sequence[str], most: int = _NAMED) -> str:

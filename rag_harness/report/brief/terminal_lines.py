@@ -130,7 +130,7 @@ def _lead(lead: Lead, writer: Writer) -> Iterator[Line]:
     if cell is None or cell.found is None:
         yield from writer.labelled(label, f"all the same: {head}")
         return
-    between = f" {bounds(*cell.found.interval, unit, signed=True)}" if cell.found.interval else ""
+    between = f" {bounds(*cell.found.interval, unit, signed=True, digits=3)}" if cell.found.interval else ""
     ahead = f"{cell.found.difference:+.3f}{between} over {short(cell.second)}"
     word: tuple[str, Colour] = ("SURE", "green") if lead.is_sure else ("NOT SURE", "yellow")
     more = f"; {lead.more:,} more questions would settle it" if lead.more and not lead.is_sure else ""
@@ -148,7 +148,7 @@ def _why(brief: Brief, writer: Writer) -> Iterator[Line]:
             yield from writer.labelled("why", sentence.text, "red" if sentence.tone == "bad" else "", most=3)
         return
     yield from writer.labelled("why", _causes(found, is_alone=len(brief.tables) == 1))
-    yield Line(writer.cut(f"{'worst':<{LABEL}}{found.worst}  {found.evidence}"))
+    yield Line(writer.cut(f"{'worst':<{LABEL}}{found.worst}  {found.detail}: {found.evidence}"))
 
 
 def _causes(found: Shortfall, is_alone: bool) -> str:
