@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from rag_harness.authoring.questions.review.fields import changes_of, text_of
 from rag_harness.authoring.questions.review.reviewed_rows import QueryRow
+from rag_harness.authoring.questions.review.typed_lines import SEQUENCE, typed_line
 from rag_harness.errors import DataError, SettingsError
 from rag_harness.shown.terminal import ask
 
-_SEQUENCE = re.compile(r"\x1b[\[O][0-9;]*[A-Za-z~]")
 _NAMED = {"A": "up", "B": "down", "C": "right", "D": "left", "5~": "pageup", "6~": "pagedown"}
 _MOST_BYTES = 1_024
+_ASKED_FOR = {"query_type": "kind", "query": "question", "ground_truth": "answer"}
+_OTHER_WORDS = "  other words, enter to leave it, Esc to change nothing at all: "
 _ENDED = ("", "\x03", "\x04")
 
 
@@ -62,12 +62,17 @@ class Keyboard:
 
             termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, self._usual)
 
+    @property
+    def _has_keys(self) -> bool:
+        """Whether each key comes at once."""
+        return self._usual is not None
+
     def read(self) -> str:
         """Return the next key, its letter or its name; "q" where input has ended.
 
         If several keys come at once, as when text is pasted by mistake, only the first counts.
         """
-        if self._usual is None:
+        if not self._has_keys:
             return _key_of_line()
         try:
             pressed = os.read(sys.stdin.fileno(), _MOST_BYTES).decode("utf-8", "replace")
@@ -75,25 +80,12 @@ class Keyboard:
             return "q"
         if pressed in _ENDED:
             return "q"
-        sequence = _SEQUENCE.match(pressed)
+        sequence = SEQUENCE.match(pressed)
         return _NAMED.get(sequence[0][2:], sequence[0]) if sequence else pressed[0]
 
-    @contextmanager
-    def lines(self) -> Iterator[None]:
-        """Read whole lines, which can be corrected, inside this ``with``."""
-        self._set()
-        try:
-            yield
-        finally:
-            self.__enter__()
-
     def ask(self, question: str) -> str:
-        """Return a line from the person; empty if they interrupt it."""
-        with self.lines():
-            try:
-                return ask(question)
-            except (EOFError, KeyboardInterrupt):
-                return ""
+        """Return a line from the person; empty if they give it up."""
+        return typed_line(question, self._has_keys) or ""
 
     def edit(self, row: QueryRow) -> Mapping[str, Any] | None:
         """Let the person change a question in ``$VISUAL`` or ``$EDITOR``; without an editor, field by field.
@@ -105,8 +97,11 @@ class Keyboard:
         if not program:
             return self._by_lines(row)
         name = row["query_id"]
-        with self.lines():
+        self._set()
+        try:
             text = _in_editor(program, self._not_read.pop(name, "") or text_of(row))
+        finally:
+            self.__enter__()
         try:
             return changes_of(text) or None
         except DataError as error:
@@ -114,16 +109,19 @@ class Keyboard:
             self._not_read[name] = text
             raise DataError(f"{error} e goes on with what you wrote.") from error
 
-    def _by_lines(self, row: QueryRow) -> dict[str, Any]:
+    def _by_lines(self, row: QueryRow) -> dict[str, Any] | None:
         changes = changes_of(text_of(row))
-        for name, about in (("query_type", "kind"), ("query", "question"), ("ground_truth", "answer")):
-            changes[name] = self._asked(about, changes[name])
-        for each in changes["evidence"]:
-            each["quote"] = self._asked(f"quote of {each['filename']}", each["quote"])
+        lines = [
+            *((changes, name, about) for name, about in _ASKED_FOR.items()),
+            *((each, "quote", f"quote of {each['filename']}") for each in changes["evidence"]),
+        ]
+        for fields, name, about in lines:
+            now = fields[name]
+            typed = typed_line(f"{about}: {now}\n{_OTHER_WORDS}", self._has_keys)
+            if typed is None:
+                return None
+            fields[name] = typed.strip() or now
         return changes
-
-    def _asked(self, about: str, now: str) -> str:
-        return self.ask(f"{about}: {now}\n  other words, or enter to leave it: ").strip() or now
 
 
 def _key_of_line() -> str:

@@ -109,7 +109,7 @@ class Session:
 
     def _reject(self) -> None:
         usual = "\n".join(f"  {number}  {reason}" for number, reason in enumerate(REJECTION_REASONS, 1))
-        said = self._ask(f"{usual}\nwhy? a number, or your words; enter leaves it as it is: ").strip()
+        said = self._ask(f"{usual}\nwhy? a number, or your words; enter or Esc leaves it as it is: ").strip()
         if not said:
             return
         is_usual = said.isdecimal() and 1 <= int(said) <= len(REJECTION_REASONS)

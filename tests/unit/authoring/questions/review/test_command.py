@@ -81,6 +81,35 @@ def test_a_review_in_a_terminal(tmp_path: Path) -> None:
     assert read(file.with_name("queries.rejected.jsonl")) == [rejected(ROWS[1], "Ada", "odd")]
 
 
+def test_esc_leaves_a_question_as_it_was(tmp_path: Path) -> None:
+    file = drafted(tmp_path)
+    before = file.read_bytes()
+    terminal = Terminal(str(file), "--by", "Ada", VISUAL="", EDITOR="")
+    terminal.wait_for("q quit")
+    terminal.press("e")
+    terminal.wait_for("kind: direct")
+    terminal.press("direct\n")
+    terminal.wait_for("question: How long")
+    terminal.press("other words\x1b[D\x1b[D\x1b")
+    terminal.wait_for("Nothing was changed.")
+    terminal.press("r")
+    terminal.wait_for("leaves it as it is: ")
+    terminal.press("odd\x1b")
+    terminal.wait_for("1 of 4")
+    assert file.read_bytes() == before
+    assert not file.with_name("queries.rejected.jsonl").exists()
+    terminal.press("e")
+    typed = {"kind: ": "\n", "question: ": "For how lon?\x1b[Dg\n", "answer: ": "\x1b[A\n", "quote of ": "\n"}
+    for about, keys in typed.items():
+        terminal.wait_for(about)
+        terminal.press(keys)
+    terminal.wait_for("Kept as edited")
+    terminal.press("q")
+    assert terminal.process.wait(SECONDS) == 0
+    assert read(file)[0]["query"] == "For how long?"
+    assert read(file)[0]["ground_truth"] == ROWS[0]["ground_truth"], "the arrow up brought no line typed before"
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [

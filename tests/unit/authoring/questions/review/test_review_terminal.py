@@ -59,7 +59,20 @@ def test_without_an_editor_each_field_is_asked_for(says: list[str], keyboard: Ke
         "query": "For how long?",
         "evidence": [{"filename": "delivery.md", "quote": "Island parcels"}],
     }
-    assert keyboard.edit(ROWS[0]) == changes_of(text_of(ROWS[0])), "who ends input changes nothing"
+    says += ["", "For how long?"]
+    assert keyboard.edit(ROWS[0]) is None, "who ends input changes nothing, not even what was typed before"
+
+
+def test_keys_that_are_no_text_are_no_part_of_a_line(says: list[str], keyboard: Keyboard) -> None:
+    """A system without readline hands them over as they come."""
+    says += ["", "For\x1b[D\x1b[1;5C how\x1bOP long?\x07", "", ""]
+    changes = keyboard.edit(ROWS[0])
+    assert changes is not None
+    assert changes["query"] == "For how long?"
+    says += ["", "For how long?", "\x1b"]
+    assert keyboard.edit(ROWS[0]) is None
+    says += ["odd\x1b"]
+    assert keyboard.ask("why? ") == ""
 
 
 def test_an_editor(keyboard: Keyboard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
