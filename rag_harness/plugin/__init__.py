@@ -213,6 +213,10 @@ def pytest_runtest_makereport(
         from rag_harness.plugin import golden
 
         golden.judge_report(item, call, report)
+    elif report.failed and trial_id_of(item) is not None:
+        from rag_harness.plugin import failed_trial
+
+        failed_trial.shorten(item, call, report)
     if trial_id_of(item) is not None:
         make_inert(report)
     return report

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from rag_harness.plugin.stash_keys import RETRIEVAL, SESSION
@@ -19,10 +20,13 @@ def judge_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.
         vars(report).update(rag_missed=True)
     if call.when != "call" or call.excinfo is None or not call.excinfo.errisinstance(AssertionError) or result.found:
         return
+    from rag_harness.plugin.failed_trial import is_short
+    from rag_harness.report.failed_message import entry_failed
     from rag_harness.report.misses import explain_miss, miss_line
 
     if item.config.stash[SESSION].settings.strict or not result.ok:
-        report.longrepr = explain_miss(result)
+        command = f"pytest -vv {shlex.quote(item.nodeid)}"
+        report.longrepr = entry_failed(result, command) if is_short(item.config) else explain_miss(result)
         return
     report.outcome = "skipped"
     path, line, _ = item.location

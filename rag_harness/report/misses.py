@@ -15,7 +15,7 @@ def explain_miss(result: RetrievalResult) -> str:
     """Return the query, the expected documents, their ranks, and the hits that came instead."""
     lines = [
         *_labelled("query", result.query),
-        *_labelled("expected", f"{', '.join(result.expected)}: {_where(result)}"),
+        *_labelled("expected", f"{', '.join(result.expected)}: {where_found(result)}"),
         *(_labelled("because", result.justification) if result.justification else ()),
         *(_labelled("passage", f"“{' '.join(result.passage.split())}”") if result.passage else ()),
         *(_labelled("error", result.error) if result.error else ()),
@@ -27,10 +27,11 @@ def explain_miss(result: RetrievalResult) -> str:
 
 def miss_line(result: RetrievalResult) -> str:
     """Return the miss in one line."""
-    return f"{result.case_id}: expected {', '.join(result.expected)}, {_where(result)}: {cut(result.query, 60)}"
+    return f"{result.case_id}: expected {', '.join(result.expected)}, {where_found(result)}: {cut(result.query, 60)}"
 
 
-def _where(result: RetrievalResult) -> str:
+def where_found(result: RetrievalResult) -> str:
+    """Say at which rank the first expected document was found."""
     if result.rank is not None:
         return f"rank {result.rank}, not in the top {result.k}"
     return f"not in the top {len(result.ranked)}" if result.ranked else "nothing was returned"

@@ -97,10 +97,20 @@ def test_strict_makes_a_miss_a_failure_that_explains_itself(golden: Suite) -> No
     result = golden.run("--rag-strict")
     result.assert_outcomes(passed=4, failed=1)
     result.stdout.fnmatch_lines(
-        ["query      warranty lasts long", "expected   shipping.md: rank *", "found *rank*score*"]
+        [
+            "asked    warranty lasts long",
+            "found    warranty.md",
+            "why      shipping.md: * top 1",
+            "command  pytest -vv 'test_golden.py::test_finds_what_is_expected[[]*g005]'",
+        ],
+        consecutive=True,
     )
     assert "Traceback" not in result.stdout.str()
-    assert all(len(line) <= 100 for line in result.outlines if line.startswith(("query", "expected", "found", "  ")))
+    whole = golden.run("--rag-strict", "-vv")
+    whole.stdout.fnmatch_lines(
+        ["query      warranty lasts long", "expected   shipping.md: rank *", "found *rank*score*"]
+    )
+    assert all(len(line) <= 100 for line in whole.outlines if line.startswith(("query", "expected", "found", "  ")))
 
 
 @WORKERS

@@ -104,27 +104,28 @@ def cause_in_full(line: CauseLine) -> list[str]:
     """Return all that is known of one failure, with the results of the interventions."""
     cause = f"{line.cause}: {line.detail}"
     lines = [
-        *_labelled("trial", str(line.trial)),
-        *_labelled("query", line.query),
-        *_labelled("cause", cause + (" (observational)" if line.observational else "")),
-        *(_labelled("kind", f"of the answer: {line.category}") if line.category else ()),
-        *(_labelled("", apart) if (apart := why_apart(line.category, line.cause)) else ()),
-        *_labelled("evidence", line.evidence),
-        *(_labelled("repaired by", line.repaired_by) if line.repaired_by else ()),
-        *_labelled("do", line.remedy),
-        *(_labelled("limits", line.limits) if line.limits else ()),
-        *(_labelled("reviewed", f"{line.reviewed_cause}, by {line.reviewed_by}") if line.reviewed_cause else ()),
+        *label_lines("trial", str(line.trial)),
+        *label_lines("query", line.query),
+        *label_lines("cause", cause + (" (observational)" if line.observational else "")),
+        *(label_lines("kind", f"of the answer: {line.category}") if line.category else ()),
+        *(label_lines("", apart) if (apart := why_apart(line.category, line.cause)) else ()),
+        *label_lines("evidence", line.evidence),
+        *(label_lines("repaired by", line.repaired_by) if line.repaired_by else ()),
+        *label_lines("do", line.remedy),
+        *(label_lines("limits", line.limits) if line.limits else ()),
+        *(label_lines("reviewed", f"{line.reviewed_cause}, by {line.reviewed_by}") if line.reviewed_cause else ()),
     ]
     return [*lines, *(text for name, said in line.answers.items() for text in _tried(name, said))]
 
 
 def _tried(name: str, said: Mapping[str, object]) -> list[str]:
     if "right" not in said:
-        return _labelled("tried", f"{name}: {said.get('why', '')}", 2)
-    return _labelled("tried", f"{name}: {'right' if said['right'] else 'not right'}: {said.get('answer', '')}", 3)
+        return label_lines("tried", f"{name}: {said.get('why', '')}", 2)
+    return label_lines("tried", f"{name}: {'right' if said['right'] else 'not right'}: {said.get('answer', '')}", 3)
 
 
-def _labelled(label: str, text: str, most: int = 4) -> list[str]:
+def label_lines(label: str, text: str, most: int = 4) -> list[str]:
+    """Return a text with its label before it, in at most so many lines."""
     body = wrap(
         " ".join(text.split()), TERMINAL_WIDTH - _LABEL, break_on_hyphens=False, max_lines=most, placeholder=" …"
     )

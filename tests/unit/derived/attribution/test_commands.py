@@ -11,6 +11,7 @@ from rag_harness.__main__ import main
 from rag_harness.commands.explain import explain_arguments
 from rag_harness.derived.attribution.local_run import settings_of
 from rag_harness.results.causes import read_causes
+from rag_harness.results.row_parts import RowError
 from rag_harness.settings import Settings, masked
 from tests.unit.derived.attribution.made_up import CASES
 from tests.unit.derived.attribution.test_failing import row
@@ -36,7 +37,19 @@ def test_one_trial_and_one_that_did_not_fail(run: Path, capsys: pytest.CaptureFi
     assert main(["explain", str(run), "x1-q0", "--rows-only"]) == 0
     assert "cause        Logic Failure: wrong refusal (observational)" in capsys.readouterr().out
     assert main(["explain", str(run), "x1-q1", "--rows-only"]) == 0
-    assert capsys.readouterr().out == "x1-q1 did not fail: its answer carries the gold.\n"
+    first, *whole = capsys.readouterr().out.splitlines()
+    assert first == "x1-q1 did not fail: its answer carries the gold."
+    assert [line.split()[0] for line in whole] == ["trial", "query", "gold", "gold", "found", "answer"]
+
+
+def test_a_trial_without_an_answer_is_shown_with_its_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    error = RowError(stage="pipeline", type="ValueError", message="the lamp broke")
+    failed = row(0, "").model_copy(update={"status": "error", "error": error})
+    write_run(tmp_path, [row(0), failed, row(1)], CASES[:2])
+    assert main(["explain", str(tmp_path), "x1-q0"]) == 0
+    said = capsys.readouterr().out
+    assert "error        pipeline: ValueError: the lamp broke" in said
+    assert "do           read the log of the run: it has the traceback" in said
 
 
 def test_what_cannot_be_explained_ends_with_2(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

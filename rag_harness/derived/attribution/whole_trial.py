@@ -1,0 +1,39 @@
+"""One trial as its row has it, for a person who wants to see it whole: without an answer, or with one that is right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rag_harness.derived.attribution.causes_text import label_lines
+from rag_harness.results.manifest import RunManifest, of_run
+from rag_harness.results.row import ExperimentResult, rows_in
+from rag_harness.types import GOLDEN
+
+_MOST_LINES = 12
+
+
+def row_of_trial(output: Path, manifest: RunManifest, trial: str) -> ExperimentResult | None:
+    """Return the row of a trial of the run, by the id that pytest shows; None if there is none."""
+    for name, record in manifest.suites.items():
+        if name != GOLDEN and trial.startswith(f"{name}-"):
+            is_of_run, row = of_run(record), None
+            for each in rows_in(output / record.file):
+                row = each if each.trial_id == trial and is_of_run(each) else row
+            if row is not None:
+                return row
+    return None
+
+
+def trial_lines(row: ExperimentResult) -> list[str]:
+    """Return what was asked, expected, found and answered."""
+    said = {
+        "trial": row.trial_id,
+        "query": row.query,
+        "gold": row.ground_truth,
+        "gold in": ", ".join(row.context_reference),
+        "found": ", ".join(dict.fromkeys(chunk.metadata.filename for chunk in row.retrieved_chunks)),
+        "answer": row.llm_answer,
+        "error": row.why,
+        "do": "" if row.ok else "read the log of the run: it has the traceback",
+    }
+    return [line for label, text in said.items() if text for line in label_lines(label, text, _MOST_LINES)]
