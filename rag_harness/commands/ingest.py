@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from rag_harness.commands import FOUND
 from rag_harness.commands.with_settings import add_settings, settings_said
 from rag_harness.shown.terminal import redraw, say
+from rag_harness.work.lines_of_work import LinesOfWork
 from rag_harness.work.reporting import WorkHeard, listening
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from rag_harness.retrieval.retrieval import Retrieval
     from rag_harness.settings import Settings
 
+_EVERY = 0.1
+"""Seconds between two drawings of the line of progress."""
 _OPTIONS = {
     "profile": "named set of models, as --rag-profile of a test run",
     "mode": "auto, replay, record or live",
@@ -104,34 +107,32 @@ def _indexed(library: Library, settings: Settings) -> Retrieval:
 
 @contextmanager
 def _progress() -> Iterator[None]:
-    said = _Progress()
+    """Show progress: on a terminal one line that is rewritten, elsewhere a line now and then."""
+    work = WorkHeard()
+    if not sys.stderr.isatty():
+        with listening(work.hear), LinesOfWork(work.text, lambda text: say(text, to=sys.stderr)):
+            yield
+        return
+    shown = _LineOfWork(work)
     try:
-        with listening(said):
+        with listening(shown):
             yield
     finally:
-        said.end()
+        shown.end()
 
 
-class _Progress:
-    """Shows progress: on a terminal one line that is rewritten, elsewhere a line every half minute."""
+class _LineOfWork:
+    """The line on a terminal."""
 
-    def __init__(self) -> None:
-        self._terminal = sys.stderr.isatty()
-        self._every, self._said = (0.1, 0.0) if self._terminal else (30.0, monotonic())
-        self._work = WorkHeard()
+    def __init__(self, work: WorkHeard) -> None:
+        self._work, self._shown_at = work, 0.0
 
     def __call__(self, what: str, done: int, total: int, unit: str) -> None:
         self._work.hear(what, done, total, unit)
-        if monotonic() - self._said < self._every and done < total:
-            return
-        line = self._work.text()
-        if self._terminal:
-            redraw(line, sys.stderr)
-        elif done < total:
-            say(line, to=sys.stderr)
-        self._said = monotonic()
+        if monotonic() - self._shown_at >= _EVERY or done in (0, total):
+            redraw(self._work.text(), sys.stderr)
+            self._shown_at = monotonic()
 
     def end(self) -> None:
         """End with an empty line, before a message about an error or Ctrl-C."""
-        if self._terminal:
-            redraw("", sys.stderr)
+        redraw("", sys.stderr)

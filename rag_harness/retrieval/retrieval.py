@@ -20,6 +20,7 @@ from rag_harness.retrieval.content_digest import ContentDigest, digested_bytes
 from rag_harness.retrieval.cuts import RecordedCuts
 from rag_harness.retrieval.duplicates import duplicates
 from rag_harness.retrieval.duplicates import source as duplicates_source
+from rag_harness.retrieval.embedding_steps import reported_batches
 from rag_harness.retrieval.indexes.server.server_options import graph_options
 from rag_harness.retrieval.lexical import Bm25Index
 from rag_harness.retrieval.retrievers import DenseRetriever, LexicalRetriever
@@ -273,7 +274,8 @@ class Retrieval:
 
     def _vectors(self) -> Matrix:
         try:
-            return self.embedder.embed_documents([chunk.text for chunk in self.indexed])
+            with reported_batches(self.embedder, replace(self.settings, embed_model=self.spec.embedder)):
+                return self.embedder.embed_documents([chunk.text for chunk in self.indexed])
         except RecordingMissError as miss:
             unknown = set(miss.texts)
             lost = [chunk.chunk_id for chunk in self.indexed if chunk.text in unknown]

@@ -55,7 +55,10 @@ class _Heard:
 
 
 class WorkHeard:
-    """The last report of unfinished work, as text: ``embedding 512/1,830 chunks, 32/s, 0:41 left``."""
+    """The last report of unfinished work, as text: ``embedding 512/1,830 chunks, 32/s, 0:41 left``.
+
+    Before anything is done: ``embedding 1,830 chunks: starting``.
+    """
 
     def __init__(self) -> None:
         # Always replaced as a whole: another thread reads it.
@@ -68,6 +71,8 @@ class WorkHeard:
         last = self._begun.pop(key, None)
         goes_on = last is not None and done and last.done <= done
         began, first = (last.began, last.first) if goes_on and last is not None else (now, done)
+        if goes_on and last is not None and not last.first and 0 < last.done < done:
+            began, first = last.at, last.done  # the first step may have loaded a model
         self._heard = _Heard(what, done, total, unit, began, first, now) if done < total else None
         if self._heard is not None:
             self._begun[key] = self._heard
@@ -77,13 +82,22 @@ class WorkHeard:
         heard = self._heard
         if heard is None:
             return ""
-        counted = f"{heard.what} {heard.done:,}/{heard.total:,} {heard.unit}".rstrip()
+        if not heard.unit:
+            return heard.what
+        if not heard.done:
+            return f"{heard.what} {heard.total:,} {heard.unit}: starting"
+        counted = f"{heard.what} {heard.done:,}/{heard.total:,} {heard.unit}"
         done, took = heard.done - heard.first, heard.at - heard.began
-        if not done or not took:
+        # The first step may have loaded a model, so a small one says nothing of the speed.
+        if not took or not done or (not heard.first and done < heard.total * _TELLING):
             return counted
         # Time for the rest at the speed so far, less the time since the last report.
         left = max((heard.total - heard.done) * took / done - (monotonic() - heard.at), 0.0)
         return f"{counted}, {_rate(done / took)}/s, {_clock(left)} left"
+
+
+_TELLING = 0.05
+"""Share of the work from which its first step tells the speed."""
 
 
 def _rate(each_second: float) -> str:

@@ -12,9 +12,9 @@ from tests.plugin.screen import PlayedRun
 SLOW_MODEL = """
 import time
 from rag_harness.models.embedders import cached
-from rag_harness.plugin.work_lines import WorkLines
+from rag_harness.work.lines_of_work import LinesOfWork
 
-WorkLines.seconds = 0.2
+LinesOfWork.first = LinesOfWork.longest = 0.1
 cached._CHECKPOINT = 1
 put = cached.CachedEmbedder._put
 def slow(*args):
@@ -22,7 +22,7 @@ def slow(*args):
     put(*args)
 cached.CachedEmbedder._put = slow
 """
-SAID = r"rag: embedding [0-4]/4 (chunks|queries)(, [\d.]+/s, 0:0\d left)?"
+SAID = r"rag: embedding (4 (chunks|queries): starting|[1-4]/4 (chunks|queries), [\d.]+/s, 0:0\d left)"
 
 
 @pytest.fixture
@@ -34,7 +34,9 @@ def slow(suite: Suite) -> Suite:
 def test_the_line_says_what_the_first_trial_waits_for(slow: Suite) -> None:
     run = PlayedRun(slow.path, columns=120)
     assert run.status == 0
-    said = [line for line in run.progress if re.match(r"rag \S+ +0/4, embedding [0-4]/4 chunks", line)]
+    said = [
+        line for line in run.progress if re.match(r"rag \S+ +0/4, embedding (4 chunks: starting|[1-4]/4 chunks)", line)
+    ]
     assert said
     assert any(re.search(r"chunks, [\d.]+/s, 0:0\d left", line) for line in said)
     assert "embedding" not in "\n".join(run.screen.lines)
@@ -45,6 +47,7 @@ def test_without_a_terminal_it_is_said_in_lines_and_dots_go_on(slow: Suite) -> N
     result.assert_outcomes(passed=4)
     said = [line for line in result.outlines if re.fullmatch(SAID, line)]
     assert len(said) >= 2
+    assert sorted(set(said)) == sorted(said), "no line stands there twice"
     first = result.outlines.index(said[0])
     assert result.outlines[first : first + len(said)] == said
     assert not [line for line in result.outlines if "embedding" in line and line not in said]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import logging
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from markdown_it import MarkdownIt
@@ -39,6 +41,7 @@ from rag_harness.plugin.work_lines import WorkLines
 from rag_harness.results.causes import CauseLine, write_causes
 from rag_harness.service.observing.logs import logging_to
 from rag_harness.types import Case, Evidence, Query
+from rag_harness.work import reporting
 from tests.hostile import BATCHES, CORPUS, WHOLE
 from tests.unit.authoring.questions.review.drafts import drafted, row, session
 from tests.unit.rows import make_chunk, make_row
@@ -269,22 +272,26 @@ def test_what_a_service_answers_to_a_try(tmp_path: Path, monkeypatch: pytest.Mon
     assert on_terminal("".join(capsys.readouterr())) == []
 
 
-def test_work_that_is_named_by_a_file(capsys: Said) -> None:
+def test_work_that_is_named_by_a_file(capsys: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     for text in CORPUS:
-        ingest._Progress()(text, 1, 2, text)
-    assert on_terminal("".join(capsys.readouterr())) == []
+        with ingest._progress():
+            reporting.report(text, 1, 2, text)
+    drawn = "".join(capsys.readouterr()).replace("\r\x1b[K", "")
+    assert drawn
+    assert on_terminal(drawn) == []
 
 
-def test_lines_of_work_in_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(WorkLines, "_write", lambda _, text: said.append(text))
-    monkeypatch.setattr(WorkLines, "seconds", 0.0)
-    texts = iter(CORPUS)
-    lines = WorkLines(None, lambda: next(texts))
-    with pytest.raises(StopIteration):
-        lines._write_lines()
-    assert len(said) == len(CORPUS)
-    assert on_terminal("".join(said)) == []
+def test_lines_of_work_in_a_run(tmp_path: Path) -> None:
+    file = tmp_path / "said"
+    with file.open("w") as stream:
+        lines = WorkLines(SimpleNamespace(_file=stream, width_of_current_line=0), lambda: "")
+        with lines:
+            for text in CORPUS:
+                lines._write(text)
+    said = file.read_text()
+    assert said.count("rag: ") >= len(CORPUS)
+    assert on_terminal(said) == []
 
 
 def test_the_log_of_a_run(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_what_was_heard_says_how_long_the_rest_takes(monkeypatch: pytest.MonkeyP
     work = WorkHeard()
     assert work.text() == ""
     work.hear("embedding", 0, 1830, "chunks")
-    assert work.text() == "embedding 0/1,830 chunks"
+    assert work.text() == "embedding 1,830 chunks: starting"
     now = 110.0
     work.hear("embedding", 610, 1830, "chunks")
     assert work.text() == "embedding 610/1,830 chunks, 61/s, 0:20 left"
@@ -101,4 +101,21 @@ def test_work_is_timed_through_other_work_that_it_is_made_of(monkeypatch: pytest
         work.hear("sending", done, 4000, "chunks")
         assert work.text().startswith(f"sending {done:,}/4,000 chunks, 100/s, ")
     work.hear("sending", 0, 4000, "chunks")
-    assert work.text() == "sending 0/4,000 chunks"
+    assert work.text() == "sending 4,000 chunks: starting"
+
+
+def test_the_first_step_is_not_taken_for_the_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have loaded a model."""
+    now = 0.0
+    monkeypatch.setattr(reporting, "monotonic", lambda: now)
+    work = WorkHeard()
+    work.hear("embedding", 0, 1000, "chunks")
+    now = 60.0
+    work.hear("embedding", 10, 1000, "chunks")
+    assert work.text() == "embedding 10/1,000 chunks"
+    now = 62.0
+    work.hear("embedding", 30, 1000, "chunks")
+    assert work.text() == "embedding 30/1,000 chunks, 10/s, 1:37 left"
+    now = 65.0
+    work.hear("embedding", 60, 1000, "chunks")
+    assert work.text() == "embedding 60/1,000 chunks, 10/s, 1:34 left"

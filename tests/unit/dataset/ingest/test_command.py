@@ -176,10 +176,16 @@ def test_the_line_of_progress_says_how_fast_and_how_long(monkeypatch: pytest.Mon
     monkeypatch.setattr(ingest, "monotonic", lambda: now)
     monkeypatch.setattr(reporting, "monotonic", lambda: now)
     monkeypatch.setattr(sys, "stderr", terminal)
-    said = ingest._Progress()
-    said("uploading", 0, 1000, "chunks")
-    now = 104.0
-    said("uploading", 200, 1000, "chunks")
-    said("uploading", 1000, 1000, "chunks")
+    with ingest._progress():
+        reporting.report("uploading", 0, 1000, "chunks")
+        now = 104.0
+        reporting.report("uploading", 200, 1000, "chunks")
+        reporting.report("uploading", 1000, 1000, "chunks")
     lines = terminal.getvalue().split("\r\x1b[K")
-    assert lines == ["", "uploading 0/1,000 chunks", "uploading 200/1,000 chunks, 50/s, 0:16 left", ""]
+    assert lines == [
+        "",
+        "uploading 1,000 chunks: starting",
+        "uploading 200/1,000 chunks, 50/s, 0:16 left",
+        "",
+        "",
+    ]
