@@ -68,7 +68,10 @@ class NotJudgedError(ModelOutputError):
 
 
 class ModelCallError(RagHarnessError):
-    """A call to a model failed for good, after all retries."""
+    """A call to a model failed for good, after ``retries`` retries and ``waited_ms`` milliseconds of waiting."""
+
+    retries: int = 0
+    waited_ms: float = 0.0
 
 
 class QueryTooLongError(ModelCallError):

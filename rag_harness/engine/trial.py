@@ -11,7 +11,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from rag_harness.engine.trial_rows import KeepPrompt, Trial, make_row
-from rag_harness.errors import BudgetError, CriticalError, DeadlineError, ModelOutputError, PrerequisiteError
+from rag_harness.errors import (
+    BudgetError,
+    CriticalError,
+    DeadlineError,
+    ModelCallError,
+    ModelOutputError,
+    PrerequisiteError,
+)
 from rag_harness.files.log import log
 from rag_harness.models.answer_length import refuse_long
 from rag_harness.pipelines.trace import Trace
@@ -76,9 +83,14 @@ def _failed_row(
     error: Exception, failure: Failure, row_of: Callable[[PipelineOutput, Failure], ExperimentResult]
 ) -> ExperimentResult:
     try:
-        return row_of(_trace(error).output(Answer("")), failure)
+        row = row_of(_trace(error).output(Answer("")), failure)
     except Exception:  # the trace cannot be written either; a score may be NaN
-        return row_of(PipelineOutput(Answer("")), failure)
+        row = row_of(PipelineOutput(Answer("")), failure)
+    if not isinstance(error, ModelCallError):
+        return row
+    # The trace has only calls that came back.
+    tried = {"retries": row.retries + error.retries, "waited_ms": row.waited_ms + error.waited_ms}
+    return row.model_copy(update=tried)
 
 
 async def _in_time(work: Coroutine[Any, Any, PipelineOutput], seconds: float) -> PipelineOutput:

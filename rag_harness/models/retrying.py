@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from rag_harness.errors import ModelCallError
 from rag_harness.models.chat.failures import PassingError
 from rag_harness.models.patience import patience
 from rag_harness.work.deadline import Deadline
@@ -34,7 +35,10 @@ async def retried(
         except PassingError as failure:
             pause = failure.pause(retry)
             if retry == asked.retries or pause > asked.longest:
-                raise given_up(failure, failure.explain(retry, pause, asked.longest)) from failure.cause
+                error = given_up(failure, failure.explain(retry, pause, asked.longest))
+                if isinstance(error, ModelCallError):
+                    error.retries, error.waited_ms = retry, (waited + time.waited) * 1000
+                raise error from failure.cause
         waited += time.waited + pause
         await wait(pause)
     raise AssertionError("unreachable")

@@ -11,6 +11,7 @@ from operator import add
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from rag_harness.errors import ModelCallError
 from rag_harness.pipelines.watched import watched_call
 from rag_harness.types import Answer, Call, Completion, Decision, Hit, Message, PipelineOutput, Stage, Usage
 from rag_harness.work.local_work import on_local_thread
@@ -43,6 +44,9 @@ class Trace:
             # A deadline ends a trial by cancelling it.
             self.failed_stage = self.failed_stage or name
             error.rag_trace = self  # type: ignore[union-attr]
+            if isinstance(error, ModelCallError):
+                # The time of a stage excludes waiting, as for a call that came back.
+                started += error.waited_ms / 1000
             raise
         finally:
             # A stage may run several times, e.g. once for each sub-question.

@@ -30,13 +30,15 @@ def announcement(session: RagSession, items: list[pytest.Item]) -> str | None:
     if not trials:
         return None
     settings = session.settings
+    calls = len(trials) * max(settings.repeats, 1)
     asked = (
-        f"; at most {len(trials) * max(settings.repeats, 1)} model calls, each tried up to {CALL_TRIES} times"
+        f"; at most {_counted(calls, 'model call')}, each tried up to {CALL_TRIES} times"
         if not session.access.reads_recordings
         else ""
     )
     said = f"profile {settings.profile}, mode {settings.mode}, {_answers_by(selected, settings)}"
-    return f"rag: {len(trials)} trials, {said}{asked}{_judged_by(session, selected)}{_unread(session, selected)}"
+    said = f"{_counted(len(trials), 'trial')}, {said}"
+    return f"rag: {said}{asked}{_judged_by(session, selected)}{_unread(session, selected)}"
 
 
 def _unread(session: RagSession, selected: Collected) -> str:
@@ -146,7 +148,7 @@ def _placed(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
 def _settled(findings: RunFindings) -> Iterator[str]:
     left = {name: len(suite.settled) for name, suite in findings.manifest.suites.items() if suite.settled}
     for name, n in sorted(left.items()):
-        yield f"not run: settled: {n} trials of {name}. Without --rag-stop-early they are run too."
+        yield f"not run: settled: {_counted(n, 'trial')} of {name}. A run without --rag-stop-early asks all."
 
 
 def _without_version(recorder: Recorder, session: RagSession) -> Iterator[str]:
@@ -167,17 +169,18 @@ def _became_of_rows(recorder: Recorder, tables: Mapping[str, SuiteTable], sessio
         yield f"{trials} no row, lost to a crash, say; every measure counts the worst."
     yield from _without_version(recorder, session)
     if recorder.set_aside:
-        yield f"{recorder.set_aside} rows of other settings or data were moved to {settings.output}/previous/."
+        rows = f"{_counted(recorder.set_aside, 'row')} of other settings or data {_were(recorder.set_aside)}"
+        yield f"{rows} moved to {settings.output}/previous/."
     if recorder.repaired:
-        yield (
-            f"{recorder.repaired} damaged or duplicate lines were taken out of the result files; they are in "
-            f"{settings.output}/previous/."
-        )
+        lines = f"{_counted(recorder.repaired, 'damaged or duplicate line')} {_were(recorder.repaired)}"
+        yield f"{lines} taken out of the result files, into {settings.output}/previous/."
     if recorder.adopted and recorder.adopted.rows:
-        yield f"{recorder.adopted.rows} trials that a cut-off run had finished were taken over from its journal."
+        rows = f"{_counted(recorder.adopted.rows, 'trial')} that a cut-off run had finished"
+        yield f"{rows} {_were(recorder.adopted.rows)} taken over from its journal."
     if recorder.not_run:
         yield (
-            f"not run: budget: {len(recorder.not_run)} trials. What is done is kept: raise --rag-budget and run again."
+            f"not run: budget: {_counted(len(recorder.not_run), 'trial')}. "
+            f"What is done is kept: raise --rag-budget and run again."
         )
 
 
@@ -190,3 +193,11 @@ def errors_said(findings: RunFindings, session: RagSession) -> Iterator[str]:
     more = sum(table.totals.errors for table in tables.values()) - MOST_ERRORS
     if more > 0:
         yield f"… and {more} more errors, in {settings.output}/ and {settings.logs}/"
+
+
+def _counted(n: int, one: str) -> str:
+    return f"{n} {one}" if n == 1 else f"{n} {one}s"
+
+
+def _were(n: int) -> str:
+    return "was" if n == 1 else "were"

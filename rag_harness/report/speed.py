@@ -17,6 +17,7 @@ from rag_harness.stats import quantile
 TIME_QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 _WORTH_SAYING = 0.05
 """Seconds. Below this, a wait is only a thread that woke late, not a rate limit."""
+_WAITING = "waiting between tries"
 TablesByName = Mapping[str, SuiteTable]
 
 
@@ -63,8 +64,16 @@ def _where(suites: Sequence[SuiteTable], wall: float, concurrency: int) -> list[
         how = f" ({calls.mean():.0f} ms each, {concurrency} in flight)"
         spent[f"model calls{how}"] = max(calls.sum() / concurrency, calls.max()) / 1000
     spent["other steps"] = sum(_untimed(suite) for suite in suites) / concurrency / 1000
+    spent[_WAITING] = _waiting(suites, concurrency, wall - sum(spent.values()))
     said = [f"{name} {_seconds(seconds)}" for name, seconds in spent.items() if seconds >= _WORTH_SAYING]
     return _folded([*said, f"harness {_seconds(max(wall - sum(spent.values()), 0.0))}"]) if said else []
+
+
+def _waiting(suites: Sequence[SuiteTable], concurrency: int, left: float) -> float:
+    """Return the seconds in which trials only waited, for rate limits and between tries: at most those ``left``."""
+    waited = sum(suite.totals.waited_ms for suite in suites) / concurrency
+    longest = max(suite.totals.longest_wait_ms for suite in suites)
+    return max(min(max(waited, longest) / 1000, left), 0.0)
 
 
 def _folded(parts: Sequence[str]) -> list[str]:

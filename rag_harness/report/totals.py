@@ -51,6 +51,7 @@ class Totals:
         self.cost_usd: float | None = None
         self.paid_usd: float = 0.0
         self.waited_ms: float = 0.0
+        self.longest_wait_ms: float = 0.0
         self.retries: int = 0
         self.began: float = inf
         self.ended: float = -inf
@@ -125,6 +126,7 @@ class Totals:
         waited, ended = block["waited"][rows], block["ended"][rows]
         self.retries += int(block["retries"][rows].sum())
         self.waited_ms = _added(self.waited_ms, waited)
+        self.longest_wait_ms = max(self.longest_wait_ms, float(np.nan_to_num(waited).max()))
         self.paid_usd = _added(self.paid_usd, block["cost"][rows])
         self.ended = max(self.ended, float(ended.max()))
         self.began = min(self.began, float((ended - (block["ms total"][rows] + waited) / 1000).min()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
@@ -134,3 +135,19 @@ def test_a_budget_ends_the_calls_and_the_next_run_goes_on(suite: Suite, concurre
         run(suite, server.url, *options).assert_outcomes(passed=4)
         assert len(server.requests) == 4
     assert len(suite.rows("e1_baseline")) == 4
+
+
+def test_waits_of_calls_that_were_given_up_are_counted_and_are_not_the_harness(suite: Suite) -> None:
+    refused = [refusal(429, "slow down", retry_after="0.5"), refusal(503, "the lamp broke", retry_after="0.5")]
+    with serving(*refused * 8) as server:
+        result = run(suite, server.url, "--rag-concurrency=4")
+    result.assert_outcomes(failed=4)
+    rows = suite.rows("e1_baseline")
+    assert [row["retries"] for row in rows] == [3] * 4
+    assert all(float(str(row["waited_ms"])) >= 1500 for row in rows)
+    assert all(float(str(row["total_time_ms"])) < 1000 for row in rows), "waiting is no work"
+    said = result.stdout.str()
+    spent = dict(re.findall(r"(waiting between tries|harness) ([\d.]+) s", said))
+    assert float(spent["waiting between tries"]) >= 1.4
+    assert float(spent["harness"]) < 1.4
+    assert "12 retries" in said

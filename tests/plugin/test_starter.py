@@ -56,7 +56,7 @@ def test_drafts_are_asked_at_once_and_judged_once_they_are_reviewed(
         [
             f"golden: {n} of {n} questions are unreviewed",
             "not judged  golden: recall@1 >= 0.8 @95% * n=*",
-            "*1 gates not judged*",
+            "*1 gate not judged*",
         ]
     )
     text = " ".join(result.stdout.str().split())

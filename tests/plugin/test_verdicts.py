@@ -86,7 +86,7 @@ def test_a_known_failure_is_yellow_with_its_reason_and_its_pass_is_red(suite: Su
         [
             "*[[]33mxfailed *e3: recall@5 < 0.2 *1.000*n=3*",
             "*expected: the pages are not there yet*",
-            "*1 gates xfailed*",
+            "*1 gate xfailed*",
         ]
     )
     (case,) = [

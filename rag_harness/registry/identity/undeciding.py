@@ -43,6 +43,7 @@ DECIDES_NOTHING: Mapping[str, str] = {
     "rag_harness.pipelines.endpoint.refusals": "messages",
     "rag_harness.retrieval.building": "who builds when",
     "rag_harness.retrieval.cutting": "in which process a page is cut, and how much of one; the chunker counts",
+    "rag_harness.retrieval.embedding_steps": "how far embedding is; its batches are the model's",
     "rag_harness.retrieval.content_digest": "names an index by what it holds",
 }
 """Modules and rooms. An entry holds for all modules below it, unless they have entries of their own."""

@@ -142,3 +142,28 @@ def test_no_line_is_wider_than_100_columns() -> None:
     many = [row.model_copy(update={"query_id": f"{n}-{row.query_id}"}) for n in range(250) for row in rows]
     lines = [*speed_lines(many, {}, 128), *stage_lines(many)]
     assert max(map(len, lines)) <= 100, lines
+
+
+def test_waiting_between_tries_is_not_the_harness() -> None:
+    # Two trials of 1 s, half of it for the call, each waited 3 s: 5 s in all, for they ended a second apart.
+    _, *where, _ = speed_lines(rows_of(2, waited_ms=3000, retries=1), {}, concurrency=2)
+    said = (
+        "model calls (500 ms each, 2 in flight) 0.50 s, other steps 0.50 s, waiting between tries 3.0 s, harness 1.00 s"
+    )
+    assert " ".join(where) == said
+    assert "waiting" not in speed_lines(rows_of(2), {}, 2)[1]
+
+
+def test_trials_that_wait_together_wait_as_long_as_the_longest() -> None:
+    rows = [
+        *rows_of(1, waited_ms=3000),
+        *(row.model_copy(update={"query_id": "q"}) for row in rows_of(1, waited_ms=500)),
+    ]
+    assert "waiting between tries 3.0 s" in " ".join(speed_lines(rows, {}, concurrency=16))
+
+
+def test_no_more_waiting_is_said_than_there_was_time() -> None:
+    together = [row.model_copy(update={"finished_at": "2026-01-01T00:00:10.000+00:00"}) for row in rows_of(4)]
+    waited = [row.model_copy(update={"waited_ms": 30_000}) for row in together]
+    # All began at -21 s and ended at 10 s: 31 s, of which 4 calls and other steps, one after another, took 4 s.
+    assert "waiting between tries 27.0 s, harness 0.00 s" in " ".join(speed_lines(waited, {}, concurrency=1))
