@@ -50,8 +50,9 @@ class BriefSection:
         """Print the section; with -q its three lines."""
         has_results = bool(self._recorder.arrived or self._recorder.not_run)
         # Where nothing could be written there is nothing to read; a failure has said so.
-        lines = self._lines(quiet=_is_quiet(terminal)) if has_results and self._findings.is_readable else []
-        if lines and not _is_quiet(terminal):
+        quiet = terminal.config.get_verbosity() < 0 and not self._session.settings.sections
+        lines = self._lines(quiet) if has_results and self._findings.is_readable else []
+        if lines and not quiet:
             write_section(terminal, "rag in brief")
         for text, colour in lines:
             write_lines(terminal, [text], **({colour: True} if colour else {}))
@@ -80,7 +81,3 @@ class BriefSection:
         yield from (Line(text, "red") for text in errors_said(self._findings, self._session))
         remarks = remarks_said(self._findings, self._recorder, self._session)
         yield from (Line(text, "yellow") for text in [*remarks, *self._recording.unused_lines()])
-
-
-def _is_quiet(terminal: pytest.TerminalReporter) -> bool:
-    return int(terminal.config.get_verbosity()) < 0

@@ -23,6 +23,7 @@ from rag_harness.plugin.golden_section import GoldenSection
 from rag_harness.plugin.metamorphic import Metamorphic
 from rag_harness.plugin.report_file import ReportFile
 from rag_harness.plugin.screen import count_rightly
+from rag_harness.plugin.sections_shown import SectionsShown
 from rag_harness.plugin.summary_section import SummarySection
 
 if TYPE_CHECKING:
@@ -208,9 +209,15 @@ class OuterEnd:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
         """Print the last sections."""
         yield
-        for section in SECTIONS[SECTIONS.index(SHORT_SUMMARY) + 1 :]:
-            section.print(self._run, terminalreporter)
+        _print(SECTIONS[SECTIONS.index(SHORT_SUMMARY) + 1 :], self._run, terminalreporter)
         count_rightly(terminalreporter)
+
+
+def _print(sections: Sequence[Section], run: RunEnd, terminal: pytest.TerminalReporter) -> None:
+    """Print those of the sections that are shown."""
+    for section in sections:
+        if run.shown.is_shown(section.name):
+            section.print(run, terminal)
 
 
 def _then(steps: Sequence[Step], run: RunEnd) -> Generator[None, object, object]:

@@ -14,7 +14,7 @@ STEP_NAMES = ["metamorphic", "gates", "row of dots", "causes", "report"]
 SECTION_NAMES = [
     *("metamorphic", "trials", "scorecard", "pairwise", "slices", "abstention", "noise", "own", "causes", "affected"),
     "short summary",
-    *("golden", "comparison", "gates", "report"),
+    *("golden", "comparison", "gates", "brief", "report"),
 ]
 TELLS = """
 from dataclasses import replace

@@ -25,7 +25,7 @@ from rag_harness.report.brief.writer import LABEL, TIE, Colour, Line, Writer, pl
 _WIDEST, _FEW_FIELDS = 100, 2
 _NOTHING = "nothing can be compared: no measure has values of two experiments"
 _OPEN = "not judged: the run ended early"
-_CAUSES = {"Judge Doubtful": "wrongly judged", "Gold Doubtful": "wrong gold"}
+_CAUSES = {"Judge Doubtful": "misjudged", "Gold Doubtful": "wrong gold"}
 """Causes whose names do not say what they mean."""
 
 
@@ -156,8 +156,7 @@ def _causes(found: Shortfall, is_alone: bool) -> str:
     name = "" if is_alone else f"{short(found.experiment)}: "
     if found.is_sample:
         return f"{name}the worst {found.n:,} of {found.answers:,} were looked into: {causes}"
-    of = "" if is_alone else f" of {found.answers:,}"
-    return f"{name}{found.n:,}{of} fall short: {causes}"
+    return f"{name}{found.n:,} fall short: {causes}"
 
 
 def _next(brief: Brief, output: str, has_report: bool, writer: Writer) -> Iterator[Line]:
