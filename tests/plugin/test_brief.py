@@ -37,7 +37,7 @@ def section(lines: Sequence[str], head: str = HEAD) -> list[str]:
     """Return the lines below a head, up to the next one or an empty line."""
     (start,) = [n for n, line in enumerate(lines) if re.fullmatch(f"=+ {head} =+", line)]
     rest = list(lines[start + 1 :])
-    return rest[: next((n for n, line in enumerate(rest) if not line or line.startswith("=")), len(rest))]
+    return rest[: next((n for n, line in enumerate(rest) if re.match(r"$|=|\d+ passed", line)), len(rest))]
 
 
 def heads(lines: Sequence[str]) -> list[str]:
