@@ -125,9 +125,9 @@ def _lead(lead: Lead) -> str:
     if lead.is_sure:
         return f"{who} {f'find{s} the most' if is_search else f'answer{s} best'} ({mean}{_over(lead)})."
     beaten = [cell.second for cell in standing.beaten]
-    over = f" {'They' if several else 'It'} surely beat{s} {listed(beaten)}." if beaten else ""
-    what = "find the most" if is_search else "answer best"
-    return f"That {who} {what if several else what.replace(' ', 's ', 1)} is not shown ({mean}{_over(lead)}).{over}"
+    over = f" {'They are' if several else 'It is'} surely better than {listed(beaten)}." if beaten else ""
+    what = f"find{s} the most" if is_search else f"answer{s} best"
+    return f"It is open whether {who} {what} ({mean}{_over(lead)}).{over}"
 
 
 def _over(lead: Lead) -> str:
