@@ -1,0 +1,117 @@
+"""What is said first: who is best, ahead, equal, or not shown to be; and why, where nothing says why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rag_harness.report.brief import brief_of, first_sentences
+from rag_harness.report.brief.sentences import listed, percent, short
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.results.causes import CauseLine
+from rag_harness.results.manifest import RunManifest, SuiteRecord
+from tests.unit.report.standing_tables import kinds, table
+
+N = 60
+LABELS = kinds(any=N)
+RNG = np.random.default_rng(4)
+BASE = RNG.uniform(0.2, 0.6, N)
+
+
+def shifted(by: float) -> list[float]:
+    return [float(each) for each in np.clip(BASE + by + RNG.normal(0, 0.08, N), 0, 1)]
+
+
+def found(evidence: float, f1: float) -> SuiteTable:
+    return table(LABELS, evidence_recall=shifted(evidence), token_f1=shifted(f1))
+
+
+def say(
+    causes: list[CauseLine] | None = None,
+    data: dict[str, str] | None = None,
+    attribute: bool = True,
+    **tables: SuiteTable,
+) -> dict[str, str]:
+    usual: dict[str, Any] = {"file": "", "fingerprints": [], "selected": "all", "total": N}
+    suites = {name: SuiteRecord(data=(data or {}).get(name, "queries"), **usual) for name in tables}
+    for each in tables.values():
+        each.totals.rows = N
+    manifest = RunManifest(date="2026-01-01", settings={"attribute": attribute}, suites=suites)
+    said: dict[str, str] = {}
+    for sentence in first_sentences(brief_of(tables, manifest, [], causes or [])):
+        said[sentence.topic] = f"{said.get(sentence.topic, '')} {sentence.text}".strip()
+    return said
+
+
+def test_best_is_surely_ahead_in_both() -> None:
+    said = say(e1=found(0, 0), e2=found(0.2, 0.2))
+    assert said["best"].startswith("e2 is best. e2 finds the most (evidence_recall 0.")
+    assert said["sure"].count("Sure at 95 %: e2 - e1 in ") == 2
+    assert said["sure"].endswith("p is corrected for 2 tests (Holm).")
+
+
+def test_ahead_is_surely_ahead_in_one_and_not_behind_in_the_other() -> None:
+    said = say(e1=found(0, 0), e2=found(0.2, 0))
+    assert said["best"].startswith("e2 is ahead. e2 finds the most (")
+    assert "It is open whether e" in said["best"]
+    assert "Not sure: " in said["sure"]
+
+
+def test_each_may_be_best_at_something_else() -> None:
+    said = say(e1=found(0, 0.2), e2=found(0.2, 0))
+    assert said["best"].startswith("Each is best at something else. e2 finds the most (")
+    assert "e1 answers best (" in said["best"]
+
+
+def test_no_one_is_shown_to_be_best_but_who_is_worse_is_named() -> None:
+    high = [found(0.2, 0.2), found(0.2, 0.2)]
+    said = say(e1=found(0, 0), e2=high[0], e3=high[1])
+    assert said["best"].startswith("No experiment is shown to be best. It is open whether e")
+    assert said["best"].count("It is surely better than e1.") == 2
+
+
+def test_equal_ones_win_together_and_the_dearer_is_named() -> None:
+    best = found(0.2, 0.2)
+    twin = table(LABELS, **{name: [float(v) for v in each.values] for name, each in best.columns.items()})
+    best.totals.prompt_tokens, twin.totals.prompt_tokens = 1000, 1435
+    said = say(e1=found(0, 0), e2=best, e3=twin)["best"]
+    assert said.startswith("e2 and e3 are best. e2 and e3 find the most (")
+    assert said.endswith("e2 and e3 are equal on every measure and question; e3 takes 44 % more tokens than e2.")
+
+
+def test_experiments_of_two_data_are_two_sentences() -> None:
+    said = say(data={"t1": "book"}, e1=found(0, 0), e2=found(0.2, 0.2), t1=found(0, 0))["best"]
+    assert said.startswith("On queries: e2 is best.")
+    assert "On book: Only t1 ran here, so nothing is compared." in said
+
+
+def test_why_says_when_nobody_has_looked() -> None:
+    assert "was not looked into" in say(attribute=False, e1=found(0, 0))["why"]
+    assert say(e1=found(0, 0))["why"] == "No answer was found to fall short."
+    assert say(e1=table(LABELS))["why"].startswith("Nothing tells right answers from wrong ones")
+
+
+def test_the_main_cause_is_the_most_frequent_and_its_remedy_is_next() -> None:
+    def line(n: int, cause: str, detail: str, remedy: str) -> CauseLine:
+        return CauseLine(experiment="e1", query_id=f"q{n}", cause=cause, detail=detail, remedy=remedy)
+
+    causes = [
+        line(0, "Logic Failure", "misread", "a stronger model"),
+        *(line(n, "Retrieval Miss", "not found", "hybrid retrieval") for n in (1, 2)),
+        line(3, "Retrieval Miss", "lost in reranking", "another reranker"),
+    ]
+    tables = {"e1": found(0, 0)}
+    tables["e1"].categories = ["Wrong Abstention"] * N
+    said = say(causes, **tables)
+    assert said["why"] == "e1: 4 of 60 answers fall short; 3 of them (75 %): Retrieval Miss, most often: not found (2)."
+    assert said["next"] == "Hybrid retrieval."
+
+
+def test_names_and_shares() -> None:
+    assert listed(["a"]) == "a"
+    assert listed(["a", "b"]) == "a and b"
+    assert listed(list("abcd")) == "a, b, c and d"
+    assert listed(list("abcde")) == "a, b, c and 2 more"
+    assert len(short("x" * 100)) == 40
+    assert (percent(0.0), percent(0.001), percent(0.085), percent(1)) == ("0 %", "under 1 %", "9 %", "100 %")
