@@ -101,9 +101,9 @@ def test_the_main_cause_is_the_most_frequent_and_its_remedy_is_next() -> None:
         *(line(n, "Retrieval Miss", "not found", "hybrid retrieval") for n in (1, 2)),
         line(3, "Retrieval Miss", "lost in reranking", "another reranker"),
     ]
-    tables = {"e1": found(0, 0)}
-    tables["e1"].categories = ["Wrong Abstention"] * N
-    said = say(causes, **tables)
+    only = found(0, 0)
+    only.categories = ["Wrong Abstention"] * N
+    said = say(causes, e1=only)
     assert said["why"] == "e1: 4 of 60 answers fall short; 3 of them (75 %): Retrieval Miss, most often: not found (2)."
     assert said["next"] == "Hybrid retrieval."
 
