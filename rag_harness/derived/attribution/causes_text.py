@@ -75,14 +75,23 @@ def _limits(by_experiment: Mapping[str, Sequence[CauseLine]]) -> Iterator[str]:
 def _worst(name: str, found: Sequence[CauseLine], shown: int) -> Iterator[str]:
     yield ""
     order = "by HRI" if any(line.hri is not None for line in found) else "by words that the answer lacks"
+    if len(found) > 1 and len({(line.cause, line.detail, line.evidence, line.remedy) for line in found}) == 1:
+        yield f"{name}: all {len(found)} for one cause; the worst, {order}: {found[0].trial}"
+        yield from _of(found[0])
+        return
     yield f"{name}: the worst {min(shown, len(found))} of {len(found)}, {order}"
     for line in found[:shown]:
         hri = f"  HRI {line.hri:.2f}" if line.hri is not None else ""
         yield f"  {cut(f'{line.trial}{hri}  {line.query}', TERMINAL_WIDTH - 2)}"
-        yield f"{_INDENT}{cut(f'{line.cause}: {line.detail}{_repaired(line)}', TERMINAL_WIDTH - len(_INDENT))}"
-        yield f"{_INDENT}{cut(line.evidence, TERMINAL_WIDTH - len(_INDENT))}"
-        yield from _kind(line)
-        yield f"{_INDENT}-> {cut(line.remedy, TERMINAL_WIDTH - len(_INDENT) - 3)}"
+        yield from _of(line)
+
+
+def _of(line: CauseLine) -> Iterator[str]:
+    """Yield cause, evidence and remedy of a failure."""
+    yield f"{_INDENT}{cut(f'{line.cause}: {line.detail}{_repaired(line)}', TERMINAL_WIDTH - len(_INDENT))}"
+    yield f"{_INDENT}{cut(line.evidence, TERMINAL_WIDTH - len(_INDENT))}"
+    yield from _kind(line)
+    yield f"{_INDENT}-> {cut(line.remedy, TERMINAL_WIDTH - len(_INDENT) - 3)}"
 
 
 def _kind(line: CauseLine) -> Iterator[str]:

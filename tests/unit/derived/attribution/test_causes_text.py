@@ -17,7 +17,7 @@ def line(n: int, **changes: object) -> CauseLine:
         "hri": 0.5,
         "cause": "Retrieval Miss",
         "detail": "not found",
-        "evidence": "returns.md is in the index, and no candidate: “Sale items may be returned within 14 days.” " * 2,
+        "evidence": f"page-{n}.md is in the index, and no candidate: “Sale items may be returned within 14 days.” " * 2,
         "remedy": "hybrid retrieval",
         "repaired_by": "+gold_context",
         "answers": {"+gold_context": {"answer": "14 days", "right": True, "value": 1.0}},
@@ -39,6 +39,19 @@ def test_the_section_counts_shows_the_worst_ten_and_fits_100_columns() -> None:
     assert "    Retrieval Miss: not found; +gold_context repairs it" in text
     assert text[-2:] == ["all 13: output/causes.jsonl", "one whole: rag-harness explain output TRIAL"]
     assert max(map(len, text)) <= 100
+
+
+def test_one_cause_of_all_is_said_once() -> None:
+    nothing = {"detail": "no retriever", "evidence": "its rows have no context", "hri": None}
+    text = cause_lines([line(n, **nothing) for n in range(10)], "output")
+    start = text.index("e3: all 10 for one cause; the worst, by words that the answer lacks: e3-q_direct_000")
+    assert text[start + 1 :] == [
+        "    Retrieval Miss: no retriever; +gold_context repairs it",
+        "    its rows have no context",
+        "    -> hybrid retrieval",
+        "",
+        *text[-2:],
+    ]
 
 
 def test_what_would_not_repair_it_is_said_too() -> None:
