@@ -18,6 +18,8 @@ def report_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", dest="file", type=Path, metavar="FILE", help="default: report with the format's ending")
     wanted = "html: one page that opens offline; md: for a pull request; csv, parquet: a line a trial"
     parser.add_argument("--format", choices=FORMATS, help=f"{wanted}; default: as FILE ends, or html")
+    link = "address at which the page will be, e.g. https://…/report.html: the Markdown then links trials to it"
+    parser.add_argument("--link", default="", metavar="URL", help=link)
     plain = "keep the page's trials as plain JSON, for browsers that cannot unpack gzip: some three times the size"
     parser.add_argument("--plain", action="store_true", help=plain)
 
@@ -29,11 +31,15 @@ def run_report(chosen: argparse.Namespace) -> int:
     if chosen.file and not chosen.format:
         check_place(chosen.file)
     wanted = chosen.format or (format_of(chosen.file) if chosen.file else "html")
+    if chosen.link:
+        from rag_harness.page.comment.links import check_address
+
+        check_address(chosen.link)
     file = chosen.file or Path(f"report.{wanted}")
     with uncollected():  # imports also make objects that stay
         from rag_harness.page.report_files import size_said, write_report
 
         now, *before = reversed(chosen.outputs)
-        write_report([now, *before], file, wanted, chosen.plain)
+        write_report([now, *before], file, wanted, chosen.plain, link=chosen.link)
     say(f"{file}: {size_said(file)}", *([f"before: {', '.join(map(str, before))}; now: {now}"] if before else []))
     return 0

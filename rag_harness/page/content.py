@@ -1,4 +1,4 @@
-"""The content of a section, independent of HTML and Markdown: text, tables, figures."""
+"""The content of a section, independent of HTML: text, tables, figures."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ def write_report(
     wanted: Format,
     is_plain: bool = False,
     tables: Mapping[str, SuiteTable] | None = None,
+    link: str = "",
 ) -> None:
     """Write the report of the runs in ``outputs``: now first, then those before it.
 
@@ -31,6 +32,7 @@ def write_report(
         wanted: the format; a table of trials is for one run only.
         is_plain: keep the page's trials as plain JSON.
         tables: tables of a single run, where they are already read.
+        link: address of the page, for links of the Markdown to its trials; empty where it is not known.
 
     Raises:
         DataError: a folder has no run, or a damaged one.
@@ -44,7 +46,7 @@ def write_report(
         else:
             # All data is kept until the page is written, and the garbage collector would take a sixth of the time.
             with uncollected():
-                write_atomically(file, _encoded(_text(read_runs(outputs, tables), wanted, is_plain)))
+                write_atomically(file, _encoded(_text(read_runs(outputs, tables), wanted, is_plain, link)))
     except OSError as error:
         raise SettingsError(f"{file} cannot be written: {error.strerror or error}. Name another file.") from error
 
@@ -77,16 +79,16 @@ def _write_table(outputs: Sequence[Path], file: Path, wanted: Format) -> None:
     (write_csv if wanted == "csv" else write_parquet)(outputs[0], file)
 
 
-def _text(runs: Sequence[Run], wanted: Format, is_plain: bool) -> str:
-    names = dict.fromkeys(name for run in runs for name in run.experiments)
-    title = f"RAG evaluation: {', '.join(names) or 'no trial'}"
+def _text(runs: Sequence[Run], wanted: Format, is_plain: bool, link: str) -> str:
     if wanted == "md":
-        from rag_harness.page.comment_markdown import markdown_of
+        from rag_harness.page.comment import comment_of
 
-        return markdown_of(title, sections_of(runs))
+        return comment_of(runs, link)
     from rag_harness.page.html import html_of
     from rag_harness.page.payload.index import payload_of
 
+    names = dict.fromkeys(name for run in runs for name in run.experiments)
+    title = f"RAG evaluation: {', '.join(names) or 'no trial'}"
     if not is_sampled(runs):
         with intervals_beside(runs):
             payload = payload_of(runs)

@@ -6,7 +6,6 @@ an invisible character is put into them.
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterable, Iterator
 
@@ -36,11 +35,6 @@ _TICKS = re.compile(r"`+")
 def plain(text: str) -> str:
     """Return text that GitHub shows literally, on one line."""
     return _BEGINS.sub(r"\1\\", _SPECIAL.sub(r"\\\1", parted(_flat(text))))
-
-
-def in_html(text: str) -> str:
-    """Return text for a line of HTML in which GitHub reads no Markdown, e.g. a summary."""
-    return html.escape(parted(_flat(text)))
 
 
 def code(text: str) -> str:

@@ -197,10 +197,10 @@ def test_the_workflow_of_a_service_runs_as_it_is_written(suite: Suite, monkeypat
     assert _run_steps(suite.path, job) == {"install": 0, "start": 0, "ask": 0, "say": 0}
     said = (suite.path / "gh.txt").read_text()
     assert said.startswith("pr comment 17 --body-file comment.md")
-    assert "1 gate passed" in said
+    assert "## ✅ PASS: 1 of 1 gate passed, 0 failed" in said
     (suite.path / "broken").touch()
     assert _run_steps(suite.path, job) == {"install": 0, "start": 0, "ask": 1, "say": 0}
-    assert "1 failed" in (suite.path / "gh.txt").read_text()
+    assert "## ❌ FAIL: 1 of 1 gate failed" in (suite.path / "gh.txt").read_text()
 
 
 def _run_steps(folder: Path, job: Any) -> dict[str, int]:

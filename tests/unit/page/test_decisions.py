@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.page.comment_markdown import markdown_of
 from rag_harness.page.html import html_of
 from rag_harness.page.payload.index import payload_of
 from rag_harness.page.sections import sections_of
@@ -107,7 +106,7 @@ def test_it_is_absent_where_no_gate_says_what_to_do(study: Path, gates: list[dic
     assert "decisions" not in [section.ident for section in sections_of(read(study))]
 
 
-def test_page_and_markdown_say_the_same_below_the_verdict(study: Path) -> None:
+def test_the_page_has_it_below_the_verdict(study: Path) -> None:
     hostile = "ask <b>@everyone</b> | and wait"
     summarise(study, gate("e3: recall@5 >= 0.8", "failed", threshold=0.8, otherwise=hostile, due=True))
     runs = read(study)
@@ -119,12 +118,6 @@ def test_page_and_markdown_say_the_same_below_the_verdict(study: Path) -> None:
     assert [cell.text for cell in shown.rows[0]][-1] == hostile
     assert '<a href="#decisions">Decisions</a>' in page
     assert "<b>@everyone" not in page
-    text = markdown_of("title", sections)
-    assert text.index("\n## Verdict") < text.index("\n## Decisions") < text.index("\n## Scorecard")
-    (line,) = [line for line in text.splitlines() if "and wait" in line]
-    assert line.startswith("| e3: recall@5 \\>= 0.8 | 0.750 | \\[0.700, 0.800\\] | 12 | ❌ failed | ask \\<b\\>@")
-    assert "\\| and wait |" in line
-    assert "@everyone" not in line, "nobody is notified"
 
 
 def test_the_newest_of_several_runs_decides(study: Path, tmp_path: Path) -> None:

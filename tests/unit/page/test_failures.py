@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from rag_harness.errors import DataError
-from rag_harness.page.comment_markdown import markdown_of
 from rag_harness.page.content import Failures, Section
 from rag_harness.page.html import html_of
 from rag_harness.page.payload.index import payload_of
@@ -67,7 +66,6 @@ def test_a_kind_that_contradicts_the_cause_is_named_as_what_it_is(tmp_path: Path
     page = html_of("title", [section], payload_of(read(tmp_path)))
     assert "<strong>Logic Failure: cut</strong> · kind of answer: Retrieval Failure</p>" in page
     assert page.count(escape(one.apart)) == 1
-    assert f"Kind of answer: Retrieval Failure. {one.apart[:20]}" in markdown_of("title", [section])
 
 
 def test_causes_from_rows_alone_are_said_to_be_that(tmp_path: Path) -> None:

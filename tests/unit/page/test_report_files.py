@@ -26,14 +26,14 @@ def test_the_file_s_ending_says_the_format(
 ) -> None:
     file = tmp_path / f"r.{ending}"
     assert main(["report", str(output), "-o", str(file)]) == 0
-    start = {"html": "<!doctype html>", "md": "# RAG evaluation: e3", "csv": "experiment,"}[ending.lower()]
+    start = {"html": "<!doctype html>", "md": "## ❔ NO VERDICT: ", "csv": "experiment,"}[ending.lower()]
     assert file.read_text().startswith(start)
     assert capsys.readouterr().out.startswith(f"{file}: ")
 
 
 def test_a_format_that_is_asked_for_is_not_guessed(output: Path, tmp_path: Path) -> None:
     assert main(["report", str(output), "--format", "md", "-o", str(tmp_path / "comment.txt")]) == 0
-    assert (tmp_path / "comment.txt").read_text().startswith("# RAG")
+    assert (tmp_path / "comment.txt").read_text().startswith("## ❔ NO VERDICT: ")
 
 
 def test_without_names_it_is_the_report_of_output(

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.page.comment_markdown import markdown_of
 from rag_harness.page.content import More, Section
 from rag_harness.page.report_files import write_report
 from rag_harness.page.sections.slices import slices
@@ -85,10 +84,7 @@ def test_what_there_is_none_of_is_said(tmp_path: Path) -> None:
     assert any(text.startswith("query_type=negative: nobody has recall@5 (") for text in said)
 
 
-def test_both_formats_have_it_before_what_is_long(clear: Path) -> None:
-    text = markdown_of("title", [of(clear)])
-    assert "## Which wins where" in text
-    assert "| query\\_type=direct | recall@5 | 16 | **e3** ★ |" in text
+def test_the_page_has_it_before_what_is_long(clear: Path) -> None:
     write_report([clear], clear / "page.html", "html")
     page = (clear / "page.html").read_text()
     assert page.index('id="scorecard"') < page.index('id="slices"') < page.index('id="differences"')

@@ -10,7 +10,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from markdown_it import MarkdownIt
 from rich.console import Console
 
 from rag_harness.__main__ import main
@@ -20,7 +19,6 @@ from rag_harness.derived.attribution.review import review
 from rag_harness.errors import DataError
 from rag_harness.files.log import LOG_NAME, close_log, log, open_log
 from rag_harness.judges.calibration.sample import write_sheet
-from rag_harness.page.comment_markdown import markdown_of
 from rag_harness.page.content import (
     Block,
     Cell,
@@ -42,7 +40,7 @@ from rag_harness.results.causes import CauseLine, write_causes
 from rag_harness.service.observing.logs import logging_to
 from rag_harness.types import Case, Evidence, Query
 from rag_harness.work import reporting
-from tests.hostile import BATCHES, CORPUS, WHOLE
+from tests.hostile import CORPUS, WHOLE
 from tests.unit.authoring.questions.review.drafts import drafted, row, session
 from tests.unit.rows import make_chunk, make_row
 from tests.unit.server import Reply, as_json, serving
@@ -126,19 +124,6 @@ def everywhere(text: str) -> list[Section]:
         Code([text, "pytest"]),
     ]
     return [Section("one", text, [*blocks, *more])]
-
-
-@pytest.mark.parametrize("texts", BATCHES)
-def test_every_block_of_a_report_in_markdown(texts: list[str]) -> None:
-    for text in texts:
-        page = markdown_of(text, everywhere(text))
-        usual = markdown_of("usual", everywhere("usual"))
-        assert in_markdown(page) == []
-        assert tags(page) == tags(usual)
-
-
-def tags(page: str) -> list[str]:
-    return read_html(MarkdownIt("commonmark").enable("table").render(page)).tags
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,106 @@
+"""What changed against the runs before, and against the saved run that this one was compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rag_harness.errors import DataError
+from rag_harness.gates.units import told_apart
+from rag_harness.page.comment.room import Room, table
+from rag_harness.page.run import Run
+from rag_harness.report.baseline import SavedRun, load_saved_run, saved_run
+from rag_harness.report.comparison import MeasureChange, compare, on_common_data, unit_named
+from rag_harness.report.pairwise_lines import p_said
+from rag_harness.report.run_diff import RunDiff, run_diff
+from rag_harness.report.run_diff_sentences import sentences
+from rag_harness.shown.markdown import plain
+
+_SIGNS = {"good": "✅ ", "bad": "❌ ", "unsure": "❔ "}
+_RUNS, _SENTENCES, _ROWS = 2, 2, 5
+_DOCUMENTS = "documents"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What changed since a run before: ``found``, or why both cannot be compared."""
+
+    name: str
+    date: str
+    found: RunDiff | None
+    why_not: str = ""
+
+
+def changes_of(runs: Sequence[Run]) -> Iterator[Change]:
+    """Yield what changed since each run before, and since the saved run that this one was compared with."""
+    now = runs[0]
+    before = [*((run.name, _saved(run, now.manifest.digests)) for run in runs[1:]), *_baseline(now)]
+    for name, saved in before[:_RUNS]:
+        try:
+            found = compare(*on_common_data(_saved(now, saved.fingerprint.get("data", {})), saved))
+        except DataError as error:
+            yield Change(name, saved.date, None, str(error))
+        else:
+            yield Change(name, saved.date, run_diff(found))
+
+
+def change_lines(changes: Sequence[Change], room: Room) -> Iterator[str]:
+    """Yield what changed: sentences, then a table of what changed more than chance explains.
+
+    Of several runs before only the first has a table.
+    """
+    for number, change in enumerate(changes):
+        yield from ("",) * bool(number)
+        yield f"**Changes since {room.named(change.name)}**, of {plain(change.date)}:"
+        if change.found is None:
+            yield f"- ❔ Not compared. {room.said(change.why_not)}"
+            continue
+        yield from _said(change.found, room)
+        yield from _table(change.found, room) if not number else ()
+
+
+def _said(found: RunDiff, room: Room) -> Iterator[str]:
+    for sentence in sentences(found)[: min(_SENTENCES, room.few)]:
+        yield f"- {_SIGNS.get(sentence.tone, '')}{room.said(sentence.text)}"
+
+
+def _table(found: RunDiff, room: Room) -> Iterator[str]:
+    changes = [] if found.found.is_same_run else [*found.answers, *found.spent]
+    if not changes:
+        return
+    rows = [_row(change, room) for change in changes[: min(_ROWS, room.rows)]]
+    more = f", {len(rows)} of {len(changes)} that changed" if len(changes) > len(rows) else ""
+    yield ""
+    yield from table([f"measure{more}", "before", "now", "change, 95 % interval", "p", "questions"], rows)
+
+
+def _row(change: MeasureChange, room: Room) -> list[str]:
+    sign = {"better": "✅", "worse": "❌", "changed": ""}[change.direction]
+    before, now = told_apart(change.before, change.now, unit_named(change.measure), same=not change.difference)
+    between = f" [{change.interval.low:+.3f}, {change.interval.high:+.3f}]" if change.interval else ""
+    moved = f"{sign} {plain(f'{change.difference:+.3f}{between}')}".strip()
+    name = room.named(f"{change.suite}: {change.measure}")
+    return [name, plain(before), plain(now), moved, plain(p_said(change.p)), f"{change.n:,}"]
+
+
+def _saved(run: Run, theirs: Mapping[str, Any]) -> SavedRun:
+    """Return a run for comparison. Documents with a digest in only one of both count as unknown, not as different."""
+    digests = {name: value for name, value in run.manifest.digests.items() if name != _DOCUMENTS or name in theirs}
+    return saved_run(run.manifest.model_copy(update={"digests": digests}), run.tables)
+
+
+def _baseline(now: Run) -> Iterator[tuple[str, SavedRun]]:
+    """Yield the saved run that this one was compared with, where its file is still there and is not of this run."""
+    settings = now.manifest.settings
+    name = str(settings.get("compare") or "")
+    if not name:
+        return
+    file = Path(str(settings.get("rootdir") or ".")) / str(settings.get("baselines") or "baselines") / f"{name}.json"
+    try:
+        saved = load_saved_run(file)
+    except (DataError, OSError):
+        return
+    if saved.date != now.manifest.date:
+        yield name, saved

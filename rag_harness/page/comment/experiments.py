@@ -1,0 +1,95 @@
+"""The table of experiments: what each finds, what it answers, how often it declines and falls short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
+
+from rag_harness.gates.units import bounds, value_said
+from rag_harness.page.comment.room import Room, below, plural, table
+from rag_harness.page.figures import NONE
+from rag_harness.page.run import Run
+from rag_harness.report.brief import Brief, Field, Lead
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.shown.markdown import plain
+
+_MEASURES = (
+    *("recall@5", "evidence_recall", "context_precision", "answer_correctness", "nugget_recall", "token_f1", "g_mean"),
+    *("faithfulness", "answer_relevancy"),
+)
+_GOLDEN = ("recall@1", "recall@5", "recall@10", "mrr@10", "ndcg@10")
+_MOST_MEASURES = 6
+_LEGEND = "Bold: the best mean. ★: surely better than all others (95 %)."
+
+
+def experiment_lines(brief: Brief, run: Run, room: Room) -> Iterator[str]:
+    """Yield a row for each experiment; those that are equal on every measure share a row."""
+    tables = brief.tables or run.selected
+    if not tables:
+        return
+    groups = [group for field in brief.fields for group in _groups(field)] or [[name] for name in tables]
+    measures = _measures(brief, tables)
+    shown = groups if len(groups) <= room.rows else _best_first(groups, brief)[: room.rows]
+    rows = [_row(group, measures, brief, tables[group[0]], room) for group in shown]
+    yield from table(["experiment", "answered", *measures, "declined", "fall short"], rows)
+    left = len(groups) - len(shown)
+    more = f"… and {plural(left, 'experiment')} more. " if left else ""
+    yield from below(f"{more}{_LEGEND if _leads(brief) else ''}".strip())
+
+
+def _groups(field: Field) -> list[list[str]]:
+    """Return the experiments of a data; those that are equal on every measure and case are one group."""
+    twins = {name: list(group) for group in field.equals for name in group}
+    return [group for name in field.names if (group := twins.get(name, [name]))[0] == name]
+
+
+def _leads(brief: Brief) -> list[Lead]:
+    return [lead for field in brief.fields for lead in field.leads if not lead.is_level]
+
+
+def _measures(brief: Brief, tables: Mapping[str, SuiteTable]) -> list[str]:
+    """Return the measures of the table: those that decide first."""
+    known = _MEASURES if brief.tables else _GOLDEN
+    there = [name for name in known if any(found.has(name) for found in tables.values())]
+    decide = [lead.standing.measure for lead in _leads(brief)]
+    wanted = [*dict.fromkeys([*(name for name in decide if name in there), *there])][:_MOST_MEASURES]
+    return [name for name in there if name in wanted]
+
+
+def _best_first(groups: Sequence[list[str]], brief: Brief) -> list[list[str]]:
+    """Return groups by the mean of the measure that decides what is answered, the best first."""
+    lead = next(reversed([lead for lead in brief.fields[0].leads if not lead.is_level]), None)
+    if lead is None:
+        return list(groups)
+    measure, sign = lead.standing.measure, 1 if lead.standing.is_lower else -1
+
+    def place(group: list[str]) -> float:
+        found = brief.tables[group[0]]
+        mean = found.aggregate([measure])[measure] if found.has(measure) else None
+        return inf if mean is None else sign * mean
+
+    return sorted(groups, key=place)
+
+
+def _row(group: Sequence[str], measures: Sequence[str], brief: Brief, found: SuiteTable, room: Room) -> list[str]:
+    best = {lead.standing.measure: lead for lead in _leads(brief) if group[0] in lead.best}
+    cells = [_cell(found, name, name in best, name in best and best[name].is_sure) for name in measures]
+    n = found.selected_of({})
+    answered = f"{n - found.totals.errors - found.lost_of({}):,} of {n:,}"
+    short = brief.shortfalls.get(group[0])
+    fell = NONE if short is None or short.is_sample else f"{short.n:,}"
+    names = " = ".join(room.named(name) for name in group[:3])
+    more = f" = {len(group) - 3} more" if len(group) > 3 else ""
+    return [f"{names}{more}", answered, *cells, f"{found.totals.abstained:,}", fell]
+
+
+def _cell(found: SuiteTable, measure: str, is_best: bool, is_sure: bool) -> str:
+    """Return the mean; of a best one the interval, too. A star says that it is surely the best."""
+    mean = found.aggregate([measure])[measure] if found.has(measure) else None
+    if mean is None:
+        return NONE
+    unit, between = found.columns[measure].measure.unit, found.interval(measure)
+    said = value_said(mean, unit)
+    if not is_best:
+        return said
+    return f"**{said}**{' ★' if is_sure else ''}{f' {plain(bounds(*between, unit))}' if between else ''}"

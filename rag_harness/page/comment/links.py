@@ -1,0 +1,48 @@
+"""Links from a comment into the report, where its address is known."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from rag_harness.errors import SettingsError
+from rag_harness.page.comment.room import Room
+from rag_harness.shown.markdown import code
+
+_SAFE = "/:?[]@!$&'*+,;=%~"
+"""Characters of an address that stay as they are. A parenthesis or an angle bracket would end a link of Markdown."""
+_ADDRESS = re.compile(r"https?://[^\s/?#][^\s#]*|(?!//)[^\s:?#]+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Links to trials.
+
+    Attributes:
+        report: the address of the page; empty where it is not known, and trials are named only.
+    """
+
+    report: str = ""
+
+    def to(self, trial: str, room: Room, in_table: bool = False) -> str:
+        """Return the trial's name as code, which can be copied into a command; as a link where that is possible."""
+        name = code(room.cut_name(trial))
+        # A pipe ends a table's cell even in code, and is shown there without its backslash.
+        name = name.replace("|", "\\|") if in_table else name
+        if not self.report:
+            return name
+        return f"[{name}]({quote(self.report, safe=_SAFE)}#trials?open={quote(trial, safe='')})"
+
+
+def check_address(report: str) -> None:
+    """Make sure that this is the address of a page.
+
+    Raises:
+        SettingsError: it is not.
+    """
+    if not _ADDRESS.fullmatch(report):
+        raise SettingsError(
+            f"--link {report}: that is no address of a page. Write https://… or a path such as report.html, without a "
+            "space and without #."
+        )

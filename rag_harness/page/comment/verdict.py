@@ -1,0 +1,85 @@
+"""The verdict of a run: a line that says it, the run that it is of, and the gates that fail or are undecided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rag_harness.page.comment.links import Links
+from rag_harness.page.comment.room import Room, below, plural, table
+from rag_harness.page.run import Run
+from rag_harness.report.brief import Brief, GatesState
+from rag_harness.report.brief.gates_state import BAD, GateLine
+
+_SIGNS = {"FAIL": "❌", "UNDECIDED": "❔", "PASS": "✅"}
+_OTHERS = {
+    "inconclusive": "undecided",
+    "passed": "passed",
+    "xfailed": "failed as expected",
+    "not judged": "not judged",
+}
+
+
+def verdict_line(brief: Brief, run: Run) -> str:
+    """Return the verdict of all gates, with the number of gates of each verdict."""
+    state = brief.gates
+    if not state.total:
+        return f"## ❔ NO VERDICT: {_why_none(run)}"
+    if not state.verdict:
+        return f"## ❔ NO VERDICT: {_counted(state)}"
+    return f"## {_SIGNS[state.verdict]} {state.verdict}: {_counted(state)}"
+
+
+def run_line(brief: Brief, run: Run, room: Room) -> str:
+    """Return what was run, how many questions were answered, by whom, and who judged."""
+    found = brief.answered
+    parts = [f"RAG evaluation of {room.first(list(brief.tables or run.selected)) or 'nothing: no trial was selected'}"]
+    if found.asked:
+        parts[0] += f": **{found.rows:,} of {found.asked:,} answered**"
+    parts += [f"❌ {plural(found.errors, 'error')}"] if found.errors else []
+    parts += [f"❌ {found.lost:,} without a result"] if found.lost else []
+    parts += [room.short(", ".join(found.origins))] if found.origins else []
+    parts += [f"by {room.short(' and '.join(found.authors))}"] if found.authors else []
+    if brief.tables:
+        parts.append(f"judged by {room.short(' and '.join(found.judges))}" if found.judges else "judged by nobody")
+    return f"{'; '.join(parts)}."
+
+
+def gate_lines(brief: Brief, run: Run, room: Room, links: Links) -> Iterator[str]:
+    """Yield the gates that fail the run, then the undecided ones, as a table."""
+    lines = [*brief.gates.failed, *brief.gates.undecided]
+    if not lines:
+        return
+    to_do = {gate["gate"]: str(gate["otherwise"]) for gate in run.gates if gate.get("otherwise")}
+    rows = [_row(line, to_do.get(line.condition, ""), run, room, links) for line in lines[: room.rows]]
+    head = ("gate", "verdict", "value, 95 % interval", "why", "worst trial", "what to do")
+    kept = [n for n in range(len(head)) if any(row[n] for row in rows)]
+    yield from table([head[n] for n in kept], [[row[n] for n in kept] for row in rows])
+    if more := lines[room.rows :]:
+        failed = sum(line.state in BAD for line in more)
+        counts = f"{failed:,} failed, {len(more) - failed:,} undecided"
+        yield from below(f"… and {plural(len(more), 'gate')} more: {counts}.")
+
+
+def _row(line: GateLine, to_do: str, run: Run, room: Room, links: Links) -> list[str]:
+    is_bad = line.state in BAD
+    verdict = f"❌ {line.state}" if is_bad else "❔ undecided"
+    then = room.short(to_do if is_bad else f"would be: {to_do}") if to_do else ""
+    worst = links.to(run.address(line.worst), room, in_table=True) if line.worst else ""
+    return [room.named(line.condition, 2), verdict, room.short(line.figures), room.short(line.reason), worst, then]
+
+
+def _counted(state: GatesState) -> str:
+    """Return the number of gates of each verdict, that of the verdict of all first."""
+    bad = sum(state.counts.get(name, 0) for name in BAD)
+    others = [f"{state.counts[name]:,} {word}" for name, word in _OTHERS.items() if state.counts.get(name)]
+    said = [*([f"{bad:,} failed"] if state.verdict else []), *others]
+    first = {"FAIL": "failed", "UNDECIDED": "undecided", "PASS": "passed", "": "not judged"}[state.verdict]
+    ordered = sorted(said, key=lambda each: not each.endswith(f" {first}"))
+    n, _, word = ordered[0].partition(" ")
+    return ", ".join([f"{n} of {plural(state.total, 'gate')} {word}", *ordered[1:]])
+
+
+def _why_none(run: Run) -> str:
+    if not run.summary:
+        return "this folder has no summary.json of the run, which keeps the verdicts"
+    return "no gate is set (`--rag-gate`, or `rag_gate` in the ini file)"

@@ -1,0 +1,80 @@
+"""Puts the parts of a comment together, so that it is never too long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rag_harness.page.comment.changes import Change, change_lines, changes_of
+from rag_harness.page.comment.experiments import experiment_lines
+from rag_harness.page.comment.folded import folded_lines
+from rag_harness.page.comment.links import Links
+from rag_harness.page.comment.notes import note_lines
+from rag_harness.page.comment.room import Room
+from rag_harness.page.comment.verdict import gate_lines, run_line, verdict_line
+from rag_harness.page.comment.worst import Worst, worst_lines, worst_of
+from rag_harness.page.run import Run
+from rag_harness.report.brief import Brief, brief_of, first_sentences
+
+MOST_LINES, MOST_CHARACTERS = 60, 8_000
+"""A reader of a pull request reads no more. GitHub takes 65,536 characters."""
+_ROWS = (10, 8, 7, 6, 5, 4, 3, 2)
+_TEXTS = ((80, 600), (60, 450), (50, 330), (40, 240), (30, 180), (24, 120))
+"""Room for rows, and for names and sentences. The most generous that fits is taken; the last always fits."""
+_TOPICS = {"best": "Which is best", "sure": "How sure", "why": "Why", "next": "Next"}
+_SIGNS = {"good": "✅ ", "bad": "❌ ", "unsure": "❔ "}
+_SENTENCES = 2
+
+
+def comment_of(runs: Sequence[Run], report: str = "") -> str:
+    """Return the comment on the first run, set against the others.
+
+    Args:
+        runs: the runs, that of now first.
+        report: address of the report as a page, for links to its trials; empty where it is not known.
+
+    Raises:
+        DataError: the cases of a run are missing or damaged, or its causes are.
+    """
+    run = runs[0]
+    brief = brief_of(run.tables, run.manifest, run.gates, list(run.causes.values()))
+    found = _Found(brief, run, [*changes_of(runs)], [*worst_of(brief, run)], Links(report))
+    # How many lines there are does not depend on how long they are.
+    narrow = _TEXTS[-1]
+    rows = next((n for n in _ROWS if found.text(Room(n, *narrow)).count("\n") <= MOST_LINES), _ROWS[-1])
+    rooms = [Room(n, *widths) for n in (rows, _ROWS[-1]) for widths in _TEXTS]
+    return next((text for text in map(found.text, rooms) if len(text) <= MOST_CHARACTERS), found.text(rooms[-1]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a comment is about."""
+
+    brief: Brief
+    run: Run
+    changes: Sequence[Change]
+    worst: Sequence[Worst]
+    links: Links
+
+    def text(self, room: Room) -> str:
+        """Return the comment."""
+        return "\n\n".join("\n".join(part) for part in self._parts(room) if part) + "\n"
+
+    def _parts(self, room: Room) -> Iterator[list[str]]:
+        brief, run = self.brief, self.run
+        yield [verdict_line(brief, run)]
+        yield [run_line(brief, run, room)]
+        yield [*gate_lines(brief, run, room, self.links)]
+        yield [*_sentences(brief, room), *note_lines(run, room)]
+        yield [*experiment_lines(brief, run, room)]
+        yield [*change_lines(self.changes, room)]
+        yield [*worst_lines(self.worst, run, room, self.links)]
+        yield [*folded_lines(brief, run, room)]
+
+
+def _sentences(brief: Brief, room: Room) -> Iterator[str]:
+    """Yield which is best, how sure, why answers fall short, and what to do next; for the first data."""
+    for topic, title in _TOPICS.items():
+        said = [sentence for sentence in first_sentences(brief) if sentence.topic == topic]
+        for sentence in said[: min(_SENTENCES, room.few)]:
+            yield f"- {_SIGNS.get(sentence.tone, '')}**{title}:** {room.said(sentence.text)}"

@@ -1,0 +1,83 @@
+"""The worst trials: what was asked, what was expected, and why the answer falls short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rag_harness.derived.attribution.failing import suspects
+from rag_harness.gates.units import value_said
+from rag_harness.page.comment.links import Links
+from rag_harness.page.comment.room import Room
+from rag_harness.page.run import Run
+from rag_harness.report.brief import Brief
+from rag_harness.results.causes import CauseLine
+from rag_harness.types import TrialId
+
+_SHOWN = 3
+_RIGHT = -2.0
+"""Badness of an unjudged answer with exactly the words of the ground truth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """A trial that falls short, for people."""
+
+    trial: TrialId
+    query: str
+    expected: str
+    cause: str
+    evidence: str
+
+
+def worst_of(brief: Brief, run: Run) -> Iterator[Worst]:
+    """Yield the three worst trials of the experiment that the sentences speak of: those with a cause; where none
+    is known, by what the answers are worth.
+    """
+    # Where the one that the sentences speak of has no cause, the next one with causes is shown.
+    name = next((each for each in (brief.subject, *brief.shortfalls) if each in brief.shortfalls), brief.subject)
+    if not name:
+        return
+    explained = [line for line in run.causes.values() if line.experiment == name][:_SHOWN]
+    if explained:
+        yield from (_explained(line, run) for line in explained)
+        return
+    table = brief.tables[name]
+    found = [each for each in suspects(table, _SHOWN).values() if each.category or each.badness > _RIGHT]
+    for each in found[:_SHOWN]:
+        query, expected = _asked(name, each.query_id, run)
+        values = {m: table.values(m, {}).get(each.query_id) for m in ("token_f1", "evidence_recall") if table.has(m)}
+        said = ", ".join(f"{measure} {value_said(value)}" for measure, value in values.items() if value is not None)
+        yield Worst(TrialId(name, each.query_id), query, expected, each.category or "cause not known", said)
+
+
+def worst_lines(found: Sequence[Worst], run: Run, room: Room, links: Links) -> Iterator[str]:
+    """Yield a line for each trial."""
+    if not found:
+        return
+    yield f"**Worst {'trial' if len(found) == 1 else 'trials'} of {room.named(found[0].trial.experiment)}**"
+    for each in found:
+        parts = [f"- {links.to(run.address(each.trial), room)}: {room.said(each.query) or '(no text)'}"]
+        parts += [f"Expected: {room.said(each.expected)}"] if each.expected else []
+        evidence = f". {room.short(each.evidence)}" if each.evidence else ""
+        yield "<br>".join([*parts, f"**{room.short(each.cause)}**{evidence}"])
+
+
+def _explained(line: CauseLine, run: Run) -> Worst:
+    query, expected = _asked(line.experiment, line.query_id, run)
+    cause = line.reviewed_cause or ": ".join(filter(None, [line.cause, line.detail]))
+    return Worst(line.trial, line.query or query, expected, cause, line.evidence)
+
+
+def _asked(experiment: str, case_id: str, run: Run) -> tuple[str, str]:
+    """Return the text of a case's query, and what was expected; empty where the data do not say."""
+    cases = run.cases_of(experiment)
+    place = cases.position.get(case_id)
+    try:
+        case = cases[place].case if place is not None else None
+    finally:
+        cases.close()
+    if case is None:
+        return "", ""
+    gold = case.ground_truth or ", ".join(case.context_reference)
+    return case.query.text, gold if case.answerable else f"to decline, because no page answers it. {gold}".strip()
