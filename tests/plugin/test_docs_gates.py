@@ -194,13 +194,14 @@ def test_the_workflow_of_a_service_runs_as_it_is_written(suite: Suite, monkeypat
     (tools / "gh").write_text(GH)
     (tools / "gh").chmod(0o700)
     monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    assert _run_steps(suite.path, job) == {"install": 0, "start": 0, "ask": 0, "say": 0}
+    assert _run_steps(suite.path, job) == {"install": 0, "start": 0, "ask": 0, "report": 0, "say": 0}
     said = (suite.path / "gh.txt").read_text()
     assert said.startswith("pr comment 17 --body-file comment.md")
     assert "## ✅ PASS: 1 of 1 gate passed, 0 failed" in said
     (suite.path / "broken").touch()
-    assert _run_steps(suite.path, job) == {"install": 0, "start": 0, "ask": 1, "say": 0}
+    assert _run_steps(suite.path, job) == {"install": 0, "start": 0, "ask": 1, "report": 0, "say": 0}
     assert "## ❌ FAIL: 1 of 1 gate failed" in (suite.path / "gh.txt").read_text()
+    assert "](https://example.com/7#trials?open=my_service-" in (suite.path / "gh.txt").read_text()
 
 
 def _run_steps(folder: Path, job: Any) -> dict[str, int]:
@@ -211,7 +212,9 @@ def _run_steps(folder: Path, job: Any) -> dict[str, int]:
             if "run" not in step:
                 continue
             name = step.get("name", "Install").split()[0].lower()
-            given = {"PULL_REQUEST": "17", "GH_TOKEN": "none"} if "env" in step else {}
+            given = (
+                {"PULL_REQUEST": "17", "GH_TOKEN": "none", "REPORT": "https://example.com/7"} if "env" in step else {}
+            )
             assert set(given) == set(step.get("env", {}))
             command = "true" if step["run"].startswith("python -m pip install ") else step["run"]
             if any(came.values()) and step.get("if") != "always()":

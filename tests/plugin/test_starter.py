@@ -212,6 +212,14 @@ def test_a_workflow_runs_the_suite_and_fails_where_nothing_is_judged(
     (command,) = (step["run"] for step in job["steps"] if step.get("run", "").startswith("pytest "))
     asked = command.split()[1:]
     assert pytester.runpytest_subprocess(*asked).ret == 0
+    page, comment = (step for step in job["steps"] if step.get("run", "").startswith("rag-harness report "))
+    assert main(page["run"].split()[1:]) == 0
+    said = comment["run"].partition(" && ")[0].replace('"$REPORT"', "https://example.com/7")
+    assert main(said.split()[1:]) == 0
+    comment_said = Path("comment.md").read_text()
+    assert comment_said.startswith("## ✅ PASS: 1 of 1 gate passed")
+    assert "- `golden-q_direct_005`: " in comment_said
+    assert comment["env"] == {"REPORT": "${{ steps.report.outputs.artifact-url }}"}
     drafts = (pytester.path / "queries.jsonl").read_text().replace('"reviewed": "yes"', '"reviewed": "no"')
     (pytester.path / "queries.jsonl").write_text(drafts)
     result = pytester.runpytest_subprocess(*asked)

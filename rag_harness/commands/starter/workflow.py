@@ -26,10 +26,20 @@ jobs:
           python-version: "3.12"
       - run: python -m pip install {NAME}
       - run: pytest test_retrieval.py --rag-not-judged=fail --junitxml=output/junit.xml
-      - name: Show the report on the page of the run
+      - run: rag-harness report output -o report.html
         if: always()
-        run: rag-harness report output --format md -o comment.md && cat comment.md >> "$GITHUB_STEP_SUMMARY"
-      - uses: actions/upload-artifact@v4
+      - uses: actions/upload-artifact@v7
+        id: report
+        if: always()
+        with:
+          path: report.html
+          archive: false
+      - name: Say on the page of the run how it came out, with links into the report
+        if: always()
+        run: rag-harness report output -o comment.md --link "$REPORT" && cat comment.md >> "$GITHUB_STEP_SUMMARY"
+        env:
+          REPORT: ${{{{ steps.report.outputs.artifact-url }}}}
+      - uses: actions/upload-artifact@v7
         if: always()
         with:
           name: rag

@@ -31,7 +31,10 @@ def experiment_lines(brief: Brief, run: Run, room: Room) -> Iterator[str]:
     measures = _measures(brief, tables)
     shown = groups if len(groups) <= room.rows else _best_first(groups, brief)[: room.rows]
     rows = [_row(group, measures, brief, tables[group[0]], room) for group in shown]
-    yield from table(["experiment", "answered", *measures, "declined", "fall short"], rows)
+    head = ["experiment", "answered", *measures, "declined", "fall short"]
+    # Of the golden suite, where nothing is answered, there are measures only.
+    kept = [n for n, name in enumerate(head) if brief.tables or not name.startswith(("answered", "declined", "fall"))]
+    yield from table([head[n] for n in kept], [[row[n] for n in kept] for row in rows])
     left = len(groups) - len(shown)
     more = f"… and {plural(left, 'experiment')} more. " if left else ""
     yield from below(f"{more}{_LEGEND if _leads(brief) else ''}".strip())

@@ -9,6 +9,7 @@ from rag_harness.page.comment.room import Room, below, plural, table
 from rag_harness.page.run import Run
 from rag_harness.report.brief import Brief, GatesState
 from rag_harness.report.brief.gates_state import BAD, GateLine
+from rag_harness.types import GOLDEN
 
 _SIGNS = {"FAIL": "❌", "UNDECIDED": "❔", "PASS": "✅"}
 _OTHERS = {
@@ -35,6 +36,8 @@ def run_line(brief: Brief, run: Run, room: Room) -> str:
     parts = [f"RAG evaluation of {room.first(list(brief.tables or run.selected)) or 'nothing: no trial was selected'}"]
     if found.asked:
         parts[0] += f": **{found.rows:,} of {found.asked:,} answered**"
+    if not brief.tables and GOLDEN in run.selected:
+        parts[0] += f": **{plural(run.selected[GOLDEN].selected_of({}), 'question')} looked up**"
     parts += [f"❌ {plural(found.errors, 'error')}"] if found.errors else []
     parts += [f"❌ {found.lost:,} without a result"] if found.lost else []
     parts += [room.short(", ".join(found.origins))] if found.origins else []
@@ -50,7 +53,7 @@ def gate_lines(brief: Brief, run: Run, room: Room, links: Links) -> Iterator[str
     if not lines:
         return
     to_do = {gate["gate"]: str(gate["otherwise"]) for gate in run.gates if gate.get("otherwise")}
-    rows = [_row(line, to_do.get(line.condition, ""), run, room, links) for line in lines[: room.rows]]
+    rows = [_row(line, to_do.get(line.condition, ""), room, links) for line in lines[: room.rows]]
     head = ("gate", "verdict", "value, 95 % interval", "why", "worst trial", "what to do")
     kept = [n for n in range(len(head)) if any(row[n] for row in rows)]
     yield from table([head[n] for n in kept], [[row[n] for n in kept] for row in rows])
@@ -60,11 +63,11 @@ def gate_lines(brief: Brief, run: Run, room: Room, links: Links) -> Iterator[str
         yield from below(f"… and {plural(len(more), 'gate')} more: {counts}.")
 
 
-def _row(line: GateLine, to_do: str, run: Run, room: Room, links: Links) -> list[str]:
+def _row(line: GateLine, to_do: str, room: Room, links: Links) -> list[str]:
     is_bad = line.state in BAD
     verdict = f"❌ {line.state}" if is_bad else "❔ undecided"
     then = room.short(to_do if is_bad else f"would be: {to_do}") if to_do else ""
-    worst = links.to(run.address(line.worst), room, in_table=True) if line.worst else ""
+    worst = links.to(line.worst, room, in_table=True) if line.worst else ""
     return [room.named(line.condition, 2), verdict, room.short(line.figures), room.short(line.reason), worst, then]
 
 

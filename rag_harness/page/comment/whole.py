@@ -38,7 +38,7 @@ def comment_of(runs: Sequence[Run], report: str = "") -> str:
     """
     run = runs[0]
     brief = brief_of(run.tables, run.manifest, run.gates, list(run.causes.values()))
-    found = _Found(brief, run, [*changes_of(runs)], [*worst_of(brief, run)], Links(report))
+    found = _Found(brief, run, [*changes_of(runs)], [*worst_of(brief, run)], Links(run, report))
     # How many lines there are does not depend on how long they are.
     narrow = _TEXTS[-1]
     rows = next((n for n in _ROWS if found.text(Room(n, *narrow)).count("\n") <= MOST_LINES), _ROWS[-1])
@@ -68,7 +68,7 @@ class _Found:
         yield [*_sentences(brief, room), *note_lines(run, room)]
         yield [*experiment_lines(brief, run, room)]
         yield [*change_lines(self.changes, room)]
-        yield [*worst_lines(self.worst, run, room, self.links)]
+        yield [*worst_lines(self.worst, room, self.links)]
         yield [*folded_lines(brief, run, room)]
 
 

@@ -12,7 +12,7 @@ from rag_harness.page.comment.room import Room
 from rag_harness.page.run import Run
 from rag_harness.report.brief import Brief
 from rag_harness.results.causes import CauseLine
-from rag_harness.types import TrialId
+from rag_harness.types import GOLDEN, TrialId
 
 _SHOWN = 3
 _RIGHT = -2.0
@@ -37,6 +37,7 @@ def worst_of(brief: Brief, run: Run) -> Iterator[Worst]:
     # Where the one that the sentences speak of has no cause, the next one with causes is shown.
     name = next((each for each in (brief.subject, *brief.shortfalls) if each in brief.shortfalls), brief.subject)
     if not name:
+        yield from _missed(run)
         return
     explained = [line for line in run.causes.values() if line.experiment == name][:_SHOWN]
     if explained:
@@ -51,16 +52,27 @@ def worst_of(brief: Brief, run: Run) -> Iterator[Worst]:
         yield Worst(TrialId(name, each.query_id), query, expected, each.category or "cause not known", said)
 
 
-def worst_lines(found: Sequence[Worst], run: Run, room: Room, links: Links) -> Iterator[str]:
+def worst_lines(found: Sequence[Worst], room: Room, links: Links) -> Iterator[str]:
     """Yield a line for each trial."""
     if not found:
         return
     yield f"**Worst {'trial' if len(found) == 1 else 'trials'} of {room.named(found[0].trial.experiment)}**"
     for each in found:
-        parts = [f"- {links.to(run.address(each.trial), room)}: {room.said(each.query) or '(no text)'}"]
+        parts = [f"- {links.to(str(each.trial), room)}: {room.said(each.query) or '(no text)'}"]
         parts += [f"Expected: {room.said(each.expected)}"] if each.expected else []
         evidence = f". {room.short(each.evidence)}" if each.evidence else ""
         yield "<br>".join([*parts, f"**{room.short(each.cause)}**{evidence}"])
+
+
+def _missed(run: Run) -> Iterator[Worst]:
+    """Yield the questions of the golden suite whose documents were found last, or not at all."""
+    table = run.selected.get(GOLDEN)
+    found = table.values("mrr@10", {}) if table is not None and table.has("mrr@10") else {}
+    for case_id, value in sorted(found.items(), key=lambda each: each[1])[:_SHOWN]:
+        if value < 1:
+            query, expected = _asked(GOLDEN, case_id, run)
+            rank = f"first found at rank {round(1 / value)}" if value else "not among the first 10"
+            yield Worst(TrialId(GOLDEN, case_id), query, expected, rank, "")
 
 
 def _explained(line: CauseLine, run: Run) -> Worst:

@@ -174,6 +174,17 @@ def test_a_worst_trial_is_a_link_where_the_address_is_known(study: Path) -> None
     assert cells(text, "e2: recall@5 ")[4].startswith("[`e2-q")
 
 
+def test_what_the_golden_suite_found_last_is_no_link(tmp_path: Path) -> None:
+    ranked = {"q1": ["a.md"], "q2": ["b.md", "a.md"], "q3": ["b.md"]}
+    cases = [Case(Query(each, f"{each}?"), qrels={"a.md": 1}) for each in ranked]
+    write_run(tmp_path, [golden_row(each, found) for each, found in ranked.items()], cases)
+    text = checked(tmp_path, report="https://example.com/report.html")
+    assert [line for line in text.splitlines() if line.startswith("- `")] == [
+        "- `golden-q3`: q3?<br>Expected: a.md<br>**not among the first 10**",
+        "- `golden-q2`: q2?<br>Expected: a.md<br>**first found at rank 2**",
+    ]
+
+
 @pytest.mark.parametrize("wrong", ["javascript:alert(1)", "//evil.example", "a b.html", "https://x.y/#z", "https://"])
 def test_what_is_no_address_is_refused(study: Path, tmp_path: Path, wrong: str, capsys: Any) -> None:
     assert main(["report", str(study), "-o", str(tmp_path / "x.md"), "--link", wrong]) == CANNOT_RUN
@@ -319,7 +330,7 @@ def one_score(output: Path) -> None:
         (all_failed, "RAG evaluation of e3: **0 of 3 answered**; ❌ 3 errors"),
         (lost, "**0 of 1 answered**; ❌ 1 without a result"),
         (no_gold, "**3 of 3 answered**"),
-        (golden, "RAG evaluation of golden"),
+        (golden, "RAG evaluation of golden: **1 question looked up**"),
         (no_retrieval, "| e1 | 3 of 3 |"),
         (one_score, "| e3 | 2 of 2 |"),
     ],
