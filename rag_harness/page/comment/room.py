@@ -83,7 +83,7 @@ def _without_middle(flat: str, n: int) -> str:
 
 def _cut(text: str, most: int, shortened: Callable[[str, int], str]) -> str:
     """Return text as Markdown of at most so many characters, with what escapes them."""
-    flat = escaped(" ".join(text.split()))
+    flat = " ".join(text.split())
     said, n = plain(flat), most
     while len(said) > most and n > 1:
         said = plain(shortened(flat, n))

@@ -12,6 +12,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.page.comment import MOST_CHARACTERS, MOST_LINES, comment_of
+from rag_harness.page.comment.links import Links
+from rag_harness.page.comment.room import Room
 from rag_harness.page.run import Run
 from rag_harness.report.baseline import save, saved_run
 from rag_harness.results.causes import CauseLine, write_causes
@@ -126,6 +128,20 @@ def test_the_rest_of_many_gates_is_counted(study: Path) -> None:
     assert 5 <= len(rows) <= 10
     assert "| ❔ undecided |" not in text
     assert f"… and {43 - len(rows)} gates more: {40 - len(rows)} failed, 3 undecided." in text
+
+
+def test_what_would_be_too_many_lines_has_fewer_rows(study: Path, tmp_path: Path) -> None:
+    before = [write_study(tmp_path / name, n=10) for name in ("monday", "sunday")]
+    summarise(study, *(gate(f"e2: recall@{n} >= 0.9", "failed") for n in range(1, 41)))
+    rows = [line for line in checked(study, *before).splitlines() if "| ❌ failed |" in line]
+    assert 2 <= len(rows) < 10
+
+
+def test_a_pipe_in_a_name_ends_no_cell(study: Path) -> None:
+    (run,) = read(study)
+    room = Room(10, 60, 600)
+    assert Links(run).to("e3-a|b", room, in_table=True) == "`e3-a\\|b`"
+    assert Links(run).to("e3-a|b", room) == "`e3-a|b`"
 
 
 def test_each_experiment_has_a_row_and_the_surely_best_a_star(study: Path) -> None:
