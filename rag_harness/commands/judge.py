@@ -33,7 +33,7 @@ def run_score(chosen: argparse.Namespace) -> int:
     from rag_harness.models.api_keys import check_judge
     from rag_harness.pipelines.generation import abstains
     from rag_harness.pipelines.parts import RunParts
-    from rag_harness.report.scorecard import judge_said
+    from rag_harness.report.summary import judge_said
     from rag_harness.settings.loading import load_settings
 
     settings = load_settings(settings_said(chosen, _SETTINGS))

@@ -76,7 +76,8 @@ def _judged_by(session: RagSession, selected: Collected) -> str:
         return ""  # the reader of the gates reports it
     from rag_harness.models.endpoints import endpoint_of
     from rag_harness.models.model_names import judge_name
-    from rag_harness.report.scorecard import judge_said, one_family
+    from rag_harness.report.scorecard import one_family
+    from rag_harness.report.summary import judge_said
     from rag_harness.settings.profiles import BUILT_IN_PROFILES
 
     judge = judge_name(session.settings)

@@ -12,7 +12,7 @@ from rag_harness.measures.judged.categories import kinds_shown
 from rag_harness.models.families import maker_of
 from rag_harness.report.money import money
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.report.summary import SHORT_MEASURE_NAMES, table
+from rag_harness.report.summary import SHORT_MEASURE_NAMES, judge_said, table
 from rag_harness.results.manifest import SuiteRecord
 from rag_harness.settings.prices import Prices
 from rag_harness.stats import quantile
@@ -58,13 +58,6 @@ def _took(records: Sequence[SuiteRecord], models: Sequence[str], prices: Prices 
     replayed = f", {spent['recorded']} of them replayed" if spent["recorded"] else ""
     tokens = f"{spent['prompt_tokens']:,} tokens in, {spent['completion_tokens']:,} out"
     return [f"judging took {spent['calls']} calls{replayed}; {tokens}" + (f"; {money(cost)}" if cost else "")]
-
-
-def judge_said(judge: str, model: str) -> str:
-    """Name the judge for people. A judge that is not an LLM is not presented as one."""
-    if model.startswith(("embedded/", "mock/")):
-        return f"{model} (words and vectors compared, no LLM)"
-    return f"{model} (an LLM, method {judge})" if model else "nobody: the judge cannot be had"
 
 
 def one_family(judge: str, answering: Iterable[str]) -> list[str]:

@@ -95,6 +95,13 @@ def author(model: str) -> str:
     return f"{model} (a baseline reader, not an LLM)" if model.startswith(("embedded/", "mock/")) else model
 
 
+def judge_said(judge: str, model: str) -> str:
+    """Name the judge for people. A judge that is not an LLM is not presented as one."""
+    if model.startswith(("embedded/", "mock/")):
+        return f"{model} (words and vectors compared, no LLM)"
+    return f"{model} (an LLM, method {judge})" if model else "nobody: the judge cannot be had"
+
+
 def _summary(experiment: str, suite: SuiteTable) -> ExperimentSummary:
     totals, means = suite.totals, suite.aggregate(SUMMARY_MEASURES)
     return ExperimentSummary(

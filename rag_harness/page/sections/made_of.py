@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from rag_harness.page.content import Block, Facts, Prose
 from rag_harness.page.run import Run
 from rag_harness.report.drafts import draft_lines
-from rag_harness.report.scorecard import judge_said, one_family
-from rag_harness.report.summary import answers_by
+from rag_harness.report.scorecard import one_family
+from rag_harness.report.summary import answers_by, judge_said
 from rag_harness.types import GOLDEN
 
 

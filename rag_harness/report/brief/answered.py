@@ -9,9 +9,8 @@ from datetime import datetime, timezone
 from math import isfinite
 
 from rag_harness.report.origins import Origin
-from rag_harness.report.scorecard import judge_said
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.report.summary import author
+from rag_harness.report.summary import author, judge_said
 from rag_harness.results.manifest import RunManifest
 
 

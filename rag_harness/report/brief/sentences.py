@@ -182,7 +182,9 @@ def _sureness(lead: Lead) -> str:
 def _why(brief: Brief) -> Iterator[Sentence]:
     found, answered = brief.shortfall, brief.answered
     if not answered.rows:
-        yield Sentence("why", f"No question was answered: {answered.errors:,} errors, {answered.lost:,} lost.", "bad")
+        ended = [f"{answered.errors:,} ended with an error"] if answered.errors else []
+        ended += [f"{answered.lost:,} left no result"] if answered.lost else []
+        yield Sentence("why", f"No question was answered: {' and '.join(ended) or 'none was asked'}.", "bad")
     elif found is not None:
         yield Sentence("why", shortfall_said(found), "bad" if not found.is_sample else "unsure")
     elif not brief.is_measured:

@@ -50,12 +50,12 @@ def brief_lines(
     """
     writer = Writer(min(width, _WIDEST))
     several = any(len(field.names) > 1 for field in brief.fields)
-    lines = [*failed_gate_lines(brief.gates, writer), *_run(brief, writer)]
-    lines += [part for note in notes for part in writer.labelled("note", note.text, note.colour, most=3)]
+    lines = [*failed_gate_lines(brief.gates, writer), *(_run(brief, writer) if brief.tables else ())]
+    lines += [part for note in notes for part in writer.labelled("note", note.text, note.colour, most=4)]
     lines += writer.labelled("gates", _OPEN, "yellow") if is_open else gate_count_lines(brief.gates, writer)
     if several:
         lines += [*table_lines(brief, writer), *_best(brief, writer)]
-    else:
+    elif brief.answered.rows:
         for found in brief.tables.values():
             lines += [*quality_lines(found, writer), *kind_lines(found, writer)]
     return [*lines, *_why(brief, writer), *_next(brief, output, has_report, writer)]
