@@ -300,7 +300,8 @@ def test_experiments_that_ran_one_after_another_are_one_report(suite: Suite) -> 
     said = suite.pytester.run("rag-harness", "report", "output", "-o", "report.md")
     assert said.ret == 0
     report = (suite.path / "report.md").read_text()
-    assert "| e1 = e2 = e3 |" in report, "they answer alike"
+    assert "| e1 |" in report
+    assert "| e2 = e3 |" in report, "they answer alike"
     assert "e1 is of an earlier run" in report
     assert "with other code or settings" not in report
     cross = suite.run("-m", "e3", "--rag-gate=e3: recall@5 >= e2 - 0.5", "--rag-gate=e3: recall@5 >= e9")
