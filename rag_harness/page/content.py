@@ -109,6 +109,38 @@ class Prose:
 
 
 @dataclass(frozen=True, slots=True)
+class Topic:
+    """What is said about one topic of the first screen.
+
+    Attributes:
+        ident: its address in the page.
+        label: what a reader asks.
+        texts: what is said, a paragraph each.
+        trial: id of the trial that shows it; empty for none.
+    """
+
+    ident: str
+    label: str
+    texts: Sequence[str]
+    tone: Tone = ""
+    trial: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """What a reader has to know first, a topic beside the other."""
+
+    all: Sequence[Topic]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Terms, each with the sentence that explains it."""
+
+    pairs: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
 class Code:
     """Commands, one in each line."""
 
@@ -123,7 +155,7 @@ class More:
     blocks: Sequence[Block]
 
 
-Block: TypeAlias = "Table | Figure | Failures | Facts | Prose | Code | More"
+Block: TypeAlias = "Table | Figure | Failures | Facts | Prose | Topics | Terms | Code | More"
 
 
 @dataclass(frozen=True, slots=True)

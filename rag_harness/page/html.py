@@ -21,6 +21,8 @@ from rag_harness.shown.html import visible
 _STYLES = ("page.css", "trials.css")
 _SCRIPT = "page.js"
 _PACKERS = 2
+_ABOVE_TRIALS = ("first", "diff", "decisions", "differences", "failures")
+"""What a reader wants before the list of trials: which is better, and what failed."""
 
 
 def html_of(title: str, sections: Sequence[Section], payload: Payload, is_plain: bool = False) -> str:
@@ -39,6 +41,7 @@ def html_of(title: str, sections: Sequence[Section], payload: Payload, is_plain:
         .render(
             title=title,
             sections=sections,
+            split=_split(sections),
             blocks=list(_blocks(payload, is_plain)),
             sampled=payload.sampled,
             style=Markup(style),
@@ -46,6 +49,11 @@ def html_of(title: str, sections: Sequence[Section], payload: Payload, is_plain:
             policy=policy(style, script),
         )
     )
+
+
+def _split(sections: Sequence[Section]) -> int:
+    """Return how many sections stand above the list of trials."""
+    return max((n for n, section in enumerate(sections, 1) if section.ident in _ABOVE_TRIALS), default=0)
 
 
 def _blocks(payload: Payload, is_plain: bool) -> Iterator[tuple[str, str, Markup]]:

@@ -12,6 +12,7 @@ from rag_harness.page.formats import Format
 from rag_harness.page.run import Run, read_run
 from rag_harness.page.sampled import is_sampled, sample_of
 from rag_harness.page.sections import sections_of
+from rag_harness.report.brief.sentences import listed
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.work.garbage import uncollected
 
@@ -88,7 +89,7 @@ def _text(runs: Sequence[Run], wanted: Format, is_plain: bool, link: str) -> str
     from rag_harness.page.payload.index import payload_of
 
     names = dict.fromkeys(name for run in runs for name in run.experiments)
-    title = f"RAG evaluation: {', '.join(names) or 'no trial'}"
+    title = f"RAG evaluation: {listed(list(names)) or 'no trial'}"
     if not is_sampled(runs):
         with intervals_beside(runs):
             payload = payload_of(runs)

@@ -13,6 +13,7 @@ from rag_harness.files.json_text import read_json
 from rag_harness.measures.named import ANSWERS, RANKING
 from rag_harness.report.abstention import Abstention, abstentions
 from rag_harness.report.asked_measures import asked_measures, slices_in
+from rag_harness.report.brief import Brief, brief_of
 from rag_harness.report.pairwise import PairDifference, judged_measures, on_measure, pairwise
 from rag_harness.report.slices_asked import read_slices
 from rag_harness.report.standing import Standings
@@ -108,6 +109,15 @@ class Run:
     def gates(self) -> Sequence[Mapping[str, Any]]:
         """The verdicts of the gates, as in ``summary.json``. Files of older releases lack the unjudged ones."""
         return [gate for gate in self.summary.get("gates", ()) if gate.get("state") != "silent"]
+
+    @cached_property
+    def brief(self) -> Brief:
+        """What a reader has to know first.
+
+        Raises:
+            DataError: a line of the file of causes is no cause.
+        """
+        return brief_of(self.tables, self.manifest, self.gates, list(self.causes.values()))
 
     @cached_property
     def pairwise(self) -> Sequence[PairDifference]:

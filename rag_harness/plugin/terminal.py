@@ -149,7 +149,10 @@ def _placed(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
 def _settled(findings: RunFindings) -> Iterator[str]:
     left = {name: len(suite.settled) for name, suite in findings.manifest.suites.items() if suite.settled}
     for name, n in sorted(left.items()):
-        yield f"not run: settled: {_counted(n, 'trial')} of {name}. A run without --rag-stop-early asks all."
+        yield (
+            f"not run: {_counted(n, 'trial')} of {name}, whose gates had their verdicts. "
+            "A run without --rag-stop-early asks all."
+        )
 
 
 def _without_version(recorder: Recorder, session: RagSession) -> Iterator[str]:

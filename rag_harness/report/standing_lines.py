@@ -82,7 +82,7 @@ def _undecided(each: SliceStanding) -> str:
         return "not every other is beaten"
     first, *others = each.open
     more = f"; nor from {_names(others, each)}" if others else ""
-    return f"not told apart from {_names([first], each)}, {_difference(first, each)}{more}"
+    return f"no sure difference from {_names([first], each)}, {_difference(first, each)}{more}"
 
 
 def _difference(cell: PairDifference, each: SliceStanding) -> str:

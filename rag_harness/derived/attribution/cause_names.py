@@ -11,6 +11,16 @@ OUTDATED_INFO, RETRIEVAL_MISS, LOGIC_FAILURE = "Outdated Info", "Retrieval Miss"
 UNDETERMINED = "Undetermined"
 TOP_LEVEL = (RETRIEVAL_MISS, OUTDATED_INFO, LOGIC_FAILURE, NOISE, GOLD_DOUBTFUL, JUDGE_DOUBTFUL, UNDETERMINED)
 """Every cause, the study's three first."""
+CAUSE_MEANINGS = {
+    RETRIEVAL_MISS: "what the answer needs was not in the chunks that the model was given",
+    OUTDATED_INFO: "the answer follows an old version of a document",
+    LOGIC_FAILURE: "the model was given what the answer needs, and its answer is wrong all the same",
+    NOISE: "the same question, asked again, was answered rightly",
+    GOLD_DOUBTFUL: "the ground truth itself may be wrong",
+    JUDGE_DOUBTFUL: "the answer has what the ground truth asks for, so the judge may be wrong",
+    UNDETERMINED: "the trial does not have what is needed to find its cause",
+}
+"""What each cause means, as the end of a sentence."""
 
 _FEW_USEFUL = (
     "The kind is by scores, and few chunks were useful (context_precision < 0.4); the cause is by the evidence, and "

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from rag_harness.page.content import Figure
-from rag_harness.page.drawings.compared import figure as compared
 from rag_harness.page.drawings.ranks import ranks
 from rag_harness.page.drawings.risk import risk
 from rag_harness.page.drawings.slices import slices
@@ -20,7 +19,6 @@ from rag_harness.page.run import Run
 
 FigureOf: TypeAlias = Callable[[Run], "Figure | None"]
 FIGURES: tuple[FigureOf, ...] = (
-    compared,
     taxonomy,
     quality_for_time,
     quality_for_money,

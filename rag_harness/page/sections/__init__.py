@@ -7,18 +7,23 @@ from typing import TypeAlias
 
 from rag_harness.page.content import Section
 from rag_harness.page.run import Run
+from rag_harness.page.sections.about_run import about_run
 from rag_harness.page.sections.charts import charts
 from rag_harness.page.sections.decisions import decisions
 from rag_harness.page.sections.diff import diff
 from rag_harness.page.sections.differences import differences
 from rag_harness.page.sections.failures import failures
+from rag_harness.page.sections.first_screen import first_screen
 from rag_harness.page.sections.method import method
 from rag_harness.page.sections.scorecard import scorecard
 from rag_harness.page.sections.slices import slices
-from rag_harness.page.sections.verdict import verdict
+from rag_harness.page.sections.terms import terms
 
 SectionOf: TypeAlias = Callable[[Sequence[Run]], "Section | None"]
-SECTIONS: tuple[SectionOf, ...] = (verdict, decisions, scorecard, slices, diff, charts, differences, failures, method)
+SECTIONS: tuple[SectionOf, ...] = (
+    *(first_screen, diff, decisions, differences, failures),
+    *(charts, scorecard, slices, about_run, method, terms),
+)
 
 
 def sections_of(runs: Sequence[Run]) -> list[Section]:

@@ -1,4 +1,4 @@
-"""The section of figures, each with a table of its data."""
+"""The section of figures, each with a table of its data. The one that compares experiments is on the first screen."""
 
 from __future__ import annotations
 

@@ -55,6 +55,17 @@ def _against(now: Run, before: Run, number: int) -> Iterator[Block]:
         yield Prose(f"The same in every case of both runs: {', '.join(equal)}.")
 
 
+def first_change(runs: Sequence[Run]) -> list[Prose]:
+    """Return the first sentence about what changed from the second run to the first; empty where there is none."""
+    if len(runs) < 2:
+        return []
+    try:
+        found = compare(*on_common_data(_saved(runs[0], runs[1]), _saved(runs[1], runs[0])))
+    except DataError:  # the section says why
+        return []
+    return [Prose(sentence.text, sentence.tone) for sentence in [*sentences(run_diff(found))][:1]]
+
+
 def _documents_known(now: Run, before: Run) -> bool:
     kept = all(_DOCUMENTS in run.manifest.digests for run in (now, before))
     shared = [name for name in now.selected if name in before.selected]

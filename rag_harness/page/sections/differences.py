@@ -41,7 +41,7 @@ def _blocks(run: Run) -> Iterator[Block]:
     if study:
         notes = [f"{_TESTS} {counted(_tests(study), 'test')}."]
         rows = [[Cell(pair.pair), *_study(pair, run)] for pair in study]
-        head = ("pair", "measure", *PAIR_COLUMNS, "could chance explain it?")
+        head = ("pair", "measure", *PAIR_COLUMNS, "which is better")
         yield Table("pairwise-study", head, rows, "What the study asks: quality, and risk", [*notes, *_reasons(run)])
     judged = [pair for pair in run.pairwise if pair.family == "others" and not pair.quantile]
     yield from _matrix(run, "pairwise-others", judged, "Other judged measures", counted(_tests(judged), "test"))
@@ -83,9 +83,10 @@ def _sentence(pair: Pair, run: Run) -> str:
         return f"not tested: {pair.found.reason}"
     if not _is_sure(pair):
         by_tests = pair.quantile is None and not excludes_0(pair.found.interval) and max(*_p_values(pair)) <= ALPHA
-        return "the interval holds 0: chance could" if pair.quantile or by_tests else "chance could: p > 0.05"
+        why = "the interval holds 0" if pair.quantile or by_tests else "p > 0.05"
+        return f"not sure, it may be chance: {why}"
     better = pair.first if _tone(pair, run) == "good" else pair.second
-    return f"hardly: {better} is better" + (", by the interval alone: there is no test of it" if pair.quantile else "")
+    return f"{better}" + (", by the interval alone: there is no test of it" if pair.quantile else "")
 
 
 def _p_values(pair: Pair) -> tuple[float, float]:

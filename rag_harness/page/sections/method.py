@@ -39,7 +39,7 @@ def _blocks(run: Run, runs: Sequence[Run]) -> Iterator[Block]:
     if run.experiments:
         yield More("Statistics", [Prose(sentence) for sentence in statistics(run, runs)])
         yield More("Limits", [Prose(sentence) for sentence in [*limits(run), *_sampled(runs)]])
-    yield More("To have it again", list(again(run)))
+    yield More("How to repeat this run", list(again(run)))
 
 
 def _sampled(runs: Sequence[Run]) -> list[str]:

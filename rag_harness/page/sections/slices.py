@@ -12,7 +12,7 @@ from rag_harness.report.pairwise_lines import figures
 from rag_harness.report.standing import SliceStanding, Standings
 from rag_harness.report.standing_lines import mean_said
 
-_HEAD = ("slice", "measure", "cases", "best", "mean", "beats", "not told apart from", "the same on every case")
+_HEAD = ("slice", "measure", "cases", "best", "mean", "beats", "no sure difference from", "the same on every case")
 _PAIRS = ("slice", "measure", "pair", "n", "difference", "95 % interval", "p (t)", "p (perm)")
 _MARKS = (
     "Best: ahead of most others, case by case; all: everybody has the same values. ★ better than every other with a "

@@ -12,7 +12,18 @@ from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.manifest import SuiteRecord
 from rag_harness.types import GOLDEN
 
-_STATES = ("experiment", "cases", "selected", "answered", "errors", "lost", "not run", "settled", "resumed", "replayed")
+_STATES = (
+    "experiment",
+    "cases",
+    "selected",
+    "answered",
+    "errors",
+    "lost",
+    "not run",
+    "not needed",
+    "resumed",
+    "replayed",
+)
 _REASONS = 3
 """Most named reasons of one measure; the others are counted."""
 
@@ -22,7 +33,8 @@ def became_of(run: Run) -> Table | None:
     rows = [_states(name, table, run.suites[name], selected_of(run, name)) for name, table in run.selected.items()]
     notes = [
         "lost: selected, but no row came; it counts as the worst. not run: the budget was spent, or somebody stopped "
-        "the run. settled: not asked, for all gates were settled without it. resumed: answered in an earlier run."
+        "the run. not needed: not asked, for every gate of the experiment had its verdict before. resumed: answered in "
+        "an earlier run."
     ]
     return Table("trials", _STATES, rows, "What became of the trials", notes) if rows else None
 

@@ -148,13 +148,19 @@ def _sure(brief: Brief) -> Iterator[Sentence]:
             yield Sentence("sure", f"{on}{said}{tests}", "good" if all(lead.is_sure for lead in leads) else "unsure")
         elif len(field.names) == 1:
             yield from _width(field, brief)
+        elif field.leads:
+            yield Sentence("sure", "Every value is the same on each question: no test is needed.", "good")
+        else:
+            yield Sentence("sure", "Nothing was measured that two experiments have.", "unsure")
 
 
 def _width(field: Field, brief: Brief) -> Iterator[Sentence]:
     """Yield how far the only experiment's figures could move."""
     table = brief.tables[field.names[0]]
     measure = next((each for each in (*RETRIEVAL, "token_f1") if table.has(each) and table.interval(each)), "")
-    if measure:
+    if not measure:
+        yield Sentence("sure", f"{short(field.names[0])} has no interval: too few questions have a value.", "unsure")
+    else:
         low, high = table.interval(measure) or (0.0, 0.0)
         n = len(table.values(measure, {}))
         yield Sentence(
@@ -215,5 +221,14 @@ def _next(brief: Brief) -> Iterator[Sentence]:
         yield Sentence("next", f"{found.remedy[:1].upper()}{found.remedy[1:]}.")
         return
     more = [lead.more for field in brief.fields for lead in field.leads if lead.more]
-    if more:
-        yield Sentence("next", f"Ask about {max(more):,} more questions, so that the difference is settled.")
+    worst = next((gate.worst for gate in brief.gates.failed if gate.worst), "")
+    if not brief.answered.rows:
+        yield Sentence("next", "Read the first error, mend it, and run again.", "unsure")
+    elif worst:
+        yield Sentence("next", f"Read {short(worst)}, the worst trial of a failed gate.")
+    elif more:
+        yield Sentence("next", f"Ask about {max(more):,} more questions, so that the difference is sure.")
+    elif brief.was_explained:
+        yield Sentence("next", "Nothing needs repair here. Harder questions would show where it ends.")
+    else:
+        yield Sentence("next", "Read the worst answers, or run again with --rag-attribute.")

@@ -1,0 +1,98 @@
+"""The first screen: which experiment is best, how sure that is, why answers fall short, what to do; then the gates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rag_harness.page.content import Block, Prose, Section, Tone, Topic, Topics
+from rag_harness.page.drawings.compared import figure as compared
+from rag_harness.page.figures import counted
+from rag_harness.page.run import Run
+from rag_harness.page.sections.diff import first_change
+from rag_harness.page.sections.gate_tables import gates_said
+from rag_harness.report.brief import Sentence, first_sentences
+from rag_harness.report.provenance import time_said
+
+_LABELS = {
+    "best": "Which is best",
+    "sure": "How sure",
+    "why": "Why answers fall short",
+    "next": "What to do next",
+}
+_MOST = 2
+"""Most sets of data that are spoken of first. The others stand in their sections."""
+_WORST_FIRST: Sequence[Tone] = ("bad", "unsure", "good", "")
+
+
+def first_screen(runs: Sequence[Run]) -> Section:
+    """Return what a reader of the first run has to know in ten seconds."""
+    return Section("first", "In short", list(_blocks(runs)))
+
+
+def _blocks(runs: Sequence[Run]) -> Iterator[Block]:
+    run = runs[0]
+    topics = [*_changed(runs), *_topics(run)]
+    if topics:
+        yield Topics(topics)
+        yield Prose(_answered(run), "bad" if run.brief.answered.errors or run.brief.answered.lost else "mute")
+    yield from (Prose(said, "unsure") for said in (*_of_earlier_runs(run), *_other_rows(run)))
+    yield from gates_said(run)
+    figure = compared(run)
+    if figure is not None:
+        yield figure
+
+
+def _changed(runs: Sequence[Run]) -> Iterator[Topic]:
+    """Yield what changed since the run before, where there is one."""
+    for said in first_change(runs):
+        yield Topic("changed", "What changed", [said.text], said.tone)
+
+
+def _topics(run: Run) -> list[Topic]:
+    said: dict[str, list[Sentence]] = {}
+    for sentence in first_sentences(run.brief):
+        said.setdefault(sentence.topic, []).append(sentence)
+    return [_topic(topic, said[topic], run) for topic in _LABELS if topic in said]
+
+
+def _topic(topic: str, sentences: Sequence[Sentence], run: Run) -> Topic:
+    texts, more = [each.text for each in sentences[:_MOST]], len(sentences) - _MOST
+    if more > 0:
+        texts.append(f"On {more} other sets of data: see below.")
+    tone = next(tone for tone in _WORST_FIRST if any(each.tone == tone for each in sentences))
+    found = run.brief.shortfall
+    trial = run.address(found.worst) if topic == "next" and found is not None else ""
+    return Topic(topic, _LABELS[topic], texts, tone, trial)
+
+
+def _answered(run: Run) -> str:
+    """Say how many questions were answered, by which model, and who judged."""
+    found = run.brief.answered
+    broken = [counted(found.errors, "error")] if found.errors else []
+    broken += [f"{found.lost:,} without a result"] if found.lost else []
+    by = f" by {', '.join(found.authors)}" if found.authors else ""
+    judges = f"judged by {', '.join(found.judges)}" if found.judges else "no judge"
+    return f"{'; '.join([f'{found.rows:,} of {found.asked:,} answered{by}', *broken, *found.origins, judges])}."
+
+
+def _of_earlier_runs(run: Run) -> Iterator[str]:
+    """Yield the experiments that the last run did not look at, and whether it would give the same rows."""
+    for name in run.selected:
+        record = run.suites[name]
+        if record.made:
+            other = ", with other code or settings" if record.is_current is False else ""
+            yield f"{name} is of an earlier run, of {time_said(record.made)}{other}; the last one did not look at it."
+
+
+def _other_rows(run: Run) -> Iterator[str]:
+    """Yield that gates were judged before rows were lost, or came back."""
+    for name, table in run.selected.items() if run.gates else ():
+        judged: Mapping[str, Any] | None = run.summary.get(name)
+        lost = table.lost_of({})
+        then = judged.get("lost", lost) if isinstance(judged, Mapping) else lost
+        if then != lost:
+            yield (
+                f"The gates were judged on other rows of {name}: {then} trials had none then, {lost} have none now. "
+                "All but the gates is of the rows that are here. Run pytest again to have both of the same."
+            )

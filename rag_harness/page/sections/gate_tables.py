@@ -1,0 +1,98 @@
+"""The gates of a run: a sentence that counts them, the open and failed ones as a table, the others folded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rag_harness.gates.units import told_apart
+from rag_harness.gates.verdict import equal
+from rag_harness.page.content import Block, Cell, More, Prose, Table, Tone, word_cells
+from rag_harness.page.drawings.gate_bar import gate_bar
+from rag_harness.page.figures import NONE, counted
+from rag_harness.page.run import Run
+from rag_harness.page.sections.judged_gate import TONES, between, cutoff, parsed_gate
+from rag_harness.report.brief.sentences import listed
+
+_ORDER = ("failed", "stale", "xpassed", "inconclusive", "xfailed", "passed", "not judged")
+_ALWAYS = ("failed", "inconclusive", "not judged")
+"""States that are always counted, even with no gate."""
+_FOLDED = ("passed", "not judged")
+_HEAD = ("gate", "state", "value", "limit", "95 % interval", "n", "against the limit", "why, and what would settle it")
+_WORST = "worst trial"
+
+Gate = Mapping[str, Any]
+
+
+def gates_said(run: Run) -> Iterator[Block]:
+    """Yield the count of the verdicts, those that need somebody, and the others, folded."""
+    yield _sentence(run)
+    # sorted is stable: gates with the same state keep their order.
+    ordered = sorted(run.gates, key=lambda gate: _ORDER.index(gate["state"]) if gate["state"] in _ORDER else 0)
+    loud = [gate for gate in ordered if gate["state"] not in _FOLDED]
+    if loud:
+        yield _table(run, "gates", loud, "Gates that did not pass, failed ones first")
+    for state in _FOLDED:
+        quiet = [gate for gate in ordered if gate["state"] == state]
+        if quiet:
+            name = f"gates-{state.replace(' ', '-')}"
+            yield More(_title(run, state, len(quiet)), [_table(run, name, quiet, f"Gates: {state}")])
+
+
+def _title(run: Run, state: str, n: int) -> str:
+    if state == "passed":
+        return f"{counted(n, 'gate')} passed"
+    needs = run.brief.gates.needed
+    return f"{counted(n, 'gate')} not judged" + (f": {listed(needs)} did not run here" if needs else "")
+
+
+def _sentence(run: Run) -> Prose:
+    """Say how many gates have each verdict, or why there are none."""
+    if not run.selected and not run.gates:
+        return Prose("No gates were judged: no trial was selected in this run.", "unsure")
+    if not run.gates:
+        return Prose(f"No gates were judged: {_why_none(run)}.", "unsure")
+    states = Counter(gate["state"] for gate in run.gates)
+    named = [state for state in _ORDER if state != "passed" and (states[state] or state in _ALWAYS)]
+    said = ", ".join(f"{states[state]} {state}" for state in named)
+    is_bad = states["failed"] or states["stale"] or states["xpassed"]
+    tone: Tone = "bad" if is_bad else "good" if states["passed"] == len(run.gates) else "unsure"
+    return Prose(f"{counted(states['passed'], 'gate')} passed, {said}.", tone)
+
+
+def _why_none(run: Run) -> str:
+    if not run.summary:
+        return "there is no summary.json of this run beside its rows, which says how they came out"
+    return "none is set (--rag-gate, or rag_gate in the ini file)"
+
+
+def _table(run: Run, name: str, gates: Sequence[Gate], caption: str) -> Table:
+    worst = {line.condition: line.worst for line in run.brief.gates.failed if line.worst}
+    rows = [_row(gate, cutoff(run), f"{name}-{n}") for n, gate in enumerate(gates)]
+    if name != "gates" or not worst:
+        return Table(name, _HEAD, rows, caption, list(_notes(gates)))
+    found = [worst.get(gate["gate"], "") for gate in gates]
+    links = [Cell(trial, trial=run.address(trial)) if trial else Cell("") for trial in found]
+    rows = [[*row, link] for row, link in zip(rows, links, strict=True)]
+    return Table(name, (*_HEAD, _WORST), rows, caption, list(_notes(gates)))
+
+
+def _row(said: Gate, k: int, ident: str) -> list[Cell]:
+    tone = TONES.get(said["state"], "mute")
+    state, reason = Cell(said["state"], tone), said.get("reason") or ""
+    if said.get("value") is None or said.get("threshold") is None:
+        return [Cell(said["gate"]), state, *word_cells(NONE, NONE, NONE, str(said.get("n", 0)), "", reason)]
+    value, threshold, unit = said["value"], said["threshold"], said.get("unit", "share")
+    shown = told_apart(value, threshold, unit, equal(value, threshold))
+    gate = parsed_gate(said["gate"], k)
+    drawing = gate_bar(said, gate, tone, ident) if gate else ""
+    figures = word_cells(*shown, between(said, unit, gate), f"{said['n']:,}")
+    return [Cell(said["gate"]), state, *figures, Cell("", drawing=drawing), Cell(reason)]
+
+
+def _notes(gates: Sequence[Gate]) -> Iterator[str]:
+    if any(gate["state"] != "not judged" for gate in gates):
+        yield "The interval says how far the value could move with other questions of the same kind; the value decides."
+    if any("confidence" in gate for gate in gates):
+        yield "Of a gate with @ the bounds of that confidence decide: it is inconclusive where the cases are too few."
