@@ -36,7 +36,9 @@ def test_paper_cuts_nothing(opened: Opened, study_page: Path) -> None:
 
 def test_paper_has_verdict_scorecard_charts_with_their_tables_and_failures(opened: Opened, study_page: Path) -> None:
     page = _on_paper(opened, study_page)
-    assert all(page.locator(f"#{section}").is_visible() for section in ("verdict", "scorecard", "charts", "failures"))
+    assert all(
+        page.locator(f"#{section}").is_visible() for section in ("first", "run", "scorecard", "charts", "failures")
+    )
     tables = page.locator("#charts table")
     assert tables.count() > 5
     assert tables.evaluate_all("all => all.filter(it => it.offsetHeight < 20).map(it => it.id)") == []

@@ -42,8 +42,8 @@ class View:
 
 
 VIEWS = (
-    View("top", "", "#verdict"),
-    View("unfolded", "", "#verdict", unfolds=True),
+    View("top", "", "#first"),
+    View("unfolded", "", "#first", unfolds=True),
     View("list", "#trials", ROW),
     View("filtered", "#trials?experiment=e3&faithfulness=0..0.9&q=lamp&sort=-ms", "[data-chips] button"),
     View("nothing found", "#trials?q=nosuchword", NOTHING),
@@ -51,7 +51,7 @@ VIEWS = (
     View("an error", "#trials?open=e3-q010", "[data-panel] .bad"),
     View("side by side", "#trials?open=e3-q003&with=e2-q003", COLUMN.format("e2-q003")),
     View("help", "#trials", "[data-help][open]", keys=("?",)),
-    View("two runs", "", "#verdict", of="two"),
+    View("two runs", "", "#first", of="two"),
     View(
         "two runs side by side",
         "#trials?open=after/e3-q003&with=before/e3-q003",

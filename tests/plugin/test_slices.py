@@ -63,7 +63,7 @@ def test_the_winner_of_each_slice_is_printed_and_kept(two: Suite, workers: str) 
             "query_type=direct*20  careful 0.900 [[]*",
             "  careful wins: +0.400 [[]*",
             "query_type=multi_hop * 4  careful 1.000 [[]*",
-            "  only 4 cases, no winner: not told apart from hasty,",
+            "  only 4 cases, no winner: no sure difference from hasty,",
             "  +0.500 [[]-0.451, +0.935] (p 0.500)",
         ]
     )

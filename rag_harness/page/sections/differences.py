@@ -86,7 +86,7 @@ def _sentence(pair: Pair, run: Run) -> str:
         why = "the interval holds 0" if pair.quantile or by_tests else "p > 0.05"
         return f"not sure, it may be chance: {why}"
     better = pair.first if _tone(pair, run) == "good" else pair.second
-    return f"{better}" + (", by the interval alone: there is no test of it" if pair.quantile else "")
+    return f"{better} is better" + (", by the interval alone: there is no test of it" if pair.quantile else "")
 
 
 def _p_values(pair: Pair) -> tuple[float, float]:

@@ -228,6 +228,8 @@ def _next(brief: Brief) -> Iterator[Sentence]:
         yield Sentence("next", f"Read {short(worst)}, the worst trial of a failed gate.")
     elif more:
         yield Sentence("next", f"Ask about {max(more):,} more questions, so that the difference is sure.")
+    elif not brief.is_measured:
+        yield Sentence("next", "Give the questions a ground truth and evidence, or name a judge.", "unsure")
     elif brief.was_explained:
         yield Sentence("next", "Nothing needs repair here. Harder questions would show where it ends.")
     else:

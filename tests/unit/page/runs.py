@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_harness.page.content import Block, Cell, Code, Facts, Failures, More, Prose, Section, Table
+from rag_harness.page.content import Block, Cell, Code, Facts, Failures, More, Prose, Section, Table, Terms, Topics
 from rag_harness.page.report_files import read_runs
 from rag_harness.page.run import Run
 from rag_harness.report.summary_file import SUMMARY_FILE
@@ -130,6 +130,12 @@ def _lines(block: Block) -> Iterator[str]:
         yield from (f"{name} = {value}" for name, value in block.pairs)
     elif isinstance(block, Prose):
         yield f"({block.tone or 'plain'}) {block.text}"
+    elif isinstance(block, Topics):
+        yield from (
+            f"{topic.label} ({topic.tone or 'plain'}): {' / '.join(topic.texts)} {topic.trial}" for topic in block.all
+        )
+    elif isinstance(block, Terms):
+        yield from (f"{name}: {meaning}" for name, meaning in block.pairs)
     elif isinstance(block, Code):
         yield from (f"$ {line}" for line in block.lines)
     elif isinstance(block, More):

@@ -111,7 +111,7 @@ def test_the_page_has_it_below_the_verdict(study: Path) -> None:
     summarise(study, gate("e3: recall@5 >= 0.8", "failed", threshold=0.8, otherwise=hostile, due=True))
     runs = read(study)
     sections = sections_of(runs)
-    assert [section.ident for section in sections][:3] == ["verdict", "decisions", "scorecard"]
+    assert [section.ident for section in sections][:3] == ["first", "decisions", "differences"]
     page = html_of("title", sections, payload_of(runs))
     shown = tables_in(page)["table-decisions"]
     assert shown.head == HEAD

@@ -10,12 +10,14 @@ from syrupy.assertion import SnapshotAssertion
 from rag_harness.page.content import Table
 from rag_harness.page.run import Run
 from rag_harness.page.sections import sections_of
+from rag_harness.page.sections.about_run import about_run
 from rag_harness.page.sections.diff import diff
 from rag_harness.page.sections.differences import differences
 from rag_harness.page.sections.failures import failures
+from rag_harness.page.sections.first_screen import first_screen
 from rag_harness.page.sections.method import method
 from rag_harness.page.sections.scorecard import scorecard
-from rag_harness.page.sections.verdict import verdict
+from rag_harness.page.sections.terms import terms
 from rag_harness.results.causes import CauseLine, write_causes
 from tests.unit.page.runs import (
     amend,
@@ -32,7 +34,7 @@ from tests.unit.page.runs import (
 )
 from tests.unit.tables import write_run
 
-SECTIONS = (verdict, scorecard, diff, differences, failures, method)
+SECTIONS = (first_screen, diff, differences, failures, scorecard, about_run, method, terms)
 
 
 def study(output: Path) -> list[Run]:
@@ -76,8 +78,8 @@ def test_scores_of_rows_that_are_gone_are_of_lost_trials(tmp_path: Path) -> None
     for name in ("e1", "e2", "e3"):
         (tmp_path / f"{name}.jsonl").unlink()
     sections = {section.ident: section for section in sections_of(read(tmp_path))}
-    assert facts_in(sections["verdict"])["answers"] == "by nobody: no trial has one"
-    assert cell_in(table_in(sections["verdict"], "trials"), "e2", "lost").text == "12"
+    assert facts_in(sections["run"])["answers"] == "by nobody: no trial has one"
+    assert cell_in(table_in(sections["run"], "trials"), "e2", "lost").text == "12"
     # A lost trial counts the worst, and has cost nothing that is known.
     assert cell_in(table_in(sections["scorecard"], "scorecard"), "error_rate ↓", "e2").text.startswith("1.000 ")
     assert cell_in(table_in(sections["scorecard"], "costs"), "cost a trial", "e2").text == "–"
@@ -89,14 +91,14 @@ def test_a_torn_last_line_costs_its_trial_only(tmp_path: Path, file: str) -> Non
     whole = (tmp_path / file).read_bytes()
     (tmp_path / file).write_bytes(whole[:-20])
     sections = {section.ident: section for section in sections_of(read(tmp_path))}
-    lost = cell_in(table_in(sections["verdict"], "trials"), "e2", "lost").text
-    gaps = [row[1].text for row in table_in(sections["verdict"], "unmeasured").rows if row[0].text == "e2"]
+    lost = cell_in(table_in(sections["run"], "trials"), "e2", "lost").text
+    gaps = [row[1].text for row in table_in(sections["run"], "unmeasured").rows if row[0].text == "e2"]
     assert (lost, "answer_relevancy (AR)" in gaps) == (("1", False) if file == "e2.jsonl" else ("0", True))
 
 
 def test_a_run_of_nothing_is_a_page_that_says_so(tmp_path: Path) -> None:
     write_run(tmp_path, [], [], selected={})
     found = {section.ident: prose_in(section) for section in sections_of(read(tmp_path))}
-    assert found["verdict"][0] == "No gates were judged: no trial was selected in this run."
+    assert found["first"][0] == "No gates were judged: no trial was selected in this run."
     assert found["scorecard"] == ["No trial was selected: there is nothing to score."]
     assert not {"differences", "failures", "diff"} & set(found)

@@ -53,7 +53,7 @@ def test_few_cases_are_said_to_be_few() -> None:
 
 def test_without_a_winner_the_nearest_is_given_with_its_difference_and_the_others_by_name() -> None:
     text = " ".join(" ".join(lines(study(t1=0.0, t2=0.001, t3=0.002, t4=-0.3))).split())
-    assert "no winner: not told apart from t" in text
+    assert "no winner: no sure difference from t" in text
     assert "(p 1.000); nor from t" in text
     assert "; beats t4 +0." in text
 
@@ -65,7 +65,9 @@ def test_equals_are_named_and_all_equals_have_no_best() -> None:
     assert "  no winner: all are the same on every case" in found
     near = table(LABELS, token_f1=(BASE + np.arange(36) % 2 * 0.01 - 0.006).tolist())
     text = " ".join(" ".join(lines({**same, "t3": near})).split())
-    assert "no winner: not told apart from t3, +0.001 [-0.001, +0.003] (p 1.000); the same on every case: t2" in text
+    assert (
+        "no winner: no sure difference from t3, +0.001 [-0.001, +0.003] (p 1.000); the same on every case: t2" in text
+    )
 
 
 def test_cases_without_a_value_are_counted_where_they_matter() -> None:

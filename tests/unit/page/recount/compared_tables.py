@@ -135,12 +135,8 @@ def _sentence(said: str, pair: Pair, is_sure: bool | None, key: Key) -> str:
         return ""
     first, second = _sides(key[0])
     better = first if (fmean(pair.differences) > 0) != (named(key[1]) in LOWER) else second
-    wanted = f"hardly: {better} is better" if is_sure else "chance could"
-    return (
-        ""
-        if said.startswith(wanted) or (not is_sure and said == "the interval holds 0: chance could")
-        else f"{key}: {said!r}, where {wanted!r} is right"
-    )
+    wanted = f"{better} is better" if is_sure else "not sure, it may be chance: "
+    return "" if said.startswith(wanted) else f"{key}: {said!r}, where {wanted!r} is right"
 
 
 def _interval(pair: Pair, text: str, measure: str) -> str:

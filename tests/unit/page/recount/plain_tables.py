@@ -37,7 +37,7 @@ def trials(files: RunFiles, table: ShownTable) -> Iterator[str]:
             "errors": len(suite.rows) - len(suite.answered),
             "lost": len(suite.lost),
             "not run": len(suite.record["not_run"]),
-            "settled": len(suite.record["settled"]),
+            "not needed": len(suite.record["settled"]),
             "resumed": len(suite.rows if resumed == "all" else {*resumed} & {*suite.rows}),
             "replayed": sum(bool(line.get("timings_recorded")) for line in suite.rows.values()),
         }

@@ -83,10 +83,10 @@ def _told(said: Mapping[str, str], contest: _Contest, name: str, family: Family)
         if sure is None:
             continue
         same = pair.is_flat and bool(pair.first) and not any(pair.differences)
-        where = "beats" if sure else "the same on every case" if same else "not told apart from"
+        where = "beats" if sure else "the same on every case" if same else "no sure difference from"
         yield "" if other in _names(said[where]) else f"{other} is not among {where}"
     shown = [
-        each for where in ("beats", "not told apart from", "the same on every case") for each in _names(said[where])
+        each for where in ("beats", "no sure difference from", "the same on every case") for each in _names(said[where])
     ]
     yield "" if sorted(shown) == sorted(contest.values.keys() - {name}) else f"{shown} is not everybody"
 
