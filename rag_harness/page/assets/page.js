@@ -1,7 +1,7 @@
 // Every trial: a list, one opened, two side by side; the fragment says which.
 // Direction marks of strangers' texts are written out, and directions stay within a <bdi>.
 (() => {
-const STEP = 100, LONG = 20_000, MOST_WORDS = 2_000, MOST_VALUES = 200, SUPPORTED = 0.5;
+const STEP = 100, LONG = 20_000, FOLDED = 1_500, MOST_WORDS = 2_000, MOST_VALUES = 200, SUPPORTED = 0.5;
 const app = document.getElementById("app"), pick = (what) => app.querySelector(what);
 const search = pick("#trials-q"), count = pick("[data-count]"), list = pick(".list"), panel = pick("[data-panel]"), headline = pick("#opened");
 app.hidden = false;
@@ -32,7 +32,15 @@ function long(text, draw = Array.of, tag = "div") {
 	const all = () => { box.replaceChildren(...drawn(text)); box.focus(); };
 	if (text.length <= LONG) box.append(...drawn(text));
 	else box.append(...drawn(text.slice(0, LONG)), "… ", button(`Show all ${whole(text.length)} characters`, all));
-	return box;
+	return tag === "div" ? folded(box, text.length) : box;
+}
+
+/** A long text shows its beginning, unless what is marked in it would be hidden. */
+function folded(box, length) {
+	if (length <= FOLDED || box.querySelector("mark")) return box;
+	const more = button("Show all", () => { box.classList.remove("folded"); more.remove(); box.focus(); }, { "data-unfold": "" });
+	box.classList.add("folded");
+	return el("div", box, more);
 }
 const plain = (text) => long(text, undefined, "pre");
 
@@ -58,7 +66,7 @@ async function unpacked(node, name) {
 }
 
 const columns = new Map(), col = (name) => columns.get(name);
-let index, trials, total, numbers, usual, addresses;
+let index, trials, total, numbers, usual, addresses, badness;
 
 const caseOf = (n) => index.cases[trials.case[n]];
 const suiteOf = (n) => index.experiments[trials.experiment[n]];
@@ -81,6 +89,8 @@ function take(read) {
 	number("ms", "lower", trials.ms, 1);
 	number("cost", "lower", trials.cost, 5);
 	number("confidence", "", trials.confidence);
+	const hri = col("hri") ?? col("hri_gold"), shared = col("token_f1"); // an error is worst, then what has a cause, then by HRI, then by words
+	badness = trials.case.map((_, n) => 9 * (statusOf(n) !== "ok") + 4 * !!causeOf(n) + (hri?.of(n) ?? -1 - (shared?.of(n) ?? 0)));
 	numbers = [...columns.keys()].filter((name) => col(name).digits);
 	const liked = ["category", "cause", "hri", "faithfulness", "token_f1", "recall@5"].filter((name) => col(name) && col(name).counts?.size !== 1);
 	usual = [...new Set([...liked, ...numbers])].slice(0, 6);
@@ -163,7 +173,7 @@ function matching({ filters, q = "", sort = "" }) {
 
 function sorted(kept, sort) {
 	const of = col(sort.replace(/^-/, ""))?.of, way = sort.startsWith("-") ? -1 : 1;
-	if (!of) return sort === "-trial" ? kept.reverse() : kept;
+	if (!of) return sort === "trial" ? kept : sort === "-trial" ? kept.reverse() : kept.sort((a, b) => badness[b] - badness[a]);
 	const isNone = (value) => value == null || value === ""; // stands last
 	return kept.sort((a, b) => {
 		const one = of(a), other = of(b);
@@ -224,7 +234,7 @@ function renderBar() {
 
 function renderList() {
 	const isLost = view.open && trialAt(view.open) == null, rest = Math.min(STEP, found.length - shown);
-	count.replaceChildren(el("span", found.length < total && `${whole(found.length)} of `, many(total, "trial"), isLost && [". No trial is called ", said(view.open), "."]));
+	count.replaceChildren(el("span", found.length < total && `${whole(found.length)} of `, many(total, "trial"), !view.sort && total > 1 && ", the worst first", isLost && [". No trial is called ", said(view.open), "."]));
 	list.replaceChildren(found.length ? scrolling("List of trials", el("table", el("thead", el("tr", ["trial", ...view.cols].map(headOf))),
 		el("tbody", { onclick: clicked }, found.slice(from, shown).map(rowOf)))) : nothing());
 	if (from) list.prepend(button(`Show ${STEP} before`, () => focusRow(from - 1)));
@@ -413,9 +423,10 @@ function chunks(n, { context = [] }, kept) {
 	const one = ([number, signals, quotes], at) => {
 		const [id, text, file, section, version, date] = kept.chunks[number];
 		return el("article.chunk", el("h5", { tabindex: -1, "data-chunk": at + 1 }, `Source ${at + 1} `, said(file || id), goldOf(n, id)), dotted(section, version && `version ${version}`, date, ...entries(signals).map((signal) => signal.join(" "))),
-			long(text, wrapped(text, quotes.map(([, start, end]) => [start, end, (inside) => el("mark", inside)]))));
+			isRaw || text.length > LONG ? long(text, wrapped(text, quotes.map(([, start, end]) => [start, end, (inside) => el("mark", inside)])))
+				: folded(el("div.text.rendered", { dir: "auto", tabindex: -1 }, markdown(text, marking(text, quotes))), text.length));
 	};
-	return part(`In the prompt, ${many(context.length, "chunk")}`, context.map(one));
+	return part(`In the prompt, ${many(context.length, "chunk")}`, context.length && asWritten(), context.map(one));
 }
 
 function candidates(n, { candidates: all, context = [] }, { chunks, names }) {
@@ -449,6 +460,77 @@ const decisions = ({ decisions: all }) => all && part("Decisions", table("Decisi
 
 const prompt = (messages, { chunks, strings }) => messages.map(([role, ...pieces]) => [el("h5", said(role)),
 	plain(pieces.map((piece) => (piece < 0 ? chunks[-piece - 1][1].trim() : strings[piece])).join(""))]);
+
+// Markdown, as nodes: no text of it is read as HTML, and nothing of it is a link
+
+const INLINE = /(\*\*|__)(?=\S)(.+?)\1|\x60([^\x60]+)\x60|!?\[([^\]]*)\]\([^)]*\)/g;
+
+/** Draws a text with headings, lists, tables, code, bold; ``draw`` draws the part from one place to another. */
+function markdown(text, draw) {
+	const at = [], blocks = [];
+	for (let start = 0; start <= text.length; start = at.at(-1)[1] + 1) at.push([start, (text.indexOf("\n", start) + 1 || text.length + 1) - 1]);
+	const inline = (start, end) => {
+		const nodes = [];
+		let done = start;
+		for (const found of text.slice(start, end).matchAll(INLINE)) {
+			const inside = found[2] ?? found[3] ?? found[4], from = start + found.index + found[0].indexOf(inside, found[2] ? 2 : 1);
+			nodes.push(...draw(done, start + found.index), el(found[2] ? "b" : found[3] ? "code" : "span", draw(from, from + inside.length)));
+			done = start + found.index + found[0].length;
+		}
+		return [...nodes, ...draw(done, end)];
+	};
+	const cells = ([start, end], tag) => {
+		const row = [...text.slice(start, end).matchAll(/[^|]+/g)].filter((one, n, all) => one[0].trim() || (n && n < all.length - 1));
+		return el("tr", row.map((one) => el(tag, inline(start + one.index, start + one.index + one[0].length))));
+	};
+	const isFence = (n) => text.startsWith("\x60\x60\x60", at[n][0]);
+	const isTable = (line) => line && /^\s*\|.*\|\s*$/.test(text.slice(...line));
+	for (let n = 0; n < at.length; n++) {
+		const [start, end] = at[n], line = text.slice(start, end), last = blocks.at(-1);
+		const [head] = line.match(/^#{1,6}\s+/) ?? [], [item] = line.match(/^\s*([-*+]|\d+[.)])\s+/) ?? [];
+		if (isFence(n)) {
+			let close = n + 1;
+			while (close < at.length && !isFence(close)) close++;
+			if (close > n + 1) blocks.push(el("pre", draw(at[n + 1][0], at[close - 1][1])));
+			n = close;
+		} else if (isTable(at[n]) && isTable(at[n + 1]) && /^[\s|:-]+$/.test(text.slice(...at[n + 1]))) {
+			const rows = [cells(at[n++], "th")];
+			while (isTable(at[n + 1])) rows.push(cells(at[++n], "td"));
+			blocks.push(scrolling("Table of the document", el("table", el("tbody", rows))));
+		} else if (head) blocks.push(el("p.heading", inline(start + head.length, end)));
+		else if (item) (last?.tagName === "UL" ? last : blocks[blocks.push(el("ul")) - 1]).append(el("li", /\d/.test(item) && item.trim() + " ", inline(start + item.length, end)));
+		else if (!line.trim()) blocks.push("");
+		else if (last?.className === "para") last.append("\n", ...inline(start, end));
+		else blocks.push(el("p.para", inline(start, end)));
+	}
+	return blocks.filter(Boolean);
+}
+
+/** Draws a part of a text, its quotes marked. */
+function marking(text, quotes) {
+	const at = unitsOf(text), marks = quotes.map(([, start, end]) => [at(start), at(end)]);
+	return (start, end) => {
+		const inside = marks.map(([a, b]) => [Math.max(a, start), Math.min(b, end)]).filter(([a, b]) => a < b);
+		return pieces(text, start, end, inside);
+	};
+}
+
+function pieces(text, start, end, marks) {
+	const nodes = [];
+	let done = start;
+	for (const [a, b] of marks.sort((one, other) => one[0] - other[0])) {
+		if (b <= done) continue;
+		nodes.push(seen(text.slice(done, Math.max(a, done))), el("mark", text.slice(Math.max(a, done), b)));
+		done = b;
+	}
+	return [...nodes, seen(text.slice(done, end))];
+}
+
+let isRaw = false;
+function asWritten() {
+	const act = () => { isRaw = !isRaw; renderPanel().then(() => pick("[data-raw]")?.focus()); };
+	return el("div.switch", button("As written", act, { "data-raw": "", "aria-pressed": String(isRaw) }));
+}
 
 // Two side by side
 
