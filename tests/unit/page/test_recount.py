@@ -11,6 +11,7 @@ import pytest
 
 from rag_harness.page.report_files import write_report
 from tests.browser.runs import Study
+from tests.unit.page.recount import first_sentences
 from tests.unit.page.recount.page_tables import tables_in
 from tests.unit.page.recount.recounted import problems, table_problems
 from tests.unit.page.recount.rows import read_files
@@ -28,6 +29,8 @@ DECIDED = (
     "e3: recall@5 >= 0.8 @95% else ask 9 more",
     "e2: answer_relevancy >= 0.3",
 )
+TESTS, MORE = re.compile(r"corrected for (\d+) tests"), re.compile(r"About ([\d,]+) more questions")
+"""Numbers that are counts of a plan, and not figures of the run."""
 PLAIN = ("table-measures", "table-kinds", "table-differing-1")
 """Tables without figures of a run."""
 
@@ -119,3 +122,20 @@ def wrong(part: str, start: int, end: int) -> str:
     """Return the table with the number in this place half as large again, and one more."""
     number = part[start:end].replace(",", "")
     return f"{part[:start]}{float(number) * 1.5 + 1:.{len(number.partition('.')[2])}f}{part[end:]}"
+
+
+def test_the_first_sentences_of_a_small_run(two: tuple[str, list[Path]]) -> None:
+    html, outputs = two
+    assert first_sentences.problems(read_files(*outputs), html) == []
+
+
+@pytest.mark.parametrize("topic", ["best", "sure", "why"])
+def test_a_wrong_number_in_a_first_sentence_is_found(two: tuple[str, list[Path]], topic: str) -> None:
+    html, outputs = two
+    files, text = read_files(*outputs), first_sentences.topics_in(html)[topic]
+    numbers = [found[1] for found in re.finditer(r"(?<![\w@])([+-]?\d[\d,]*\.?\d*)(?![\w@])", text)]
+    part = html[html.index(f'data-topic="{topic}"') :].partition("</dd>")[0]
+    assert numbers
+    for number in set(numbers) - {"95", *TESTS.findall(text), *MORE.findall(text)}:
+        broken = html.replace(part, part.replace(number, f"{float(number.replace(',', '')) + 1.5:.3f}", 1))
+        assert first_sentences.problems(files, broken), f"{number} in {text}"

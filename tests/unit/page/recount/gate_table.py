@@ -24,7 +24,7 @@ _IN_THE_GATE = "the threshold, where only the gate's text shows it"
 def gates(files: RunFiles, table: ShownTable) -> Iterator[str]:
     """Recount values, intervals and states of gates."""
     for cells in table.rows:
-        gate, state, value, against, between, n, _, why = (cell.text for cell in cells)
+        gate, state, value, against, between, n, _, why = (cell.text for cell in cells[:8])
         yield from _said(files, gate, (state, value, against, between, n, why))
 
 

@@ -17,6 +17,8 @@ from tests.unit.page.recount.rows import RunFiles, read_files
 
 CHECKS: Mapping[str, Check] = {
     "table-gates": gate_table.gates,
+    "table-gates-passed": gate_table.gates,
+    "table-gates-not-judged": gate_table.gates,
     "table-decisions": gate_table.decisions,
     "table-trials": plain.trials,
     "table-unmeasured": plain.measures_without,

@@ -1,0 +1,86 @@
+"""The sentences of the first screen: who is best, how sure, and why answers fall short, each from the files."""
+
+from __future__ import annotations
+
+import html as markup
+import re
+from collections import Counter
+from collections.abc import Iterator
+from statistics import fmean
+
+import scipy.stats
+
+from tests.unit.page.recount import chance
+from tests.unit.page.recount.compared_tables import pair_of
+from tests.unit.page.recount.fits import problem
+from tests.unit.page.recount.formulas import is_measured, values_of
+from tests.unit.page.recount.rows import RunFiles
+
+_TOPIC = re.compile(r'data-topic="(\w+)"><dt>.*?</dt>\s*<dd>(.*?)</dd>', re.DOTALL)
+_BEST = re.compile(
+    r"(\S+?)(?:(?:,| and) [^().]*?)? (?:finds?|answers?) [^().]*\((\S+) ([\d.]+)(?:, ([\d.]+) \w+ (\S+))?\)"
+)
+_SURE = re.compile(r"(\S+) - (\S+) in (\S+): (\S+)(?: \[(\S+), (\S+)\])?, ([\d,]+) questions(?:, p (<?[\d.]+\d))?")
+_TESTS = re.compile(r"corrected for (\d+) tests")
+_SHORT = re.compile(
+    r"(\S+): ([\d,]+) of ([\d,]+) answers fall short; ([\d,]+) of them \((\S+) %\): ([\w ]+?)"
+    r"(?:, most often: (.+) \(([\d,]+)\))?\."
+)
+
+
+def topics_in(page: str) -> dict[str, str]:
+    """Return what a page says of each topic."""
+    return {topic: markup.unescape(re.sub("<[^>]+>", " ", said)).strip() for topic, said in _TOPIC.findall(page)}
+
+
+def problems(files: RunFiles, page: str) -> list[str]:
+    """Return what is wrong with the sentences of a page, a line each."""
+    said = topics_in(page)
+    found = [*_best(files, said["best"]), *_sure(files, said["sure"]), *_why(files, said["why"])]
+    return [each for each in found if each]
+
+
+def _best(files: RunFiles, text: str) -> Iterator[str]:
+    found = _BEST.findall(text)
+    yield "" if found else f"no figure in {text!r}"
+    for name, measure, mean, gap, second in found:
+        sides = files.suites.values() if name == "All" else [files.suites[name]]
+        values = next(filter(None, (values_of(side, measure) for side in sides if is_measured(side, measure))), {})
+        yield problem(mean, "{}", fmean(values.values()))
+        if gap:
+            yield problem(gap, "{}", abs(fmean(pair_of(files, name, second, measure).differences)))
+
+
+def _sure(files: RunFiles, text: str) -> Iterator[str]:
+    found = _SURE.findall(text)
+    yield "" if found else f"no figure in {text!r}"
+    tests = int(of[1]) if (of := _TESTS.search(text)) else 1
+    for first, second, measure, difference, low, high, n, p in found:
+        pair = pair_of(files, first, second, measure)
+        yield problem(difference, "{}", fmean(pair.differences))
+        yield problem(n, "{}", len(pair.first))
+        interval = pair.interval(measure)
+        yield problem(f"{low} {high}", "{} {}", *interval) if interval and low else ""
+        if p:
+            raw = [float(scipy.stats.ttest_rel(pair.first, pair.second).pvalue), *chance.permutation(pair.differences)]
+            # Holm's correction raises a p-value, at most by the number of tests.
+            least, most = max(raw[0], min(raw[1:])), min(1.0, max(raw) * tests)
+            value = 0.0 if p.startswith("<") else float(p)
+            yield "" if least - 0.001 <= value <= most + 0.001 or (not value and least < 0.001) else f"p {p}: {raw}"
+
+
+def _why(files: RunFiles, text: str) -> Iterator[str]:
+    found = _SHORT.search(text)
+    if found is None:
+        yield f"no figure in {text!r}"
+        return
+    name, short, answers, of_main, share, main, detail, of_detail = found.groups()
+    lines = [line for line in files.causes if line["experiment"] == name]
+    counted = Counter(line["cause"] for line in lines)
+    yield problem(short, "{}", len(lines))
+    yield problem(answers, "{}", len(files.suites[name].answered))
+    yield problem(of_main, "{}", counted[main])
+    yield "" if abs(float(share) - 100 * counted[main] / len(lines)) <= 0.5 else f"{share} % of {counted}"
+    yield "" if counted[main] == max(counted.values()) else f"{main} is not the most frequent of {counted}"
+    if detail:
+        yield problem(of_detail, "{}", sum(line["cause"] == main and line["detail"] == detail for line in lines))
