@@ -32,7 +32,7 @@ def test_a_link_to_all_trials_shows_their_heading(opened: Opened, long_page: Pat
 
 
 def test_a_trial_far_down_is_in_the_list_when_a_link_opens_it(opened: Opened, long_page: Path) -> None:
-    page = opened(long_page, "#trials?open=e3-q050", viewport=WIDE)
+    page = opened(long_page, "#trials?sort=trial&open=e3-q050", viewport=WIDE)
     page.locator("[data-panel] h3", has_text="e3-q050").wait_for()
     row = page.locator("tr[aria-current]")
     assert row.get_attribute("data-trial") == "e3-q050"
@@ -46,7 +46,7 @@ def test_a_trial_far_down_is_in_the_list_when_a_link_opens_it(opened: Opened, lo
 
 
 def test_the_list_goes_on_at_both_ends(opened: Opened, long_page: Path) -> None:
-    page = opened(long_page, "#trials?open=e3-q050", viewport=WIDE)
+    page = opened(long_page, "#trials?sort=trial&open=e3-q050", viewport=WIDE)
     page.locator("[data-panel] h3", has_text="e3-q050").wait_for()
     page.get_by_role("button", name="Show 100 before").click()
     assert focused(page, "tr[data-trial=e2-q039] a")
@@ -55,7 +55,7 @@ def test_the_list_goes_on_at_both_ends(opened: Opened, long_page: Path) -> None:
 
 
 def test_the_keys_step_over_the_end_of_what_is_shown(opened: Opened, long_page: Path) -> None:
-    page = opened(long_page, "#trials?open=e2-q039", viewport=WIDE)
+    page = opened(long_page, "#trials?sort=trial&open=e2-q039", viewport=WIDE)
     page.locator("[data-panel] h3", has_text="e2-q039").wait_for()
     page.keyboard.press("j")
     page.locator("[data-panel] h3", has_text="e2-q040").wait_for()
