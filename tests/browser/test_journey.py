@@ -77,7 +77,7 @@ def test_a_link_to_no_trial_says_so(opened: Opened, study_page: Path) -> None:
 
 def test_filters_narrow_and_are_taken_off(opened: Opened, study_page: Path) -> None:
     page = opened(study_page, "#trials")
-    assert page.locator("[data-count]").inner_text() == "36 trials"
+    assert page.locator("[data-count]").inner_text() == "36 trials, the worst first"
     page.locator("[data-facet=experiment] summary").click()
     page.get_by_role("checkbox", name="e3").check()
     page.locator("[data-count]", has_text="12 of 36").wait_for()

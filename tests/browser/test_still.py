@@ -10,7 +10,7 @@ from tests.browser.watched import Watch
 
 def test_it_opens_with_the_network_cut(opened: Opened, study_page: Path) -> None:
     page = opened(study_page)
-    assert page.locator("h1").inner_text().startswith("RAG evaluation: e1, e2, e3")
+    assert page.locator("h1").inner_text().startswith("RAG evaluation: e1, e2 and e3")
 
 
 def test_the_same_run_gives_the_same_bytes(study: Path, study_page: Path, tmp_path: Path) -> None:
