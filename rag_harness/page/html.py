@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from rag_harness.page.charts import stylesheet
 from rag_harness.page.content import Section
-from rag_harness.page.drawings.kinds import kind_class
+from rag_harness.page.drawings.kinds_of_answers import kind_class
 from rag_harness.page.payload.index import Payload
 from rag_harness.page.payload.packed import packed, script_json
 from rag_harness.shown.every_page import policy, scripted, styled

@@ -8,7 +8,7 @@ from rag_harness.measures.judged.categories import kinds_shown
 from rag_harness.page.charts import Pie, PieSlice, Stacked, StackedBar, pie, stacked
 from rag_harness.page.content import Cell, Figure, Table, word_cells
 from rag_harness.page.drawings.experiments import drawn_of, left_out
-from rag_harness.page.drawings.kinds import kind_fill
+from rag_harness.page.drawings.kinds_of_answers import kind_fill
 from rag_harness.page.run import Run
 from rag_harness.report.suite_table import SuiteTable
 

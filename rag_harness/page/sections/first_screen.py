@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rag_harness.page.content import Block, Prose, Section, Tone, Topic, Topics
-from rag_harness.page.drawings.compared import figure as compared
+from rag_harness.page.drawings.compared_means import figure as compared
 from rag_harness.page.figures import counted
 from rag_harness.page.run import Run
 from rag_harness.page.sections.diff import first_change

@@ -14,9 +14,9 @@ import pytest
 from rag_harness.gates import parse_gate
 from rag_harness.page.content import Figure, Section
 from rag_harness.page.drawings import FIGURES, FigureOf
-from rag_harness.page.drawings.compared import figure as compared
+from rag_harness.page.drawings.compared_means import figure as compared
 from rag_harness.page.drawings.gate_bar import gate_bar
-from rag_harness.page.drawings.kinds import kind_fill
+from rag_harness.page.drawings.kinds_of_answers import kind_fill
 from rag_harness.page.drawings.ranks import ranks
 from rag_harness.page.drawings.risk import risk
 from rag_harness.page.drawings.slices import slices
