@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_harness.errors import DataError
 from rag_harness.gates.units import told_apart
-from rag_harness.page.comment.room import Room, table
+from rag_harness.page.comment.room import Room, table_rows
 from rag_harness.page.run import Run
 from rag_harness.report.baseline import SavedRun, load_saved_run, saved_run
 from rag_harness.report.comparison import MeasureChange, compare, on_common_data, unit_named
@@ -33,7 +33,7 @@ class Change:
     why_not: str = ""
 
 
-def changes_of(runs: Sequence[Run]) -> Iterator[Change]:
+def changes_in_comment(runs: Sequence[Run]) -> Iterator[Change]:
     """Yield what changed since each run before, and since the saved run that this one was compared with."""
     now = runs[0]
     before = [*((run.name, _saved(run, now.manifest.digests)) for run in runs[1:]), *_baseline(now)]
@@ -73,7 +73,7 @@ def _table(found: RunDiff, room: Room) -> Iterator[str]:
     rows = [_row(change, room) for change in changes[: min(_ROWS, room.rows)]]
     more = f", {len(rows)} of {len(changes)} that changed" if len(changes) > len(rows) else ""
     yield ""
-    yield from table([f"measure{more}", "before", "now", "change, 95 % interval", "p", "questions"], rows)
+    yield from table_rows([f"measure{more}", "before", "now", "change, 95 % interval", "p", "questions"], rows)
 
 
 def _row(change: MeasureChange, room: Room) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 
 from rag_harness.gates.units import bounds, value_said
-from rag_harness.page.comment.room import Room, below, plural, table
+from rag_harness.page.comment.room import Room, below, table_rows, with_noun
 from rag_harness.page.figures import NONE
 from rag_harness.page.run import Run
 from rag_harness.report.brief import Brief, Field, Lead
@@ -34,9 +34,9 @@ def experiment_lines(brief: Brief, run: Run, room: Room) -> Iterator[str]:
     head = ["experiment", "answered", *measures, "declined", "fall short"]
     # Of the golden suite, where nothing is answered, there are measures only.
     kept = [n for n, name in enumerate(head) if brief.tables or not name.startswith(("answered", "declined", "fall"))]
-    yield from table([head[n] for n in kept], [[row[n] for n in kept] for row in rows])
+    yield from table_rows([head[n] for n in kept], [[row[n] for n in kept] for row in rows])
     left = len(groups) - len(shown)
-    more = f"… and {plural(left, 'experiment')} more. " if left else ""
+    more = f"… and {with_noun(left, 'experiment')} more. " if left else ""
     yield from below(f"{more}{_LEGEND if _leads(brief) else ''}".strip())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from rag_harness.page.comment.room import Room, plural
+from rag_harness.page.comment.room import Room, with_noun
 from rag_harness.page.content import Code
 from rag_harness.page.run import Run
 from rag_harness.page.sections.again import again
@@ -41,7 +41,7 @@ def _not_judged(run: Run, room: Room) -> Iterator[str]:
     counted = reasons.most_common()
     if counted:
         few = [f"{reason} ({n:,})" if n > 1 else reason for reason, n in counted[: room.few]]
-        more = f"; and {plural(len(counted) - room.few, 'more reason')}" if len(counted) > room.few else ""
+        more = f"; and {with_noun(len(counted) - room.few, 'more reason')}" if len(counted) > room.few else ""
         yield f"- Not judged, {reasons.total():,}: {room.said('; '.join(few))}{more}"
 
 
@@ -55,7 +55,7 @@ def _kinds(brief: Brief, room: Room) -> Iterator[str]:
         said = ", ".join(f"{percent(kinds[kind])} {kind}" for kind in ordered)
         yield f"- Answers of {room.named(name)}: {plain(said)}"
     if len(known) > room.few:
-        yield f"- Answers of {plural(len(known) - room.few, 'more experiment')}: {_REPORT}"
+        yield f"- Answers of {with_noun(len(known) - room.few, 'more experiment')}: {_REPORT}"
 
 
 def _origins(run: Run, room: Room) -> Iterator[str]:

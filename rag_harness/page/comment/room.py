@@ -55,7 +55,7 @@ class Room:
         return " and ".join([", ".join(said[:-1]), said[-1]] if len(said) > 1 else said)
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def table_rows(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield the lines of a table; its cells are Markdown."""
     yield _row(head)
     yield _row(["---"] * len(head))
@@ -68,7 +68,7 @@ def below(note: str) -> Iterator[str]:
         yield from ("", f"<sub>{note}</sub>")
 
 
-def plural(n: int, noun: str) -> str:
+def with_noun(n: int, noun: str) -> str:
     """Return a number with its noun."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rag_harness.page.comment.changes import Change, change_lines, changes_of
+from rag_harness.page.comment.changes import Change, change_lines, changes_in_comment
 from rag_harness.page.comment.experiments import experiment_lines
 from rag_harness.page.comment.folded import folded_lines
 from rag_harness.page.comment.links import Links
@@ -38,7 +38,7 @@ def comment_of(runs: Sequence[Run], report: str = "") -> str:
     """
     run = runs[0]
     brief = brief_of(run.tables, run.manifest, run.gates, list(run.causes.values()))
-    found = _Found(brief, run, [*changes_of(runs)], [*worst_of(brief, run)], Links(run, report))
+    found = _Found(brief, run, [*changes_in_comment(runs)], [*worst_of(brief, run)], Links(run, report))
     # How many lines there are does not depend on how long they are.
     narrow = _TEXTS[-1]
     rows = next((n for n in _ROWS if found.text(Room(n, *narrow)).count("\n") <= MOST_LINES), _ROWS[-1])

@@ -14,7 +14,7 @@ from rag_harness.measures.judged.categories import (
 )
 from rag_harness.report.brief.brief import Brief
 from rag_harness.report.brief.sentences import percent, short
-from rag_harness.report.brief.writer import TIE, Line, Writer
+from rag_harness.report.brief.writer import TIE, Line, LineWriter
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import table
 
@@ -42,7 +42,7 @@ _KINDS = {
 """Kinds of answers in plain words."""
 
 
-def quality_lines(found: SuiteTable, writer: Writer) -> Iterator[Line]:
+def quality_lines(found: SuiteTable, writer: LineWriter) -> Iterator[Line]:
     """Yield the main measures of one experiment with their intervals."""
     said = []
     for name in [each for each in _MEASURES if found.has(each)][:_FEW_MEASURES]:
@@ -53,7 +53,7 @@ def quality_lines(found: SuiteTable, writer: Writer) -> Iterator[Line]:
         yield from writer.labelled("quality", f"{TIE} ".join(said))
 
 
-def kind_lines(found: SuiteTable, writer: Writer) -> list[Line]:
+def kind_lines(found: SuiteTable, writer: LineWriter) -> list[Line]:
     """Return the shares of the kinds of its answers."""
     shares = {kind: share for kind, share in found.shares().items() if share}
     if not shares:
@@ -67,7 +67,7 @@ def kind_lines(found: SuiteTable, writer: Writer) -> list[Line]:
     return writer.labelled("answers", ", ".join(said).replace(" %", f"{TIE}%"))
 
 
-def table_lines(brief: Brief, writer: Writer) -> Iterator[Line]:
+def table_lines(brief: Brief, writer: LineWriter) -> Iterator[Line]:
     """Yield a table with a row an experiment; those that are equal in everything share one."""
     tables = brief.tables
     columns = [name for name in _MEASURES if any(found.has(name) for found in tables.values())]

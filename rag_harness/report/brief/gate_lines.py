@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from rag_harness.report.brief.gates_state import BAD, GateLine, GatesState
 from rag_harness.report.brief.sentences import listed
-from rag_harness.report.brief.writer import LABEL, TIE, Colour, Line, Writer, plural
+from rag_harness.report.brief.writer import LABEL, TIE, Colour, Line, LineWriter, counted_noun
 
 _EXAMPLE = "e3: recall@5 >= 0.8"
 _COLOURS: Mapping[str, Colour] = {"FAIL": "red", "PASS": "green"}
@@ -14,19 +14,19 @@ _OTHER_STATES = {"inconclusive": "undecided", "xfailed": "failed as expected", "
 _FEW_GATES, _FEW_NEEDED = 3, 2
 
 
-def failed_gate_lines(state: GatesState, writer: Writer) -> Iterator[Line]:
+def failed_gate_lines(state: GatesState, writer: LineWriter) -> Iterator[Line]:
     """Yield the failed gates, each with its worst trial, and the first that is undecided."""
     for gate in state.failed[:_FEW_GATES]:
         yield from _gate(gate.state.upper(), gate, "red", writer)
         if gate.worst:
             yield Line(writer.cut(f"{'':<{LABEL}}worst: {gate.worst}"), "red")
     if more := len(state.failed) - _FEW_GATES:
-        yield from [Line(f"{'':<{LABEL}}and {plural(more, 'failed gate')} more: -v", "red")] if more > 0 else []
+        yield from [Line(f"{'':<{LABEL}}and {counted_noun(more, 'failed gate')} more: -v", "red")] if more > 0 else []
     for gate in state.undecided[:1]:
         yield from _gate("UNSURE", gate, "yellow", writer)
 
 
-def _gate(label: str, gate: GateLine, colour: Colour, writer: Writer) -> Iterator[Line]:
+def _gate(label: str, gate: GateLine, colour: Colour, writer: LineWriter) -> Iterator[Line]:
     if len(label) >= LABEL:
         label = label.lower()[: LABEL - 1]
     whole = f"{gate.condition}   {gate.figures or gate.reason}".rstrip()
@@ -37,7 +37,7 @@ def _gate(label: str, gate: GateLine, colour: Colour, writer: Writer) -> Iterato
         yield Line(f"{'':<{LABEL}}{writer.cut(gate.figures or gate.reason, LABEL)}", colour)
 
 
-def gate_count_lines(state: GatesState, writer: Writer) -> list[Line]:
+def gate_count_lines(state: GatesState, writer: LineWriter) -> list[Line]:
     """Return how many gates have each verdict, and which passed most closely."""
     if not state.total:
         return writer.labelled("gates", f"none: nothing stops a release. Set rag_gate, e.g. {_EXAMPLE}", "yellow")

@@ -12,7 +12,7 @@ from rag_harness.report.brief.leads import RETRIEVAL, Field, Lead
 from rag_harness.report.brief.shortfalls import Shortfall
 from rag_harness.report.pairwise_lines import p_said
 
-Topic = Literal["best", "sure", "why", "next"]
+SentenceTopic = Literal["best", "sure", "why", "next"]
 _NOT_LOOKED = "Why answers fall short was not looked into. --rag-attribute runs the failed ones again to find out."
 _NOT_MEASURED = (
     "Nothing tells right answers from wrong ones: the questions have no gold, and no judge was asked. Name relevant "
@@ -25,7 +25,7 @@ _NAMED, _LONGEST = 3, 40
 class Sentence:
     """What is said about one topic. ``tone`` is that of a page's cell: good, bad, unsure, or empty."""
 
-    topic: Topic
+    topic: SentenceTopic
     text: str
     tone: Literal["", "good", "bad", "unsure"] = ""
 

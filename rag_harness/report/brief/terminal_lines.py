@@ -20,7 +20,7 @@ from rag_harness.report.brief.sentences import (
     winners_said,
 )
 from rag_harness.report.brief.shortfalls import Shortfall
-from rag_harness.report.brief.writer import LABEL, TIE, Colour, Line, Writer, plural
+from rag_harness.report.brief.writer import LABEL, TIE, Colour, Line, LineWriter, counted_noun
 
 _WIDEST, _FEW_FIELDS = 100, 2
 _NOTHING = "nothing can be compared: no measure has values of two experiments"
@@ -48,7 +48,7 @@ def brief_lines(
         is_open: whether the run ended before its gates were judged.
         notes: what else has to be known of the run; each is wrapped.
     """
-    writer = Writer(min(width, _WIDEST))
+    writer = LineWriter(min(width, _WIDEST))
     several = any(len(field.names) > 1 for field in brief.fields)
     lines = [*failed_gate_lines(brief.gates, writer), *(_run(brief, writer) if brief.tables else ())]
     lines += [part for note in notes for part in writer.labelled("note", note.text, note.colour, most=4)]
@@ -63,7 +63,7 @@ def brief_lines(
 
 def three_lines(brief: Brief, output: str, width: int = 80) -> list[Line]:
     """Return the run in three lines: gates, answers, what to do."""
-    writer = Writer(min(width, _WIDEST))
+    writer = LineWriter(min(width, _WIDEST))
     several = [field for field in brief.fields if len(field.names) > 1]
     best = f"; {winners_said(several[0]) or 'all are equal'}".rstrip(".") if several else ""
     found = brief.answered
@@ -75,10 +75,10 @@ def three_lines(brief: Brief, output: str, width: int = 80) -> list[Line]:
     ]
 
 
-def _run(brief: Brief, writer: Writer) -> list[Line]:
+def _run(brief: Brief, writer: LineWriter) -> list[Line]:
     found = brief.answered
     whose = f" by {len(brief.tables)} experiments" if len(brief.tables) > 1 else ""
-    broken = [plural(found.errors, "error")] if found.errors else []
+    broken = [counted_noun(found.errors, "error")] if found.errors else []
     broken += [f"{found.lost:,} without a result"] if found.lost else []
     said = "; ".join([f"{found.rows:,} of {found.asked:,} answered{whose}", *broken, *_origins(found)])
     return [*writer.labelled("rag", said, "red" if broken else ""), *writer.labelled("", _by(found))]
@@ -113,7 +113,7 @@ def _no_llm(said: str) -> bool:
     return said.endswith(("not an LLM)", "no LLM)"))
 
 
-def _best(brief: Brief, writer: Writer) -> Iterator[Line]:
+def _best(brief: Brief, writer: LineWriter) -> Iterator[Line]:
     for field in [field for field in brief.fields if len(field.names) > 1][:_FEW_FIELDS]:
         on = f"{field.data}: " if len(brief.fields) > 1 else ""
         said = " ".join(filter(None, [winners_said(field), *equals_said(field, brief)])) or _NOTHING
@@ -123,7 +123,7 @@ def _best(brief: Brief, writer: Writer) -> Iterator[Line]:
             yield from _lead(lead, writer)
 
 
-def _lead(lead: Lead, writer: Writer) -> Iterator[Line]:
+def _lead(lead: Lead, writer: LineWriter) -> Iterator[Line]:
     cell, unit = lead.nearest, lead.standing.unit
     label = "  finds" if lead.standing.measure in RETRIEVAL else "  says"
     head = f"{lead.standing.measure} {value_said(lead.standing.mean, unit)}"
@@ -141,7 +141,7 @@ def _of(sentences: Iterable[Sentence], topic: str) -> list[Sentence]:
     return [each for each in sentences if each.topic == topic]
 
 
-def _why(brief: Brief, writer: Writer) -> Iterator[Line]:
+def _why(brief: Brief, writer: LineWriter) -> Iterator[Line]:
     found = brief.shortfall
     if found is None or not brief.answered.rows:
         for sentence in _of(first_sentences(brief), "why"):
@@ -159,7 +159,7 @@ def _causes(found: Shortfall, is_alone: bool) -> str:
     return f"{name}{found.n:,} fall short: {causes}"
 
 
-def _next(brief: Brief, output: str, has_report: bool, writer: Writer) -> Iterator[Line]:
+def _next(brief: Brief, output: str, has_report: bool, writer: LineWriter) -> Iterator[Line]:
     found = brief.shortfall
     remedy = writer.labelled("next", found.remedy) if found is not None else []
     # Commands are to be copied: they are never cut.

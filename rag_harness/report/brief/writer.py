@@ -19,7 +19,7 @@ class Line(NamedTuple):
     colour: Colour = ""
 
 
-class Writer:
+class LineWriter:
     """Wraps text behind a label."""
 
     def __init__(self, width: int) -> None:
@@ -41,6 +41,6 @@ class Writer:
         return text if len(text) <= room else f"{text[: room - 1]}…"
 
 
-def plural(n: int, noun: str) -> str:
+def counted_noun(n: int, noun: str) -> str:
     """Return a number with its noun."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"

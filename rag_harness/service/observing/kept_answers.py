@@ -10,7 +10,7 @@ from typing import Any
 
 MOST = 1_000
 """How many answers are kept."""
-MOST_CHARACTERS = 8 << 20
+MOST_KEPT_CHARACTERS = 8 << 20
 """How many characters all of them may have; at most four bytes each."""
 
 
@@ -33,7 +33,7 @@ class KeptAnswers:
         kept = _Kept(collection, began, json.dumps(answered, ensure_ascii=False, separators=(",", ":")))
         self._kept[trace_id] = kept
         self._characters += len(kept.text)
-        while self._kept and (len(self._kept) > MOST or self._characters > MOST_CHARACTERS):
+        while self._kept and (len(self._kept) > MOST or self._characters > MOST_KEPT_CHARACTERS):
             self._characters -= len(self._kept.popitem(last=False)[1].text)
 
     def get(self, trace_id: str, collection: str | None, oldest: float) -> dict[str, Any] | None:
