@@ -57,7 +57,7 @@ def _sentence(run: Run) -> Prose:
     named = [state for state in _ORDER if state != "passed" and (states[state] or state in _ALWAYS)]
     said = ", ".join(f"{states[state]} {state}" for state in named)
     is_bad = states["failed"] or states["stale"] or states["xpassed"]
-    tone: Tone = "bad" if is_bad else "good" if states["passed"] == len(run.gates) else "unsure"
+    tone: Tone = "bad" if is_bad else "good" if states["passed"] and not states["inconclusive"] else "unsure"
     return Prose(f"{counted(states['passed'], 'gate')} passed, {said}.", tone)
 
 

@@ -19,6 +19,8 @@ _NOT_MEASURED = (
     "documents or a ground_truth, or judge: --rag-measures=faithfulness."
 )
 _NAMED, _LONGEST = 3, 40
+_TIE = 5
+"""A difference that so many times the questions of a run would be needed for is as good as none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +45,8 @@ def equals_said(field: Field, brief: Brief) -> Iterator[str]:
         tokens = {name: brief.tables[name].totals.tokens for name in group}
         least, most = min(tokens, key=lambda name: tokens[name]), max(tokens, key=lambda name: tokens[name])
         more = tokens[most] / tokens[least] - 1 if tokens[least] else 0
-        dearer = f"; {short(most)} takes {percent(more)} more tokens than {short(least)}" if more >= 0.01 else ""
-        yield f"{listed(group)} are equal on every measure and question{dearer}."
+        cheaper = f"; take {short(least)}, for {short(most)} needs {percent(more)} more tokens" if more >= 0.01 else ""
+        yield f"{listed(group)} are equal on every measure and question{cheaper}."
 
 
 def percent(share: float) -> str:
@@ -83,7 +85,7 @@ def _of_one(field: Field, brief: Brief) -> Iterator[str]:
     table = brief.tables[name]
     measures = [each for each in (*RETRIEVAL[:2], "faithfulness", "token_f1") if table.has(each)]
     said = ", ".join(f"{each} {_mean(brief, name, each)}" for each in measures)
-    yield f"Only {short(name)} ran here, so nothing is compared.{f' Its figures: {said}.' if said else ''}"
+    yield f"Only {short(name)} ran here.{f' Its figures: {said}.' if said else ''}"
 
 
 def _mean(brief: Brief, name: str, measure: str) -> str:
@@ -125,7 +127,7 @@ def _lead(lead: Lead) -> str:
     if lead.is_sure:
         return f"{who} {f'find{s} the most' if is_search else f'answer{s} best'} ({mean}{_over(lead)})."
     beaten = [cell.second for cell in standing.beaten]
-    over = f" {'They are' if several else 'It is'} surely better than {listed(beaten)}." if beaten else ""
+    over = f" In this {who} {'are' if several else 'is'} surely better than {listed(beaten)}." if beaten else ""
     what = f"find{s} the most" if is_search else f"answer{s} best"
     return f"It is open whether {who} {what} ({mean}{_over(lead)}).{over}"
 
@@ -165,7 +167,7 @@ def _width(field: Field, brief: Brief) -> Iterator[Sentence]:
         n = len(table.values(measure, {}))
         yield Sentence(
             "sure",
-            f"With other questions of this kind {measure} would lie between {low:.2f} and {high:.2f} (95 %, {n:,} "
+            f"With other questions of this kind {measure} could lie between {low:.2f} and {high:.2f} (95 %, {n:,} "
             "questions).",
         )
 
@@ -181,8 +183,16 @@ def _sureness(lead: Lead) -> str:
     p = f", p {p_said(max(cell.p_t, cell.p_permutation))}" if cell.p_t is not None and cell.p_permutation else ""
     if cell.is_significant:
         return f"Sure at 95 %: {said}{p}."
-    more = f" About {lead.more:,} more questions like these would settle it." if lead.more else ""
-    return f"Not sure: {said}{p}.{more}"
+    return f"Not sure: {said}{p}. {more_said(lead, found.n)}".rstrip()
+
+
+def more_said(lead: Lead, n: int) -> str:
+    """Return how many questions more would show the difference to the nearest; empty where no number is known."""
+    if not lead.more:
+        return ""
+    if lead.more > _TIE * n:
+        return f"As good as a tie: it would take some {lead.more:,} more questions to show a difference."
+    return f"About {lead.more:,} more questions like these would settle it."
 
 
 def _why(brief: Brief) -> Iterator[Sentence]:

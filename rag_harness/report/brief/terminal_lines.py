@@ -15,6 +15,7 @@ from rag_harness.report.brief.sentences import (
     equals_said,
     first_sentences,
     listed,
+    more_said,
     short,
     surest,
     winners_said,
@@ -133,8 +134,9 @@ def _lead(lead: Lead, writer: LineWriter) -> Iterator[Line]:
     between = f" {bounds(*cell.found.interval, unit, signed=True, digits=3)}" if cell.found.interval else ""
     ahead = f"{cell.found.difference:+.3f}{between} over {short(cell.second)}"
     word: tuple[str, Colour] = ("SURE", "green") if lead.is_sure else ("NOT SURE", "yellow")
-    more = f"; {lead.more:,} more questions would settle it" if lead.more and not lead.is_sure else ""
-    yield from writer.labelled(label, f"{word[0]}: {listed(lead.best)}, {head}, {ahead}{more}", word[1])
+    more = "" if lead.is_sure else more_said(lead, cell.found.n)
+    text = f"{word[0]}: {listed(lead.best)}, {head}, {ahead}. {more}".removesuffix(". ")
+    yield from writer.labelled(label, text, word[1])
 
 
 def _of(sentences: Iterable[Sentence], topic: str) -> list[Sentence]:

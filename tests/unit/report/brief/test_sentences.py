@@ -68,7 +68,7 @@ def test_no_one_is_shown_to_be_best_but_who_is_worse_is_named() -> None:
     high = [found(0.2, 0.2), found(0.2, 0.2)]
     said = say(e1=found(0, 0), e2=high[0], e3=high[1])
     assert said["best"].startswith("No experiment is shown to be best. It is open whether e")
-    assert said["best"].count("It is surely better than e1.") == 2
+    assert said["best"].count(" is surely better than e1.") == 2
 
 
 def test_equal_ones_win_together_and_the_dearer_is_named() -> None:
@@ -77,13 +77,13 @@ def test_equal_ones_win_together_and_the_dearer_is_named() -> None:
     best.totals.prompt_tokens, twin.totals.prompt_tokens = 1000, 1435
     said = say(e1=found(0, 0), e2=best, e3=twin)["best"]
     assert said.startswith("e2 and e3 are best. e2 and e3 find the most (")
-    assert said.endswith("e2 and e3 are equal on every measure and question; e3 takes 44 % more tokens than e2.")
+    assert said.endswith("e2 and e3 are equal on every measure and question; take e2, for e3 needs 44 % more tokens.")
 
 
 def test_experiments_of_two_data_are_two_sentences() -> None:
     said = say(data={"t1": "book"}, e1=found(0, 0), e2=found(0.2, 0.2), t1=found(0, 0))["best"]
     assert said.startswith("On queries: e2 is best.")
-    assert "On book: Only t1 ran here, so nothing is compared." in said
+    assert "On book: Only t1 ran here." in said
 
 
 def test_why_says_when_nobody_has_looked() -> None:
