@@ -62,7 +62,8 @@ def of_stage(seen: Observed, stage: Stage) -> Attributes:
     said: Attributes = {genai_names.STAGE: stage.name, genai_names.STARTS: genai_names.INFERRED}
     if stage.name == RETRIEVE:
         said |= {genai_names.OPERATION: genai_names.RETRIEVAL_OPERATION, genai_names.DATA_SOURCE: seen.collection}
-    details = [(f"{genai_names.DETAIL}{name}", number) for name, number in _numbers(stage.detail, 1)]
+    numbers = _numbers(stage.detail, 1)
+    details = [(f"{genai_names.DETAIL}{name.replace(' ', '_')}", number) for name, number in numbers]
     return _known(said, details[:_MOST_DETAILS])
 
 

@@ -84,10 +84,10 @@ def test_what_there_is_none_of_is_said(tmp_path: Path) -> None:
     assert any(text.startswith("query_type=negative: nobody has recall@5 (") for text in said)
 
 
-def test_the_page_has_it_before_what_is_long(clear: Path) -> None:
+def test_the_page_has_it_below_the_scorecard_and_before_what_the_run_is_made_of(clear: Path) -> None:
     write_report([clear], clear / "page.html", "html")
     page = (clear / "page.html").read_text()
-    assert page.index('id="scorecard"') < page.index('id="slices"') < page.index('id="differences"')
+    assert page.index('id="scorecard"') < page.index('id="slices"') < page.index('id="method"')
 
 
 def test_the_statistics_say_what_the_family_is(clear: Path) -> None:

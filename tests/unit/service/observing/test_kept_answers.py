@@ -37,7 +37,7 @@ def test_the_oldest_go_where_there_are_too_many(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_oldest_go_where_they_are_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_answers, "MOST_CHARACTERS", 250)
+    monkeypatch.setattr(kept_answers, "MOST_KEPT_CHARACTERS", 250)
     kept = KeptAnswers()
     for name in ("a", "b", "c", "d"):
         kept.keep(name, "default", 0.0, {"answer": name * 100})

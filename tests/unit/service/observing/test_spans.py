@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -52,6 +53,12 @@ def test_a_question_its_stages_and_its_calls_are_spans() -> None:
     assert len({each.span_id for each in (first, *rest)}) == 5
     for each in (first, *rest):
         jsonschema.validate(json.loads(json.dumps(each.json(), allow_nan=False)), SCHEMA)
+
+
+def test_a_detail_with_a_space_in_its_name_is_an_attribute_without_one() -> None:
+    made = replace(output(), stages=(Stage("cut", 0.0, (), {"chunks left ": 3.0}),))
+    span = spans_of(seen(output=made))[1]
+    assert span.attributes["rag_harness.stage.chunks_left_"] == 3.0
 
 
 def test_times_are_those_that_were_measured_and_places_say_that_they_are_inferred() -> None:
