@@ -132,8 +132,10 @@ def _cells(grid: _Grid, row: int, columns: range, y: float) -> Iterator[str]:
         colour = "none" if value is None else str(bucket(value, grid.span))
         title = tag("title", escaped(f"{grid.chart.rows[row]}, {grid.chart.columns[column]}: {text}"))
         yield tag("rect", title, x=x, y=y, width=grid.cell, height=_TALL, class_=f"cell heat-{colour}")
-        at = (x + grid.cell / 2, y + _TALL / 2 + SMALL * 0.36)
-        yield label(*at, text, anchor="middle", size=SMALL, kind=f"cell-text heat-text-{colour}")
+        middle = x + grid.cell / 2
+        # A value of very many digits is wider than its cell. It must not leave the drawing.
+        room, base = 2 * min(middle, grid.chart.width - middle), y + _TALL / 2 + SMALL * 0.36
+        yield label(middle, base, text, room, anchor="middle", size=SMALL, kind=f"cell-text heat-text-{colour}")
 
 
 def _key(grid: _Grid, top: float) -> str:

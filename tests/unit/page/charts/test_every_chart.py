@@ -164,6 +164,12 @@ _EMPTY: dict[str, dict[str, Any]] = {
 }
 
 
+def test_a_value_of_very_many_digits_stays_in_the_drawing() -> None:
+    heads = tuple("" for _ in range(7))
+    chart = charts.HeatMap(columns=heads, rows=("",), values=((*[None] * 5, 1e15, 5e-324),), ident="a")
+    assert_inside(EXAMPLES["heat_map"][0](chart))
+
+
 @pytest.mark.parametrize("kind", sorted(_EMPTY))
 def test_no_data_is_said(kind: str) -> None:
     draw, chart = EXAMPLES[kind]
