@@ -166,7 +166,7 @@ _EMPTY: dict[str, dict[str, Any]] = {
 
 def test_a_value_of_very_many_digits_stays_in_the_drawing() -> None:
     heads = tuple("" for _ in range(7))
-    chart = charts.HeatMap(columns=heads, rows=("",), values=((*[None] * 5, 1e15, 5e-324),), ident="a")
+    chart = charts.HeatMap(columns=heads, rows=("",), values=((*[None] * 5, 1e15, 5e-324),), ident="a", title="")
     assert_inside(EXAMPLES["heat_map"][0](chart))
 
 
