@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import inf, isfinite
 
 from rag_harness.gates.units import bounds, value_said
@@ -75,13 +74,3 @@ def why_none(table: SuiteTable, measure: str) -> str:
     return ", ".join(
         f"{n} of {table.selected_of({})} have {why}" for why, n in table.absent(measure, {}).most_common(2)
     )
-
-
-def counted(n: int, one: str, many: str = "") -> str:
-    """Return a number with its noun."""
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
-
-
-def joined_names(names: Sequence[str]) -> str:
-    """Return names joined as in a sentence."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""

@@ -12,8 +12,8 @@ from rag_harness.page.formats import Format
 from rag_harness.page.run import Run, read_run
 from rag_harness.page.sampled import is_sampled, sample_of
 from rag_harness.page.sections import sections_of
-from rag_harness.report.brief.sentences import listed
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.wording import listed
 from rag_harness.work.garbage import uncollected
 
 

@@ -12,7 +12,8 @@ from typing import Literal
 
 from rag_harness.report.comparison import MeasureChange
 from rag_harness.report.run_diff import FEWEST, RunDiff, p_of
-from rag_harness.report.run_diff_words import change_said, cut_name, listed, range_said, ruled_out_said
+from rag_harness.report.run_diff_words import change_said, cut_name, range_said, ruled_out_said
+from rag_harness.report.wording import joined_names
 
 _EVEN = 0.5
 """A change that chance explains more often than not is not named."""
@@ -117,7 +118,7 @@ def _differing(differing: Sequence[str]) -> str:
     named = [_difference_said(text) for text in differing]
     more = len(named) - _DIFFERENCES
     shown = [*named[:_DIFFERENCES], f"{more} more"] if more > 0 else named
-    return f"Different between them: {listed(shown)}."
+    return f"Different between them: {joined_names(shown)}."
 
 
 def same_said(names: Sequence[str]) -> str:
@@ -163,11 +164,11 @@ def _by_direction(changes: Sequence[MeasureChange]) -> Iterator[str]:
             named = [f"{_names(names)} of {cut_name(suite)}" for suite, names in suites.items()]
             more = len(named) - _NAMED
             shown = [*named[:_NAMED], f"measures of {more} more"] if more > 0 else named
-            yield f"{word}: {listed(shown)}."
+            yield f"{word}: {joined_names(shown)}."
 
 
 def _names(names: Sequence[str]) -> str:
-    return f"{len(names)} measures" if len(names) > _NAMED else listed([cut_name(name) for name in names])
+    return f"{len(names)} measures" if len(names) > _NAMED else joined_names([cut_name(name) for name in names])
 
 
 def _measures(count: int, one: str = "is", many: str = "are") -> str:

@@ -43,11 +43,6 @@ def range_said(changes: Sequence[MeasureChange]) -> str:
     return _cases(most) if fewest == most else f"{fewest} to {most} cases"
 
 
-def listed(names: Sequence[str]) -> str:
-    """Return names as a sentence lists them: "a, b and c"."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-
-
 def cut_name(name: str) -> str:
     """Return a name on one line; of one that would fill the sentence its beginning and its end."""
     flat = " ".join(name.split())

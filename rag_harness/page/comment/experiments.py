@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 
 from rag_harness.gates.units import bounds, value_said
-from rag_harness.page.comment.room import Room, below, table_rows, with_noun
+from rag_harness.page.comment.room import Room, below, table_rows
 from rag_harness.page.figures import NONE
 from rag_harness.page.run import Run
 from rag_harness.report.brief import Brief, Field, Lead
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.wording import counted
 from rag_harness.shown.markdown import plain
 
 _MEASURES = (
@@ -36,7 +37,7 @@ def experiment_lines(brief: Brief, run: Run, room: Room) -> Iterator[str]:
     kept = [n for n, name in enumerate(head) if brief.tables or not name.startswith(("answered", "declined", "fall"))]
     yield from table_rows([head[n] for n in kept], [[row[n] for n in kept] for row in rows])
     left = len(groups) - len(shown)
-    more = f"… and {with_noun(left, 'experiment')} more. " if left else ""
+    more = f"… and {counted(left, 'experiment')} more. " if left else ""
     yield from below(f"{more}{_LEGEND if _leads(brief) else ''}".strip())
 
 

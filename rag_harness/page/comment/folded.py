@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from rag_harness.page.comment.room import Room, with_noun
+from rag_harness.page.comment.room import Room
 from rag_harness.page.content import Code
 from rag_harness.page.run import Run
 from rag_harness.page.sections.again import again
 from rag_harness.report.brief import Brief
 from rag_harness.report.brief.sentences import percent
 from rag_harness.report.provenance import provenance_lines
+from rag_harness.report.wording import counted
 from rag_harness.shown.markdown import code_block, plain
 
 _LONGEST = 400
@@ -38,10 +39,10 @@ def folded_lines(brief: Brief, run: Run, room: Room) -> Iterator[str]:
 def _not_judged(run: Run, room: Room) -> Iterator[str]:
     """Yield why gates were not judged, each reason once, and how many gates have it."""
     reasons = Counter(gate.get("reason") or "no reason is kept" for gate in run.gates if gate["state"] == "not judged")
-    counted = reasons.most_common()
-    if counted:
-        few = [f"{reason} ({n:,})" if n > 1 else reason for reason, n in counted[: room.few]]
-        more = f"; and {with_noun(len(counted) - room.few, 'more reason')}" if len(counted) > room.few else ""
+    found = reasons.most_common()
+    if found:
+        few = [f"{reason} ({n:,})" if n > 1 else reason for reason, n in found[: room.few]]
+        more = f"; and {counted(len(found) - room.few, 'more reason')}" if len(found) > room.few else ""
         yield f"- Not judged, {reasons.total():,}: {room.said('; '.join(few))}{more}"
 
 
@@ -55,7 +56,7 @@ def _kinds(brief: Brief, room: Room) -> Iterator[str]:
         said = ", ".join(f"{percent(kinds[kind])} {kind}" for kind in ordered)
         yield f"- Answers of {room.named(name)}: {plain(said)}"
     if len(known) > room.few:
-        yield f"- Answers of {with_noun(len(known) - room.few, 'more experiment')}: {_REPORT}"
+        yield f"- Answers of {counted(len(known) - room.few, 'more experiment')}: {_REPORT}"
 
 
 def _origins(run: Run, room: Room) -> Iterator[str]:

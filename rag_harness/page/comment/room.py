@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from rag_harness.report.wording import joined_names
 from rag_harness.shown.hidden import escaped
 from rag_harness.shown.markdown import plain
 
@@ -51,8 +52,7 @@ class Room:
         """Return names as text; of many the first."""
         shown = [self.named(name) for name in names[: self.rows]]
         more = [f"{len(names) - len(shown):,} more"] if len(names) > len(shown) else []
-        said = [*shown, *more]
-        return " and ".join([", ".join(said[:-1]), said[-1]] if len(said) > 1 else said)
+        return joined_names([*shown, *more])
 
 
 def table_rows(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -66,11 +66,6 @@ def below(note: str) -> Iterator[str]:
     """Yield a note below a table, which an empty line ends."""
     if note:
         yield from ("", f"<sub>{note}</sub>")
-
-
-def with_noun(n: int, noun: str) -> str:
-    """Return a number with its noun."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rag_harness.page.comment.links import Links
-from rag_harness.page.comment.room import Room, below, table_rows, with_noun
+from rag_harness.page.comment.room import Room, below, table_rows
 from rag_harness.page.run import Run
 from rag_harness.report.brief import Brief, GatesState
 from rag_harness.report.brief.gates_state import BAD, GateLine
+from rag_harness.report.wording import counted
 from rag_harness.types import GOLDEN
 
 _SIGNS = {"FAIL": "❌", "UNDECIDED": "❔", "PASS": "✅"}
@@ -37,8 +38,8 @@ def run_line(brief: Brief, run: Run, room: Room) -> str:
     if found.asked:
         parts[0] += f": **{found.rows:,} of {found.asked:,} answered**"
     if not brief.tables and GOLDEN in run.selected:
-        parts[0] += f": **{with_noun(run.selected[GOLDEN].selected_of({}), 'question')} looked up**"
-    parts += [f"❌ {with_noun(found.errors, 'error')}"] if found.errors else []
+        parts[0] += f": **{counted(run.selected[GOLDEN].selected_of({}), 'question')} looked up**"
+    parts += [f"❌ {counted(found.errors, 'error')}"] if found.errors else []
     parts += [f"❌ {found.lost:,} without a result"] if found.lost else []
     parts += [room.short(", ".join(found.origins))] if found.origins else []
     parts += [f"by {room.short(' and '.join(found.authors))}"] if found.authors else []
@@ -60,7 +61,7 @@ def gate_lines(brief: Brief, run: Run, room: Room, links: Links) -> Iterator[str
     if more := lines[room.rows :]:
         failed = sum(line.state in BAD for line in more)
         counts = f"{failed:,} failed, {len(more) - failed:,} undecided"
-        yield from below(f"… and {with_noun(len(more), 'gate')} more: {counts}.")
+        yield from below(f"… and {counted(len(more), 'gate')} more: {counts}.")
 
 
 def _row(line: GateLine, to_do: str, room: Room, links: Links) -> list[str]:
@@ -79,7 +80,7 @@ def _counted(state: GatesState) -> str:
     first = {"FAIL": "failed", "UNDECIDED": "undecided", "PASS": "passed", "": "not judged"}[state.verdict]
     ordered = sorted(said, key=lambda each: not each.endswith(f" {first}"))
     n, _, word = ordered[0].partition(" ")
-    return ", ".join([f"{n} of {with_noun(state.total, 'gate')} {word}", *ordered[1:]])
+    return ", ".join([f"{n} of {counted(state.total, 'gate')} {word}", *ordered[1:]])
 
 
 def _why_none(run: Run) -> str:

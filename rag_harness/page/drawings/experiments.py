@@ -9,9 +9,9 @@ from typing import TypeVar
 from rag_harness.page.charts import Curve, Histogram, Lines
 from rag_harness.page.content import Figure, Table
 from rag_harness.page.drawings.estimated import QUALITY
-from rag_harness.page.figures import joined_names
 from rag_harness.page.run import Run
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.wording import joined_names
 
 MOST_COLOURS = 8
 """More colours cannot be told apart. More experiments have one colour, and each has a chart or a row of its own."""

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from rag_harness.page.charts import Curve, CurveLine, CurvePoint, curve
 from rag_harness.page.content import Cell, Figure, Table, word_cells
 from rag_harness.page.drawings.experiments import colours_of, drawn_of, left_out, together_or_apart
-from rag_harness.page.figures import NONE, interval_said, joined_names
+from rag_harness.page.figures import NONE, interval_said
 from rag_harness.page.run import Run
 from rag_harness.report.abstention import RIGHT_FROM, Abstention
+from rag_harness.report.wording import joined_names
 from rag_harness.stats import clopper_pearson
 
 _POINTS = 200

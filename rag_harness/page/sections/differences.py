@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, Tone, word_cells
-from rag_harness.page.figures import NONE, counted, name_said
+from rag_harness.page.figures import NONE, name_said
 from rag_harness.page.run import Run
 from rag_harness.page.sections.moved import ComparedExperiment, moved
 from rag_harness.report.pairwise import ALPHA, excludes_0
 from rag_harness.report.pairwise import PairDifference as Pair
 from rag_harness.report.pairwise_lines import PAIR_COLUMNS, figures, measure_said, sign_of
+from rag_harness.report.wording import counted
 
 _MOVED_BY = ("g_mean", "factuality", "answer_relevancy", "recall@5", "token_f1")
 """Measures that order the queries. The first that both experiments of a pair have is used."""

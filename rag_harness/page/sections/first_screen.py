@@ -7,12 +7,12 @@ from typing import Any
 
 from rag_harness.page.content import Block, Prose, Section, Tone, Topic, Topics
 from rag_harness.page.drawings.compared_means import figure as compared
-from rag_harness.page.figures import counted
 from rag_harness.page.run import Run
 from rag_harness.page.sections.diff import first_change
 from rag_harness.page.sections.gate_tables import gates_said
 from rag_harness.report.brief import Sentence, first_sentences
 from rag_harness.report.provenance import time_said
+from rag_harness.report.wording import counted
 
 _LABELS = {
     "best": "Which is best",

@@ -10,10 +10,10 @@ from rag_harness.gates.units import told_apart
 from rag_harness.gates.verdict import equal
 from rag_harness.page.content import Block, Cell, More, Prose, Table, Tone, word_cells
 from rag_harness.page.drawings.gate_bar import gate_bar
-from rag_harness.page.figures import NONE, counted
+from rag_harness.page.figures import NONE
 from rag_harness.page.run import Run
 from rag_harness.page.sections.judged_gate import TONES, between, cutoff, parsed_gate
-from rag_harness.report.brief.sentences import listed
+from rag_harness.report.wording import counted, listed
 
 _ORDER = ("failed", "stale", "xpassed", "inconclusive", "xfailed", "passed", "not judged")
 _ALWAYS = ("failed", "inconclusive", "not judged")

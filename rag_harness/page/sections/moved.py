@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from rag_harness.gates.units import value_said
 from rag_harness.page.content import Cell, Table, Tone
-from rag_harness.page.figures import counted, measure_title
+from rag_harness.page.figures import measure_title
 from rag_harness.page.run import Run
 from rag_harness.report.direction import better_of
 from rag_harness.report.misses import cut
+from rag_harness.report.wording import counted
 from rag_harness.types import TrialId
 
 SHOWN_MOVES = 20

@@ -8,7 +8,7 @@ from rag_harness.measures import Measure
 from rag_harness.measures.judged.categories import kinds_shown
 from rag_harness.measures.named import RANKING
 from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, word_cells
-from rag_harness.page.figures import NONE, counted, joined_names, mean_cell, measure_title, tail_cell, why_none
+from rag_harness.page.figures import NONE, mean_cell, measure_title, tail_cell, why_none
 from rag_harness.page.run import UNJUDGED, Run
 from rag_harness.page.sections.costs import costs, times
 from rag_harness.report.best import best_of
@@ -16,6 +16,7 @@ from rag_harness.report.direction import NEITHER
 from rag_harness.report.pairwise import RISKS, TAIL
 from rag_harness.report.scorecard import judged_in_order
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.wording import counted, joined_names
 from rag_harness.types import GOLDEN
 
 _ALONE = "One experiment: there is nothing to compare it with, so nothing is marked as best."

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, Tone, word_cells
-from rag_harness.page.figures import NONE, counted, name_said
+from rag_harness.page.figures import NONE, name_said
 from rag_harness.page.run import Run
 from rag_harness.report.pairwise import PairDifference as Pair
 from rag_harness.report.pairwise_lines import figures
 from rag_harness.report.standing import SliceStanding, Standings
 from rag_harness.report.standing_lines import mean_said
+from rag_harness.report.wording import counted
 
 _HEAD = ("slice", "measure", "cases", "best", "mean", "beats", "no sure difference from", "the same on every case")
 _PAIRS = ("slice", "measure", "pair", "n", "difference", "95 % interval", "p (t)", "p (perm)")

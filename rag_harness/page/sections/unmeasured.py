@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rag_harness.page.content import Block, Cell, Prose, Table, word_cells
-from rag_harness.page.figures import counted, name_said
+from rag_harness.page.figures import name_said
 from rag_harness.page.run import Run
 from rag_harness.page.sections.made_of import selected_of
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.wording import counted
 from rag_harness.results.manifest import SuiteRecord
 from rag_harness.types import GOLDEN
 

@@ -13,10 +13,11 @@ from rag_harness.measures.judged.categories import (
     WRONG_ABSTENTION,
 )
 from rag_harness.report.brief.brief import Brief
-from rag_harness.report.brief.sentences import percent, short
+from rag_harness.report.brief.sentences import percent
 from rag_harness.report.brief.writer import TIE, Line, LineWriter
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import table
+from rag_harness.report.wording import short
 
 _WIDEST_NAME, _FEW_ROWS = 24, 8
 _FEW_MEASURES, _FEW_KINDS = 4, 5

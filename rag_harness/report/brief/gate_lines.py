@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from rag_harness.report.brief.gates_state import BAD, GateLine, GatesState
-from rag_harness.report.brief.sentences import listed
-from rag_harness.report.brief.writer import LABEL, TIE, Colour, Line, LineWriter, counted_noun
+from rag_harness.report.brief.writer import LABEL, TIE, Colour, Line, LineWriter
+from rag_harness.report.wording import counted, listed
 
 _EXAMPLE = "e3: recall@5 >= 0.8"
 _COLOURS: Mapping[str, Colour] = {"FAIL": "red", "PASS": "green"}
@@ -21,7 +21,7 @@ def failed_gate_lines(state: GatesState, writer: LineWriter) -> Iterator[Line]:
         if gate.worst:
             yield Line(writer.cut(f"{'':<{LABEL}}worst: {gate.worst}"), "red")
     if more := len(state.failed) - _FEW_GATES:
-        yield from [Line(f"{'':<{LABEL}}and {counted_noun(more, 'failed gate')} more: -v", "red")] if more > 0 else []
+        yield from [Line(f"{'':<{LABEL}}and {counted(more, 'failed gate')} more: -v", "red")] if more > 0 else []
     for gate in state.undecided[:1]:
         yield from _gate("UNSURE", gate, "yellow", writer)
 

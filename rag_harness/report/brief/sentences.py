@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +11,7 @@ from rag_harness.report.brief.brief import Brief
 from rag_harness.report.brief.leads import RETRIEVAL, Field, Lead
 from rag_harness.report.brief.shortfalls import Shortfall
 from rag_harness.report.pairwise_lines import p_said
+from rag_harness.report.wording import listed, short
 
 SentenceTopic = Literal["best", "sure", "why", "next"]
 _NOT_LOOKED = "Why answers fall short was not looked into. --rag-attribute runs the failed ones again to find out."
@@ -18,7 +19,6 @@ _NOT_MEASURED = (
     "Nothing tells right answers from wrong ones: the questions have no gold, and no judge was asked. Name relevant "
     "documents or a ground_truth, or judge: --rag-measures=faithfulness."
 )
-_NAMED, _LONGEST = 3, 40
 _TIE = 5
 """A difference that so many times the questions of a run would be needed for is as good as none."""
 
@@ -52,19 +52,6 @@ def equals_said(field: Field, brief: Brief) -> Iterator[str]:
 def percent(share: float) -> str:
     """Return a share as a whole percentage. A share above 0 is never said to be 0."""
     return "under 1 %" if 0 < share < 0.005 else f"{int(share * 100 + 0.5)} %"
-
-
-def listed(names: Sequence[str], most: int = _NAMED) -> str:
-    """Return names as text; of many the first."""
-    names = [short(name) for name in names]
-    if len(names) > most + 1:
-        return f"{', '.join(names[:most])} and {len(names) - most} more"
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-
-
-def short(name: str, room: int = _LONGEST) -> str:
-    """Return a name in at most so many characters, cut in its middle: variants differ at the end."""
-    return name if len(name) <= room else f"{name[: room // 2 - 1]}…{name[-(room - room // 2) :]}"
 
 
 def _best(brief: Brief) -> Iterator[Sentence]:

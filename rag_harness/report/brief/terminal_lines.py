@@ -10,18 +10,10 @@ from rag_harness.report.brief.brief import Brief
 from rag_harness.report.brief.experiment_lines import kind_lines, quality_lines, table_lines
 from rag_harness.report.brief.gate_lines import failed_gate_lines, gate_count_lines
 from rag_harness.report.brief.leads import RETRIEVAL, Lead
-from rag_harness.report.brief.sentences import (
-    Sentence,
-    equals_said,
-    first_sentences,
-    listed,
-    more_said,
-    short,
-    surest,
-    winners_said,
-)
+from rag_harness.report.brief.sentences import Sentence, equals_said, first_sentences, more_said, surest, winners_said
 from rag_harness.report.brief.shortfalls import Shortfall
-from rag_harness.report.brief.writer import LABEL, TIE, Colour, Line, LineWriter, counted_noun
+from rag_harness.report.brief.writer import LABEL, TIE, Colour, Line, LineWriter
+from rag_harness.report.wording import counted, listed, short
 
 _WIDEST, _FEW_FIELDS = 100, 2
 _NOTHING = "nothing can be compared: no measure has values of two experiments"
@@ -79,7 +71,7 @@ def three_lines(brief: Brief, output: str, width: int = 80) -> list[Line]:
 def _run(brief: Brief, writer: LineWriter) -> list[Line]:
     found = brief.answered
     whose = f" by {len(brief.tables)} experiments" if len(brief.tables) > 1 else ""
-    broken = [counted_noun(found.errors, "error")] if found.errors else []
+    broken = [counted(found.errors, "error")] if found.errors else []
     broken += [f"{found.lost:,} without a result"] if found.lost else []
     said = "; ".join([f"{found.rows:,} of {found.asked:,} answered{whose}", *broken, *_origins(found)])
     return [*writer.labelled("rag", said, "red" if broken else ""), *writer.labelled("", _by(found))]

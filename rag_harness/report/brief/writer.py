@@ -39,8 +39,3 @@ class LineWriter:
         """Return the text in one line."""
         room = self.width - indent
         return text if len(text) <= room else f"{text[: room - 1]}…"
-
-
-def counted_noun(n: int, noun: str) -> str:
-    """Return a number with its noun."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"

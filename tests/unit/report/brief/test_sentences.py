@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from rag_harness.report.brief import brief_of, first_sentences
-from rag_harness.report.brief.sentences import listed, percent, short
+from rag_harness.report.brief.sentences import percent
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.wording import listed, short
 from rag_harness.results.causes import CauseLine
 from rag_harness.results.manifest import RunManifest, SuiteRecord
 from tests.unit.report.standing_tables import kinds, table
