@@ -13,7 +13,9 @@ from rag_harness.files.json_text import read_json
 from rag_harness.measures.named import ANSWERS, RANKING
 from rag_harness.report.abstention import Abstention, abstentions
 from rag_harness.report.asked_measures import asked_measures, slices_in
+from rag_harness.report.baseline import SavedRun, saved_run
 from rag_harness.report.brief import Brief, brief_of
+from rag_harness.report.comparison import Comparison, compare, on_common_data
 from rag_harness.report.pairwise import PairDifference, judged_measures, on_measure, pairwise
 from rag_harness.report.slices_asked import read_slices
 from rag_harness.report.standing import Standings
@@ -26,6 +28,8 @@ from rag_harness.results.causes import CAUSES, CauseLine, read_causes
 from rag_harness.results.manifest import RunManifest, SuiteRecord, read_manifest
 from rag_harness.types import GOLDEN, TrialId
 
+DOCUMENTS = "documents"
+"""The digest of all documents, which older runs did not keep."""
 UNJUDGED = (
     "recall@5",
     "mrr@10",
@@ -88,6 +92,29 @@ class Run:
 
     @cached_property
     def _case_files(self) -> dict[str, CaseFile]:
+        return {}
+
+    def compared_with(self, before: Run) -> Comparison:
+        """Return what changed from a run before to this one. A pair is compared once.
+
+        Raises:
+            DataError: queries, gold or documents differ; shows how.
+        """
+        if before.output not in self._comparisons:
+            sides = self.as_saved(before.manifest.digests), before.as_saved(self.manifest.digests)
+            self._comparisons[before.output] = compare(*on_common_data(*sides))
+        return self._comparisons[before.output]
+
+    def as_saved(self, digests: Mapping[str, Any]) -> SavedRun:
+        """Return the run for comparison with one that has ``digests``.
+
+        Documents with a digest in only one of both count as unknown, not as different.
+        """
+        known = {name: value for name, value in self.manifest.digests.items() if name != DOCUMENTS or name in digests}
+        return saved_run(self.manifest.model_copy(update={"digests": known}), self.tables)
+
+    @cached_property
+    def _comparisons(self) -> dict[Path, Comparison]:
         return {}
 
     @property

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 from rag_harness.errors import DataError
 from rag_harness.gates.units import told_apart
 from rag_harness.page.comment.room import Room, table_rows
 from rag_harness.page.run import Run
-from rag_harness.report.baseline import SavedRun, load_saved_run, saved_run
-from rag_harness.report.comparison import MeasureChange, compare, on_common_data, unit_named
+from rag_harness.report.baseline import load_saved_run
+from rag_harness.report.comparison import Comparison, MeasureChange, compare, on_common_data, unit_named
 from rag_harness.report.pairwise_lines import p_said
 from rag_harness.report.run_diff import RunDiff, run_diff
 from rag_harness.report.run_diff_sentences import sentences
@@ -20,7 +21,8 @@ from rag_harness.shown.markdown import plain
 
 _SIGNS = {"good": "✅ ", "bad": "❌ ", "unsure": "❔ "}
 _RUNS, _SENTENCES, _ROWS = 2, 2, 5
-_DOCUMENTS = "documents"
+_Before: TypeAlias = "tuple[str, str, Callable[[], Comparison]]"
+"""Name and date of what this run is set against, and the comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +38,14 @@ class Change:
 def changes_in_comment(runs: Sequence[Run]) -> Iterator[Change]:
     """Yield what changed since each run before, and since the saved run that this one was compared with."""
     now = runs[0]
-    before = [*((run.name, _saved(run, now.manifest.digests)) for run in runs[1:]), *_baseline(now)]
-    for name, saved in before[:_RUNS]:
+    before: list[_Before] = [(run.name, run.manifest.date, partial(now.compared_with, run)) for run in runs[1:]]
+    for name, date, compared in [*before, *_baseline(now)][:_RUNS]:
         try:
-            found = compare(*on_common_data(_saved(now, saved.fingerprint.get("data", {})), saved))
+            found = compared()
         except DataError as error:
-            yield Change(name, saved.date, None, str(error))
+            yield Change(name, date, None, str(error))
         else:
-            yield Change(name, saved.date, run_diff(found))
+            yield Change(name, date, run_diff(found))
 
 
 def change_lines(changes: Sequence[Change], room: Room) -> Iterator[str]:
@@ -85,13 +87,7 @@ def _row(change: MeasureChange, room: Room) -> list[str]:
     return [name, plain(before), plain(now), moved, plain(p_said(change.p)), f"{change.n:,}"]
 
 
-def _saved(run: Run, theirs: Mapping[str, Any]) -> SavedRun:
-    """Return a run for comparison. Documents with a digest in only one of both count as unknown, not as different."""
-    digests = {name: value for name, value in run.manifest.digests.items() if name != _DOCUMENTS or name in theirs}
-    return saved_run(run.manifest.model_copy(update={"digests": digests}), run.tables)
-
-
-def _baseline(now: Run) -> Iterator[tuple[str, SavedRun]]:
+def _baseline(now: Run) -> Iterator[_Before]:
     """Yield the saved run that this one was compared with, where its file is still there and is not of this run."""
     settings = now.manifest.settings
     name = str(settings.get("compare") or "")
@@ -103,4 +99,5 @@ def _baseline(now: Run) -> Iterator[tuple[str, SavedRun]]:
     except (DataError, OSError):
         return
     if saved.date != now.manifest.date:
-        yield name, saved
+        sides = now.as_saved(saved.fingerprint.get("data", {})), saved
+        yield name, saved.date, lambda: compare(*on_common_data(*sides))

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from rag_harness.errors import DataError
 from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, Tone, word_cells
 from rag_harness.page.figures import NONE, interval_said, measure_title, name_said
-from rag_harness.page.run import Run
+from rag_harness.page.run import DOCUMENTS, Run
 from rag_harness.page.sections.moved import ComparedExperiment, moved
-from rag_harness.report.baseline import SavedRun, saved_run
-from rag_harness.report.comparison import Comparison, MeasureChange, compare, on_common_data
+from rag_harness.report.comparison import Comparison, MeasureChange
 from rag_harness.report.comparison_lines import folded_said
 from rag_harness.report.pairwise_lines import p_said
 from rag_harness.report.run_diff import RunDiff, run_diff
@@ -19,7 +18,6 @@ from rag_harness.report.run_diff_sentences import same_said, sentences
 _HEAD = ("measure", "n", "before", "now", "difference", "95 % interval", "p (Holm)", "gained", "lost")
 _LISTED = ("g_mean", "hri", "answer_correctness", "faithfulness", "recall@5", "token_f1")
 """Measures whose queries are listed; for other measures they are counted."""
-_DOCUMENTS = "documents"
 _UNKNOWN = (
     "Nobody can tell whether the documents are the same: both runs have to keep that (--rag-save or --rag-compare). "
     "So a difference may come from other documents."
@@ -36,7 +34,7 @@ def diff(runs: Sequence[Run]) -> Section | None:
 
 def _against(now: Run, before: Run, number: int) -> Iterator[Block]:
     try:
-        found = compare(*on_common_data(_saved(now, before), _saved(before, now)))
+        found = now.compared_with(before)
     except DataError as error:
         # Only this pair cannot be compared; the other runs are still shown.
         yield Prose(f"{now.name} is not set against {before.name}. {error}", "bad")
@@ -60,23 +58,16 @@ def first_change(runs: Sequence[Run]) -> list[Prose]:
     if len(runs) < 2:
         return []
     try:
-        found = compare(*on_common_data(_saved(runs[0], runs[1]), _saved(runs[1], runs[0])))
+        found = runs[0].compared_with(runs[1])
     except DataError:  # the section says why
         return []
     return [Prose(sentence.text, sentence.tone) for sentence in [*sentences(run_diff(found))][:1]]
 
 
 def _documents_known(now: Run, before: Run) -> bool:
-    kept = all(_DOCUMENTS in run.manifest.digests for run in (now, before))
+    kept = all(DOCUMENTS in run.manifest.digests for run in (now, before))
     shared = [name for name in now.selected if name in before.selected]
     return kept or all(run.suites[name].pages for name in shared for run in (now, before))
-
-
-def _saved(run: Run, other: Run) -> SavedRun:
-    """Return a run for comparison. Documents with a digest in only one run count as unknown, not as different."""
-    theirs = other.manifest.digests
-    digests = {name: value for name, value in run.manifest.digests.items() if name != _DOCUMENTS or name in theirs}
-    return saved_run(run.manifest.model_copy(update={"digests": digests}), run.tables)
 
 
 def _differing(found: Comparison, number: int) -> Iterator[Block]:
