@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from rag_harness.errors import SettingsError
 from rag_harness.gates.grammar import Gate, KnownNames, Reference, check_gate, parse_gate
 from rag_harness.measures import measure_named
 
@@ -27,6 +28,14 @@ def read_gates(
         check_gate(gate, KnownNames(names, slices_of(gate.suite) if gate.slice else {}, measure_named, is_share))
         found[gate.suite, gate.slice, gate.what, gate.op, _kind(gate)] = gate
     return list(found.values())
+
+
+def gate_or_none(text: str, k: int) -> Gate | None:
+    """Return the gate of a text in ``summary.json``; None where another version wrote it."""
+    try:
+        return parse_gate(text, k)
+    except SettingsError:
+        return None
 
 
 def measures_by_suite(texts: Sequence[str], k: int) -> dict[str, list[str]]:

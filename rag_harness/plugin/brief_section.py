@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rag_harness.plugin.screen import write_lines, write_section
+from rag_harness.shown.terminal import columns
 
 if TYPE_CHECKING:
     import pytest
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
     from rag_harness.report.brief.writer import Line
 
-_NARROWEST, _USUAL = 60, 80
+_USUAL = 80
+"""Columns, where there is no terminal."""
 
 
 class BriefSection:
@@ -66,7 +67,7 @@ class BriefSection:
         verdicts = [verdict_json(each) for each in self._gates.verdicts]
         brief = brief_of(self._findings.tables, self._findings.manifest, verdicts, self._attribution.causes)
         output = str(self._session.settings.output)
-        width = max(_NARROWEST, shutil.get_terminal_size((_USUAL, 24)).columns)
+        width = columns(unknown=_USUAL)
         if quiet:
             return three_lines(brief, output, width)
         is_open = bool(self._gates.configured) and not verdicts

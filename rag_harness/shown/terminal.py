@@ -17,8 +17,8 @@ _STARTS = re.compile(r"^(\s*)(?=::)")
 _BRACKET = re.compile(r"(##\w*)(?=\[)")
 _JSON_BRACKET = re.compile(r"#(#\w*)(?=\[)")
 _REDRAW = "\r\x1b[K"
-_COLUMNS = 60, 100, 120
-"""Fewest, where there is no terminal, and most: longer lines are hard to read."""
+_COLUMNS = 60, 120
+"""Fewest and most: longer lines are hard to read."""
 
 
 def line(text: str) -> str:
@@ -42,9 +42,9 @@ def say(*lines: str, to: TextIO | None = None) -> None:
     _write("".join(f"{line(each)}\n" for each in lines), to or sys.stdout)
 
 
-def columns() -> int:
-    """Return how wide a text for this terminal may be; ``COLUMNS`` overrides what the terminal says."""
-    fewest, unknown, most = _COLUMNS
+def columns(unknown: int = 100) -> int:
+    """Return how wide a text may be: as the terminal, or ``COLUMNS``, says; ``unknown`` where neither does."""
+    fewest, most = _COLUMNS
     return max(fewest, min(shutil.get_terminal_size((unknown, 24)).columns, most))
 
 

@@ -9,7 +9,7 @@ from rag_harness.gates.units import bounds, value_said
 from rag_harness.page.comment.room import Room, below, table_rows
 from rag_harness.page.figures import NONE
 from rag_harness.page.run import Run
-from rag_harness.report.brief import Brief, Field, Lead
+from rag_harness.report.brief import Brief, Lead
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.wording import counted
 from rag_harness.shown.markdown import plain
@@ -28,7 +28,7 @@ def experiment_lines(brief: Brief, run: Run, room: Room) -> Iterator[str]:
     tables = brief.tables or run.selected
     if not tables:
         return
-    groups = [group for field in brief.fields for group in _groups(field)] or [[name] for name in tables]
+    groups = [group for field in brief.fields for group in field.groups] or [[name] for name in tables]
     measures = _measures(brief, tables)
     shown = groups if len(groups) <= room.rows else _best_first(groups, brief)[: room.rows]
     rows = [_row(group, measures, brief, tables[group[0]], room) for group in shown]
@@ -39,12 +39,6 @@ def experiment_lines(brief: Brief, run: Run, room: Room) -> Iterator[str]:
     left = len(groups) - len(shown)
     more = f"… and {counted(left, 'experiment')} more. " if left else ""
     yield from below(f"{more}{_LEGEND if _leads(brief) else ''}".strip())
-
-
-def _groups(field: Field) -> list[list[str]]:
-    """Return the experiments of a data; those that are equal on every measure and case are one group."""
-    twins = {name: list(group) for group in field.equals for name in group}
-    return [group for name in field.names if (group := twins.get(name, [name]))[0] == name]
 
 
 def _leads(brief: Brief) -> list[Lead]:
@@ -60,14 +54,14 @@ def _measures(brief: Brief, tables: Mapping[str, SuiteTable]) -> list[str]:
     return [name for name in there if name in wanted]
 
 
-def _best_first(groups: Sequence[list[str]], brief: Brief) -> list[list[str]]:
+def _best_first(groups: Sequence[Sequence[str]], brief: Brief) -> list[Sequence[str]]:
     """Return groups by the mean of the measure that decides what is answered, the best first."""
     lead = next(reversed([lead for lead in brief.fields[0].leads if not lead.is_level]), None)
     if lead is None:
         return list(groups)
     measure, sign = lead.standing.measure, 1 if lead.standing.is_lower else -1
 
-    def place(group: list[str]) -> float:
+    def place(group: Sequence[str]) -> float:
         found = brief.tables[group[0]]
         mean = found.aggregate([measure])[measure] if found.has(measure) else None
         return inf if mean is None else sign * mean

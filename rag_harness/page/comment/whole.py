@@ -14,7 +14,7 @@ from rag_harness.page.comment.room import Room
 from rag_harness.page.comment.verdict import gate_lines, run_line, verdict_line
 from rag_harness.page.comment.worst import Worst, worst_lines, worst_of
 from rag_harness.page.run import Run
-from rag_harness.report.brief import Brief, brief_of, first_sentences
+from rag_harness.report.brief import Brief, Sentence, first_sentences
 
 MOST_LINES, MOST_CHARACTERS = 60, 8_000
 """A reader of a pull request reads no more. GitHub takes 65,536 characters."""
@@ -37,8 +37,10 @@ def comment_of(runs: Sequence[Run], report: str = "") -> str:
         DataError: the cases of a run are missing or damaged, or its causes are.
     """
     run = runs[0]
-    brief = brief_of(run.tables, run.manifest, run.gates, list(run.causes.values()))
-    found = _Found(brief, run, [*changes_in_comment(runs)], [*worst_of(brief, run)], Links(run, report))
+    brief = run.brief
+    found = _Found(
+        brief, first_sentences(brief), run, [*changes_in_comment(runs)], [*worst_of(brief, run)], Links(run, report)
+    )
     # How many lines there are does not depend on how long they are.
     narrow = _TEXTS[-1]
     rows = next((n for n in _ROWS if found.text(Room(n, *narrow)).count("\n") <= MOST_LINES), _ROWS[-1])
@@ -51,6 +53,7 @@ class _Found:
     """What a comment is about."""
 
     brief: Brief
+    sentences: Sequence[Sentence]
     run: Run
     changes: Sequence[Change]
     worst: Sequence[Worst]
@@ -65,16 +68,16 @@ class _Found:
         yield [verdict_line(brief, run)]
         yield [run_line(brief, run, room)]
         yield [*gate_lines(brief, run, room, self.links)]
-        yield [*_sentences(brief, room), *note_lines(run, room)]
+        yield [*_sentences(self.sentences, room), *note_lines(run, room)]
         yield [*experiment_lines(brief, run, room)]
         yield [*change_lines(self.changes, room)]
         yield [*worst_lines(self.worst, room, self.links)]
         yield [*folded_lines(brief, run, room)]
 
 
-def _sentences(brief: Brief, room: Room) -> Iterator[str]:
+def _sentences(sentences: Sequence[Sentence], room: Room) -> Iterator[str]:
     """Yield which is best, how sure, why answers fall short, and what to do next; for the first data."""
     for topic, title in _TOPICS.items():
-        said = [sentence for sentence in first_sentences(brief) if sentence.topic == topic]
+        said = [sentence for sentence in sentences if sentence.topic == topic]
         for sentence in said[: min(_SENTENCES, room.few)]:
             yield f"- {_SIGNS.get(sentence.tone, '')}**{title}:** {room.said(sentence.text)}"

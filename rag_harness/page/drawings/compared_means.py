@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from rag_harness.page.charts import Dot, Dots, Estimate, dots
 from rag_harness.page.content import Cell, Figure, Table
 from rag_harness.page.drawings.estimated import estimate, estimate_in_words, right_declines, right_declines_estimate
-from rag_harness.page.drawings.experiments import colours_of, drawn_of, equal_notes, equals_of, left_out
+from rag_harness.page.drawings.experiments import colours_of, drawn_of, equal_notes, left_out
 from rag_harness.page.figures import NONE, no_value
 from rag_harness.page.run import Run
+from rag_harness.report.equals import equal_groups
 from rag_harness.report.suite_table import SuiteTable
 
 _MAIN = ("recall@5", "evidence_recall", "faithfulness", "answer_relevancy")
@@ -33,7 +34,7 @@ def figure(run: Run) -> Figure | None:
     measures = _measures(run)
     if not measures:
         return None
-    groups = equals_of(run, run.experiments)
+    groups = equal_groups(run.experiments)
     names = {group[0]: " = ".join(group) for group in groups}
     drawn, colours = drawn_of(run, names), colours_of(run)
     drawings = []

@@ -16,7 +16,6 @@ from rag_harness.report.wording import joined_names
 MOST_COLOURS = 8
 """More colours cannot be told apart. More experiments have one colour, and each has a chart or a row of its own."""
 _MOST_DRAWN = 16
-_TIMES = ("ms", "usd", "tokens")
 _Split = TypeVar("_Split", Curve, Histogram, Lines)
 
 
@@ -61,17 +60,6 @@ def together_or_apart(
     return Figure(chart.title, drawings, table, [axes, *notes] if axes else notes, layout="small")
 
 
-def equals_of(run: Run, names: Iterable[str]) -> list[list[str]]:
-    """Return the experiments in groups: those of a group have the same value of every measure on every case.
-
-    Times and costs are left out: they differ from one call to the next.
-    """
-    groups: dict[object, list[str]] = {}
-    for name in names:
-        groups.setdefault(_values_of(run.tables[name]), []).append(name)
-    return list(groups.values())
-
-
 def equal_notes(groups: Iterable[Sequence[str]]) -> list[str]:
     """Return a note for each group of equal experiments."""
     return [
@@ -79,13 +67,6 @@ def equal_notes(groups: Iterable[Sequence[str]]) -> list[str]:
         for group in groups
         if len(group) > 1
     ]
-
-
-def _values_of(table: SuiteTable) -> object:
-    """Return what is equal for tables with equal values. Arrays are compared as bytes: a run may have 20,000 trials."""
-    quality = {name: column for name, column in table.columns.items() if column.measure.unit not in _TIMES}
-    valued = frozenset((name, column.values.tobytes()) for name, column in quality.items() if table.has(name))
-    return tuple(table.ids), table.states.tobytes(), valued
 
 
 def _mean(table: SuiteTable, measure: str) -> float:

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from rag_harness.page.charts import HeatMap, heat_map
 from rag_harness.page.content import Cell, Figure, Table, word_cells
 from rag_harness.page.drawings.estimated import PLAIN, STUDY
-from rag_harness.page.drawings.experiments import drawn_of, equal_notes, equals_of, left_out
+from rag_harness.page.drawings.experiments import drawn_of, equal_notes, left_out
 from rag_harness.page.figures import NONE
 from rag_harness.page.run import Run
+from rag_harness.report.equals import equal_groups
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import SHORT_MEASURE_NAMES
 
@@ -36,7 +37,7 @@ def slices(run: Run) -> Figure | None:
     means = {name: [_means_of(table, each, measures) for each in found] for name, table in tables.items()}
     every = [mean for values in means.values() for row in values for mean in row if mean is not None]
     span = (min(every), max(every)) if every else None
-    groups = equals_of(run, tables)
+    groups = equal_groups({name: run.tables[name] for name in tables})
     names = {group[0]: " = ".join(group) for group in groups}
     drawn = drawn_of(run, names, _MOST_MAPS)
     drawings = [_drawn(name, found, measures, means[name], span) for name in drawn]

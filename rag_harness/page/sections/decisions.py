@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rag_harness.gates import Gate, Reference
+from rag_harness.gates.gates_of_run import gate_or_none
 from rag_harness.gates.units import told_apart
 from rag_harness.gates.verdict import equal
 from rag_harness.page.content import Cell, Section, Table, word_cells
 from rag_harness.page.figures import NONE
 from rag_harness.page.run import Run
-from rag_harness.page.sections.judged_gate import TONES, between, cutoff, parsed_gate
+from rag_harness.page.sections.judged_gate import TONES, between, cutoff
 
 _HEAD = ("assumption", "measured", "95 % interval", "n", "verdict", "what to do")
 _NOTE = "What to do is what stands behind the gate, after else. A gate that failed for want of values decides nothing."
@@ -28,7 +29,7 @@ def decisions(runs: Sequence[Run]) -> Section | None:
 
 
 def _row(said: Mapping[str, Any], k: int) -> list[Cell]:
-    gate, state = parsed_gate(said["gate"], k), said["state"]
+    gate, state = gate_or_none(said["gate"], k), said["state"]
     verdict, to_do = Cell(state, TONES.get(state, "mute")), Cell(_to_do(said))
     if said.get("value") is None or said.get("threshold") is None:
         return [*word_cells(said["gate"], NONE, NONE, str(said.get("n", 0))), verdict, to_do]

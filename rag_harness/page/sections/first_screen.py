@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+from rag_harness.page.caveats import caveats
 from rag_harness.page.content import Block, Prose, Section, Tone, Topic, Topics
 from rag_harness.page.drawings.compared_means import figure as compared
 from rag_harness.page.run import Run
 from rag_harness.page.sections.diff import first_change
 from rag_harness.page.sections.gate_tables import gates_said
 from rag_harness.report.brief import Sentence, first_sentences
-from rag_harness.report.provenance import time_said
 from rag_harness.report.wording import counted
 
 _LABELS = {
@@ -36,7 +35,7 @@ def _blocks(runs: Sequence[Run]) -> Iterator[Block]:
     if topics:
         yield Topics(topics)
         yield Prose(_answered(run), "bad" if run.brief.answered.errors or run.brief.answered.lost else "mute")
-    yield from (Prose(said, "unsure") for said in (*_of_earlier_runs(run), *_other_rows(run)))
+    yield from (Prose(said, "unsure") for said in caveats(run))
     yield from gates_said(run)
     figure = compared(run)
     if figure is not None:
@@ -74,25 +73,3 @@ def _answered(run: Run) -> str:
     by = f" by {', '.join(found.authors)}" if found.authors else ""
     judges = f"judged by {', '.join(found.judges)}" if found.judges else "no judge"
     return f"{'; '.join([f'{found.rows:,} of {found.asked:,} answered{by}', *broken, *found.origins, judges])}."
-
-
-def _of_earlier_runs(run: Run) -> Iterator[str]:
-    """Yield the experiments that the last run did not look at, and whether it would give the same rows."""
-    for name in run.selected:
-        record = run.suites[name]
-        if record.made:
-            other = ", with other code or settings" if record.is_current is False else ""
-            yield f"{name} is of an earlier run, of {time_said(record.made)}{other}; the last one did not look at it."
-
-
-def _other_rows(run: Run) -> Iterator[str]:
-    """Yield that gates were judged before rows were lost, or came back."""
-    for name, table in run.selected.items() if run.gates else ():
-        judged: Mapping[str, Any] | None = run.summary.get(name)
-        lost = table.lost_of({})
-        then = judged.get("lost", lost) if isinstance(judged, Mapping) else lost
-        if then != lost:
-            yield (
-                f"The gates were judged on other rows of {name}: {then} trials had none then, {lost} have none now. "
-                "All but the gates is of the rows that are here. Run pytest again to have both of the same."
-            )

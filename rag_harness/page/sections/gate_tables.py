@@ -6,13 +6,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rag_harness.gates.gates_of_run import gate_or_none
 from rag_harness.gates.units import told_apart
 from rag_harness.gates.verdict import equal
 from rag_harness.page.content import Block, Cell, More, Prose, Table, Tone, word_cells
 from rag_harness.page.drawings.gate_bar import gate_bar
 from rag_harness.page.figures import NONE
 from rag_harness.page.run import Run
-from rag_harness.page.sections.judged_gate import TONES, between, cutoff, parsed_gate
+from rag_harness.page.sections.judged_gate import TONES, between, cutoff
+from rag_harness.report.brief.gates_state import BAD
 from rag_harness.report.wording import counted, listed
 
 _ORDER = ("failed", "stale", "xpassed", "inconclusive", "xfailed", "passed", "not judged")
@@ -56,7 +58,7 @@ def _sentence(run: Run) -> Prose:
     states = Counter(gate["state"] for gate in run.gates)
     named = [state for state in _ORDER if state != "passed" and (states[state] or state in _ALWAYS)]
     said = ", ".join(f"{states[state]} {state}" for state in named)
-    is_bad = states["failed"] or states["stale"] or states["xpassed"]
+    is_bad = any(states[state] for state in BAD)
     tone: Tone = "bad" if is_bad else "good" if states["passed"] and not states["inconclusive"] else "unsure"
     return Prose(f"{counted(states['passed'], 'gate')} passed, {said}.", tone)
 
@@ -85,7 +87,7 @@ def _row(said: Gate, k: int, ident: str) -> list[Cell]:
         return [Cell(said["gate"]), state, *word_cells(NONE, NONE, NONE, str(said.get("n", 0)), "", reason)]
     value, threshold, unit = said["value"], said["threshold"], said.get("unit", "share")
     shown = told_apart(value, threshold, unit, equal(value, threshold))
-    gate = parsed_gate(said["gate"], k)
+    gate = gate_or_none(said["gate"], k)
     drawing = gate_bar(said, gate, tone, ident) if gate else ""
     figures = word_cells(*shown, between(said, unit, gate), f"{said['n']:,}")
     return [Cell(said["gate"]), state, *figures, Cell("", drawing=drawing), Cell(reason)]

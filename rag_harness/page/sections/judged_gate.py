@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rag_harness.errors import SettingsError
-from rag_harness.gates import Gate, Reference, parse_gate
+from rag_harness.gates import Gate, Reference
 from rag_harness.page.content import Tone
 from rag_harness.page.figures import NONE, interval_said
 from rag_harness.page.run import Run
@@ -24,14 +23,6 @@ TONES: Mapping[str, Tone] = {
 def cutoff(run: Run) -> int:
     """Return the run's k, which ``@k`` stands for."""
     return int(run.manifest.settings.get("k") or 10)
-
-
-def parsed_gate(text: str, k: int) -> Gate | None:
-    """Return the gate; None where another version wrote its text."""
-    try:
-        return parse_gate(text, k)
-    except SettingsError:
-        return None
 
 
 def between(said: Mapping[str, Any], unit: str, gate: Gate | None) -> str:

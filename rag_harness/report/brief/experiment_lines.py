@@ -72,16 +72,13 @@ def table_lines(brief: Brief, writer: LineWriter) -> Iterator[Line]:
     """Yield a table with a row an experiment; those that are equal in everything share one."""
     tables = brief.tables
     columns = [name for name in _MEASURES if any(found.has(name) for found in tables.values())]
-    names = [name for field in brief.fields for name in field.names]
-    twins = {name: group[0] for field in brief.fields for group in field.equals for name in group[1:]}
+    groups = [group for field in brief.fields for group in field.groups]
     rows = [["", *(_SHORT.get(each, each) for each in columns), "declined", "short"]]
-    shown = [name for name in names if name not in twins][:_FEW_ROWS]
-    for name in shown:
+    for name, *same in groups[:_FEW_ROWS]:
         found, fall = tables[name], brief.shortfalls.get(name)
         means = found.aggregate([each for each in columns if each in found.columns])
         cells = ["-" if means.get(each) is None else value_said(means[each] or 0.0) for each in columns]
         fell = "-" if fall is None or fall.is_sample else f"{fall.n}"
-        same = [twin for twin, first in twins.items() if first == name]
         title = " = ".join([name, *same]) if len(same) < 3 else f"{name} = {len(same)} others"
         rows.append([title, *cells, f"{found.totals.abstained}", fell])
     widths = [max(len(row[n]) for row in rows) + 2 for n in range(1, len(rows[0]))]
@@ -92,5 +89,5 @@ def table_lines(brief: Brief, writer: LineWriter) -> Iterator[Line]:
         del widths[-3]
     room = writer.width - sum(widths)
     yield from (Line(line.rstrip()) for line in table([[short(row[0], room), *row[1:]] for row in rows]))
-    if more := len(names) - len(twins) - len(shown):
+    if (more := len(groups) - _FEW_ROWS) > 0:
         yield Line(f"… and {more} more: -v")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from rag_harness.errors import SettingsError
-from rag_harness.gates import BASELINE, Gate, Reference, parse_gate
+from rag_harness.gates import BASELINE, Gate, Reference
+from rag_harness.gates.gates_of_run import gate_or_none
 from rag_harness.gates.units import bounds, told_apart
 from rag_harness.gates.verdict import equal
 from rag_harness.report.suite_table import SuiteTable
@@ -83,7 +83,7 @@ def gates_state(
         causes: causes of failures, the worst of each experiment first.
         k: what ``@k`` stands for.
     """
-    read = [(said, _parsed(said["gate"], k)) for said in gates]
+    read = [(said, gate_or_none(said["gate"], k)) for said in gates]
     lines = [_line(said, gate, tables, causes) for said, gate in read]
     passed = [(_slack(said), line) for (said, _), line in zip(read, lines, strict=True) if _passed(said)]
     nearest = min(passed, key=lambda each: each[0], default=(inf, None))
@@ -94,14 +94,6 @@ def gates_state(
         closest=nearest[1] if nearest[0] < inf else None,
         needed=sorted({name for said, gate in read if said["state"] == "not judged" for name in _needs(gate, tables)}),
     )
-
-
-def _parsed(text: str, k: int) -> Gate | None:
-    """Return the gate; None where another version wrote its text."""
-    try:
-        return parse_gate(text, k)
-    except SettingsError:
-        return None
 
 
 def _passed(said: Mapping[str, Any]) -> bool:

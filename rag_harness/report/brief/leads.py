@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from rag_harness.gates.bounds import span_of
+from rag_harness.report.equals import equal_groups
 from rag_harness.report.pairwise import PairDifference
 from rag_harness.report.standing import SliceStanding
 from rag_harness.report.standings import by_data, standings_over_all
@@ -21,8 +20,6 @@ ANSWERS = ("answer_correctness", "nugget_recall", "token_f1", "g_mean", "faithfu
 """Measures of what an experiment answers. The first that most experiments have is compared."""
 RETRIEVAL = ("evidence_recall", "recall@5", "context_precision")
 """Measures of what an experiment finds."""
-_TIMES_AND_COST = ("ms", "usd", "tokens")
-"""Units of measures in which equal experiments may differ."""
 _FAR = 100
 """More than so many times the questions of a run are said to be too many."""
 
@@ -66,14 +63,14 @@ class Field:
         data: name of the data.
         names: the experiments.
         leads: the best of them: in what they find, in what they answer; empty for one experiment.
-        equals: groups of experiments that have the same value of every measure on every case, times and cost apart.
+        groups: the experiments in groups of those that have the same value of every measure on every case.
         tests: size of the family over which the p-values of the leads are adjusted.
     """
 
     data: str
     names: Sequence[str]
     leads: Sequence[Lead]
-    equals: Sequence[Sequence[str]]
+    groups: Sequence[Sequence[str]]
     tests: int
 
     @property
@@ -82,13 +79,9 @@ class Field:
         return self.leads[-1].standing.best if self.leads else self.names[0]
 
     @property
-    def is_one(self) -> bool:
-        """Whether the experiments are all equal."""
-        return any(len(group) == len(self.names) for group in self.equals)
-
-    def lead_of(self, measures: Sequence[str]) -> Lead | None:
-        """Return the lead on one of some measures; None where there is none."""
-        return next((lead for lead in self.leads if lead.standing.measure in measures), None)
+    def equals(self) -> list[Sequence[str]]:
+        """The groups with several experiments."""
+        return [group for group in self.groups if len(group) > 1]
 
 
 def fields_of(tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord]) -> list[Field]:
@@ -101,7 +94,7 @@ def fields_of(tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord
             data,
             list(mine),
             [_lead(each, tables) for measure in wanted[data] for each in found.found if _is(each, data, measure)],
-            _equals(mine),
+            equal_groups(mine),
             found.tests,
         )
         for data, mine in rivals.items()
@@ -143,32 +136,3 @@ def _more(standing: SliceStanding, cell: PairDifference | None, tables: Mapping[
     except UndefinedError:
         return None
     return needed - len(gaps) if needed is not None and len(gaps) < needed <= _FAR * len(gaps) else None
-
-
-def _equals(tables: Mapping[str, SuiteTable]) -> list[list[str]]:
-    groups: list[list[str]] = []
-    for name, table in tables.items():
-        same = next((group for group in groups if _are_equal(tables[group[0]], table)), None)
-        if same is None:
-            groups.append([name])
-        else:
-            same.append(name)
-    return [group for group in groups if len(group) > 1]
-
-
-def _are_equal(first: SuiteTable, second: SuiteTable) -> bool:
-    """Whether both have the same measures, and the same value of each on every case."""
-    a, b = ({name for name in table.columns if _counts(table, name)} for table in (first, second))
-    return (
-        bool(a)
-        and a == b
-        and first.ids == second.ids
-        and all(
-            np.array_equal(first.columns[name].values, second.columns[name].values, equal_nan=True)
-            for name in sorted(a)
-        )
-    )
-
-
-def _counts(table: SuiteTable, measure: str) -> bool:
-    return table.has(measure) and table.columns[measure].measure.unit not in _TIMES_AND_COST

@@ -176,7 +176,7 @@ def test_gates_that_were_judged_on_other_rows_are_said_to_be(study: Path) -> Non
     assert not [said for said in prose_in(first_screen(read(study))) if "other rows" in said]
     summarise(study, gate("e3: recall@5 >= 0.7"), **{**counted, "e2": {"lost": 3}})
     (said,) = [said for said in prose_in(first_screen(read(study))) if "other rows" in said]
-    assert said.startswith("The gates were judged on other rows of e2: 3 trials had none then, 0 have none now.")
+    assert said.startswith("The gates were judged on other rows of e2: 3 trials had no row then, 0 have none now.")
 
 
 def test_one_answer_that_was_replayed_is_no_all(tmp_path: Path) -> None:

@@ -1,0 +1,35 @@
+"""What a reader has to know before trusting the figures: experiments of earlier runs, and verdicts on other rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from rag_harness.page.run import Run
+from rag_harness.report.provenance import time_said
+
+
+def caveats(run: Run) -> Iterator[str]:
+    """Yield what the figures of a run are not about, a sentence each."""
+    yield from _of_earlier_runs(run)
+    yield from _other_rows(run)
+
+
+def _of_earlier_runs(run: Run) -> Iterator[str]:
+    """Yield the experiments that the last run did not look at, and whether it would give the same rows."""
+    for name in run.selected:
+        record = run.suites[name]
+        if record.made:
+            other = ", with other code or settings" if record.is_current is False else ""
+            yield f"{name} is of an earlier run, of {time_said(record.made)}{other}; the last one did not look at it."
+
+
+def _other_rows(run: Run) -> Iterator[str]:
+    """Yield that gates were judged before rows were lost, or came back."""
+    for name, table in run.selected.items() if run.gates else ():
+        judged, lost = run.summary.get(name), table.lost_of({})
+        then = judged.get("lost", lost) if isinstance(judged, Mapping) else lost
+        if then != lost:
+            yield (
+                f"The gates were judged on other rows of {name}: {then} trials had no row then, {lost} have none now. "
+                "Run pytest again, so that gates and figures are of the same rows."
+            )
