@@ -88,6 +88,18 @@ def test_equal_experiments_are_said_to_be_equal(usual: Suite) -> None:
     assert "e2 = e3" in found or "e2 and e3 are equal" in found or "NOT SURE" in found
 
 
+def test_experiments_that_this_run_did_not_look_at_are_named(usual: Suite) -> None:
+    for file in usual.path.glob("test_*.py"):
+        file.unlink()
+    source = "import pytest\n\n@pytest.mark.{0}\ndef test_{0}(rag_result):\n    assert rag_result.ok\n"
+    usual.pytester.makepyfile(**{f"test_{name}": source.format(name) for name in ("e2", "e3")})
+    gate = "--rag-gate=e3: recall@5 >= e2"  # for which the rows of e2 are looked up
+    assert "earlier run" not in usual.run("-m", "e2", gate).stdout.str()
+    found = section(usual.run("-m", "e3", gate).outlines)
+    assert "note     e2 is of an earlier run; this one did not look at it" in found
+    usual.run("-q", "-m", "e3", gate).stdout.fnmatch_lines(["rag      8 of 8 answered (e2 in an earlier run); *"])
+
+
 def test_a_run_that_ends_early_does_not_say_that_no_gate_is_set(usual: Suite) -> None:
     usual.pytester.makepyfile(f"{TEST}\n\ndef test_stops():\n    raise KeyboardInterrupt\n")
     found = usual.run("--rag-gate=e3: recall@5 >= 0.1").outlines

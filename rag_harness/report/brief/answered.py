@@ -26,6 +26,7 @@ class Answered:
         authors: the models that answered, for people; one that is no LLM says so.
         judges: the judges, for people.
         origins: where the answers come from, for people: "200 replayed (recorded 23 Nov 2026)".
+        earlier: experiments of an earlier run, which this one did not look at.
     """
 
     asked: int
@@ -35,6 +36,7 @@ class Answered:
     authors: tuple[str, ...]
     judges: tuple[str, ...]
     origins: tuple[str, ...]
+    earlier: tuple[str, ...] = ()
 
 
 def answered(tables: Mapping[str, SuiteTable], manifest: RunManifest) -> Answered:
@@ -54,6 +56,7 @@ def answered(tables: Mapping[str, SuiteTable], manifest: RunManifest) -> Answere
         authors=tuple(dict.fromkeys(author(model) for model, _ in models.most_common())),
         judges=tuple(judge_said(*judge) for judge in judges),
         origins=tuple(_origins(tables)),
+        earlier=tuple(name for name in tables if manifest.suites[name].made),
     )
 
 

@@ -45,6 +45,7 @@ def brief_lines(
     several = any(len(field.names) > 1 for field in brief.fields)
     lines = [*failed_gate_lines(brief.gates, writer), *(_run(brief, writer) if brief.tables else ())]
     lines += [part for note in notes for part in writer.labelled("note", note.text, note.colour, most=4)]
+    lines += writer.labelled("note", _earlier_said(brief.answered), "yellow") if brief.answered.earlier else []
     lines += writer.labelled("gates", _OPEN, "yellow") if is_open else gate_count_lines(brief.gates, writer)
     if several:
         lines += [*table_lines(brief, writer), *_best(brief, writer)]
@@ -60,7 +61,8 @@ def three_lines(brief: Brief, output: str, width: int = 80) -> list[Line]:
     several = [field for field in brief.fields if len(field.names) > 1]
     best = f"; {winners_said(several[0]) or 'all are equal'}".rstrip(".") if several else ""
     found = brief.answered
-    said = f"{found.rows:,} of {found.asked:,} answered{best}"
+    earlier = f" ({listed(found.earlier)} in an earlier run)" if found.earlier else ""
+    said = f"{found.rows:,} of {found.asked:,} answered{earlier}{best}"
     return [
         *gate_count_lines(brief.gates, writer)[:1],
         *writer.labelled("rag", said, "red" if found.errors or found.lost else "", most=1),
@@ -83,6 +85,14 @@ def _by(found: Answered) -> str:
         return f"by {_name(found.authors[0])}, judged by {_name(found.judges[0])}: NOT LLMs"
     by = [f"by {', '.join(map(_author, found.authors))}"] if found.authors else []
     return "; ".join([*by, f"judged by {', '.join(map(_author, found.judges))}" if found.judges else "no judge"])
+
+
+def _earlier_said(found: Answered) -> str:
+    """Say which experiments this run did not look at."""
+    are = "is" if len(found.earlier) == 1 else "are"
+    return (
+        f"{listed(found.earlier)} {are} of an earlier run; this one did not look at {'it' if are == 'is' else 'them'}"
+    )
 
 
 def _origins(found: Answered) -> Iterator[str]:
