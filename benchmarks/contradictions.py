@@ -35,7 +35,7 @@ from rag_harness.words.terms import terms
 
 ROOT = Path(__file__).parents[1]
 KB = ROOT / "data" / "kb"
-PAIRS = ROOT / "tests" / "unit" / "contradictions" / "data"
+PAIRS = ROOT / "tests" / "unit" / "words" / "contradictions" / "data"
 _TELLING = re.compile(
     r"\A# [^\n]*|^Effective [^\n.]*\.|^## Previous version\n(?:(?!\n#)[\s\S])*|^A newer version of this page[^\n]*",
     re.M,

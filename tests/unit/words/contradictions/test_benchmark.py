@@ -68,3 +68,10 @@ def test_a_report_counts_what_is_raised(capsys: pytest.CaptureFixture[str]) -> N
     script.report_others("raised", [(one, other), (one, one)], lines.append)
     assert capsys.readouterr().out.startswith("raised: 1 of 2 pairs (50.0%), ")
     assert len(lines) == 1
+
+
+def test_the_pairs_written_before_the_detector_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    script.report_passages(script.PAIRS / "conflict_pairs.jsonl", lambda line: None)
+    printed = capsys.readouterr().out
+    assert "found 16 of 20 " in printed
+    assert "false alarms 1 of 40 " in printed
