@@ -92,12 +92,17 @@ def author(model: str) -> str:
     """Name the model that answered, for people."""
     if not model:
         return "a pipeline of your own"
-    return f"{model} (a baseline reader, not an LLM)" if model.startswith(("embedded/", "mock/")) else model
+    return f"{model} (a baseline reader, not an LLM)" if is_no_llm(model) else model
+
+
+def is_no_llm(model: str) -> bool:
+    """Return whether a model is code of this package, which quotes and does not reason."""
+    return model.startswith(("embedded/", "mock/"))
 
 
 def judge_said(judge: str, model: str) -> str:
     """Name the judge for people. A judge that is not an LLM is not presented as one."""
-    if model.startswith(("embedded/", "mock/")):
+    if is_no_llm(model):
         return f"{model} (words and vectors compared, no LLM)"
     return f"{model} (an LLM, method {judge})" if model else "nobody: the judge cannot be had"
 

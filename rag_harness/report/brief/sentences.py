@@ -11,6 +11,7 @@ from rag_harness.report.brief.brief import Brief
 from rag_harness.report.brief.leads import RETRIEVAL, Field, Lead
 from rag_harness.report.brief.shortfalls import Shortfall
 from rag_harness.report.pairwise_lines import p_said
+from rag_harness.report.summary import is_no_llm
 from rag_harness.report.wording import listed, short
 
 SentenceTopic = Literal["best", "sure", "why", "next"]
@@ -40,13 +41,17 @@ def first_sentences(brief: Brief) -> list[Sentence]:
 
 
 def equals_said(field: Field, brief: Brief) -> Iterator[str]:
-    """Yield which experiments are equal in every measure, and what the dearest of them costs more."""
+    """Yield which experiments are equal in every measure, what the dearest of them costs more, and why it may be so."""
     for group in field.equals:
         tokens = {name: brief.tables[name].totals.tokens for name in group}
         least, most = min(tokens, key=lambda name: tokens[name]), max(tokens, key=lambda name: tokens[name])
         more = tokens[most] / tokens[least] - 1 if tokens[least] else 0
         cheaper = f"; take {short(least)}, for {short(most)} needs {percent(more)} more tokens" if more >= 0.01 else ""
         yield f"{listed(group)} are equal on every measure and question{cheaper}."
+        models = [model for name in group for model in brief.tables[name].totals.models]
+        # Such experiments differ in what they ask of the model: else their answers would differ, too.
+        if cheaper and models and all(map(is_no_llm, models)):
+            yield f"What reasoning adds needs a model: {models[0]} does not reason."
 
 
 def percent(share: float) -> str:

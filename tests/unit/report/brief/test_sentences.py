@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from rag_harness.report.brief import brief_of, first_sentences
 from rag_harness.report.brief.sentences import percent
@@ -79,6 +80,27 @@ def test_equal_ones_win_together_and_the_dearer_is_named() -> None:
     said = say(e1=found(0, 0), e2=best, e3=twin)["best"]
     assert said.startswith("e2 and e3 are best. e2 and e3 find the most (")
     assert said.endswith("e2 and e3 are equal on every measure and question; take e2, for e3 needs 44 % more tokens.")
+
+
+@pytest.mark.parametrize(
+    ("models", "is_said"),
+    [
+        (("embedded/extractive", "embedded/extractive"), True),
+        (("embedded/extractive", "gpt-5"), False),
+        (("gpt-5", "gpt-5"), False),
+        (("", ""), False),
+    ],
+)
+def test_equal_answers_of_who_does_not_reason_show_nothing_about_reasoning(
+    models: tuple[str, str], is_said: bool
+) -> None:
+    plain, steps = (table(LABELS, token_f1=[float(each) for each in BASE]) for _ in models)
+    plain.totals.prompt_tokens, steps.totals.prompt_tokens = 1000, 1435
+    for each, model in zip((plain, steps), models, strict=True):
+        each.totals.models[model] = N
+    said = say(e3=plain, e4=steps)["best"]
+    reason = "What reasoning adds needs a model: embedded/extractive does not reason."
+    assert said.endswith(f"e4 needs 44 % more tokens.{' ' + reason if is_said else ''}")
 
 
 def test_experiments_of_two_data_are_two_sentences() -> None:
