@@ -101,6 +101,8 @@ def test_equal_answers_of_who_does_not_reason_show_nothing_about_reasoning(
     said = say(e3=plain, e4=steps)["best"]
     reason = "What reasoning adds needs a model: embedded/extractive does not reason."
     assert said.endswith(f"e4 needs 44 % more tokens.{' ' + reason if is_said else ''}")
+    steps.totals.prompt_tokens = 1000
+    assert say(e3=plain, e4=steps)["best"].endswith("e3 and e4 are equal on every measure and question.")
 
 
 def test_experiments_of_two_data_are_two_sentences() -> None:
