@@ -58,7 +58,7 @@ def main() -> None:
 def shots(trial: str, other: str) -> list[Shot]:
     """Return what is pictured; ``other`` answers the same question as ``trial``."""
     return [
-        Shot("verdict", lambda page: between(page, "h1", "#verdict", 1000)),
+        Shot("first-screen", window),
         Shot("scorecard", lambda page: between(page, "#scorecard", "#table-categories", 1100)),
         Shot("charts", lambda page: between(page, "#charts", "#charts", 1500)),
         Shot("trial", window, f"#trials?experiment={trial.partition('-')[0]}&sort=-hri&open={trial}"),
