@@ -40,6 +40,8 @@ Metadata = Mapping[str, Any]
 
 GOLDEN = "golden"
 """The suite that tests retrieval alone. Ids, rows, files and gates have this name instead of an experiment's."""
+LANGUAGE = "language"
+"""The key in the metadata of a document and its chunks of its language, two letters; English where it is missing."""
 UNMARKED = "taken off"
 """The value of a chunk's metadata ``markup`` where its text has lost the markup of its page."""
 SERVICE = "service"
@@ -66,6 +68,11 @@ class Document:
     metadata: Metadata = field(default_factory=dict)
     pages: tuple[int, ...] = ()
 
+    @property
+    def language(self) -> str:
+        """The code of its language."""
+        return str(self.metadata.get(LANGUAGE) or "en")
+
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
@@ -87,6 +94,11 @@ class Chunk:
     repeated_header: str = ""
     metadata: Metadata = field(default_factory=dict)
     pages: tuple[int, int] | None = None
+
+    @property
+    def language(self) -> str:
+        """The code of its document's language."""
+        return str(self.metadata.get(LANGUAGE) or "en")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from rag_harness.dataset.beir import BeirDataset, read_beir
+from rag_harness.dataset.document_languages import AUTO, language_of, with_languages
 from rag_harness.dataset.golden import GoldenEntry, read_golden
 from rag_harness.dataset.ingest import page_files
 from rag_harness.dataset.ingest.charset import is_charset
@@ -19,12 +20,15 @@ from rag_harness.files.log import log
 from rag_harness.files.sources import file_digest, files_digest
 from rag_harness.settings import Settings, access_of
 from rag_harness.types import Case, Document
+from rag_harness.words.languages import ENGLISH
 
 
 def keeping_of(settings: Settings) -> ParsedKeeping:
     """Return where a run keeps parsed files: beside its vectors, unless its mode keeps nothing."""
     writes = access_of(settings).keeps != "nothing"
-    return ParsedKeeping(settings.path(settings.cache_dir), writes, charset=charset_of(settings))
+    return ParsedKeeping(
+        settings.path(settings.cache_dir), writes, charset=charset_of(settings), language=language_of(settings)
+    )
 
 
 def charset_of(settings: Settings) -> str:
@@ -119,7 +123,9 @@ class Data:
     def documents(self) -> list[Document]:
         """The pages of the knowledge base."""
         if self.collection is not None:
-            return self.collection.documents
+            # Looking at 200,000 documents takes a minute, so public collections are English unless the option says not.
+            asked = language_of(self._settings)
+            return with_languages(self.collection.documents, ENGLISH if asked == AUTO else asked)
         folder, keeping = self._settings.path(self._settings.kb_dir), keeping_of(self._settings)
         if self._settings.unreadable == "skip":
             library = read_folder(folder, keeping)

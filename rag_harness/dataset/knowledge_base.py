@@ -26,6 +26,7 @@ _KEPT_KEYS = (
     "status",
     "effective_date",
     "supersedes",
+    "language",
 )
 
 

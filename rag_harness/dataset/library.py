@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rag_harness.dataset.document_languages import AUTO, with_languages
 from rag_harness.dataset.ingest import files_below, load
 from rag_harness.dataset.ingest.file_reading import reading
 from rag_harness.dataset.ingest.parsed import GUESSED, PassingError, read_in
@@ -52,13 +53,15 @@ class Library:
 class ParsedKeeping:
     """The cache of parsed files. Without ``folder`` there is none; without ``writes`` it is only read.
 
-    ``apart``: no other process reads the same files meanwhile. ``charset``: for files that name none.
+    ``apart``: no other process reads the same files meanwhile. ``charset``: for files that name none. ``language``: of
+    all documents that state none, or "auto".
     """
 
     folder: Path | None = None
     writes: bool = False
     apart: bool = False
     charset: str = ""
+    language: str = AUTO
 
 
 def sources_in(folder: Path, known: Mapping[str, Metadata], below: str = "") -> tuple[list[SourceFile], list[Unread]]:
@@ -91,7 +94,7 @@ def read_library(sources: Sequence[SourceFile], refused: Sequence[Unread], keepi
                 _tell_what_lacks(found)
                 documents.append(found)
         report("reading", len(sources), len(sources), "files")
-    return Library(tuple(documents), tuple(unread), going_on.parsed)
+    return Library(tuple(with_languages(documents, keeping.language)), tuple(unread), going_on.parsed)
 
 
 def _read(source: SourceFile) -> Document | Unread:

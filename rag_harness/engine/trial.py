@@ -26,7 +26,7 @@ from rag_harness.protocols import Pipeline
 from rag_harness.results.row import ExperimentResult, first_problem
 from rag_harness.settings import Settings
 from rag_harness.types import Answer, Failure, Message, PipelineOutput, Query
-from rag_harness.words.citation_marks import DECLINES
+from rag_harness.words.citation_marks import declines
 from rag_harness.work.deadline import Deadline
 from rag_harness.work.local_work import in_a_thread, inline
 
@@ -104,7 +104,7 @@ async def _answer(pipeline: Pipeline, query: Query) -> PipelineOutput:
     answered = await _asked(pipeline, query)
     if isinstance(answered, str):
         # A plain text does not say whether it declines. Its words do, as for the answer of a service.
-        return PipelineOutput(Answer(answered, abstained=bool(DECLINES.search(answered)), raw=answered))
+        return PipelineOutput(Answer(answered, abstained=declines(answered), raw=answered))
     if not isinstance(answered, PipelineOutput):
         raise TypeError(
             f"{type(pipeline).__name__}.answer returned {type(answered).__name__}; it must return a PipelineOutput or "

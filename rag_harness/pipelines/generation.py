@@ -14,7 +14,7 @@ from rag_harness.models.prompts import Prompts
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import ChatModel
 from rag_harness.types import Answer, Hit, PipelineOutput, Query
-from rag_harness.words.citation_marks import DECLINES
+from rag_harness.words.citation_marks import declines
 from rag_harness.words.cited import cited_sources
 
 
@@ -116,5 +116,5 @@ def _without_fence(raw: str) -> str:
 
 
 def abstains(text: str) -> bool:
-    """Return whether an answer declines, in the words of the prompt."""
-    return bool(DECLINES.search(text))
+    """Return whether an answer declines: in the words of the prompt, or in those of another language with rules."""
+    return declines(text)

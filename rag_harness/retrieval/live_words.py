@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.retrieval.lexical import Bm25Index, Postings, Stems, cut, length_parts
+from rag_harness.retrieval.lexical import Bm25Index, Postings, StemsByLanguage, cut, length_parts
 from rag_harness.types import Chunk
 
 _LEAST_DEAD = 1_000
@@ -33,9 +33,9 @@ class _Counted:
     having: dict[str, tuple[array[int], array[int]]] = field(default_factory=dict)
 
     def add(self, chunks: Sequence[Chunk]) -> None:
-        known = Stems()
+        known = StemsByLanguage()
         for chunk in chunks:
-            slot, words = len(self.chunks), cut(chunk.text, known)
+            slot, words = len(self.chunks), cut(chunk.text, known[chunk.language])
             for word, count in Counter(words).items():
                 slots, counts = self.having.setdefault(word, (array("q"), array("q")))
                 # A reader takes the slots first, so each slot must already have its count.

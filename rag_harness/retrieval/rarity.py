@@ -17,7 +17,7 @@ class Rarity:
     """
 
     def __init__(self, chunks: Iterable[Chunk]) -> None:
-        held = [terms(chunk.text) for chunk in chunks]
+        held = [terms(chunk.text, chunk.language) for chunk in chunks]
         self._count, self._having = len(held), Counter(word for words in held for word in words)
 
     def of(self, word: str) -> float:

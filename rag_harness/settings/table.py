@@ -82,6 +82,11 @@ class Settings:
         "charset of text and HTML files that are not UTF-8 and name none, e.g. cp1252; default: the likeliest",
         "data",
     )
+    language: str = option(
+        "auto",
+        "language of all documents that state none, two letters: en, de, …; auto finds that of each",
+        "data",
+    )
     output: str = path_option("output", "folder for result files", "nothing")
     prompts: str = path_option("", "folder of prompt files that replace the built-in ones, e.g. e3.system.md", "data")
     logs: str = path_option("logs", "folder for the log file", "nothing")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from rag_harness.words.languages import LANGUAGES
+
 DECLINES = re.compile(r"\bI (?:don['’]?t|do not) know\b", re.IGNORECASE)
 """The words with which the prompts ask a model to decline."""
 CITATION = re.compile(r"\[\s*sources?\b([^\]]{0,400})\]", re.IGNORECASE)
@@ -11,6 +13,15 @@ CITATION = re.compile(r"\[\s*sources?\b([^\]]{0,400})\]", re.IGNORECASE)
 
 The group has a limit. Without it, each unclosed mark would be read to the end of the text."""
 _MARK = re.compile(r"\[(?P<said>\s*sources?\b[^\[\]]*)(?P<end>\]?)", re.IGNORECASE)
+
+
+def declines(text: str) -> bool:
+    """Return whether an answer says that it does not know, in English or in any language with rules.
+
+    An answer of three words does not tell its language. So all phrases are looked for: each is a whole clause that
+    means nothing else in another language.
+    """
+    return DECLINES.search(text) is not None or any(rules.declines.search(text) for rules in LANGUAGES.values())
 
 
 def without_marks(text: str) -> str:

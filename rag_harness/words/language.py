@@ -1,15 +1,21 @@
-"""Detector of languages other than English, by function words or by letters.
+"""Detector of languages, by function words or by letters.
 
-All rules of the package are for English: stems, phrases of declining, negations, coefficients. They would score a text
-in another language wrongly. Names, code, tables and quotes in another language do not make a text foreign; its function
-words must be foreign. A text that is too short counts as English.
+Some rules of the package are for English alone: negations, coefficients, contradictions. They would score a text in
+another language wrongly, and ``foreign`` asks for them. Names, code, tables and quotes in another language do not make
+a text foreign; its function words must be foreign. A text that is too short counts as English.
+
+Where text is prepared and not judged, ``main_language`` tells that of a document, and ``spoken`` that of a question: a
+few words, in one of the languages that its documents have.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping
 from functools import lru_cache
+
+from rag_harness.words.languages import ENGLISH, LANGUAGES
 
 _MOST = 20_000
 """Characters of a text that are read."""
@@ -18,6 +24,7 @@ _LEAST = 3
 _SHARE = 0.12
 """Least share of function words of a language in a text of it. English texts have a lower share for all others."""
 _LEAST_LETTERS, _LETTERS_SHARE = 8, 0.5
+_MOST_OF_DOCUMENT = 200_000
 _WORD = re.compile(r"(?<!\w)[^\W\d_]+(?:['’][^\W\d_]+)?(?!\w)")
 _UNREAD = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`|https?://\S+|(?<![^\s@`])[^\s@`]+@\S+", re.DOTALL)
 """Code and addresses have no language."""
@@ -77,6 +84,10 @@ differ by letters that only one has."""
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
 
 
+KNOWN: tuple[str, ...] = (*_SMALL, *(code for code, _ in _SCRIPTS))
+"""The codes of all languages that can be told."""
+
+
 @lru_cache(maxsize=1024)
 def foreign(text: str) -> str:
     """Return the two-letter code of a text's language; empty for English and where it is unclear."""
@@ -88,6 +99,55 @@ def not_judged(*texts: str) -> str:
     """Return the reason not to judge ``texts`` by rules for English: "not judged: language de"; empty without one."""
     found = next(filter(None, map(foreign, texts)), "")
     return f"not judged: language {found}" if found else ""
+
+
+def no_rules(what: str, *texts: str) -> str:
+    """Return the reason not to use rules for English on ``texts``: "no rules for de: ..."; empty without one."""
+    found = next(filter(None, map(foreign, texts)), "")
+    return f"no rules for {found}: {what}" if found else ""
+
+
+def shares(text: str) -> dict[str, float]:
+    """Return the languages of a document's paragraphs and their shares of its letters, the largest first.
+
+    Paragraphs too short to tell are not counted. Without any other, the whole text is one paragraph.
+    """
+    counted: Counter[str] = Counter()
+    for block in text[:_MOST_OF_DOCUMENT].split("\n\n"):
+        if language := told(block):
+            counted[language] += len(block)
+    if not counted and (language := told(text)):
+        counted[language] = 1
+    whole = sum(counted.values())
+    return {language: count / whole for language, count in counted.most_common()}
+
+
+def told(text: str) -> str:
+    """Return the code of a paragraph's language; empty where it is too short to tell."""
+    other = foreign(text)
+    if other:
+        return other
+    english = [word for word in map(str.lower, _WORD.findall(_UNREAD.sub(" ", text[:_MOST]))) if word in _SMALL["en"]]
+    return ENGLISH if len(english) >= _LEAST and len(set(english)) > 1 else ""
+
+
+@lru_cache(maxsize=4096)
+def spoken(text: str, among: tuple[str, ...]) -> str:
+    """Return the language of a question to documents in the languages ``among``, the most frequent first.
+
+    It is English, one of these, or another one that its words clearly tell. A question that does not tell is taken for
+    the first of ``among``.
+    """
+    other = foreign(text)
+    if other:
+        return other
+    counts: dict[str, float] = dict.fromkeys(among, 0.0)
+    for word in set(map(str.lower, _WORD.findall(text[:_MOST]))):
+        having = [language for language in _FUNCTION_WORDS.get(word, ()) if language in among or language == ENGLISH]
+        for language in having:
+            counts[language] = counts.get(language, 0.0) + 1 / len(having)
+    best = max(counts, key=lambda language: counts[language], default=ENGLISH)
+    return best if counts.get(best) else next(iter(among), ENGLISH)
 
 
 def _by_letters(letters: str) -> str:
@@ -109,3 +169,14 @@ def _by_small_words(words: list[str]) -> str:
     told, in_english = own[language], sum(word.lower() in english for word in words)
     is_foreign = len(told) >= max(_LEAST, _SHARE * len(words)) and len(set(told)) > 1 and len(told) > in_english
     return language if is_foreign else ""
+
+
+def _function_words() -> Mapping[str, Collection[str]]:
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for language, small in _SMALL.items():
+        for word in small | (LANGUAGES[language].stop_words if language in LANGUAGES else frozenset()):
+            found[word].append(language)
+    return dict(found)
+
+
+_FUNCTION_WORDS = _function_words()

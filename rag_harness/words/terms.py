@@ -1,9 +1,14 @@
-"""Tokens, stems and terms of a text, and the kind of token that answers a question."""
+"""Tokens, stems and terms of a text, and the kind of token that answers a question.
+
+Each function takes the language of its text. English is the default, and what a language without rules gets.
+"""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
+
+from rag_harness.words.languages import ENGLISH, rules_of
 
 _TOKEN = re.compile(r"[A-Za-z]+-?\d[\w-]*|\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
 _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
@@ -52,6 +57,12 @@ KIND_WORDS = {
 }
 
 
+def kind_words(kind: str, language: str = ENGLISH) -> frozenset[str]:
+    """Return the words of a question that only name the kind of its answer."""
+    rules = rules_of(language)
+    return frozenset(rules.kind_words.split() if rules and kind else ()) or KIND_WORDS.get(kind, frozenset())
+
+
 @lru_cache(maxsize=16384)
 def stem(word: str) -> str:
     """Strip English endings from a lower-case word: a much shorter form of Porter (1980). Codes and numbers stay."""
@@ -78,17 +89,28 @@ def tokens(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=16384)
-def term(token: str) -> str:
+def term(token: str, language: str = ENGLISH) -> str:
     """Return the form in which a token is compared; empty for a stopword."""
+    if rules_of(language):
+        return _term_in(token, language)
     word = token.lower().replace("’", "'").removesuffix("'s")
     if word in STOPWORDS or (len(word) == 1 and word.isalpha()):
         return ""
     return word.replace(",", "") if word[0].isdigit() else stem(word)
 
 
-def terms(text: str) -> frozenset[str]:
+def _term_in(token: str, language: str) -> str:
+    """Return the term of a token by the rules of its language. A number keeps its marks: "4,90" is no "490"."""
+    rules = rules_of(language)
+    word = rules.plain(token.replace("’", "'")) if rules else ""
+    if not rules or not word or (len(word) == 1 and word.isalpha()):
+        return ""
+    return rules.stem(word) if word.isalpha() else word
+
+
+def terms(text: str, language: str = ENGLISH) -> frozenset[str]:
     """Return the comparable content terms of ``text``."""
-    return frozenset(filter(None, map(term, tokens(text))))
+    return frozenset(found for token in tokens(text) if (found := term(token, language)))
 
 
 def figures(text: str) -> frozenset[str]:
@@ -96,9 +118,10 @@ def figures(text: str) -> frozenset[str]:
     return frozenset(found.replace(",", "") for found in _FIGURE.findall(text))
 
 
-def answer_kind(question: str) -> tuple[str, re.Pattern[str] | None]:
+def answer_kind(question: str, language: str = ENGLISH) -> tuple[str, re.Pattern[str] | None]:
     """Return the kind of answer that a question wants ("a duration", …) and its pattern; ``("", None)`` if any."""
-    for name, asked, answered in _KINDS:
+    rules = rules_of(language)
+    for name, asked, answered in rules.kinds if rules else _KINDS:
         if asked.search(question):
             return name, answered
     return "", None

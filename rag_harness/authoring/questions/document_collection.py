@@ -17,6 +17,7 @@ from rag_harness.authoring.questions.quotable_passages import seen
 from rag_harness.retrieval.chunking.heading_sections import read_sections
 from rag_harness.retrieval.lexical import Bm25Index
 from rag_harness.types import Chunk, Document, Hit
+from rag_harness.words.languages import ENGLISH
 from rag_harness.words.terms import terms
 
 CHUNK = 1_000
@@ -40,10 +41,40 @@ class DocumentCollection:
 
     def __init__(self, documents: Sequence[Document], planned: Mapping[str, PlanPage] | None = None) -> None:
         self.documents = documents
-        self.planned: PlannedPages = PlannedPages(planned or {})
+        self._pages = planned or {}
+        self.planned: PlannedPages = PlannedPages(self._pages)
         self._shares: dict[re.Pattern[str], float] = {}
         self._facts = lru_cache(maxsize=256)(self._read_facts)
-        self._page_terms = lru_cache(maxsize=256)(lambda doc_id: terms(seen(self.by_id[doc_id].text)))
+        self._page_terms = lru_cache(maxsize=256)(lambda doc_id: self.terms(seen(self.by_id[doc_id].text)))
+
+    @cached_property
+    def language(self) -> str:
+        """The most frequent language of the documents. ``by_language`` has a collection of each."""
+        return next(iter(self._counted), ENGLISH)
+
+    @cached_property
+    def by_language(self) -> Mapping[str, DocumentCollection]:
+        """The documents of each language as a collection of their own, the most frequent first."""
+        if len(self._counted) < 2:
+            return {self.language: self}
+        return {language: self._of(language) for language in self._counted}
+
+    @cached_property
+    def _counted(self) -> Mapping[str, int]:
+        return dict(Counter(document.language for document in self.documents).most_common())
+
+    def _of(self, language: str) -> DocumentCollection:
+        documents = [document for document in self.documents if document.language == language]
+        return DocumentCollection(documents, self._pages)
+
+    def about(self, pages: Sequence[str]) -> DocumentCollection:
+        """Return the collection in the language of the first of ``pages``."""
+        first = self.by_id.get(pages[0]) if pages else None
+        return self.by_language[first.language] if first else self
+
+    def terms(self, text: str) -> frozenset[str]:
+        """Return the content words of a text in the collection's language."""
+        return terms(text, self.language)
 
     @cached_property
     def by_id(self) -> Mapping[str, Document]:
@@ -107,7 +138,7 @@ class DocumentCollection:
     def _holders(self) -> Mapping[str, int]:
         found: dict[str, int] = {}
         for chunk in self.chunks:
-            for term in terms(chunk.text):
+            for term in self.terms(chunk.text):
                 found[term] = found.get(term, 0) + 1
         return found
 
@@ -118,13 +149,13 @@ class DocumentCollection:
     def covered(self, wanted: frozenset[str], text: str) -> float:
         """Return the share of ``wanted`` that a text has, weighted by rarity: 0 to 1."""
         whole = sum(self.rarity(term) + 0.1 for term in wanted)
-        there = _terms_of(text)
+        there = _terms_of(text, self.language)
         return sum(self.rarity(term) + 0.1 for term in wanted if term in there) / whole if whole else 0.0
 
 
 @lru_cache(maxsize=256)
-def _terms_of(text: str) -> frozenset[str]:
-    return terms(text)
+def _terms_of(text: str, language: str) -> frozenset[str]:
+    return terms(text, language)
 
 
 def _chunks(document: Document) -> Iterator[Chunk]:
@@ -134,7 +165,6 @@ def _chunks(document: Document) -> Iterator[Chunk]:
         for place, block in enumerate(section.blocks):
             if block.end - start >= CHUNK or place == len(section.blocks) - 1:
                 text = document.text[start : block.end]
-                yield Chunk(
-                    f"{document.doc_id}#{number}", document.doc_id, text, start, block.end, section.path, number
-                )
+                name, about = f"{document.doc_id}#{number}", document.metadata
+                yield Chunk(name, document.doc_id, text, start, block.end, section.path, number, metadata=about)
                 number, start = number + 1, block.end

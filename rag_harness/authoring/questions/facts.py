@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from rag_harness.authoring.questions.quotable_passages import passages
+from rag_harness.authoring.questions.by_language.stated_facts import StatedFact, facts_stated
+from rag_harness.authoring.questions.quotable_passages import QuotablePassage, passages
 from rag_harness.authoring.questions.sentence_facts import read_sentence
 from rag_harness.authoring.questions.tables import read_row
 from rag_harness.types import Document
+from rag_harness.words.languages import ENGLISH
 
 PLANNED_KINDS = ("amount", "date", "limit", "rule")
 
@@ -42,7 +44,13 @@ def read_facts(document: Document, names: Collection[str] = frozenset()) -> Iter
     ``names`` are words that keep their capital within a sentence.
     """
     for passage in passages(document):
-        for kind, answer, parts, said in read_row(passage, names) if passage.names else read_sentence(passage, names):
+        for kind, answer, parts, said in _stated(passage, document.language, names):
             quote = document.text[passage.start : passage.end]
             place = (document.doc_id, passage.section, kind, passage.start, passage.end)
             yield Fact(*place, quote, said, answer, parts)
+
+
+def _stated(passage: QuotablePassage, language: str, names: Collection[str]) -> Iterator[StatedFact]:
+    if language != ENGLISH:
+        return facts_stated(passage, language)
+    return read_row(passage, names) if passage.names else read_sentence(passage, names)

@@ -11,7 +11,6 @@ from rag_harness.authoring.questions.facts import Fact
 from rag_harness.authoring.questions.pointing import POINTING
 from rag_harness.authoring.questions.quotable_passages import seen
 from rag_harness.types import Evidence
-from rag_harness.words.terms import terms
 
 Filter = Callable[[Draft, DocumentCollection], str | None]
 
@@ -42,31 +41,31 @@ def exact(draft: Draft, collection: DocumentCollection) -> str | None:
     return None
 
 
-def contained(draft: Draft, _: DocumentCollection) -> str | None:
+def contained(draft: Draft, collection: DocumentCollection) -> str | None:
     """Reject an answer that is not in the evidence."""
-    said = terms(" ".join(seen(each.quote) for each in draft.evidence))
-    wanted = terms(draft.answer)
+    said = collection.terms(" ".join(seen(each.quote) for each in draft.evidence))
+    wanted = collection.terms(draft.answer)
     least = 1.0 if draft.made_of != (BY_LLM,) else HELD
     held = len(wanted & said) / len(wanted) if wanted else 1.0
     return None if held >= least else "the evidence does not hold the answer"
 
 
-def readable(draft: Draft, _: DocumentCollection) -> str | None:
+def readable(draft: Draft, collection: DocumentCollection) -> str | None:
     """Reject a question that refers to something its reader cannot see, or that is no proper sentence."""
     words = draft.text.split()
     if not 3 <= len(words) <= 40 or "?" not in draft.text:
         return "too short or too long"
     if (_ON_PAGE if draft.made_of == (BY_LLM,) else POINTING).search(draft.plain):
         return "points at something outside of the question"
-    return "says too little" if len(terms(draft.plain)) < LEAST_TERMS else None
+    return "says too little" if len(collection.terms(draft.plain)) < LEAST_TERMS else None
 
 
-def open_question(draft: Draft, _: DocumentCollection) -> str | None:
+def open_question(draft: Draft, collection: DocumentCollection) -> str | None:
     """Reject a question that contains its answer."""
-    answer = terms(draft.answer)
+    answer = collection.terms(draft.answer)
     if not answer or draft.made_of == ("permission",):
         return None
-    told = answer - terms(draft.plain)
+    told = answer - collection.terms(draft.plain)
     if any(word[0].isdigit() for word in told):
         return None  # a figure like "45 days" is enough for an answer
     return "the question holds the answer" if len(told) / len(answer) <= 0.5 else None
@@ -86,7 +85,7 @@ def specific(draft: Draft, collection: DocumentCollection) -> str | None:
 def unambiguous(draft: Draft, collection: DocumentCollection) -> str | None:
     """Reject a question that another current page may answer, too: a page with its words, or its evidence's words."""
     probe = " ".join(seen(each.quote) for each in draft.evidence) if draft.made_of == (BY_LLM,) else draft.plain
-    wanted = terms(probe)
+    wanted = collection.terms(probe)
     found = [hit.chunk for hit in collection.nearest(probe) if hit.chunk.doc_id not in collection.superseded]
     held = [(collection.covered(wanted, chunk.text), chunk.doc_id in draft.pages) for chunk in found]
     own = max((share for share, is_own in held if is_own), default=1.0)
@@ -97,7 +96,7 @@ def unambiguous(draft: Draft, collection: DocumentCollection) -> str | None:
 def needs_all(draft: Draft, collection: DocumentCollection) -> str | None:
     """Reject a question about several pages that one of them answers alone."""
     for each in draft.evidence:
-        wanted = terms(seen(each.quote))
+        wanted = collection.terms(seen(each.quote))
         others = (name for name in draft.pages if name != each.filename)
         if any(len(wanted & collection.page_terms(name)) >= ALONE * len(wanted) for name in others):
             return "one page alone holds all evidence"
@@ -106,7 +105,7 @@ def needs_all(draft: Draft, collection: DocumentCollection) -> str | None:
 
 def unanswered(draft: Draft, collection: DocumentCollection) -> str | None:
     """Reject a question that nothing should answer if a chunk has nearly every word of it."""
-    wanted = terms(draft.plain)
+    wanted = collection.terms(draft.plain)
     if draft.made_of == (LEFT_OPEN,):
         return None  # it repeats a statement; the part that it asks for was searched for when it was made
     if any(collection.covered(wanted, hit.chunk.text) >= ANSWERED for hit in collection.nearest(draft.plain)):

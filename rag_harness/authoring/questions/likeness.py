@@ -10,6 +10,7 @@ from rag_harness.authoring.questions.document_collection import DocumentCollecti
 from rag_harness.authoring.questions.draft import Draft
 from rag_harness.authoring.questions.overlap import overlap
 from rag_harness.types import Evidence
+from rag_harness.words.languages import ENGLISH
 from rag_harness.words.minhash import PERMUTATIONS, Hashing, Runs, resemblance, signature
 from rag_harness.words.terms import term, tokens
 
@@ -62,12 +63,16 @@ class TakenQuestions:
 
     def _like(self, text: str) -> int | None:
         """Return the number of the first question that is the same, if any."""
-        runs, words = self._hashing.runs(text), _words(text)
+        runs, words = self._hashing.runs(text), self._counted(text)
         near = {number for band in _bands(runs) for number in self._bands.get(band, ())}
         sharing = {number for word in words for number in self._holding.get(word, ())}
         like = [number for number in near if resemblance(runs, self._runs[number]) >= ALIKE]
         same = (number for number in sorted(sharing) if _cosine(words, self._words[number]) >= SAME_WORDS)
         return min(like) if like else next(same, None)
+
+    def _counted(self, text: str) -> Counter[str]:
+        language = self._collection.language if self._collection else ENGLISH
+        return Counter(found for token in tokens(text) if (found := term(token, language)))
 
     def add(self, draft: Draft) -> None:
         """Remember a question."""
@@ -75,7 +80,7 @@ class TakenQuestions:
         self._remember(draft.text)
 
     def _remember(self, text: str) -> None:
-        runs, words = self._hashing.runs(text), _words(text)
+        runs, words = self._hashing.runs(text), self._counted(text)
         number = len(self._runs)
         self._runs.append(runs)
         self._words.append(words)
@@ -94,10 +99,6 @@ def _bands(runs: Runs) -> list[tuple[int, bytes]]:
         return []
     sketch = signature(runs)
     return [(start, sketch[start : start + _BAND].tobytes()) for start in range(0, PERMUTATIONS, _BAND)]
-
-
-def _words(text: str) -> Counter[str]:
-    return Counter(found for found in map(term, tokens(text)) if found)
 
 
 def _cosine(first: Counter[str], second: Counter[str]) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.draft import Draft
-from rag_harness.words.terms import terms
 
 HIGH, LOW = 0.85, 0.5
 """Above the first share of common words a question is easy; below the second it is hard."""
@@ -15,9 +14,9 @@ def overlap(draft: Draft, collection: DocumentCollection) -> float:
 
     For a question that nothing answers, return the share in the nearest chunk.
     """
-    asked = terms(draft.text)
+    asked = collection.terms(draft.text)
     pages = [collection.page_terms(name) for name in draft.pages]
-    pages = pages or [terms(hit.chunk.text) for hit in collection.nearest(draft.text, 1)]
+    pages = pages or [collection.terms(hit.chunk.text) for hit in collection.nearest(draft.text, 1)]
     return len(asked & frozenset().union(*pages)) / len(asked) if asked else 0.0
 
 

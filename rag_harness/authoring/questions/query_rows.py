@@ -10,7 +10,6 @@ from typing import Any
 from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.draft import MADE_OF, Draft
 from rag_harness.authoring.questions.overlap import difficulty, overlap
-from rag_harness.words.terms import terms
 
 TEMPTS = 0.6
 """A page tempts if it has at least this share of the weighted words that the question's own page has."""
@@ -25,7 +24,8 @@ def rows(
     numbers: Counter[str] = Counter()
     for draft in drafts:
         name = _name(draft.kind, numbers, taken)
-        shared = overlap(draft, collection)
+        own = collection.about(draft.pages or (str(draft.metadata.get("nearest_page", "")),))
+        shared = overlap(draft, own)
         yield {
             "query_id": name,
             "query_type": draft.kind,
@@ -34,9 +34,9 @@ def rows(
             "context_reference": list(draft.pages),
             "evidence": [{"filename": each.filename, "quote": each.quote} for each in draft.evidence],
             "metadata": {
-                "difficulty": difficulty(draft, collection, shared),
+                "difficulty": difficulty(draft, own, shared),
                 "made_of": MADE_OF.join(draft.made_of),
-                **_distractors(draft, collection),
+                **_distractors(draft, own),
                 **draft.metadata,
                 "overlap": round(shared, 2),
                 "generated_by": by,
@@ -55,7 +55,7 @@ def _name(kind: str, numbers: Counter[str], taken: Container[str]) -> str:
 
 def _distractors(draft: Draft, collection: DocumentCollection) -> dict[str, int]:
     """Return how many other pages tempt: they have a passage near the question with most of the matching words."""
-    wanted = terms(draft.text)
+    wanted = collection.terms(draft.text)
     near = [hit.chunk for hit in collection.nearest(draft.text)]
     held = [(chunk.doc_id, collection.covered(wanted, chunk.text)) for chunk in near]
     own = max((share for name, share in held if name in draft.pages), default=1.0)

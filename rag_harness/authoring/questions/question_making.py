@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from rag_harness.authoring.questions.by_language.drafts_by_language import drafts_in
+from rag_harness.authoring.questions.by_language.question_forms import QUESTION_FORMS
 from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.draft import Draft
 from rag_harness.authoring.questions.filters import draft_fault
 from rag_harness.authoring.questions.interleaved import direct_and_versions, hops_and_versions
 from rag_harness.authoring.questions.likeness import TakenQuestions
 from rag_harness.authoring.questions.negative import negative_drafts
+from rag_harness.words.languages import ENGLISH
 
 _MAKERS = {"direct": direct_and_versions, "multi_hop": hops_and_versions, "negative": negative_drafts}
 QUESTION_KINDS = ("direct", "multi_hop", "negative")
@@ -42,17 +45,34 @@ def make_questions(
     ``most_shared`` is the share of its words that a question may have in common with the pages that answer it.
     ``rejected`` are questions that a person has rejected; other questions replace them.
     """
-    found, asked = GeneratedQuestions(), TakenQuestions(most_shared, collection, rejected)
+    found = GeneratedQuestions()
+    for own, share in _shared(collection, wanted):
+        asked = TakenQuestions(most_shared, own, rejected)
+        for kind in QUESTION_KINDS:
+            if share.get(kind):
+                _take(_drafts(kind, own, seed), share[kind], own, found, asked)
     for kind in QUESTION_KINDS:
-        if wanted.get(kind):
-            _take(_drafts(kind, collection, seed), wanted[kind], collection, found, asked)
-            lacking = wanted[kind] - sum(draft.kind == kind for draft in found.drafts)
-            found.short |= {kind: lacking} if lacking else {}
+        lacking = wanted.get(kind, 0) - sum(draft.kind == kind for draft in found.drafts)
+        found.short |= {kind: lacking} if lacking > 0 else {}
     return found
 
 
+def _shared(
+    collection: DocumentCollection, wanted: Mapping[str, int]
+) -> Iterator[tuple[DocumentCollection, Mapping[str, int]]]:
+    """Yield the documents of each language, and how many questions of each kind are to be about them."""
+    left, rest = len(collection.documents), dict(wanted)
+    for own in collection.by_language.values():
+        share = {kind: round(number * len(own.documents) / left) for kind, number in rest.items()} if left else rest
+        yield own, share
+        left -= len(own.documents)
+        rest = {kind: number - share[kind] for kind, number in rest.items()}
+
+
 def _drafts(kind: str, collection: DocumentCollection, seed: int) -> Iterable[tuple[Draft, ...]]:
-    return _MAKERS[kind](collection, seed)
+    if collection.language == ENGLISH:
+        return _MAKERS[kind](collection, seed)
+    return drafts_in(kind, collection, seed) if collection.language in QUESTION_FORMS else ()
 
 
 def _take(

@@ -59,16 +59,16 @@ def passages(document: Document, sections: Sequence[HeadingSection] | None = Non
             if block.header is not None:
                 yield from _row(document.text, block, path)
             elif not block.code:
-                yield from _sentences(document.text, block, path)
+                yield from _sentences(document, block, path)
 
 
-def _sentences(text: str, block: MarkdownBlock, path: tuple[str, ...]) -> Iterator[QuotablePassage]:
-    raw = text[block.start : block.end].rstrip()
+def _sentences(document: Document, block: MarkdownBlock, path: tuple[str, ...]) -> Iterator[QuotablePassage]:
+    raw = document.text[block.start : block.end].rstrip()
     mark = _ITEM.match(raw)
     first = mark.end() if mark else 0
     if _SYNTAX.match(raw):
         return
-    for begin, end in asked_sentences(raw, first):
+    for begin, end in asked_sentences(raw, first, document.language):
         start = begin + len(raw[begin:end]) - len(raw[begin:end].lstrip())
         quote = raw[start:end].rstrip()
         if quote and len(quote) <= 2 * LONGEST_PASSAGE:

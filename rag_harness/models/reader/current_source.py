@@ -109,5 +109,7 @@ def same_thing(first: Unit, second: Unit) -> bool:
     """Return whether two units of different sources differ in little more than their figures."""
     if first.source == second.source or figures(first.text) == figures(second.text):
         return False
-    ours, theirs = (frozenset(word for word in terms(unit.text) if not word[0].isdigit()) for unit in (first, second))
+    ours, theirs = (
+        frozenset(word for word in terms(unit.text, unit.language) if not word[0].isdigit()) for unit in (first, second)
+    )
     return bool(ours and theirs) and len(ours & theirs) / min(len(ours), len(theirs)) >= SAME_THING

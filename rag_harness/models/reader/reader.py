@@ -8,9 +8,11 @@ from typing import Any
 
 from rag_harness.models.reader.findings import Findings, gather
 from rag_harness.models.reader.prompt import parse_prompt
+from rag_harness.models.reader.prompt_languages import languages_in
 from rag_harness.models.reader.question import read_question
 from rag_harness.models.reader.steps import explain
 from rag_harness.words.citation_marks import without_marks
+from rag_harness.words.languages import rules_of
 
 NOT_IN_CONTEXT = "I don't know. The provided context does not answer this."
 WITHOUT_CONTEXT = "I don't know."
@@ -39,11 +41,12 @@ class ReaderAnswer:
 def reader_answer(messages: Sequence[Mapping[str, Any]], wants_steps: bool = False) -> ReaderAnswer:
     """Answer the last user message from its own context. The same messages give the same reading."""
     prompt = parse_prompt(messages)
-    question = read_question(prompt.question)
-    findings = gather(prompt, question)
+    languages = languages_in(prompt)
+    question = read_question(prompt.question, languages.question)
+    findings = gather(prompt, question, languages.sources)
     supported = findings.support >= MIN_SUPPORT
     cited = tuple(dict.fromkeys(c.unit.source for c in findings.chosen)) if supported else ()
-    refusal = NOT_IN_CONTEXT if prompt.sources else WITHOUT_CONTEXT
+    refusal = _refusal(languages.question, with_context=bool(prompt.sources))
     return ReaderAnswer(
         answer=_quote(findings) if supported else refusal,
         steps=explain(prompt, question, findings, cited) if wants_steps else (),
@@ -51,6 +54,14 @@ def reader_answer(messages: Sequence[Mapping[str, Any]], wants_steps: bool = Fal
         support=findings.support,
         citations=cited,
     )
+
+
+def _refusal(language: str, with_context: bool) -> str:
+    """Return how the reader says that it does not know: in the question's language, or in English without its rules."""
+    rules = rules_of(language)
+    if rules:
+        return f"{rules.refusal} {rules.about_context}" if with_context else rules.refusal
+    return NOT_IN_CONTEXT if with_context else WITHOUT_CONTEXT
 
 
 def _quote(findings: Findings) -> str:

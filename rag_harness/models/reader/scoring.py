@@ -51,12 +51,12 @@ def candidates(question: QuestionTerms, units: Sequence[Unit]) -> list[Candidate
     wanted, pattern = question.terms, question.pattern
     # "returns-policy-2024.md" is three words here, and "lamp-HK-204.md" keeps its code.
     above = {
-        unit.above: terms(" ".join((*unit.above, unit.above[0].replace("-", " ").replace("_", " "))))
+        unit.above: terms(" ".join((*unit.above, unit.above[0].replace("-", " ").replace("_", " "))), unit.language)
         for unit in {unit.above: unit for unit in units}.values()
     }
     found: list[Candidate] = []
     for unit in units:
-        words = terms(unit.text)
+        words = terms(unit.text, unit.language)
         said, framed = words & wanted, (above[unit.above] & wanted) - words
         if (said or framed) and words - wanted:
             found.append(Candidate(unit, said, framed, bool(pattern and pattern.search(unit.text))))

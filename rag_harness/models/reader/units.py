@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
 from rag_harness.models.reader.prompt import PromptSource
-from rag_harness.words.citation_marks import DECLINES
+from rag_harness.words.citation_marks import declines
+from rag_harness.words.languages import ENGLISH
 from rag_harness.words.sentences.quoted import LONGEST, quoted_sentences
 
 MAX_UNITS = 3_000
@@ -24,6 +25,7 @@ _LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s]{0,500}\)")
 # Citations inside a chunk must not get into an answer.
 _CITATION = re.compile(r"\[Source \d+[^\]\[\n]{0,200}\]")
 
+_ALL_ENGLISH: Mapping[int, str] = {}
 LineGroup = tuple[str, list[str]]
 
 
@@ -34,15 +36,16 @@ class Unit:
     source: int
     text: str
     above: tuple[str, ...]
+    language: str = ENGLISH
 
 
-def split_sources(sources: tuple[PromptSource, ...]) -> list[Unit]:
-    """Return the units of all sources in order, an equal share of MAX_UNITS from each."""
+def split_sources(sources: tuple[PromptSource, ...], languages: Mapping[int, str] = _ALL_ENGLISH) -> list[Unit]:
+    """Return the units of all sources in order, an equal share of MAX_UNITS from each; ``languages`` is by number."""
     share = MAX_UNITS // max(1, len(sources)) + 1
-    return [unit for source in sources for unit in islice(_units(source), share)]
+    return [unit for source in sources for unit in islice(_units(source, languages.get(source.number, ENGLISH)), share)]
 
 
-def _units(source: PromptSource) -> Iterator[Unit]:
+def _units(source: PromptSource, language: str) -> Iterator[Unit]:
     headings: list[tuple[int, str]] = []
     lead, led = "", ""
     for kind, lines in _blocks(_FRONT_MATTER.sub("", source.text)):
@@ -53,15 +56,15 @@ def _units(source: PromptSource) -> Iterator[Unit]:
         if kind == "text" or led not in ("", kind):
             lead = ""
         led = "" if kind == "text" else kind
-        for text in _pieces(kind, lines):
+        for text in _pieces(kind, lines, language):
             # A question or "as follows:" answers nothing. It introduces the next lines.
             if text.endswith(("?", ":")) and kind != "table":
                 lead = text
                 continue
             # As a quote, "I don't know" would make the answer decline. A question and the text after it are not quoted.
-            if DECLINES.search(f"{lead} {text}" if lead.endswith(":") else text):
+            if declines(f"{lead} {text}" if lead.endswith(":") else text):
                 continue
-            yield Unit(source.number, text, (source.label, *(title for _, title in headings), lead))
+            yield Unit(source.number, text, (source.label, *(title for _, title in headings), lead), language)
 
 
 def _nest(headings: list[tuple[int, str]], line: str) -> list[tuple[int, str]]:
@@ -106,13 +109,13 @@ def _is_rule(line: str) -> bool:
     return "-" in line and not line.strip("|:- ")
 
 
-def _pieces(kind: str, lines: list[str]) -> Iterator[str]:
+def _pieces(kind: str, lines: list[str], language: str) -> Iterator[str]:
     if kind == "table":
         found = _rows(lines)
     elif kind == "item":
         found = iter([plain_text(_ITEM.sub("", " ".join(lines), count=1))])
     else:
-        found = iter(quoted_sentences(plain_text(" ".join(lines))))
+        found = iter(quoted_sentences(plain_text(" ".join(lines)), language))
     for text in filter(None, found):
         yield from [text] if len(text) <= LONGEST else textwrap.wrap(text, LONGEST)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.dataset.data import keeping_of
+from rag_harness.dataset.document_languages import with_languages
 from rag_harness.dataset.ingest.file_reading import parsed_by
 from rag_harness.dataset.knowledge_base import pages_digest
 from rag_harness.dataset.library import Library, read_library
@@ -142,7 +143,7 @@ class BulkWorker:
 
     def _library(self, window: DocumentWindow) -> Library:
         if not window.sources:
-            return Library(tuple(window.documents), ())
+            return Library(tuple(with_languages(window.documents, keeping_of(self.settings).language)), ())
         # The caller may have another current folder. Relative paths start from the caller's.
         said = {Path(self.settings.rootdir) / each.file: each.file for each in window.sources}
         sources = [replace(each, file=Path(self.settings.rootdir) / each.file) for each in window.sources]

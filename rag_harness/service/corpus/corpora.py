@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 
 from rag_harness.dataset.data import charset_of
+from rag_harness.dataset.document_languages import language_of
 from rag_harness.files.log import log
 from rag_harness.protocols import Stores
 from rag_harness.service.corpus import document_rows
@@ -125,7 +126,9 @@ class Corpora:
             lambda some: database.read(lambda c: document_rows.vectors(c, some)),
         )
         lasting = Lasting(self._models, CollectionStores(recorded, {"tokens": tokens}), points)
-        intake = Intake(self._incoming, self._thread, preparer, self._told, charset_of(self._settings))
+        settings = self._settings
+        by = charset_of(settings), language_of(settings)
+        intake = Intake(self._incoming, self._thread, preparer, self._told, *by)
         return TenantCollection(name, number, database, self._wanted, lasting, tokens, intake)
 
     def _server_name(self, number: int) -> str:

@@ -33,7 +33,7 @@ class LiveTerms:
 
 
 def _words(chunks: Iterable[Chunk]) -> list[str]:
-    return [word for chunk in chunks for word in terms(chunk.text)]
+    return [word for chunk in chunks for word in terms(chunk.text, chunk.language)]
 
 
 class _Counted(Rarity):

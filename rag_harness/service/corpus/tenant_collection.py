@@ -61,7 +61,8 @@ class Arrival:
 class Intake:
     """What takes a document in: the folder where its file waits, the thread, and the preparer that cuts and embeds.
 
-    ``told`` is called with each document's seconds and success. ``charset`` is used for files that name none.
+    ``told`` is called with each document's seconds and success. ``charset`` is used for files that name none,
+    ``language`` for documents that state none.
     """
 
     incoming: Incoming
@@ -69,6 +70,7 @@ class Intake:
     preparer: Preparer
     told: Callable[[float, bool], None] = lambda _seconds, _ok: None
     charset: str = ""
+    language: str = "auto"
 
 
 class TenantCollection:
@@ -188,7 +190,7 @@ class TenantCollection:
                 give_back()
 
     def _read_and_taken_in(self, row: int, file: Path, name: str, metadata: Mapping[str, Any]) -> DocumentInfo:
-        document, dropped = read_upload(file, name, metadata, self._intake.charset)
+        document, dropped = read_upload(file, name, metadata, self._intake.charset, self._intake.language)
         self._intake.thread.check()
         return self.take_in([Arrival(row, document, dropped)])[0]
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from rag_harness.dataset.document_languages import AUTO, with_languages
 from rag_harness.dataset.ingest import load
 from rag_harness.dataset.ingest.file_reading import reading
 from rag_harness.errors import DataError, PrerequisiteError
@@ -16,11 +17,12 @@ from rag_harness.types import Document
 
 
 def read_upload(
-    file: Path, name: str, metadata: Mapping[str, Any], charset: str = ""
+    file: Path, name: str, metadata: Mapping[str, Any], charset: str = "", language: str = AUTO
 ) -> tuple[Document, dict[str, int]]:
     """Return the document in ``file``, under ``name``, and the counts of what reading left out, by reason.
 
-    Each file is read in its own process, so it cannot see what another file left.
+    Each file is read in its own process, so it cannot see what another file left. ``language`` is that of all documents
+    that state none; what is too short to tell counts as English.
 
     Raises:
         ProblemError: the file cannot be read, or has no text.
@@ -42,7 +44,8 @@ def read_upload(
     except Exception as error:  # a loader of the user may raise anything
         log.warning("The loader of %s failed", file.suffix, exc_info=True)
         raise unreadable(f"its loader failed: {type(error).__name__}") from error
-    return _with(with_name(document, file, name), metadata), dropped_of(document)
+    named = _with(with_name(document, file, name), metadata)
+    return with_languages([named], language)[0], dropped_of(document)
 
 
 def with_name(document: Document, file: Path, name: str) -> Document:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from rag_harness.words.languages import ENGLISH, rules_of
+
 Span = tuple[int, int]
 _BLANK = "".join(filter(str.isspace, map(chr, range(0x3001))))
 """All blank characters of Unicode."""
@@ -17,13 +19,13 @@ _ALONE = re.compile(r"[ \t]*(?:#{1,6}[ \t]|\||```|~~~|[-*_]{3,}[ \t]*$)")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•>]|\d{1,3}[.)])[ \t]")
 
 
-def cited_sentences(text: str, start: int, end: int, *, wrapped: bool) -> list[Span]:
+def cited_sentences(text: str, start: int, end: int, *, wrapped: bool, language: str = ENGLISH) -> list[Span]:
     """Return where the sentences of ``text[start:end]`` stand, in their order, without blank space around them.
 
     A heading, an item of a list and a row of a table each have at least one sentence. If lines are ``wrapped``, a
     sentence may continue in the next line; otherwise it ends with its line.
     """
-    found = [span for block in _blocks(text, start, end, wrapped) for span in _split(text, *block)]
+    found = [span for block in _blocks(text, start, end, wrapped) for span in _split(text, *block, language)]
     return [span for span in (stripped(text, *span) for span in found) if span[0] < span[1]]
 
 
@@ -52,5 +54,8 @@ def _blocks(text: str, start: int, end: int, wrapped: bool) -> Iterator[Span]:
         yield begin, end
 
 
-def _split(text: str, start: int, end: int) -> Iterator[Span]:
-    yield from pairwise([start, *(match.end() for match in _END.finditer(text, start, end) if match.end() < end), end])
+def _split(text: str, start: int, end: int, language: str) -> Iterator[Span]:
+    rules = rules_of(language)
+    borders = (match.end() for match in _END.finditer(text, start, end) if match.end() < end)
+    found = [border for border in borders if not (rules and rules.goes_on_at(text, start, border))]
+    yield from pairwise([start, *found, end])

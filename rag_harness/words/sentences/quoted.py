@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from rag_harness.words.languages import ENGLISH, rules_of
+
 LONGEST = 600
 """Characters; a sentence that has as many takes no more behind an abbreviation."""
 
@@ -11,11 +13,14 @@ _BORDER = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'”’)\]])) (?=[^\sa-z])")
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|approx|no|nr|vs|mr|mrs|dr|st|incl|max|min)\.$", re.I)
 
 
-def quoted_sentences(text: str) -> list[str]:
-    """Split one line of prose; "e.g. Monday" and "No. 4" stay whole."""
+def quoted_sentences(text: str, language: str = ENGLISH) -> list[str]:
+    """Split one line of prose; "e.g. Monday" and "No. 4" stay whole, in German "z. B. Öl" and "3. März"."""
+    rules = rules_of(language)
     found: list[str] = []
     for piece in _BORDER.split(text):
-        if found and len(found[-1]) < LONGEST and _ABBREVIATION.search(found[-1][-10:]):
+        before = found[-1] if found else ""
+        shortened = rules.goes_on(before, piece) if rules else _ABBREVIATION.search(before[-10:])
+        if before and len(before) < LONGEST and shortened:
             found[-1] += f" {piece}"
         else:
             found.append(piece)
