@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from rag_harness.dataset.beir import BeirDataset, read_beir
-from rag_harness.dataset.document_languages import AUTO, language_of, with_languages
+from rag_harness.dataset.document_languages import AUTO, language_of, languages_said, with_languages
 from rag_harness.dataset.golden import GoldenEntry, read_golden
 from rag_harness.dataset.ingest import page_files
 from rag_harness.dataset.ingest.charset import is_charset
@@ -138,6 +138,18 @@ class Data:
             documents = read_knowledge_base(folder, keeping)
         log.info("Read %d documents from %s", len(documents), self._settings.kb_dir)
         return documents
+
+    @property
+    def languages(self) -> list[str]:
+        """What to know about the languages of its documents; nothing where they would have to be parsed for that."""
+        if "documents" not in vars(self) and not self._is_markdown():
+            return []
+        return languages_said(self.documents)
+
+    def _is_markdown(self) -> bool:
+        folder = self._settings.path(self._settings.kb_dir)
+        is_folder = not self._settings.dataset and folder.is_dir()
+        return is_folder and all(file.suffix.lower() == ".md" for file in page_files(folder))
 
     @property
     def unread(self) -> tuple[Unread, ...]:

@@ -12,7 +12,7 @@ from rag_harness.measures.quotes import as_shown
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case
 from rag_harness.words.citation_marks import CITATION
-from rag_harness.words.language import not_judged
+from rag_harness.words.language import unruled
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -86,7 +86,8 @@ class EvidenceRecall(RowMeasure):
 class AbstentionRate(RowMeasure):
     """1 if the answer says that it does not know. The wanted value is 1 on negative queries: gate that slice.
 
-    The phrases are English. An answer in another language has no score, unless its service says whether it abstains.
+    English and six other languages have phrases (``words.languages``). An answer in a language without any has no
+    score, unless its service says whether it abstains.
     """
 
     called, needs = "abstention_rate", ("answer",)
@@ -133,7 +134,7 @@ class ErrorRate(RowMeasure):
 
 def _abstention(row: ExperimentResult) -> Score:
     told = any("abstained" in stage.detail for stage in row.stages)
-    why = "" if told or row.abstained else not_judged(row.llm_answer)
+    why = "" if told or row.abstained else unruled(row.llm_answer)
     return Score(None, why) if why else Score(float(row.abstained))
 
 

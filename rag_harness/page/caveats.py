@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping
 
 from rag_harness.page.run import Run
 from rag_harness.report.provenance import time_said
+from rag_harness.results.manifest import languages_noted
 
 
 def caveats(run: Run) -> Iterator[str]:
     """Yield what the figures of a run are not about, a sentence each."""
     yield from _of_earlier_runs(run)
     yield from _other_rows(run)
+    yield from languages_noted(run.suites[name] for name in run.selected)
 
 
 def _of_earlier_runs(run: Run) -> Iterator[str]:

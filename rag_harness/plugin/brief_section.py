@@ -78,7 +78,9 @@ class BriefSection:
         """Yield what else has to be known: errors, drafts, rows that were set aside, recordings that are unused."""
         from rag_harness.plugin.terminal import errors_said, remarks_said
         from rag_harness.report.brief.writer import Line
+        from rag_harness.results.manifest import languages_noted
 
+        yield from (Line(text, "") for text in languages_noted(self._findings.manifest.suites.values()))
         yield from (Line(text, "red") for text in errors_said(self._findings, self._session))
         remarks = remarks_said(self._findings, self._recorder, self._session)
         yield from (Line(text, "yellow") for text in [*remarks, *self._recording.unused_lines()])

@@ -61,6 +61,15 @@ class RunData:
         except (RagHarnessError, OSError):
             return ""
 
+    def languages(self, name: str) -> list[str]:
+        """Return what to know about the languages of the documents; nothing if they cannot be read."""
+        from rag_harness.errors import RagHarnessError
+
+        try:
+            return self.of(name).languages
+        except (RagHarnessError, OSError):
+            return []
+
     def _documents(self, names: Collection[str]) -> dict[str, str]:
         """Return the digests of the documents. Those of named data have its name as key."""
         from rag_harness.results.manifest import QUERIES

@@ -141,6 +141,7 @@ class RunRecord:
             authors=sorted(arrivals.authors.get(name, ())),
             replayed=name in arrivals.replayed,
             pages=self._data.pages(self._data.name_of(name)),
+            languages=self._data.languages(self._data.name_of(name)),
             judging=dict(arrivals.judging.get(name, {})),
         )
 

@@ -6,7 +6,7 @@ A report needs only this file, the result files and ``cases/``, even a year late
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -50,6 +50,7 @@ class SuiteRecord(_Record):
         judging: cost of judging in this run: tokens, calls, and the number of replayed calls.
         made: when an earlier run made the rows, where it made all of them and this run did not look at the suite.
         pages: digest of the documents behind its questions at the time of the run; empty where it is not known.
+        languages: what to know about the languages of its documents, a sentence each; empty where all are English.
         replayed: whether some answers are replayed ones; new recordings may change them.
         is_current: whether this run's code, settings and data would give the same rows; None where that is not known.
     """
@@ -69,6 +70,7 @@ class SuiteRecord(_Record):
     made: str = ""
     is_current: bool | None = None
     pages: str = ""
+    languages: list[str] = []
     replayed: bool = False
 
     @property
@@ -87,6 +89,11 @@ class RunManifest(_Record):
     settings: dict[str, Any]
     digests: dict[str, str] = {}
     suites: dict[str, SuiteRecord]
+
+
+def languages_noted(suites: Iterable[SuiteRecord]) -> list[str]:
+    """Return what to know about the languages of the documents of suites, each sentence once."""
+    return list(dict.fromkeys(said for suite in suites for said in suite.languages))
 
 
 def write_manifest(output: Path, manifest: RunManifest) -> None:

@@ -58,6 +58,11 @@ def languages_of(chunks: Iterable[Chunk]) -> tuple[str, ...]:
     return tuple(language for language, _ in Counter(chunk.language for chunk in chunks).most_common())
 
 
+def language_asked(question: str, languages: tuple[str, ...]) -> str:
+    """Return the language of a question about documents in ``languages``, the most frequent first."""
+    return ENGLISH if languages in ((), (ENGLISH,)) else spoken(question, languages)
+
+
 class StemsByLanguage(dict[str, "Stems"]):
     """The stems of each language."""
 
@@ -104,7 +109,7 @@ class Bm25Index:
 
     def language_of(self, query: str) -> str:
         """Return the language whose rules cut a query: its own, among those of the chunks."""
-        return ENGLISH if self._languages in ((), (ENGLISH,)) else spoken(query, self._languages)
+        return language_asked(query, self._languages)
 
     def _scores(self, query: str) -> _Floats:
         scores = np.zeros(len(self._chunks), np.float32)

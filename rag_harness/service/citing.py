@@ -80,13 +80,14 @@ class _Sources:
     def __init__(self, context: Sequence[Hit], document_of: Callable[[str], Document]) -> None:
         self._context, self._document_of = context, document_of
         self._read: dict[int, tuple[Document | None, ClaimPassages | None]] = {}
-        self._words: dict[Span, frozenset[str]] = {}
+        self._words: dict[tuple[Span, str], frozenset[str]] = {}
         self._best: dict[tuple[int, Span], Span] = {}
 
     def citation(self, n: int, answer: str, mark: CitationMark) -> Citation:
         chunk = self._context[n - 1].chunk
         document, passages = self._source(n)
-        claim = self._claim(answer, mark, passages.words if passages else frozenset())
+        known, language = (passages.words, passages.language) if passages else (frozenset[str](), chunk.language)
+        claim = self._claim(answer, mark, known, language)
         # Thousands of marks may share one long claim. Its passage is looked for only once.
         if (n, claim) not in self._best:
             self._best[n, claim] = passages.best(answer[slice(*claim)]) if passages else (0, 0)
@@ -96,16 +97,17 @@ class _Sources:
         url = url_of(document) if document else None
         return Citation(*claim, n, chunk.doc_id, section_of(chunk), page, url, quote, start, end)
 
-    def _claim(self, answer: str, mark: CitationMark, known: frozenset[str]) -> Span:
+    def _claim(self, answer: str, mark: CitationMark, known: frozenset[str], language: str) -> Span:
         if mark.before[0] == mark.before[1]:
             return mark.behind
-        before, behind = (_share(self._terms(answer, span), known) for span in (mark.before, mark.behind))
+        spans = (mark.before, mark.behind)
+        before, behind = (_share(self._terms(answer, span, language), known) for span in spans)
         return mark.behind if before < _ENOUGH and behind > before else mark.before
 
-    def _terms(self, answer: str, span: Span) -> frozenset[str]:
-        if span not in self._words:
-            self._words[span] = terms(answer[slice(*span)])
-        return self._words[span]
+    def _terms(self, answer: str, span: Span, language: str) -> frozenset[str]:
+        if (span, language) not in self._words:
+            self._words[span, language] = terms(answer[slice(*span)], language)
+        return self._words[span, language]
 
     def _source(self, n: int) -> tuple[Document | None, ClaimPassages | None]:
         if n not in self._read:
@@ -119,7 +121,7 @@ class _Sources:
         except LookupError:
             return None, None
         place = chunk_span(chunk, document)
-        return document, ClaimPassages(document.text, place) if place else None
+        return document, ClaimPassages(document.text, place, document.language) if place else None
 
 
 def _share(words: frozenset[str], known: frozenset[str]) -> float:

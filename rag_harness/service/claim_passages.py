@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from rag_harness.types import UNMARKED, Chunk, Document
+from rag_harness.words.languages import ENGLISH
 from rag_harness.words.sentences.cited import Span, cited_sentences
 from rag_harness.words.terms import terms
 
@@ -30,16 +31,18 @@ def chunk_span(chunk: Chunk, document: Document) -> Span | None:
 
 
 def _is_of(chunk: Chunk, piece: str) -> bool:
-    words = terms(chunk.text)
-    return len(words & terms(piece)) >= _ALIKE * len(words) and bool(words or chunk.metadata.get("markup") == UNMARKED)
+    words = terms(chunk.text, chunk.language)
+    return len(words & terms(piece, chunk.language)) >= _ALIKE * len(words) and bool(
+        words or chunk.metadata.get("markup") == UNMARKED
+    )
 
 
 class ClaimPassages:
-    """The sentences of one stretch of a document, each with its words."""
+    """The sentences of one stretch of a document, each with its words. ``language`` is the document's."""
 
-    def __init__(self, text: str, place: Span) -> None:
-        self.place = place
-        self._sentences = list(_worded(text, cited_sentences(text, *place, wrapped=True)))
+    def __init__(self, text: str, place: Span, language: str = ENGLISH) -> None:
+        self.place, self.language = place, language
+        self._sentences = list(_worded(text, cited_sentences(text, *place, wrapped=True, language=language), language))
         self.words = frozenset().union(*(words for _, words in self._sentences))
 
     def best(self, claim: str) -> Span:
@@ -47,7 +50,7 @@ class ClaimPassages:
 
         If no sentence has any of the words, return the whole stretch.
         """
-        _, found = max(self._windows(terms(claim)), default=(None, self.place))
+        _, found = max(self._windows(terms(claim, self.language)), default=(None, self.place))
         return found
 
     def _windows(self, wanted: frozenset[str]) -> Iterator[tuple[tuple[float, int, int], Span]]:
@@ -61,7 +64,7 @@ class ClaimPassages:
                     yield (round(share - _WORTH * more, 9), start - end, -start), (start, end)
 
 
-def _worded(text: str, spans: Iterable[Span]) -> Iterator[tuple[Span, frozenset[str]]]:
+def _worded(text: str, spans: Iterable[Span], language: str) -> Iterator[tuple[Span, frozenset[str]]]:
     """Yield the sentences that have words, with their words. A row of a table also has the words of its header."""
     header, before = frozenset[str](), frozenset[str]()
     for start, end in spans:
@@ -70,6 +73,6 @@ def _worded(text: str, spans: Iterable[Span]) -> Iterator[tuple[Span, frozenset[
             header = frozenset()
         elif not piece.strip("|:- \t\r\n"):
             header = before
-        before = terms(piece)
+        before = terms(piece, language)
         if before:
             yield (start, end), before | header

@@ -12,15 +12,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 
-from rag_harness.words.languages import ENGLISH, LANGUAGES
+from rag_harness.words.languages import ENGLISH, LANGUAGES, has_rules
+from rag_harness.words.terms import STOPWORDS
 
 _MOST = 20_000
 """Characters of a text that are read."""
 _LEAST = 3
 """Fewest function words of a language in a text of that language; two of them must be different."""
+_LEAST_ASKED = 1.0
+"""Least function words of a question for another language than its documents have; one of two languages counts half."""
+_LEAST_TOLD, _AHEAD = 1.5, 1.2
+"""Least function words of a paragraph, counted likewise, and how many times those of the next language.
+
+Chosen so that no paragraph of the shipped English pages is called foreign; docs/languages.md has the measurement.
+"""
 _SHARE = 0.12
 """Least share of function words of a language in a text of it. English texts have a lower share for all others."""
 _LEAST_LETTERS, _LETTERS_SHARE = 8, 0.5
@@ -122,13 +130,29 @@ def shares(text: str) -> dict[str, float]:
     return {language: count / whole for language, count in counted.most_common()}
 
 
+@lru_cache(maxsize=4096)
 def told(text: str) -> str:
-    """Return the code of a paragraph's language; empty where it is too short to tell."""
-    other = foreign(text)
-    if other:
-        return other
-    english = [word for word in map(str.lower, _WORD.findall(_UNREAD.sub(" ", text[:_MOST]))) if word in _SMALL["en"]]
-    return ENGLISH if len(english) >= _LEAST and len(set(english)) > 1 else ""
+    """Return the code of a paragraph's language; empty where it is too short to tell, or two languages are near."""
+    read = _UNREAD.sub(" ", text[:_MOST])
+    by_letters = _by_letters("".join(filter(str.isalpha, read)))
+    if by_letters:
+        return by_letters
+    words = [word for word in map(str.lower, _WORD.findall(read)) if len(word) > 1]
+    counts = _weighed(words, _SMALL)
+    (best, most), (_, second) = sorted(counts.items(), key=lambda each: -each[1])[:2]
+    own = [word for word in words if best in _FUNCTION_WORDS.get(word, ())]
+    is_told = most >= max(_LEAST_TOLD, _AHEAD * second) and len(set(own)) > 1
+    return best if is_told and (best == ENGLISH or len(own) >= max(_LEAST, _SHARE * len(words))) else ""
+
+
+def _weighed(words: Iterable[str], among: Collection[str]) -> dict[str, float]:
+    """Return how many of the words are function words of each language; one of two languages counts half."""
+    counts = dict.fromkeys(among, 0.0)
+    for word in words:
+        having = [language for language in _FUNCTION_WORDS.get(word, ()) if language in counts]
+        for language in having:
+            counts[language] += 1 / len(having)
+    return counts
 
 
 @lru_cache(maxsize=4096)
@@ -141,13 +165,20 @@ def spoken(text: str, among: tuple[str, ...]) -> str:
     other = foreign(text)
     if other:
         return other
-    counts: dict[str, float] = dict.fromkeys(among, 0.0)
-    for word in set(map(str.lower, _WORD.findall(text[:_MOST]))):
-        having = [language for language in _FUNCTION_WORDS.get(word, ()) if language in among or language == ENGLISH]
-        for language in having:
-            counts[language] = counts.get(language, 0.0) + 1 / len(having)
+    counts = _weighed(map(str.lower, _WORD.findall(text[:_MOST])), dict.fromkeys((*among, ENGLISH)))
     best = max(counts, key=lambda language: counts[language], default=ENGLISH)
-    return best if counts.get(best) else next(iter(among), ENGLISH)
+    return best if counts.get(best, 0.0) >= _LEAST_ASKED else next(iter(among), ENGLISH)
+
+
+def asked_language(text: str) -> str:
+    """Return the language of a question, whatever its documents are in; English where it does not tell."""
+    return spoken(text, (ENGLISH, *LANGUAGES))
+
+
+def unruled(text: str) -> str:
+    """Return the reason not to look in ``text`` for phrases, where its language has none: "not judged: language fi"."""
+    found = foreign(text)
+    return f"not judged: language {found}" if found and not has_rules(found) else ""
 
 
 def _by_letters(letters: str) -> str:
@@ -174,7 +205,8 @@ def _by_small_words(words: list[str]) -> str:
 def _function_words() -> Mapping[str, Collection[str]]:
     found: defaultdict[str, list[str]] = defaultdict(list)
     for language, small in _SMALL.items():
-        for word in small | (LANGUAGES[language].stop_words if language in LANGUAGES else frozenset()):
+        more = LANGUAGES[language].stop_words if language in LANGUAGES else frozenset[str]()
+        for word in small | (STOPWORDS if language == ENGLISH else more):
             found[word].append(language)
     return dict(found)
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import NamedTuple
 
+from rag_harness.words.language import asked_language
+from rag_harness.words.languages import ENGLISH
 from rag_harness.words.terms import STOPWORDS
 
 _WORDS_A_TYPO = 8
@@ -79,6 +81,9 @@ def politely(text: str, seed: int) -> Changed:
     """Add a please before the question and thanks after it. A question that has them is not changed."""
     if any(text.startswith(before) for before, _ in _POLITE):
         return Changed("", "the question is polite already")
+    language = asked_language(text)
+    if language != ENGLISH:
+        return Changed("", f"no rules for {language}: the polite words are English")
     before, behind = Random(f"{seed} {text}").choice(_POLITE)
     said = text.strip()
     end = "" if said.endswith((".", "?", "!")) else "."
@@ -91,6 +96,9 @@ def enumerated_otherwise(text: str, seed: int) -> Changed:  # noqa: ARG001 - the
     Nothing with a figure is moved: "between 5 and 10" is no list. A list must stand between words like "the", "in" or
     "are", or at a border of a sentence: other words might belong to it.
     """
+    language = asked_language(text)
+    if language != ENGLISH:
+        return Changed("", f"no rules for {language}: lists are read in English")
     for pattern in _LISTS:
         for found in pattern.finditer(text):
             items = [*found["items"].split(", "), found["last"]]

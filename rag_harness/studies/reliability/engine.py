@@ -117,7 +117,7 @@ class Reliable:
             await _ended(checks)
             raise
         trace.note("contradict", found=list(conflicting.differences))
-        reasons = (("groundedness", said.reason), ("self_consistency", why))
+        reasons = (*conflicting.reasons, ("groundedness", said.reason), ("self_consistency", why))
         return replace(
             conflicting, groundedness=said.share, self_consistency=agreed, unsupported=said.claims, reasons=reasons
         )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import pstdev
 
+from rag_harness.retrieval.lexical import language_asked, languages_of
 from rag_harness.retrieval.rarity import Rarity
 from rag_harness.studies.reliability.scales import Scale
 from rag_harness.studies.reliability.told import decisions_of
@@ -103,8 +104,9 @@ def _unscored(covered: float | None, scale: Scale) -> tuple[tuple[str, str], ...
 
 def coverage(question: str, context: Sequence[Hit], rarity: Rarity) -> float | None:
     """Return the share, by IDF, of the question's content words that the context has; None if there are none."""
-    wanted = sorted(terms(question))
-    held = frozenset[str]().union(*(terms(hit.chunk.text) for hit in context))
+    chunks = [hit.chunk for hit in context]
+    wanted = sorted(terms(question, language_asked(question, languages_of(chunks))))
+    held = frozenset[str]().union(*(terms(chunk.text, chunk.language) for chunk in chunks))
     total = sum(map(rarity.of, wanted))
     return sum(rarity.of(word) for word in wanted if word in held) / total if total else None
 
@@ -136,7 +138,7 @@ def original(hits: Sequence[Hit]) -> Signals:
 
 def same_text(one: Chunk, other: Chunk) -> bool:
     """Whether two chunks are near-duplicates: most of their words are the same."""
-    ours, theirs = terms(one.text), terms(other.text)
+    ours, theirs = terms(one.text, one.language), terms(other.text, other.language)
     return len(ours & theirs) >= SAME * len(ours | theirs)
 
 

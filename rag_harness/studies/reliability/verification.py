@@ -18,6 +18,7 @@ from rag_harness.studies.reliability.told import decisions_of
 from rag_harness.types import Answer, Call, Decision, Hit
 from rag_harness.words.citation_marks import CITATION
 from rag_harness.words.contradictions import against, contradictions
+from rag_harness.words.language import asked_language, no_rules
 from rag_harness.words.terms import figures, terms
 
 _ASKED = Support("answer", "contexts")
@@ -97,8 +98,11 @@ def conflicts(answer: Answer, context: Sequence[Hit]) -> Checked:
     pairs = sorted({(one.first.text, one.second.text) for one in between})
     sources = sorted({used[one.second.text] for one in denied})
     possible = _pairs(len(context), used) + len(used)
+    unread = no_rules("contradictions are looked for in English", answer.text, *texts)
+    rate = (len(pairs) + len(sources)) / possible if possible else 0.0
     return Checked(
-        contradiction=(len(pairs) + len(sources)) / possible if possible else 0.0,
+        contradiction=None if unread else rate,
+        reasons=(("contradiction", unread),) if unread else (),
         conflicting=tuple(dict.fromkeys((names[i], names[j]) for i, j in pairs)),
         against=tuple(dict.fromkeys(names[place] for place in sources)),
         outdated=outdated(answer, context),
@@ -136,12 +140,12 @@ def varied(context: Sequence[Hit], answer: Answer) -> list[Hit]:
 def claims_agreement(one: str, other: str) -> float:
     """Return the share of the claims of both answers that the other answer also makes, in [0, 1].
 
-    A claim is a sentence or a line. Two claims are the same if most words and all figures are the same. At most 200
-    claims of each answer are compared, each with all claims of the other.
+    A claim is a sentence or a line. Two claims are the same if most words and all figures are the same; words are read
+    by the first answer's language. At most 200 claims of each answer are compared, each with all claims of the other.
     """
-    first, second = (
-        [(terms(claim), figures(claim)) for claim in islice(_claims(answer), _COMPARED)] for answer in (one, other)
-    )
+    language = asked_language(one)
+    answers = [list(islice(_claims(answer), _COMPARED)) for answer in (one, other)]
+    first, second = ([(terms(claim, language), figures(claim)) for claim in claims] for claims in answers)
     if not first or not second:
         return float(first == second)
     made = [*(_is_in(claim, second) for claim in first), *(_is_in(claim, first) for claim in second)]

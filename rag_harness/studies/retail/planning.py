@@ -10,6 +10,8 @@ from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import ChatModel
 from rag_harness.studies.retail.subquestions import MOST_SEARCHES, subquestions
 from rag_harness.types import Decision, Message
+from rag_harness.words.language import asked_language
+from rag_harness.words.languages import ENGLISH
 
 LONGEST_SEARCH = 500
 """The most characters of a search. A longer text is no query."""
@@ -80,6 +82,9 @@ def _messages(question: str) -> list[Message]:
 def _by_rules(question: str, trace: Trace, why: str) -> list[str]:
     with trace.stage("plan"):
         searches = subquestions(question)
+    language = asked_language(question)
+    if language != ENGLISH:
+        why = f"{why}; no rules for {language}: a question is split in English alone"
     return _noted(searches, "by rules", why, trace)
 
 

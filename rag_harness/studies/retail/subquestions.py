@@ -9,6 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from rag_harness.words.language import asked_language
+from rag_harness.words.languages import ENGLISH
+
 MOST_SEARCHES = 3
 """The most questions in all, the original one included."""
 VERSION_QUESTION = "Which version is current, and from which date does it hold?"
@@ -47,6 +50,8 @@ def subquestions(text: str) -> list[str]:
     or versions of a rule, a second question asks which of them is current. A text that no rule recognises is its only
     part.
     """
+    if asked_language(text) != ENGLISH:
+        return [text]
     told, asked = _told_and_asked(_VS.sub("vs", " ".join(text.split())))
     parts = [part for question in asked for part in _parts(question)]
     if len(parts) == 1:

@@ -4,6 +4,8 @@ Two statements are compared where they share most of their terms, by weight, and
 two cases where each has an important word that the other lacks, or where a condition or the row of a table differs. The
 search prefers precision: it may miss contradictions.
 
+English alone is read: a text in another language states nothing here (``language.no_rules`` says so).
+
 The work is bounded. All texts together have at most MOST_STATEMENTS statements, and each text gets its share. A
 statement has at most ``LONGEST`` tokens and ``MOST_FIGURES`` figures. A term of more than MOST_HOLDERS statements gives
 no candidate. Each statement is compared with MOST_CANDIDATES others. So the time is linear in the length of the texts.
@@ -19,6 +21,7 @@ from dataclasses import dataclass
 from rag_harness.words.contradictions.alignment import Weights
 from rag_harness.words.contradictions.opposition import Matched, Opposed, denied, differing, matched, opposed
 from rag_harness.words.contradictions.statements import Statement, statements
+from rag_harness.words.language import foreign
 
 ANSWER = -1
 """The number of the answer in the results of ``against``."""
@@ -90,7 +93,8 @@ class _Reading:
     def __init__(self, texts: Sequence[str], idf: Mapping[str, float] | None, answers: int = 0) -> None:
         share = MOST_STATEMENTS // max(1, len(texts)) + 1
         self._texts, self._answers = texts, answers
-        self._all = [one for number, text in enumerate(texts) for one in statements(text, number, share)]
+        read = [(number, text) for number, text in enumerate(texts) if not foreign(text)]
+        self._all = [one for number, text in read for one in statements(text, number, share)]
         self._weights = Weights(self._all, idf)
         self._holding = _holders(self._all)
         self._matched = {pair: list(matched(*self._both(pair), self._weights)) for pair in self._pairs()}

@@ -25,6 +25,7 @@ def _checked(kb_dir: Path, queries: Path | None, golden: Path | None) -> Validat
     from rag_harness.authoring.kb.validation import golden_checks as golden_set
     from rag_harness.authoring.kb.validation import (
         mermaid,
+        page_languages,
         pages,
         plan,
         query_checks,
@@ -36,7 +37,7 @@ def _checked(kb_dir: Path, queries: Path | None, golden: Path | None) -> Validat
 
     material = read_material(kb_dir)
     report = ValidationReport(kb_dir)
-    for room in (pages, plan, stated, version_pairs, mermaid):
+    for room in (pages, page_languages, plan, stated, version_pairs, mermaid):
         report.checks += room.checks(material)
     report.checks += query_checks.checks(material, queries)
     report.checks += golden_set.checks(material, golden)
