@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_harness.commands import FOUND
-from rag_harness.commands.with_settings import add_settings, run_closing
+from rag_harness.commands.with_settings import add_settings, run_closing, settings_said
 from rag_harness.commands.writer import WRITER_SETTINGS, writer_parts
 from rag_harness.errors import DataError
 from rag_harness.shown.terminal import say
@@ -22,6 +22,9 @@ KIND_SHARES = {"direct": 0.6, "multi_hop": 0.2, "negative": 0.2}
 
 
 _WRITERS = "from facts that the text states, or by a chat model of role writer; default: embedded"
+
+
+_LANGUAGE = {"language": "language of all pages that state none, e.g. de; default: that of each is found"}
 
 
 def queries_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +41,7 @@ def queries_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(option, dest=name, type=_count, metavar="N", help=f"{name.replace('_', '-')} ones of them")
     parser.add_argument("--writer", choices=("embedded", "llm"), default="embedded", help=_WRITERS)
     add_settings(parser, WRITER_SETTINGS, ("", "rag-"))
+    add_settings(parser, _LANGUAGE, ("", "rag-"))
     parser.add_argument("--seed", type=int, default=0, help="another one draws other questions; default: 0")
     shared = "share of its words that a question may have in common with its pages, 0 to 1; default: 1"
     parser.add_argument("--most-shared", type=_share, default=1.0, metavar="X", help=shared)
@@ -56,14 +60,18 @@ def run_queries(chosen: argparse.Namespace) -> int:
         rejected_ids,
         rows,
     )
+    from rag_harness.dataset.document_languages import language_of, languages_said
     from rag_harness.dataset.knowledge_base import read_folder
+    from rag_harness.dataset.library import ParsedKeeping
     from rag_harness.files.atomic import write_atomically
+    from rag_harness.settings.loading import load_settings
 
     file = chosen.file or chosen.folder / "queries.jsonl"
     wanted = _wanted(chosen)
     _spare_reviewed(file, chosen.force)
     rejected = rejected_beside(file)
-    library = read_folder(chosen.folder)
+    asked = language_of(load_settings(settings_said(chosen, _LANGUAGE)))
+    library = read_folder(chosen.folder, ParsedKeeping(language=asked))
     collection = DocumentCollection(library.documents, planned_facts(chosen.folder))
     if chosen.writer == "llm":
         by, found = _written_by_model(chosen, collection, wanted, rejected)
@@ -72,7 +80,8 @@ def run_queries(chosen: argparse.Namespace) -> int:
     if not found.drafts:
         raise DataError(_nothing(chosen.folder, found))
     write_atomically(file, json_lines(rows(found.drafts, collection, by, rejected_ids(file))).encode())
-    say(*(f"not read: {each.line}" for each in library.unread), *_told(found, wanted, file))
+    unread = [f"not read: {each.line}" for each in library.unread]
+    say(*unread, *languages_said(library.documents), *_told(found, wanted, file))
     return FOUND if found.short and _is_asked(chosen) else 0
 
 
@@ -146,11 +155,17 @@ def _spare_reviewed(file: Path, force: bool) -> None:
         )
 
 
+NO_FACT = (
+    "No sentence or table states a fact in English, nor one of a plain form in German, French, Spanish, Portuguese, "
+    "Italian or Dutch."
+)
+
+
 def _nothing(folder: Path, found: GeneratedQuestions) -> str:
     if found.stopped:
         return f"No question was written: {found.stopped}"
     why = ", ".join(f"{count} × {reason}" for reason, count in found.dropped.most_common(3))
-    found_any = f"The facts found were dropped: {why}." if why else "No sentence or table states a fact in English."
+    found_any = f"The facts found were dropped: {why}." if why else NO_FACT
     return f"No question can be asked of {folder}. {found_any} Write questions yourself, or with a model: --writer llm"
 
 

@@ -79,7 +79,7 @@ def test_where_nothing_can_be_asked_a_placeholder_stands_and_passes_no_gate(
 ) -> None:
     written(pytester.path / "docs", {"returns.md": HAIKU})
     assert init(pytester.path) == 0
-    assert ": no fact in English was found" in capsys.readouterr().out
+    assert ": no fact was found in English or another language" in capsys.readouterr().out
     (row,) = rows_of(pytester.path)
     assert row["query"] == "Replace this by a question that returns.md answers"
     result = pytester.runpytest_subprocess()

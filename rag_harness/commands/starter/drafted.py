@@ -12,6 +12,7 @@ WANTED = 20
 _MULTI_HOP = 4
 """How many of the questions have several hops, if the pages allow so many."""
 _SEED = 0
+_NO_FACT = "no fact was found in English or another language with question forms"
 
 
 def drafted_questions(folder: Path, done: Started) -> str:
@@ -21,10 +22,12 @@ def drafted_questions(folder: Path, done: Started) -> str:
         DataError: nothing in the folder can be read.
     """
     from rag_harness.authoring.questions import DocumentCollection, json_lines, make_questions, planned_facts, rows
+    from rag_harness.dataset.document_languages import languages_said
     from rag_harness.dataset.knowledge_base import read_folder
 
     library = read_folder(folder)
     done.found += [f"not read: {each.line}" for each in library.unread]
+    done.found += languages_said(library.documents)
     collection = DocumentCollection(library.documents, planned_facts(folder))
     found = make_questions(collection, {"direct": WANTED, "multi_hop": _MULTI_HOP}, _SEED)
     hops = [draft for draft in found.drafts if draft.kind == "multi_hop"]
@@ -45,7 +48,7 @@ def placeholder(page: str) -> str:
 
 def _none(folder: Path, dropped: int) -> str:
     facts = f"fact{'s' * (dropped != 1)}"
-    why = f"{dropped} {facts} found, but none makes a fair question" if dropped else "no fact in English was found"
+    why = f"{dropped} {facts} found, but none makes a fair question" if dropped else _NO_FACT
     return (
         f"No question was drafted from {folder.name or 'this folder'}: {why}. queries.jsonl holds a placeholder: write "
         'a question over it, and "reviewed": "yes"; until then its gate says what came out and is not judged.'

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rag_harness.models.reader.prompt import Prompt
 from rag_harness.words.language import spoken, told
-from rag_harness.words.languages import ENGLISH
+from rag_harness.words.languages import ENGLISH, LANGUAGES
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,8 @@ class PromptLanguages:
 def languages_in(prompt: Prompt) -> PromptLanguages:
     """Return the languages. A source too short to tell has that of most others, and so has such a question."""
     found = {source.number: told(source.text) for source in prompt.sources}
-    known = tuple(language for language, _ in Counter(filter(None, found.values())).most_common()) or (ENGLISH,)
+    known = [language for language, _ in Counter(filter(None, found.values())).most_common()]
+    among = tuple(dict.fromkeys((*known, ENGLISH, *LANGUAGES)))
     return PromptLanguages(
-        spoken(prompt.question, known), {number: language or known[0] for number, language in found.items()}
+        spoken(prompt.question, among), {number: language or among[0] for number, language in found.items()}
     )

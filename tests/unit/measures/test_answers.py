@@ -124,13 +124,15 @@ def test_abstaining_is_right_or_wrong_by_query_type() -> None:
 
 
 @pytest.mark.parametrize("name", ["abstention_rate", "false_abstention_rate"])
-def test_whether_a_foreign_answer_abstains_is_not_told_by_english_phrases(name: str) -> None:
-    german = row(llm_answer="Das weiß ich nicht, denn davon steht nichts in den Quellen.")
+def test_whether_an_answer_abstains_is_told_by_phrases_of_its_own_language_alone(name: str) -> None:
+    finnish = row(llm_answer="Se ei ole lähteissä, joten sitä ei voi sanoa, mutta voit kysyä sen myös kaupasta.")
     measure = measure_named(name)
     assert isinstance(measure, RowMeasure)
-    score = measure.score(case_of(german), german)
-    assert (score.value, score.reason, score.undefined) == (None, "not judged: language de", False)
-    told = german.model_copy(update={"stages": (RowStage(name="ask", ms=1.0, detail={"abstained": False}),)})
+    score = measure.score(case_of(finnish), finnish)
+    assert (score.value, score.reason, score.undefined) == (None, "not judged: language fi", False)
+    german = row(llm_answer="Der Versand kostet 4,90 € und die Lieferung dauert drei Tage.")
+    assert measure.score(case_of(german), german).value == 0
+    told = finnish.model_copy(update={"stages": (RowStage(name="ask", ms=1.0, detail={"abstained": False}),)})
     assert measure.score(case_of(told), told).value == 0
 
 

@@ -16,6 +16,7 @@ from rag_harness.dataset.queries import read_queries
 from tests.unit.authoring.questions.shop import DELIVERY, RETURNS, folder
 
 JAPANESE = "# 返品\n\n商品は30日以内に返品できます。送料は500円です。\n\n| 品名 | 価格 |\n|---|---|\n| 灯籠 | 900円 |\n"
+GERMAN_PAGES = Path(__file__).parents[3] / "data/german"
 ARABIC = "# الإرجاع\n\nيمكنك إرجاع المنتج خلال 30 يومًا. رسوم الشحن 20 ريالاً.\n"
 
 
@@ -145,8 +146,8 @@ def test_a_document_is_never_written_over(tmp_path: Path, capsys: pytest.Capture
     [
         ({}, "No page with text"),
         ({"empty.md": "\n"}, "No page with text"),
-        ({"ja.md": JAPANESE, "ar.md": ARABIC}, "No sentence or table states a fact in English."),
-        ({"code.md": "```python\nprint(1)\n```\n"}, "No sentence or table states a fact in English."),
+        ({"ja.md": JAPANESE, "ar.md": ARABIC}, "No sentence or table states a fact in English,"),
+        ({"code.md": "```python\nprint(1)\n```\n"}, "No sentence or table states a fact in English,"),
     ],
 )
 def test_a_folder_that_bears_no_question(
@@ -186,3 +187,47 @@ def test_a_page_of_a_megabyte_and_copies_of_a_page(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in (made / "queries.jsonl").read_text().splitlines()]
     # Both copies answer what either is asked: such questions are dropped.
     assert {row["context_reference"][0] for row in rows} == {"large.md"}
+
+
+def test_german_pages_get_german_questions_and_their_language_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = folder(tmp_path, {file.name: file.read_text(encoding="utf-8") for file in GERMAN_PAGES.glob("*.md")})
+    assert main(["kb", "queries", str(made), "--direct", "18", "--multi-hop", "1"]) == 0
+    assert "Documents by language: 8 in de." in capsys.readouterr().out
+    asked = {query.query.text: query for query in read_queries(made / "queries.jsonl", made)}
+    assert asked["Wie lang ist die Rückgabefrist?"].ground_truth.startswith("Die Rückgabefrist beträgt 45 Tage")
+    assert asked["Was ist für „Österreich“ unter „Lieferzeit“ angegeben?"].context_reference == ("versand.md",)
+    assert "Wie viel kostet die Mitgliedschaft im Radclub?" in asked
+    (hop,) = [query for query in asked.values() if query.query_type == "multi_hop"]
+    assert set(hop.context_reference) == {"rueckgabe.md", "rueckgabe-2023.md"}
+    assert not [text for text in asked if "what" in text.lower() or "how " in text.lower()]
+
+
+def test_pages_in_two_languages_get_questions_in_each(tmp_path: Path) -> None:
+    german = (GERMAN_PAGES / "versand.md").read_text(encoding="utf-8")
+    made = folder(tmp_path, {"versand.md": german, "returns.md": RETURNS})
+    assert main(["kb", "queries", str(made), "--direct", "6"]) in (0, FOUND)
+    pages = {page for query in read_queries(made / "queries.jsonl", made) for page in query.context_reference}
+    assert pages == {"versand.md", "returns.md"}
+
+
+@pytest.mark.parametrize(
+    ("language", "stated", "question"),
+    [
+        ("fr", "La livraison coûte 12 €.", "Combien coûte la livraison ?"),
+        ("es", "El envío tarda 5 días.", "¿Cuánto tiempo tarda el envío?"),
+        ("pt", "A garantia dura 2 anos.", "Quanto tempo dura a garantia?"),
+        ("it", "La spedizione costa 12 €.", "Quanto costa la spedizione?"),
+        ("nl", "De levering duurt 3 dagen.", "Hoe lang duurt de levering?"),
+    ],
+)
+def test_each_language_asks_in_its_own_words(language: str, stated: str, question: str, tmp_path: Path) -> None:
+    made = folder(tmp_path, {"a.md": f"# A\n\n{stated}\n", "b.md": "# B\n\n12345\n"})
+    assert main(["kb", "queries", str(made), "--direct", "1", "--language", language]) == 0
+    assert [query.query.text for query in read_queries(made / "queries.jsonl", made)] == [question]
+
+
+def test_an_unknown_language_of_pages_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kb", "queries", str(folder(tmp_path)), "--language", "german"]) == CANNOT_RUN
+    assert "Did you mean 'de'?" in capsys.readouterr().err
