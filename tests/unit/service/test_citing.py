@@ -272,3 +272,12 @@ def test_quotes_are_the_documents_words_of_whatever_a_chunker_cuts(
     for one in cited(said, range(1, len(context) + 1), context, {"a.md": document}.__getitem__):
         chunk = context[one.source - 1].chunk
         assert (chunk.start <= one.start <= one.end <= chunk.end) or not one.quote
+
+
+def test_a_german_claim_finds_its_passage_by_other_forms_of_its_words() -> None:
+    text = "Der Standard gilt z. B. für Möbel. Räder schicken wir per Spedition. Bücher kommen mit der Post."
+    document = Document("versand.md", text, "Versand", {"language": "de"})
+    chunk = replace(chunk_of(document), metadata=document.metadata)
+    answer = "Ein Rad kommt mit der Spedition [Source 1]."
+    (citation,) = cited(answer, (1,), [Hit(chunk, 1.0, 1)], lambda _: document)
+    assert citation.quote == "Räder schicken wir per Spedition."

@@ -109,3 +109,10 @@ def test_politeness_adds_words_and_an_end() -> None:
     assert "live fish. " in politely(" live fish ", 7).text
     assert "live fish? " in politely("live fish?", 7).text
     assert politely("  ", 7).why == "the question is empty"
+
+
+def test_a_german_question_gets_no_english_words() -> None:
+    asked = "Wie lange dauert der Versand und was kostet er?"
+    assert politely(asked, 0) == ("", "no rules for de: the polite words are English")
+    assert enumerated_otherwise(asked, 0) == ("", "no rules for de: lists are read in English")
+    assert with_typos(asked, 0).text

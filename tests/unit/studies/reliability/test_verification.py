@@ -119,3 +119,11 @@ def test_other_sources_are_the_same_without_the_last_that_is_not_cited() -> None
 def test_agreement(one: str, other: str, wanted: float) -> None:
     assert claims_agreement(one, other) == pytest.approx(wanted)
     assert claims_agreement(other, one) == pytest.approx(wanted)
+
+
+def test_german_sources_have_no_contradiction_and_the_reason_is_said() -> None:
+    old = hit("Die Rückgabefrist beträgt 30 Tage und sie gilt für alle Artikel, die nicht benutzt sind.", "alt.md", 0)
+    new = hit("Die Rückgabefrist beträgt 45 Tage und sie gilt für alle Artikel, die nicht benutzt sind.", "neu.md", 1)
+    found = conflicts(Answer("45 Tage.", citations=(2,)), [old, new])
+    assert found.contradiction is None
+    assert found.reasons == (("contradiction", "no rules for de: contradictions are looked for in English"),)

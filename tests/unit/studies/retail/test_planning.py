@@ -105,3 +105,10 @@ def test_a_call_that_fails_fails_the_stage() -> None:
     with pytest.raises(ModelCallError) as failed:
         plan(ModelCallError("503"))
     assert failed.value.rag_trace.failed_stage == "plan"  # type: ignore[attr-defined]
+
+
+def test_a_german_question_stays_whole_and_the_plan_says_why() -> None:
+    asked = "Wie lange dauert der Versand und was kostet er?"
+    searches, trace = plan(None, asked)
+    assert searches == [asked]
+    assert trace.decisions[0].reason.endswith("no rules for de: a question is split in English alone")
