@@ -20,6 +20,8 @@ MIXED = "languages_mixed"
 _LEAST_SHARE = 0.15
 """The least share of a second language that makes a document mixed. A quote or a table of terms has less."""
 
+_BY_NAME = {"english": ENGLISH, **{rules.name.lower(): code for code, rules in LANGUAGES.items()}}
+
 
 def language_of(settings: Settings) -> str:
     """Return the language of all documents and questions that the option names; "auto" where it is to be found.
@@ -28,10 +30,9 @@ def language_of(settings: Settings) -> str:
         SettingsError: no language is called that.
     """
     named = settings.language.strip().lower()
-    by_name = {"english": ENGLISH, **{rules.name.lower(): code for code, rules in LANGUAGES.items()}}
     if named in (AUTO, *KNOWN):
         return named
-    hint = f" Did you mean {by_name[named]!r}?" if named in by_name else ""
+    hint = f" Did you mean {_BY_NAME[named]!r}?" if named in _BY_NAME else ""
     known = (AUTO, ENGLISH, *LANGUAGES)
     others = ", ".join(sorted(set(KNOWN) - set(known)))
     said = f"Unknown language {settings.language!r}.{hint} Known: {', '.join(known)}" if hint else ""
@@ -46,17 +47,17 @@ def with_languages(documents: Sequence[Document], asked: str = AUTO) -> list[Doc
         documents: a collection. What is too short to tell gets the most frequent language of the others.
         asked: the language of all that state none; ``auto``: it is found in the text.
     """
-    if asked != AUTO:
-        return [document if document.metadata.get(LANGUAGE) else _in(document, asked) for document in documents]
-    found = [_stated(document) or shares(document.text) for document in documents]
+    found = [_stated(document) or ({asked: 1.0} if asked != AUTO else shares(document.text)) for document in documents]
     told = Counter(next(iter(each)) for each in found if each)
     usual = told.most_common(1)[0][0] if told else ENGLISH
     return [_told(document, each, usual) for document, each in zip(documents, found, strict=True)]
 
 
 def _stated(document: Document) -> dict[str, float]:
-    language = str(document.metadata.get(LANGUAGE) or "").lower()[:2]
-    return {language: 1.0} if language else {}
+    """Return the language that metadata state as a code or an English name: "de", "de-AT", "German"."""
+    stated = str(document.metadata.get(LANGUAGE) or "").strip().lower()
+    language = _BY_NAME.get(stated, stated.replace("_", "-").split("-")[0])
+    return {language: 1.0} if language in KNOWN else {}
 
 
 def _told(document: Document, found: dict[str, float], usual: str) -> Document:
@@ -69,10 +70,9 @@ def _told(document: Document, found: dict[str, float], usual: str) -> Document:
 
 def _in(document: Document, language: str, more: dict[str, str] | None = None) -> Document:
     """Return the document in a language. English ones stay as they are, so that nothing changes where all are."""
-    if language == ENGLISH and not (more and MIXED in more):
-        return document
-    stated = {LANGUAGE: language} if language != ENGLISH else {}
-    return replace(document, metadata={**document.metadata, **stated, **(more or {})})
+    said = {LANGUAGE: language} if language != ENGLISH or LANGUAGE in document.metadata else {}
+    said |= {key: why for key, why in (more or {}).items() if language != ENGLISH or key == MIXED}
+    return replace(document, metadata={**document.metadata, **said}) if said else document
 
 
 def _said(found: dict[str, float]) -> str:

@@ -73,3 +73,11 @@ def test_an_unknown_language_is_refused_with_what_could_be_meant(named: str, hin
 
 def test_languages_without_rules_may_be_named() -> None:
     assert language_of(Settings(language=" ZH ")) == "zh"
+
+
+@pytest.mark.parametrize(
+    ("stated", "language"), [("de-AT", "de"), ("German", "de"), ("en_GB", "en"), ("klingon", "fr")]
+)
+def test_what_metadata_state_counts_before_the_text_where_it_is_known(stated: str, language: str) -> None:
+    (found,) = with_languages([Document("a.md", PROSE["fr"], "a", {"language": stated})])
+    assert found.language == language
