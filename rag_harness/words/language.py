@@ -202,12 +202,17 @@ def _by_small_words(words: list[str]) -> str:
     return language if is_foreign else ""
 
 
+_CONSONANTS = frozenset("bcdfghjklmnpqrstvwxz")
+
+
 def _function_words() -> Mapping[str, Collection[str]]:
     found: defaultdict[str, list[str]] = defaultdict(list)
     for language, small in _SMALL.items():
         more = LANGUAGES[language].stop_words if language in LANGUAGES else frozenset[str]()
         for word in small | (STOPWORDS if language == ENGLISH else more):
-            found[word].append(language)
+            # An elided "l" or "d" stands in code as well, and tells nothing.
+            if word not in _CONSONANTS:
+                found[word].append(language)
     return dict(found)
 
 

@@ -1,12 +1,12 @@
-"""What is not English is not read for contradictions."""
+"""What is not English is not read for contradictions: rules for English would find some, and nobody knows how well."""
 
 from __future__ import annotations
 
 from rag_harness.words.contradictions import against, contradictions
 from rag_harness.words.language import no_rules
 
-OLD = "Die Rückgabefrist beträgt 30 Tage und sie gilt für alle Artikel, die nicht benutzt sind."
-NEW = OLD.replace("30", "45")
+OLD = "Die Lieferung kostet in der Schweiz 5 € und sie kommt nicht mit der Post."
+NEW = OLD.replace("5 €", "9 €")
 IN_ENGLISH = "The return period is 30 days for all articles that are not used."
 
 
