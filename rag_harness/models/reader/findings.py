@@ -47,9 +47,9 @@ class Findings:
     support: float
 
 
-def gather(prompt: Prompt, question: QuestionTerms, languages: Mapping[int, str]) -> Findings:
-    """Find candidates, resolve conflicts, choose units, and measure the support. ``languages`` are the sources'."""
-    units = split_sources(prompt.sources, languages)
+def gather(prompt: Prompt, question: QuestionTerms, languages: Mapping[int, str] | None = None) -> Findings:
+    """Find candidates, resolve conflicts, choose units, and measure the support. ``languages`` are the sources', by number."""
+    units = split_sources(prompt.sources, languages or {})
     found = scoring.candidates(question, units)
     weights = scoring.weigh(question, found, len(units))
     known = {} if asks_for_history(prompt.question) else versions(prompt.sources)
