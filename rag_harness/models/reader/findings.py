@@ -48,7 +48,7 @@ class Findings:
 
 
 def gather(prompt: Prompt, question: QuestionTerms, languages: Mapping[int, str] | None = None) -> Findings:
-    """Find candidates, resolve conflicts, choose units, and measure the support. ``languages`` are the sources', by number."""
+    """Find candidates, resolve conflicts, choose units, and measure the support. ``languages``: by source."""
     units = split_sources(prompt.sources, languages or {})
     found = scoring.candidates(question, units)
     weights = scoring.weigh(question, found, len(units))
