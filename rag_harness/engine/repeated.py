@@ -10,7 +10,7 @@ from rag_harness.engine.trial_request import TrialRequest
 from rag_harness.engine.trial_rows import Trial
 from rag_harness.engine.workplace import Workplace
 from rag_harness.measures.judged import JudgedMeasure
-from rag_harness.models.model_names import chat_name
+from rag_harness.models.model_names import chat_name, is_simulated
 from rag_harness.pipelines import built_in
 from rag_harness.results.repeat_names import repeat_fingerprint, repeat_name
 from rag_harness.results.row import ExperimentResult
@@ -27,9 +27,12 @@ JUDGE_SEEDS = 100
 
 
 def computes_its_answers(experiment: str, settings: Settings) -> bool:
-    """Whether a repeat can only give the same answer: it is a built-in experiment with the embedded reader."""
+    """Whether a repeat can only give the same answer: it is a built-in experiment with the embedded reader.
+
+    The simulated model makes other faults with another seed.
+    """
     is_embedded = settings.chat_base_url == EMBEDDED_URL and chat_name(settings) == "openai"
-    return experiment in built_in() and is_embedded
+    return experiment in built_in() and is_embedded and not is_simulated(settings)
 
 
 @dataclass(frozen=True, slots=True)

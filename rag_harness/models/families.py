@@ -16,7 +16,7 @@ _NAME = re.compile(r"[a-z]+")
 def maker_of(model: str) -> str:
     """Return the maker of a model, by its name; ``x-ai/grok-beta`` and ``grok-2`` give x-ai. Empty: unknown."""
     seller, slash, name = model.lower().rpartition(":" if "/" not in model else "\0")[2].partition("/")
-    if seller in ("embedded", "mock"):
+    if seller in ("embedded", "simulated", "mock"):
         return ""
     known = _NAME.match(name.rpartition("/")[2] if slash else seller)
     return _MAKERS.get(known[0] if known else "", _MAKERS.get(seller, seller if slash else ""))

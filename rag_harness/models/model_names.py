@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rag_harness.registry import registered
 from rag_harness.settings import Settings
-from rag_harness.settings.profiles import EMBEDDED_URL
+from rag_harness.settings.profiles import EMBEDDED_URL, SIMULATED
 
 
 def embedder_name(settings: Settings) -> str:
@@ -24,6 +24,11 @@ def chat_name(settings: Settings) -> str:
     """Return the registered name of the chat adapter. A named server is called, whatever the model's name."""
     model, in_process = settings.chat_model, settings.chat_base_url in ("", EMBEDDED_URL)
     return _by_prefix("chat", model) or _mock("chat", model, in_process) or "openai"
+
+
+def is_simulated(settings: Settings) -> bool:
+    """Return whether the chat model is the simulated one, which answers in this process."""
+    return settings.chat_base_url == EMBEDDED_URL and settings.chat_model.startswith(SIMULATED)
 
 
 def judge_name(settings: Settings) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from rag_harness.report.money import money
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.settings.profiles import SIMULATED
 
 HEADER = (
     "experiment", "trials", "errors", "resumed", "recall@5", "mrr@10", "abstained", "tokens", "lost", "cost"
@@ -92,6 +93,8 @@ def author(model: str) -> str:
     """Name the model that answered, for people."""
     if not model:
         return "a pipeline of your own"
+    if model.startswith(SIMULATED):
+        return f"{model} (SIMULATED, with planted faults, not an LLM)"
     return f"{model} (a baseline reader, not an LLM)" if is_no_llm(model) else model
 
 

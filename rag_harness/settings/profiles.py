@@ -25,10 +25,14 @@ class Profile:
     judge_model: str = ""
     judge_base_url: str = ""
     judge_api_key_env: str = ""
+    stores_of: str = ""
+    """The profile whose recorded vectors, scores and cuts are used, and added to; empty for the profile's own."""
 
 
 EMBEDDED_URL = "embedded://"
-"""Base URL of the reader, which runs in this process."""
+"""Base URL of the models that answer in this process: the baseline reader, and the simulated model."""
+SIMULATED = "simulated/"
+"""Beginning of the names of simulated models. Their answers have planted faults, which is said wherever they stand."""
 
 BUILT_IN_PROFILES: Mapping[str, Profile] = {
     "embedded": Profile(
@@ -37,6 +41,14 @@ BUILT_IN_PROFILES: Mapping[str, Profile] = {
         embed_model="sentence-transformers/all-MiniLM-L6-v2",
         rerank_model="embedded/late-interaction",
         judge_model="embedded/alignment",
+    ),
+    "simulated": Profile(
+        chat_model="simulated/known-faults",
+        chat_base_url=EMBEDDED_URL,
+        embed_model="sentence-transformers/all-MiniLM-L6-v2",
+        rerank_model="embedded/late-interaction",
+        judge_model="embedded/alignment",
+        stores_of="embedded",
     ),
     "openrouter": Profile(
         chat_model="x-ai/grok-beta",

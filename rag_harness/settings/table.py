@@ -96,7 +96,7 @@ class Settings:
     )
 
     profile: str = option(
-        "embedded", "named set of models and endpoints: embedded, openrouter, mock or your own", "generation"
+        "embedded", "named set of models and endpoints: embedded, simulated, openrouter, mock or your own", "generation"
     )
     mode: Mode = option("auto", "auto, replay, record or live", "nothing")
     dry_run: bool = option(False, "the same as mode replay", "nothing", env="DRY_RUN", flag=False)
@@ -308,6 +308,7 @@ class Settings:
     judge_api_key: str = secret("key for the judge's own endpoint", "RAG_JUDGE_API_KEY")
 
     chat_api_key_env: str = option("", "name of the variable that holds the chat key", "nothing", flag=False)
+    stores_of: str = option("", "profile whose recorded vectors and scores are used, too", "nothing", flag=False)
     judge_api_key_env: str = option("", "name of the variable that holds the judge's key", "nothing", flag=False)
     endpoint: tuple[str, ...] = paths_option(
         "TOML file that makes a service an experiment of the file's name, repeatable", "nothing"

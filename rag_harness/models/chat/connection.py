@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rag_harness.files.sources import file_digest
+from rag_harness.models.model_names import is_simulated
 from rag_harness.models.recording.playback import Playback
 from rag_harness.protocols import ChatParts
 from rag_harness.registry.identity import code_digest
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 NO_KEY = "none"
 _IN_PROCESS = "http://embedded/v1"
-READER = "rag_harness.models.reader"
+READER, SIMULATION = "rag_harness.models.reader", "rag_harness.models.simulated"
 """Models that run in this process. Their version is the digest of their code."""
 
 
@@ -46,8 +48,16 @@ def playback_of(parts: ChatParts) -> Playback | None:
         access.records,
         ask_again=settings.rerecord and access.records,
         refuse=access.refusal(local, settings.profile),
-        version=code_digest(READER) if local else "",
+        version=_version(settings) if local else "",
     )
+
+
+def _version(settings: Settings) -> str:
+    """Return the version of the model in this process. That of the simulated one depends on the questions it knows."""
+    if not is_simulated(settings):
+        return code_digest(READER)
+    file = settings.queries_path
+    return f"{code_digest(SIMULATION)}-{file_digest(file) if file.is_file() else ''}"
 
 
 def connect(parts: ChatParts, playback: Playback | None) -> AsyncOpenAI:
@@ -79,10 +89,19 @@ def _to_the_model(parts: ChatParts) -> Any:
     if url == EMBEDDED_URL:
         import httpx2
 
-        from rag_harness.models.reader import app
-
-        return httpx2.ASGITransport(app=app)
+        return httpx2.ASGITransport(app=_app(parts.settings))
     from rag_harness.models.metered import MeteredTransport
     from rag_harness.models.wire import AiohttpTransport
 
     return MeteredTransport(AiohttpTransport(), parts.meter.limiter(url), parts.meter.money)
+
+
+def _app(settings: Settings) -> Any:
+    if not is_simulated(settings):
+        from rag_harness.models.reader import app
+
+        return app
+    from rag_harness.models.simulated import SimulatedModel
+    from rag_harness.models.simulated.simulated_app import SimulatedApp
+
+    return SimulatedApp(SimulatedModel.reading(settings.queries_path))

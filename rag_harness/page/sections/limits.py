@@ -6,10 +6,16 @@ from collections.abc import Iterator
 
 from rag_harness.page.run import Run
 from rag_harness.page.sections.made_of import authors, selected_of
+from rag_harness.settings.profiles import SIMULATED
 
 SYNTHETIC = frozenset({"2b2f3707f9269104"})
 """Digests of the questions that ship with the harness, ``data/kb``, about an invented shop."""
-_NO_LLM = ("embedded/", "mock/")
+_WHAT = {
+    "embedded/": "a baseline reader that copies from its sources",
+    "mock/": "a stand-in for tests",
+    SIMULATED: "a simulation that knows the gold answers, and plants faults in them",
+}
+_NO_LLM = tuple(_WHAT)
 
 
 def limits(run: Run) -> list[str]:
@@ -35,9 +41,7 @@ def _data(run: Run) -> Iterator[str]:
 def _models(run: Run) -> Iterator[str]:
     models = {model for table in run.experiments.values() for model in table.totals.models if model}
     for model in sorted(model for model in models if model.startswith(_NO_LLM)):
-        what = (
-            "a baseline reader that copies from its sources" if model.startswith(_NO_LLM[0]) else "a stand-in for tests"
-        )
+        what = next(said for begin, said in _WHAT.items() if model.startswith(begin))
         yield (
             f"{model}, which answered, is no LLM: it is {what}. What it answers says little of what an LLM would "
             "answer from the same context."

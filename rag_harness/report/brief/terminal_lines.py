@@ -62,7 +62,8 @@ def three_lines(brief: Brief, output: str, width: int = 80) -> list[Line]:
     best = f"; {winners_said(several[0]) or 'all are equal'}".rstrip(".") if several else ""
     found = brief.answered
     earlier = f" ({listed(found.earlier)} in an earlier run)" if found.earlier else ""
-    said = f"{found.rows:,} of {found.asked:,} answered{earlier}{best}"
+    simulated = f"{TIE}(SIMULATED)" if any(map(_is_simulated, found.authors)) else ""
+    said = f"{found.rows:,} of {found.asked:,} answered{simulated}{earlier}{best}"
     return [
         *gate_count_lines(brief.gates, writer)[:1],
         *writer.labelled("rag", said, "red" if found.errors or found.lost else "", most=1),
@@ -81,7 +82,8 @@ def _run(brief: Brief, writer: LineWriter) -> list[Line]:
 
 def _by(found: Answered) -> str:
     """Say who answered and who judged. That somebody is no LLM is said."""
-    if len(found.authors) == 1 == len(found.judges) and _no_llm(found.authors[0]) and _no_llm(found.judges[0]):
+    are_baselines = [*map(_no_llm, (*found.authors, *found.judges))] == [True, True]
+    if are_baselines and len(found.authors) == 1 and not _is_simulated(found.authors[0]):
         return f"by {_name(found.authors[0])}, judged by {_name(found.judges[0])}: NOT LLMs"
     by = [f"by {', '.join(map(_author, found.authors))}"] if found.authors else []
     return "; ".join([*by, f"judged by {', '.join(map(_author, found.judges))}" if found.judges else "no judge"])
@@ -104,7 +106,9 @@ def _origins(found: Answered) -> Iterator[str]:
 
 
 def _author(said: str) -> str:
-    """Return a model's name. That it is no LLM is said in three words."""
+    """Return a model's name. That it is no LLM is said in three words, and that it is simulated in two."""
+    if _is_simulated(said):
+        return f"{_name(said)}, SIMULATED{TIE}answers"
     return f"{_name(said)}, NOT{TIE}an{TIE}LLM" if _no_llm(said) else said
 
 
@@ -114,6 +118,10 @@ def _name(said: str) -> str:
 
 def _no_llm(said: str) -> bool:
     return said.endswith(("not an LLM)", "no LLM)"))
+
+
+def _is_simulated(said: str) -> bool:
+    return "(SIMULATED" in said
 
 
 def _best(brief: Brief, writer: LineWriter) -> Iterator[Line]:
