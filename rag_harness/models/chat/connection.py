@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.files.sources import file_digest
 from rag_harness.models.model_names import is_simulated
 from rag_harness.models.recording.playback import Playback
 from rag_harness.protocols import ChatParts
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
 
 NO_KEY = "none"
 _IN_PROCESS = "http://embedded/v1"
-READER, SIMULATION = "rag_harness.models.reader", "rag_harness.models.simulated"
-"""Models that run in this process. Their version is the digest of their code."""
+READER = "rag_harness.models.reader"
+"""The reader that runs in this process. Its version is the digest of its code."""
 
 
 def _base_url(settings: Settings) -> str:
@@ -35,12 +34,15 @@ def completions_url(settings: Settings) -> str:
 def playback_of(parts: ChatParts) -> Playback | None:
     """Return the playback of a run's recordings, or None where no recordings are used.
 
+    The simulated model has none: it needs no weights and gives the same answers on every machine, so every mode may
+    call it.
+
     Raises:
         DataError: the folder for new recordings cannot be written.
     """
     settings = parts.settings
     access, local = access_of(settings), settings.chat_base_url == EMBEDDED_URL
-    if not access.reads_recordings:
+    if not access.reads_recordings or is_simulated(settings):
         return None
     return Playback(
         parts.cassettes,
@@ -48,16 +50,8 @@ def playback_of(parts: ChatParts) -> Playback | None:
         access.records,
         ask_again=settings.rerecord and access.records,
         refuse=access.refusal(local, settings.profile),
-        version=_version(settings) if local else "",
+        version=code_digest(READER) if local else "",
     )
-
-
-def _version(settings: Settings) -> str:
-    """Return the version of the model in this process. That of the simulated one depends on the questions it knows."""
-    if not is_simulated(settings):
-        return code_digest(READER)
-    file = settings.queries_path
-    return f"{code_digest(SIMULATION)}-{file_digest(file) if file.is_file() else ''}"
 
 
 def connect(parts: ChatParts, playback: Playback | None) -> AsyncOpenAI:
