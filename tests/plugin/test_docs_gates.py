@@ -35,6 +35,7 @@ OTHER_PAGES = (
     "docs/metamorphic.md",
     "docs/pairwise.md",
     "docs/trust.md",
+    "docs/simulated.md",
     "docs/verdicts.md",
     "CONTRIBUTING.md",
     "data/README.md",

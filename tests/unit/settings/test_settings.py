@@ -172,7 +172,7 @@ def test_every_bad_value_is_reported_at_once(tmp_path: Path) -> None:
 
 def test_an_unknown_profile_is_told_its_nearest(tmp_path: Path) -> None:
     assert settings_error(tmp_path, profile="openruter") == (
-        "Unknown profile 'openruter'. Did you mean 'openrouter'? Known: embedded, mock, openrouter."
+        "Unknown profile 'openruter'. Did you mean 'openrouter'? Known: embedded, mock, openrouter, simulated."
     )
 
 
@@ -197,7 +197,7 @@ def test_an_own_profile_fills_in_what_it_leaves_out(tmp_path: Path) -> None:
             '[tool.rag_harness.profiles.mine]\nchat_modle = "x"',
             "pyproject.toml, profile 'mine': Unknown key 'chat_modle'. Did you mean 'chat_model'? Known: "
             "chat_api_key_env, chat_base_url, chat_model, embed_base_url, embed_model, "
-            "judge_api_key_env, judge_base_url, judge_model, rerank_model.",
+            "judge_api_key_env, judge_base_url, judge_model, rerank_model, stores_of.",
         ),
         (
             "[tool.rag_harness.profiles.mine]\nchat_model = 5",

@@ -1,0 +1,153 @@
+"""The simulated model: the faults that it makes, how often, and what it says then."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from rag_harness.errors import DataError
+from rag_harness.models.simulated import SimulatedAnswer, SimulatedModel
+from rag_harness.models.simulated.fault_rates import (
+    DECLINED,
+    FAULTS,
+    GUESSED,
+    IGNORED,
+    INVENTED,
+    MIXED,
+    WRONG_MEMORY,
+    fault_rate,
+)
+from rag_harness.words.cited import cited_sources
+
+RETURNS = ("returns.md", "# Returns\n\nA lamp can be returned within **45 days**.\n")
+SHIPPING = ("shipping.md", "# Shipping\n\nA lamp is shipped to the Harbour within 3 working days.\n")
+ASKED, UNASKABLE = "How long can I return a lamp?", "Is the lamp green?"
+GOLD = "A lamp can be returned for 45 days."
+SEEDS = range(2000)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> SimulatedModel:
+    rows = [
+        {
+            "query": ASKED,
+            "ground_truth": GOLD,
+            "context_reference": ["returns.md"],
+            "evidence": [{"filename": "returns.md", "quote": "returned  within **45 days**"}],
+        },
+        {"query": "How is it shipped?", "ground_truth": "It is shipped in 3 days.", "context_reference": "shipping.md"},
+        {"query": UNASKABLE, "ground_truth": "Nobody says.", "context_reference": []},
+    ]
+    file = tmp_path / "queries.jsonl"
+    file.write_text("\n".join([*map(json.dumps, rows), "no JSON", "[]", "{}"]), encoding="utf-8")
+    return SimulatedModel.reading(file)
+
+
+def _found(
+    model: SimulatedModel, question: str, *context: tuple[str, str], fault: str, reasons: bool = False
+) -> SimulatedAnswer:
+    """Return the first answer with a fault, over seeds."""
+    answers = (model.answer(question, context, seed=seed, reasons=reasons) for seed in SEEDS)
+    return next(answer for answer in answers if answer.fault == fault)
+
+
+@pytest.mark.parametrize("reasons", [False, True])
+@pytest.mark.parametrize(
+    ("fault", "question", "context", "before"),
+    [
+        (WRONG_MEMORY, ASKED, (), ()),
+        (INVENTED, UNASKABLE, (), ()),
+        (IGNORED, ASKED, (RETURNS, SHIPPING), ()),
+        (DECLINED, ASKED, (RETURNS, SHIPPING), (IGNORED,)),
+        (MIXED, ASKED, (RETURNS, SHIPPING), (IGNORED, DECLINED)),
+        (GUESSED, ASKED, (SHIPPING,), (IGNORED,)),
+        (GUESSED, UNASKABLE, (RETURNS,), (IGNORED,)),
+    ],
+)
+def test_a_fault_is_made_as_often_as_is_stated(
+    model: SimulatedModel,
+    fault: str,
+    question: str,
+    context: tuple[tuple[str, str], ...],
+    before: tuple[str, ...],
+    reasons: bool,
+) -> None:
+    found = Counter(model.answer(question, context, seed=seed, reasons=reasons).fault for seed in SEEDS)
+    possible = len(SEEDS) - sum(found[other] for other in before)
+    assert found[fault] / possible == pytest.approx(fault_rate(fault, reasons), abs=0.04)
+
+
+def test_reasoning_leaves_faults_out_and_adds_none(model: SimulatedModel) -> None:
+    """An answer without one fault may have the next one."""
+    order = [IGNORED, DECLINED, MIXED, ""]
+    for seed in SEEDS:
+        plain = model.answer(ASKED, (RETURNS, SHIPPING), seed=seed)
+        reasoned = model.answer(ASKED, (RETURNS, SHIPPING), seed=seed, reasons=True)
+        assert order.index(reasoned.fault) >= order.index(plain.fault)
+
+
+def test_without_a_fault_it_cites_its_evidence_or_declines(model: SimulatedModel) -> None:
+    read = _found(model, ASKED, SHIPPING, RETURNS, fault="")
+    assert (read.text, read.outcome) == (f"{GOLD} [Source 2]", "right")
+    assert _found(model, ASKED, SHIPPING, fault="").outcome == "declined"
+    assert _found(model, UNASKABLE, RETURNS, fault="").text == "I don't know."
+
+
+def test_a_question_without_quotes_has_its_evidence_on_its_pages(model: SimulatedModel) -> None:
+    assert _found(model, "how is it  SHIPPED?", SHIPPING, fault="").text == "It is shipped in 3 days. [Source 1]"
+
+
+def test_what_each_fault_says(model: SimulatedModel) -> None:
+    memory = _found(model, ASKED, fault=WRONG_MEMORY)
+    assert memory.outcome == "wrong"
+    assert GOLD not in memory.text
+    mixed = _found(model, ASKED, RETURNS, SHIPPING, fault=MIXED)
+    assert mixed.text == f"{GOLD} [Source 1] {SHIPPING[1].splitlines()[-1]} [Source 1]"
+    guessed = _found(model, ASKED, SHIPPING, fault=GUESSED)
+    assert cited_sources(guessed.text) == [1]
+    assert SHIPPING[1].splitlines()[-1] not in guessed.text
+    assert _found(model, ASKED, RETURNS, fault=DECLINED).outcome == "declined"
+
+
+def test_memory_is_the_same_with_a_context_that_is_ignored(model: SimulatedModel) -> None:
+    for seed in SEEDS[:200]:
+        ignoring = model.answer(ASKED, (RETURNS,), seed=seed)
+        if ignoring.fault == IGNORED:
+            assert ignoring.text == model.answer(ASKED, seed=seed).text
+
+
+def test_a_fault_does_not_depend_on_what_else_is_in_the_context(model: SimulatedModel) -> None:
+    """So that two experiments differ only in what they retrieve, and one that is run again finds the same fault."""
+    for seed in SEEDS[:200]:
+        one, other = (model.answer(ASKED, context, seed=seed) for context in [(RETURNS,), (RETURNS, RETURNS)])
+        assert one.fault == other.fault
+
+
+def test_no_step_names_a_fault(model: SimulatedModel) -> None:
+    said = {step for seed in SEEDS for step in model.answer(ASKED, (RETURNS, SHIPPING), seed=seed).steps}
+    assert all("imulated" in step for step in said)
+    assert not [step for step in said for fault in FAULTS if fault in step]
+
+
+def test_a_strange_question_is_declined(model: SimulatedModel) -> None:
+    assert model.answer("Who are you?", (RETURNS,)).outcome == "declined"
+    assert model.answer("Who are you?").fault == ""
+
+
+def test_the_same_answer_on_every_machine() -> None:
+    """With another Python, and with the lines in another order, each seed gives the same answer."""
+    model = SimulatedModel.reading(Path(__file__).parents[4] / "data/kb/queries.jsonl")
+    asked = "Until when does your contract with Corrigan Freight run?"
+    assert [model.answer(asked, seed=seed).text for seed in range(3)] == [
+        "Oskerry's contract with Corrigan Freight runs until 31 December 2027.",
+        "Oskerry's contract with Refill runs until 31 December 2027.",
+        "Every doorway must be at least 5 cm wider than the carton.",
+    ]
+
+
+def test_questions_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"The simulated model knows the questions of .*none\.jsonl"):
+        SimulatedModel.reading(tmp_path / "none.jsonl")
