@@ -30,6 +30,7 @@ def test_every_mode_may_call_it_and_none_records_it(own: Suite, mode: str) -> No
     result = own.run("--rag-profile=sim", f"--rag-mode={mode}")
     result.assert_outcomes(passed=4)
     assert {row["model"] for row in own.rows()} == {NAME}
+    result.stdout.no_fnmatch_line("*answers to ask for*")
     assert not list(own.path.glob("cassettes/**/*.yaml"))
 
 

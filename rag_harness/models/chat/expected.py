@@ -12,6 +12,7 @@ from rag_harness.models.call import upper_bound
 from rag_harness.models.chat.connection import completions_url
 from rag_harness.models.chat.openai import OpenAIChat, chat_of
 from rag_harness.models.chat.replayed import request_content
+from rag_harness.models.model_names import is_simulated
 from rag_harness.models.recording.cassettes import Cassettes
 from rag_harness.settings import Settings
 from rag_harness.types import Usage
@@ -38,6 +39,8 @@ def counting_chat(settings: Settings, cassettes: Cassettes, expected: Expected) 
     """Return a chat model that adds its requests to ``expected`` and raises NotSentError."""
 
     def count(request: Mapping[str, Any]) -> None:
+        if is_simulated(settings):
+            raise NotSentError("The simulated model computes its answers, which are not recorded.")
         content = request_content(request)
         asked = cassettes.asked("POST", completions_url(settings), content)
         file = cassettes.file(asked)
