@@ -38,12 +38,12 @@ from rag_harness.models.embedders.sentence_transformers import SentenceTransform
 from rag_harness.models.recording.store import ArrayStore
 from rag_harness.models.rerankers.late_interaction import MODEL, LateInteractionReranker
 from rag_harness.retrieval.rarity import Rarity
+from rag_harness.settings.reliability_numbers import NORMAL
 from rag_harness.stats.agreement import auroc
 from rag_harness.stats.estimate import Estimate, estimate
 from rag_harness.stats.inputs import Floats
 from rag_harness.studies.reliability.quality import Signals, quality, signals
 from rag_harness.studies.reliability.scales import COSINE, SCALES, Scale
-from rag_harness.studies.reliability.thresholds import NORMAL
 from rag_harness.types import Chunk, Hit
 from reliability import pairs, said, sufficient, unseen
 

@@ -16,13 +16,17 @@ IniTable = Mapping[str, Any]
 
 
 def ini_values(folder: Path) -> dict[str, Any]:
-    """Return the options that the suite in ``folder`` sets. Lists (gates, slices) belong to a run and are left out.
+    """Return the options that the suite in ``folder`` sets.
+
+    Lists that change no result (gates, slices) belong to a run and are left out.
 
     Raises:
         SettingsError: the file cannot be read.
     """
     names = {
-        f"rag_{each.name}": each.name for each in options() if not each.metadata.get("secret") and each.default != ()
+        f"rag_{each.name}": each.name
+        for each in options()
+        if not each.metadata.get("secret") and (each.default != () or each.metadata["affects"] != "nothing")
     }
     return {names[key]: value for key, value in _found(folder).items() if key in names and value not in ("", [])}
 

@@ -15,6 +15,7 @@ from rag_harness.settings.durations import seconds_in
 from rag_harness.settings.own import OwnOption, own_options
 from rag_harness.settings.prices import Prices
 from rag_harness.settings.profiles import Profile, profiles, pyproject_table
+from rag_harness.settings.reliability_numbers import reliability_numbers
 from rag_harness.settings.table import Settings, env_name
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def load_settings(
         Prices.load(settings.prices_path)  # an error comes now, and not in the first row
     defined = own_options(Path(rootdir), settings.define)
     data, endpoints = _data(settings, command_line or {}), _endpoints(settings)
-    settings = replace(settings, data=data, defined=defined, endpoints=endpoints)
+    numbers = reliability_numbers(Path(rootdir), settings.threshold, settings.weight)
+    settings = replace(settings, data=data, defined=defined, endpoints=endpoints, reliability_numbers=numbers)
     return _with_named_key(_with_profile(settings, Path(rootdir)), Path(rootdir))
 
 
@@ -127,7 +129,9 @@ def _pydantic_model(ini: Mapping[str, Any], rootdir: Path) -> Any:
             from_ini = InitSettingsSource(settings_cls, init_kwargs=dict(ini))
             return init_settings, env_settings, dotenv_settings, from_ini
 
-    hints = get_type_hints(Settings, localns={"DataSpec": DataSpec, "OwnOption": OwnOption, "EndpointSpec": Any})
+    hints = get_type_hints(
+        Settings, localns={"DataSpec": DataSpec, "OwnOption": OwnOption, "EndpointSpec": Any, "ReliabilityNumbers": Any}
+    )
     declared: dict[str, Any] = {}
     for each in (each for each in fields(Settings) if not each.metadata.get("derived")):
         limits = each.metadata.get("limits", {})

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rag_harness.settings.data import DataSpec
     from rag_harness.settings.endpoint_spec import EndpointSpec
     from rag_harness.settings.own import OwnOption
+    from rag_harness.settings.reliability_numbers import ReliabilityNumbers
 
 _T = TypeVar("_T")
 Mode = Literal["auto", "replay", "record", "live"]
@@ -248,6 +249,10 @@ class Settings:
     )
     judges: str = path_option("judges", "folder of calibrations of judges against people", "nothing")
     reliability: str = path_option("reliability", "folder of calibrations of r1's confidence", "nothing")
+    threshold: tuple[str, ...] = option(
+        (), "limit of r1's decisions, repeatable: passed=0.7, of mode strict strict.passed=0.8", "reliability"
+    )
+    weight: tuple[str, ...] = option((), "weight of r1's signals, repeatable: relevance=0.5, alpha=0.6", "reliability")
     attribute: bool = option(
         False, "say why trials failed: run each failed one again with one thing changed, after the tests", "nothing"
     )
@@ -320,6 +325,11 @@ class Settings:
     gates_elsewhere: tuple[tuple[str, str], ...] = derived((), "ini gates of other data, each with why", "nothing")
     endpoints: tuple[EndpointSpec, ...] = derived(
         (), "services as experiments: [tool.rag_harness.endpoints.<name>], and the files of endpoint", "nothing"
+    )
+    reliability_numbers: ReliabilityNumbers | None = derived(
+        None,
+        "of r1: [tool.rag_harness.reliability], threshold and weight; None: as shipped",
+        "reliability",
     )
     data: tuple[DataSpec, ...] = derived((), "named data: [tool.rag_harness.data.<name>] in pyproject.toml", "data")
     rootdir: str = option(".", "folder that relative paths start from: that of the ini file", "nothing", flag=False)

@@ -85,6 +85,80 @@ def test_a_calibration_is_read_and_refused_with_other_documents(engine: Suite) -
     assert reason == "it was calibrated with another index: rag-harness reliability calibrate OUTPUT"
 
 
+def table(engine: Suite, inside: str) -> None:
+    (engine.path / "pyproject.toml").write_text(f"[tool.rag_harness.reliability]\n{inside}\n", encoding="utf-8")
+
+
+def test_a_changed_threshold_is_another_row_and_nothing_of_the_old_is_resumed(engine: Suite) -> None:
+    asked = ("-k", "test_r1 and not original or test_r6", "-p", "no:xdist")
+
+    def marks() -> dict[tuple[str, str], Any]:
+        rows = [*engine.rows("r1_reliable"), *engine.rows("r6_strict")]
+        return {(str(row["experiment"]), str(row["query_id"])): row["fingerprint"] for row in rows}
+
+    engine.run(*asked)
+    first = marks()
+    engine.run(*asked).stdout.fnmatch_lines([f"answers of r1, r6, each: {len(QUERIES)} resumed *; 0 new"])
+    assert marks() == first
+    table(engine, "thresholds = {passed = 0.62}")
+    engine.run(*asked)
+    changed = {key for key, mark in marks().items() if mark != first[key]}
+    assert changed == {key for key in first if key[0] == "r1"}
+    engine.run(*asked, "--rag-threshold=passed=0.6")
+    assert marks() == first
+    engine.run(*asked, "--rag-threshold=passed=0.6", "--rag-weight=alpha=0.6", "--rag-weight=beta=0.4")
+    assert not set(marks().values()) & set(first.values())
+
+
+def test_the_engine_decides_by_the_numbers_of_the_suite(engine: Suite) -> None:
+    asked = ("-k", "test_r1 and not original", "-p", "no:xdist")
+    everything = "go_on = 0, fallback = 0, relevance = 0, coverage = 0, grounded = 0, claim = 0, agreement = 0"
+    table(engine, f"thresholds = {{{everything}, passed = 0, warned = 0}}")
+    engine.run(*asked)
+    outcomes = {named(row)["decision"]["outcome"] for row in engine.rows("r1_reliable")}
+    assert "pass" in outcomes
+    assert {named(row)["gate"]["outcome"] for row in engine.rows("r1_reliable")} == {"go on"}
+    table(engine, "thresholds = {fallback = 1, go_on = 1}\nstrict = {fallback = 1, go_on = 1}")
+    engine.run(*asked)
+    assert {named(row)["gate"]["outcome"] for row in engine.rows("r1_reliable")} == {"abstain"}
+    table(engine, "weights = {relevance = 0, margin = 0, coverage = 1, dispersion = 0}")
+    engine.run(*asked)
+    for row in engine.rows("r1_reliable"):
+        assert named(row)["retrieval quality"]["value"] == named(row)["signal: coverage"]["value"]
+
+
+def test_numbers_that_cannot_be_used_stop_a_run_before_anything_is_asked(engine: Suite) -> None:
+    table(engine, "thresholds = {pased = 0.7}")
+    said = engine.run("-k", "test_r1", "-p", "no:xdist")
+    said.stderr.fnmatch_lines(["*tool.rag_harness.reliability.thresholds*Unknown key 'pased'. Did you mean 'passed'?*"])
+    assert said.ret == pytest.ExitCode.USAGE_ERROR
+    assert not (engine.path / "output").exists()
+    table(engine, "weights = {relevance = 0.5}")
+    said = engine.run("-k", "test_r1", "-p", "no:xdist")
+    said.stderr.fnmatch_lines(["*the sum of relevance 0.5, * is 1.1, but must be 1.*"])
+
+
+def test_a_calibration_is_refused_where_the_gate_is_another_and_not_where_only_a_limit_is(engine: Suite) -> None:
+    engine.write_queries([{**QUERIES[0], "query_id": f"q{n}", "evidence": [QUOTE]} for n in range(40)])
+    asked = ("-k", "test_r1 and not original", "-p", "no:xdist")
+    engine.run(*asked)
+    said = engine.pytester.run(sys.executable, "-m", "rag_harness", "reliability", "calibrate", "output")
+    assert said.ret == 0
+    for inside, refused in (
+        ("thresholds = {passed = 0.65}", ""),
+        ("thresholds = {go_on = 0.6}", "it was calibrated with another thresholds of the gate: "),
+        (
+            "weights = {relevance = 0.5, margin = 0.1}",
+            "it was calibrated with another weights of retrieval quality: ",
+        ),
+    ):
+        table(engine, inside)
+        engine.run(*asked)
+        reasons = {named(row)["confidence"]["reason"] for row in engine.rows("r1_reliable")}
+        assert all(reason.startswith(refused) for reason in reasons if refused), reasons
+        assert bool(refused) == any(reason.startswith("it was calibrated with another") for reason in reasons)
+
+
 def test_what_cannot_be_calibrated_is_said(engine: Suite) -> None:
     engine.run("-k", "test_r2", "-p", "no:xdist")
     command = ["-m", "rag_harness", "reliability", "calibrate", "output"]

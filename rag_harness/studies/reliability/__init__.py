@@ -22,12 +22,12 @@ Prompts
     ``prompts/r1.*.md``, for all of them.
 
 Thresholds
-    ``thresholds`` has every number that a decision depends on, normal and strict. ``scales`` has the constants of the
-    signals, by reranker.
+    ``settings.reliability_numbers`` has every number that a decision depends on, normal and strict; a suite may set
+    others. ``scales`` has the constants of the signals, by reranker.
 
 Calibration
     ``rag-harness reliability calibrate OUTPUT`` fits the confidence to gold and writes ``reliability/r1.json`` in the
-    project; ``confidence`` reads it as data. A calibration that was made with other code, models or thresholds is not
+    project; ``confidence`` reads it as data. A calibration that was made with other code, models, weights or another gate is not
     used, and the row says so.
 
 Verification asks a judge of the evaluation (``judges``, with the nouns of ``measures.judged``). That is the only

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from rag_harness.files.sources import file_digest
 from rag_harness.judges.calibration.confidence_file import read_confidence
@@ -20,12 +20,12 @@ from rag_harness.registry.identity import code_digest
 from rag_harness.retrieval.retrieval import Retrieval
 from rag_harness.retrieval.retrievers import HybridRetriever, RerankedRetriever
 from rag_harness.settings.profiles import EMBEDDED_URL
+from rag_harness.settings.reliability_numbers import USUAL, ReliabilityNumbers, Thresholds
 from rag_harness.studies.reliability.asking_again import TEMPERATURE, SecondAsking
 from rag_harness.studies.reliability.confidence import Confidence
 from rag_harness.studies.reliability.engine import Reliable, Steps
 from rag_harness.studies.reliability.fallback import Fallback
 from rag_harness.studies.reliability.searching import Searcher
-from rag_harness.studies.reliability.thresholds import MODES
 from rag_harness.studies.retail.subquestions import subquestions
 from rag_harness.types import Query
 
@@ -37,14 +37,18 @@ class Design:
     Attributes:
         steps: the steps of the engine.
         hybrid: whether to search by words, too, and not only by meaning.
-        mode: the row in the table of thresholds.
+        mode: whose thresholds to use.
         original: whether to rate retrieval as the first design did.
     """
 
     steps: Steps = Steps()
     hybrid: bool = True
-    mode: str = "normal"
+    mode: Literal["normal", "strict"] = "normal"
     original: bool = False
+
+    def thresholds(self, numbers: ReliabilityNumbers) -> Thresholds:
+        """Return the thresholds of its mode."""
+        return numbers.strict if self.mode == "strict" else numbers.thresholds
 
 
 def reliable(name: str, parts: RunParts, design: Design) -> Experiment:
@@ -54,9 +58,15 @@ def reliable(name: str, parts: RunParts, design: Design) -> Experiment:
     reranker, rewriter = retrieval.reranker(), parts.rewriter()
     retrievers = [retrieval.dense, *([retrieval.words] if design.hybrid else [])]
     rarity = parts.rarity(retrieval)
-    searcher = Searcher(retrievers, reranker, rarity, parts.settings.top_k, design.original)
+    numbers = parts.settings.reliability_numbers or USUAL
+    thresholds = design.thresholds(numbers)
+    searcher = Searcher(retrievers, reranker, rarity, parts.settings.top_k, design.original, numbers.weights)
     file = parts.settings.path(parts.settings.reliability) / f"{name}.json"
     judge = judge_of(parts)
+
+    def made_of() -> Mapping[str, Any]:
+        return {**_made_of(name, parts, retrieval, reranker, judge), **_changed(numbers, design)}
+
     pipeline = Reliable(
         searcher,
         Fallback(searcher, rewriter, rarity),
@@ -64,8 +74,8 @@ def reliable(name: str, parts: RunParts, design: Design) -> Experiment:
         _again(parts, prompts),
         judge,
         rewriter,
-        Confidence(read_confidence(file), cache(lambda: _made_of(name, parts, retrieval, reranker, judge))),
-        MODES[design.mode],
+        Confidence(read_confidence(file), cache(made_of), numbers.formula),
+        thresholds,
         parts.settings.candidates,
         design.steps,
     )
@@ -76,6 +86,8 @@ def reliable(name: str, parts: RunParts, design: Design) -> Experiment:
         data=data,
         ingredients={
             "design": asdict(design),
+            "thresholds": asdict(thresholds),
+            "weights": {**asdict(numbers.weights), **asdict(numbers.formula)},
             "judged_by": [judge.name, judge.model, judge.revision],
             "calibration": file_digest(file) if file.is_file() else "",
         },
@@ -113,3 +125,17 @@ def _made_of(name: str, parts: RunParts, retrieval: Retrieval, reranker: Reranke
         # This digest includes the scales, which the module imports.
         "code of the signals": code_digest("rag_harness.studies.reliability.quality"),
     }
+
+
+def _changed(numbers: ReliabilityNumbers, design: Design) -> dict[str, Any]:
+    """Return the numbers that decide what is found and what is answered, where a suite has set others.
+
+    The other thresholds do not count: they only decide what is done with a confidence.
+    """
+    ours, shipped = design.thresholds(numbers), design.thresholds(USUAL)
+    changed: dict[str, Any] = {}
+    if numbers.weights != USUAL.weights:
+        changed["weights of retrieval quality"] = asdict(numbers.weights)
+    if design.steps.gate and (ours.go_on, ours.fallback) != (shipped.go_on, shipped.fallback):
+        changed["thresholds of the gate"] = {"go_on": ours.go_on, "fallback": ours.fallback}
+    return changed

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_harness.judges.calibration.confidence_file import SavedConfidence
+from rag_harness.settings.reliability_numbers import USUAL, FormulaWeights
 from rag_harness.studies.reliability.quality import Signals
 from rag_harness.studies.reliability.verification import Checked
 from rag_harness.types import Decision
 
-ALPHA, BETA, GAMMA = 0.5, 0.5, 0.5
-"""Weights of retrieval quality, groundedness and contradiction. They are set, not fitted; a calibration has its own."""
 CALIBRATE_AGAIN = "rag-harness reliability calibrate OUTPUT"
 
 
@@ -31,17 +30,19 @@ class Confidence:
     Args:
         saved: the saved calibration, or None.
         made_of: gives what the signals are made of, for the row and for comparison with the calibration.
+        weights: of the formula.
     """
 
     saved: SavedConfidence | None
     made_of: Callable[[], Mapping[str, Any]]
+    weights: FormulaWeights = USUAL.formula
 
     def stated(self, quality: float, found: Signals, checked: Checked, declined: bool) -> StatedConfidence:
         """Return how likely an answer is right. If it declines: how likely there was nothing to answer."""
         why = self.refusal(declined)
         model = None if self.saved is None else self.saved.model(declined)
         if self.saved is None or model is None or why:
-            value = formula(quality, checked, declined)
+            value = formula(quality, checked, declined, self.weights)
             return StatedConfidence(value, (Decision("confidence", "uncalibrated", value, reason=why),))
         signals = {**found.items(), **checked.items()}
         value = model.probability(signals)
@@ -61,7 +62,7 @@ class Confidence:
         return f"too few {what} to calibrate it on: {CALIBRATE_AGAIN}" if self.saved.model(declined) is None else ""
 
 
-def formula(quality: float, checked: Checked, declined: bool) -> float:
+def formula(quality: float, checked: Checked, declined: bool, weights: FormulaWeights = USUAL.formula) -> float:
     """Return α · RQ + β · groundedness - γ · contradiction, in [0, 1]; if it declines, 1 - RQ.
 
     Signals that were not measured have no weight.
@@ -71,8 +72,8 @@ def formula(quality: float, checked: Checked, declined: bool) -> float:
     if checked.groundedness is None:
         positive = quality
     else:
-        positive = (ALPHA * quality + BETA * checked.groundedness) / (ALPHA + BETA)
-    return min(1.0, max(0.0, positive - GAMMA * (checked.contradiction or 0.0)))
+        positive = weights.alpha * quality + weights.beta * checked.groundedness
+    return min(1.0, max(0.0, positive - weights.gamma * (checked.contradiction or 0.0)))
 
 
 def _promise(saved: SavedConfidence, value: float, declined: bool) -> Decision:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from rag_harness.settings.reliability_numbers import Thresholds
 from rag_harness.studies.reliability.quality import Signals
-from rag_harness.studies.reliability.thresholds import Thresholds
 from rag_harness.studies.reliability.verification import Checked
 from rag_harness.types import Answer
 

@@ -12,13 +12,13 @@ from rag_harness.measures.judged import Judge
 from rag_harness.pipelines.generation import Generator
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import ChatModel
+from rag_harness.settings.reliability_numbers import Thresholds
 from rag_harness.studies.reliability import deciding, gate, replies
 from rag_harness.studies.reliability.asking_again import SecondAsking
 from rag_harness.studies.reliability.confidence import Confidence
 from rag_harness.studies.reliability.fallback import Fallback
 from rag_harness.studies.reliability.quality import Signals
 from rag_harness.studies.reliability.searching import Searcher, SearchResult
-from rag_harness.studies.reliability.thresholds import Thresholds
 from rag_harness.studies.reliability.understanding import understood
 from rag_harness.studies.reliability.verification import Checked, conflicts, grounded
 from rag_harness.studies.retail.planning import planned

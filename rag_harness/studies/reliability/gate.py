@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from rag_harness.studies.reliability.thresholds import Thresholds
+from rag_harness.settings.reliability_numbers import Thresholds
 from rag_harness.types import Decision
 
 Way = Literal["go on", "fallback", "abstain"]

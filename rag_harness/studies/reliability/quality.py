@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from statistics import pstdev
 
-from rag_harness.retrieval.lexical import language_asked, languages_of
+from rag_harness.judges.calibration.told import FROM_RETRIEVAL
 from rag_harness.retrieval.rarity import Rarity
+from rag_harness.settings.reliability_numbers import USUAL, QualityWeights
 from rag_harness.studies.reliability.scales import Scale
 from rag_harness.studies.reliability.told import decisions_of
 from rag_harness.types import Chunk, Decision, Hit
 from rag_harness.words.terms import terms
 
-WEIGHTS: Mapping[str, float] = {"relevance": 0.4, "margin": 0.2, "coverage": 0.2, "dispersion": 0.2}
-"""Weights of the signals in the retrieval quality. They are set, not fitted; the calibrated confidence is fitted."""
+SET_WEIGHTS = QualityWeights()
 SAME = 0.7
 """Two chunks are near-duplicates if this share of all their words is in both."""
 _TOP = 5
@@ -37,7 +37,7 @@ class Signals:
 
     def items(self) -> dict[str, float | None]:
         """Return the signals by name."""
-        return {name: getattr(self, name) for name in WEIGHTS}
+        return {name: getattr(self, name) for name in FROM_RETRIEVAL}
 
     def decisions(self) -> tuple[Decision, ...]:
         """Return the signals for the row."""
@@ -111,11 +111,11 @@ def coverage(question: str, context: Sequence[Hit], rarity: Rarity) -> float | N
     return sum(rarity.of(word) for word in wanted if word in held) / total if total else None
 
 
-def quality(found: Signals) -> float:
-    """Return the weighted mean of the measured signals, in [0, 1]; 0 if none was measured."""
-    known = {name: value for name, value in found.items().items() if value is not None}
-    weight = sum(WEIGHTS[name] for name in known)
-    return sum(WEIGHTS[name] * value for name, value in known.items()) / weight if weight else 0.0
+def quality(found: Signals, weights: QualityWeights = USUAL.weights) -> float:
+    """Return the weighted mean of the measured signals, in [0, 1]; 0 if none with a weight was measured."""
+    known, of = {name: value for name, value in found.items().items() if value is not None}, asdict(weights)
+    weight = sum(of[name] for name in known)
+    return sum(of[name] * value for name, value in known.items()) / weight if weight else 0.0
 
 
 def original(hits: Sequence[Hit]) -> Signals:
@@ -126,7 +126,7 @@ def original(hits: Sequence[Hit]) -> Signals:
     """
     scores = [hit.rerank_score for hit in hits if hit.rerank_score is not None][:_TOP]
     if not scores:
-        return Signals(reasons=tuple((name, "no hit was reranked") for name in WEIGHTS))
+        return Signals(reasons=tuple((name, "no hit was reranked") for name in FROM_RETRIEVAL))
     documents = {hit.chunk.doc_id for hit in hits[:_TOP]}
     return Signals(
         relevance=_sigmoid(scores[0]),

@@ -10,6 +10,7 @@ from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import Reranker, Retriever
 from rag_harness.retrieval.rarity import Rarity
 from rag_harness.retrieval.retrievers import fused
+from rag_harness.settings.reliability_numbers import USUAL, QualityWeights
 from rag_harness.studies.reliability import quality
 from rag_harness.studies.reliability.quality import AbsoluteScores, Signals
 from rag_harness.studies.reliability.scales import COSINE, Scale, scale_of
@@ -43,6 +44,7 @@ class Searcher:
         rarity: makes the weights of words, on first use.
         top_k: number of hits in the context.
         original: whether to measure quality as the first design did.
+        weights: of the signals in the quality.
     """
 
     retrievers: Sequence[Retriever]
@@ -50,6 +52,7 @@ class Searcher:
     rarity: Callable[[], Rarity]
     top_k: int
     original: bool = False
+    weights: QualityWeights = USUAL.weights
 
     async def search(self, question: str, searches: Sequence[str], k: int, trace: Trace) -> SearchResult:
         """Return the best ``k`` hits of all ``searches``, reranked for ``question``, and note them in ``trace``."""
@@ -74,7 +77,9 @@ class Searcher:
         else:
             found = quality.signals(question, trace.retrieved, trace.context, self.rarity(), scale)
         raw = _raw(trace.retrieved, scale)
-        return SearchResult(tuple(trace.retrieved), tuple(trace.context), found, quality.quality(found), raw)
+        return SearchResult(
+            tuple(trace.retrieved), tuple(trace.context), found, quality.quality(found, self.weights), raw
+        )
 
     @property
     def scale(self) -> Scale:

@@ -23,8 +23,8 @@ from rag_harness.pipelines.trace import Trace
 from rag_harness.service.citing import cited
 from rag_harness.service.events import Shows, events
 from rag_harness.service.telling import AnswerEvent
+from rag_harness.settings.reliability_numbers import NORMAL
 from rag_harness.studies.reliability import replies
-from rag_harness.studies.reliability.thresholds import NORMAL
 from rag_harness.studies.retail.e1_baseline import Baseline
 from rag_harness.types import Answer, Completion, Document, Hit, Message, PipelineOutput, Query, Usage
 from rag_harness.work.local_work import in_a_thread

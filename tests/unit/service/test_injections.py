@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from rag_harness.judges.calibration.told import SIGNAL
+from rag_harness.settings.reliability_numbers import NORMAL
 from rag_harness.studies.reliability.confidence import formula
 from rag_harness.studies.reliability.deciding import outcome
-from rag_harness.studies.reliability.thresholds import NORMAL
 from rag_harness.studies.reliability.verification import Checked
 from rag_harness.types import Answer
 from rag_harness.words.cited import cited_sources

@@ -9,6 +9,7 @@ from _pytest.config.findpaths import locate_config
 
 from rag_harness.errors import SettingsError
 from rag_harness.settings.ini_file import ini_values
+from rag_harness.settings.loading import load_settings
 
 INI = "[pytest]\nrag_kb_dir = {kb}\nrag_gate =\n    e3: recall@5 >= 0.6\nrag_profile =\n"
 FILES = {
@@ -65,3 +66,13 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, text: st
     (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.raises(SettingsError, match=name):
         ini_values(tmp_path)
+
+
+def test_a_list_that_changes_results_is_read_and_one_that_judges_a_run_is_not(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\nrag_threshold =\n    passed=0.7\n    strict.passed=0.8\nrag_gate =\n    e3: recall@5 >= 0.6\n"
+    )
+    assert list(ini_values(tmp_path)) == ["threshold"]
+    numbers = load_settings({}, ini_values(tmp_path), tmp_path).reliability_numbers
+    assert numbers is not None
+    assert (numbers.thresholds.passed, numbers.strict.passed) == (0.7, 0.8)

@@ -8,10 +8,10 @@ import pytest
 
 from rag_harness.judges.calibration.confidence_file import HeldOut, SavedConfidence, SavedPromise
 from rag_harness.judges.calibration.logistic import Logistic
+from rag_harness.settings.reliability_numbers import NORMAL, STRICT
 from rag_harness.studies.reliability.confidence import Confidence, formula
 from rag_harness.studies.reliability.deciding import codes_of, outcome
 from rag_harness.studies.reliability.quality import Signals
-from rag_harness.studies.reliability.thresholds import NORMAL, STRICT
 from rag_harness.studies.reliability.verification import Checked
 from rag_harness.types import Answer
 

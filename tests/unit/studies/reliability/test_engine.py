@@ -17,12 +17,12 @@ from rag_harness.models.rerankers.mock import MockReranker
 from rag_harness.pipelines.generation import Generator
 from rag_harness.pipelines.trace import Trace
 from rag_harness.retrieval.rarity import Rarity
+from rag_harness.settings.reliability_numbers import NORMAL, Thresholds
 from rag_harness.studies.reliability.asking_again import SecondAsking
 from rag_harness.studies.reliability.confidence import Confidence
 from rag_harness.studies.reliability.engine import Reliable, Steps
 from rag_harness.studies.reliability.fallback import Fallback
 from rag_harness.studies.reliability.searching import Searcher, by_meaning
-from rag_harness.studies.reliability.thresholds import NORMAL, Thresholds
 from rag_harness.types import Completion, Decision, Hit, Message, PipelineOutput, Query, Usage
 from tests.unit.studies.reliability.hits import hit
 from tests.unit.studies.reliability.test_verification import JudgeSays

@@ -7,9 +7,9 @@ from dataclasses import fields
 import pytest
 
 from rag_harness.retrieval.rarity import Rarity
+from rag_harness.settings.reliability_numbers import NORMAL, STRICT
 from rag_harness.studies.reliability.expansion import WORDS, expanded
 from rag_harness.studies.reliability.gate import MOST_FALLBACKS, decision, way
-from rag_harness.studies.reliability.thresholds import NORMAL, STRICT
 from tests.unit.studies.reliability.hits import hit
 
 

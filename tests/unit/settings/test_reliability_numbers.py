@@ -1,0 +1,125 @@
+"""Thresholds and weights of the reliability engine: from pyproject.toml and options, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from rag_harness.errors import SettingsError
+from rag_harness.settings.loading import load_settings
+from rag_harness.settings.reliability_numbers import NORMAL, STRICT, USUAL, ReliabilityNumbers, reliability_numbers
+
+TABLE = """
+[tool.rag_harness.reliability]
+thresholds = { passed = 0.65, warned = 0.3 }
+strict.passed = 0.9
+weights = { relevance = 0.7, margin = 0.1, coverage = 0.2, dispersion = 0 }
+formula = { alpha = 1, beta = 0.0 }
+"""
+
+
+def read(root: Path, table: str = "", threshold: tuple[str, ...] = (), weight: tuple[str, ...] = ()) -> object:
+    (root / "pyproject.toml").write_text(table, encoding="utf-8")
+    return load_settings({"threshold": list(threshold), "weight": list(weight)}, rootdir=root).reliability_numbers
+
+
+def test_a_suite_that_sets_none_has_none(tmp_path: Path) -> None:
+    assert read(tmp_path) is None
+    assert reliability_numbers(tmp_path / "no such folder") is None
+
+
+def test_a_table_replaces_what_it_names_and_leaves_the_rest(tmp_path: Path) -> None:
+    assert read(tmp_path, TABLE) == ReliabilityNumbers(
+        replace(NORMAL, passed=0.65, warned=0.3),
+        replace(STRICT, passed=0.9),
+        replace(USUAL.weights, relevance=0.7, margin=0.1, coverage=0.2, dispersion=0.0),
+        replace(USUAL.formula, alpha=1.0, beta=0.0),
+    )
+
+
+def test_an_option_wins_over_the_table(tmp_path: Path) -> None:
+    given = read(tmp_path, TABLE, ("passed=0.6", " strict.passed = 0.8"), ("margin=0.2", "coverage=0.1", "gamma=0.4"))
+    found = given if isinstance(given, ReliabilityNumbers) else pytest.fail("none was read")
+    assert (found.thresholds.passed, found.thresholds.warned, found.strict.passed) == (0.6, 0.3, 0.8)
+    assert (found.weights.margin, found.weights.coverage, found.weights.relevance) == (0.2, 0.1, 0.7)
+    assert (found.formula.alpha, found.formula.gamma) == (1.0, 0.4)
+
+
+def test_an_ini_file_and_a_variable_set_them_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = load_settings({}, {"threshold": "passed=0.65\nwarned=0.1"}, tmp_path).reliability_numbers
+    assert found == replace(USUAL, thresholds=replace(NORMAL, passed=0.65, warned=0.1))
+    monkeypatch.setenv("RAG_THRESHOLD", "passed=0.62; strict.passed=0.8")
+    found = load_settings({}, {}, tmp_path).reliability_numbers
+    assert found == replace(USUAL, thresholds=replace(NORMAL, passed=0.62), strict=replace(STRICT, passed=0.8))
+
+
+@pytest.mark.parametrize(
+    ("inside", "said"),
+    [
+        ("threshold.passed = 0.7", "Unknown key 'threshold'. Did you mean 'thresholds'?"),
+        ("thresholds.pased = 0.7", ".thresholds]: Unknown key 'pased'. Did you mean 'passed'?"),
+        ("strict.go-on = 0.7", ".strict]: Unknown key 'go-on'. Did you mean 'go_on'?"),
+        ("weights.relevence = 0.4", "Unknown key 'relevence'. Did you mean 'relevance'?"),
+        ("thresholds = 0.7", ".thresholds] is 0.7: expected a table of numbers."),
+        ("thresholds.passed = 1.4", "passed is 1.4: expected a number from 0 to 1."),
+        ("thresholds.passed = -0.1", "passed is -0.1: expected a number from 0 to 1."),
+        ("thresholds.passed = nan", "passed is nan: expected a number from 0 to 1."),
+        ("thresholds.passed = true", "passed is True: expected a number from 0 to 1."),
+        ("thresholds.passed = '0.7'", "passed is '0.7': expected a number from 0 to 1."),
+        (
+            "weights.relevance = 0.5",
+            "the sum of relevance 0.5, margin 0.2, coverage 0.2, dispersion 0.2 is 1.1, but must be 1.",
+        ),
+        ("formula.alpha = 0.6", "the sum of alpha 0.6, beta 0.5 is 1.1, but must be 1."),
+        ("thresholds.warned = 0.61", "in thresholds, warned 0.61 is more than passed 0.6."),
+        ("strict.fallback = 0.66", "in strict, fallback 0.66 is more than go_on 0.65."),
+        ("thresholds.passed = 0.75", "passed is 0.75, but strict.passed is 0.7: mode strict may not ask for less."),
+    ],
+)
+def test_a_table_that_cannot_be_used_is_refused(tmp_path: Path, inside: str, said: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        read(tmp_path, f"[tool.rag_harness.reliability]\n{inside}\n")
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "weight", "said"),
+    [
+        ("pased=0.7", "", "rag_threshold 'pased=0.7': Unknown threshold 'pased'. Did you mean 'passed'?"),
+        ("strikt.passed=0.7", "", "Did you mean 'strict.passed'?"),
+        ("relevance", "", "rag_threshold is 'relevance': expected NAME=VALUE."),
+        ("passed=much", "", "rag_threshold passed is 'much': expected a number from 0 to 1."),
+        ("passed=1.01", "", "rag_threshold passed is 1.01: expected a number from 0 to 1."),
+        ("", "alfa=0.5", "rag_weight 'alfa=0.5': Unknown weight 'alfa'. Did you mean 'alpha'?"),
+        ("", "passed=0.5", "rag_weight 'passed=0.5': Unknown weight 'passed'."),
+        ("", "relevance=0.3", "is 0.9, but must be 1."),
+    ],
+)
+def test_an_option_that_cannot_be_used_is_refused(tmp_path: Path, threshold: str, weight: str, said: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        read(tmp_path, "", (threshold,) if threshold else (), (weight,) if weight else ())
+    assert said in str(caught.value)
+
+
+def test_weights_that_are_no_exact_floats_have_the_sum_1(tmp_path: Path) -> None:
+    weights = ("relevance=0.7", "margin=0.2", "coverage=0.1", "dispersion=0")
+    assert sum(float(text.partition("=")[2]) for text in weights) != 1
+    assert read(tmp_path, weight=weights) is not None
+
+
+def test_the_numbers_as_shipped() -> None:
+    """A calibration names the numbers of a suite only where they are others. So who changes these, calibrates anew."""
+    assert asdict(USUAL) == {
+        "thresholds": {
+            **{"go_on": 0.55, "fallback": 0.35, "relevance": 0.35, "coverage": 0.5, "grounded": 0.7},
+            **{"claim": 0.5, "agreement": 0.5, "passed": 0.6, "warned": 0.2},
+        },
+        "strict": {
+            **{"go_on": 0.65, "fallback": 0.45, "relevance": 0.5, "coverage": 0.6, "grounded": 0.8},
+            **{"claim": 0.6, "agreement": 0.7, "passed": 0.7, "warned": 0.4},
+        },
+        "weights": {"relevance": 0.4, "margin": 0.2, "coverage": 0.2, "dispersion": 0.2},
+        "formula": {"alpha": 0.5, "beta": 0.5, "gamma": 0.5},
+    }
