@@ -36,6 +36,11 @@ _ANSWER: dict[str, JsonValue] = {
     "experiment": "r1",
 }
 
+_HEALTH: dict[str, JsonValue] = {
+    **{"status": "ok", "version": "0.1.0", "model": "embedded/extractive"},
+    **{"docs": 100, "chunks": 583, "index_size": 583},
+}
+
 
 class _Strict(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
@@ -164,9 +169,16 @@ class Docs(BaseModel):
 
 
 class Health(BaseModel):
-    """That the process lives."""
+    """That the process lives, and what it has. Where it has keys, only who sends one is told more than ``status``."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(json_schema_extra={"examples": [_HEALTH]})
 
     status: Literal["ok"] = "ok"
+    version: str | None = Field(None, description="of this server")
+    model: str | None = Field(None, description="that answers; an experiment may ask none")
+    docs: int | None = Field(None, ge=0, description="documents that questions find, of all collections of the key")
+    chunks: int | None = Field(None, ge=0, description="of these documents")
+    index_size: int | None = Field(None, ge=0, description="vectors in the index, of these documents")
 
 
 class Ready(BaseModel):

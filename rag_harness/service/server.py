@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import socket
-import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from rag_harness.service.access.listening import settings as listening
 from rag_harness.service.access.rates import parsed_rate
 from rag_harness.service.app import create_app
 from rag_harness.service.corpus.corpora import Corpora
+from rag_harness.service.corpus.sizes import collection_sizes
 from rag_harness.service.ending import ending_within
 from rag_harness.service.observing.logs import Format, logging_to
 from rag_harness.service.observing.metrics import Metrics
@@ -31,7 +31,6 @@ from rag_harness.service.observing.traces import Traces
 from rag_harness.service.options import Options
 from rag_harness.service.serviced import Service
 from rag_harness.service.starting import Starting
-from rag_harness.service.state.database import Database
 from rag_harness.service.state.folder import StateFolder
 from rag_harness.settings import Settings, access_of
 from rag_harness.shown.terminal import say
@@ -46,9 +45,6 @@ _ANSWERS_GET = 6
 """How many of these seconds are for answers under way, and for documents whose clients wait."""
 _LOADING_GETS = 6.0
 """How many of these seconds are for the loading of documents. No question is answered meanwhile."""
-_HELD = """SELECT name, (SELECT COUNT(*) FROM documents WHERE collection_id = collections.id AND status = 'ready'),
-    (SELECT COALESCE(SUM(chunks), 0) FROM documents WHERE collection_id = collections.id AND status = 'ready')
-    FROM collections"""
 
 
 def serve(options: Options, settings: Settings, log_format: Format, log_level: str) -> int:
@@ -128,7 +124,7 @@ async def opened(
     exporter = Exporter(to) if (to := address(options.otlp)) else None
     export = exporter.export if exporter else None
     traces = Traces(state.database, options.trace_days, options.trace_content, export)
-    metrics = Metrics(lambda: _held(state.database), lambda: traces.lost)
+    metrics = Metrics(lambda: collection_sizes(state.database), lambda: traces.lost)
     corpora = Corpora(settings, options, options.experiment, state, metrics.ingested)
     collections = Starting(corpora)
     opening = asyncio.ensure_future(_open(collections, settings))
@@ -138,7 +134,7 @@ async def opened(
         else:
             opening.add_done_callback(lambda done: loaded(done.exception()))
         traces.start()
-        yield Service(options, collections, state, traces, metrics)
+        yield Service(options, collections, state, traces, metrics, settings.chat_model)
     finally:
         # A thread cannot be told to end. What it writes to must stay open until it has ended.
         await asyncio.wait({opening}, timeout=_LOADING_GETS if loaded else None)
@@ -173,10 +169,3 @@ async def _open(collections: Starting, settings: Settings) -> None:
     if not access_of(settings).calls_nobody:
         await asyncio.to_thread(_import_models)
     await collections.open()
-
-
-def _held(database: Database) -> dict[str, tuple[int, int]]:
-    def read(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
-        return {name: (documents, chunks) for name, documents, chunks in connection.execute(_HELD)}
-
-    return database.read(read)

@@ -72,13 +72,14 @@ class Collections(Protocol):
 
 @dataclass(frozen=True)
 class Service:
-    """One server: its options, its collections and its state."""
+    """One server: its options, its collections and its state; ``model`` is the name of the model that answers."""
 
     options: Options
     collections: Collections
     state: StateFolder
     traces: Traces
     metrics: Metrics
+    model: str = ""
 
     @property
     def database(self) -> Database:

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from rag_harness.service.corpus.sizes import CollectionSize, total_size
 from rag_harness.service.observing.bounded import Bounded
 from rag_harness.service.observing.observed import FAILED, LEFT, Observed
 
@@ -22,15 +23,16 @@ _METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 _OUTCOMES = ("pass", "warn", "abstain", "unchecked", FAILED, LEFT)
 _MOST_ROUTES, _MOST_STAGES, _MOST_COLLECTIONS = 64, 32, 200
 
-Counted = Callable[[], Mapping[str, tuple[int, int]]]
-"""Returns documents and chunks by collection."""
+Counted = Callable[[], Mapping[str, CollectionSize]]
+"""Returns the size of each collection, by name."""
+_GAUGES = {"documents": "Ready.", "chunks": "Of those.", "index_size": "Vectors in the index."}
 
 
 class Metrics:
     """The metrics of one server, in its own registries: two servers of a process share none.
 
     Args:
-        counted: gives documents and chunks by collection; called whenever the metrics are read.
+        counted: gives the size of each collection; called whenever the metrics are read.
         traces_lost: gives how many traces were lost so far.
     """
 
@@ -120,9 +122,9 @@ class _Documents(Collector):
         self._counted = counted
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        held = list(self._counted().values())
-        yield GaugeMetricFamily("rag_harness_documents", "Ready.", value=sum(documents for documents, _ in held))
-        yield GaugeMetricFamily("rag_harness_chunks", "Of those.", value=sum(chunks for _, chunks in held))
+        total = total_size(self._counted().values())
+        for (name, about), value in zip(_GAUGES.items(), total, strict=True):
+            yield GaugeMetricFamily(f"rag_harness_{name}", about, value=value)
 
     def describe(self) -> list[GaugeMetricFamily]:
         """Return nothing when it is registered: the counts are not asked for then."""
@@ -135,17 +137,16 @@ class _DocumentsByName(_Documents):
         self._names = names
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        documents = GaugeMetricFamily("rag_harness_collection_documents", "Ready.", labels=["collection"])
-        chunks = GaugeMetricFamily("rag_harness_collection_chunks", "Of those.", labels=["collection"])
-        for name, held in self._summed().items():
-            documents.add_metric([name], held[0])
-            chunks.add_metric([name], held[1])
-        yield from (documents, chunks)
+        summed = self._summed()
+        for place, (name, about) in enumerate(_GAUGES.items()):
+            gauge = GaugeMetricFamily(f"rag_harness_collection_{name}", about, labels=["collection"])
+            for label, size in summed.items():
+                gauge.add_metric([label], size[place])
+            yield gauge
 
-    def _summed(self) -> dict[str, tuple[int, int]]:
-        summed: dict[str, tuple[int, int]] = {}
-        for name, (documents, chunks) in self._counted().items():
+    def _summed(self) -> dict[str, CollectionSize]:
+        summed: dict[str, CollectionSize] = {}
+        for name, size in self._counted().items():
             label = self._names.label(name)
-            before = summed.get(label, (0, 0))
-            summed[label] = before[0] + documents, before[1] + chunks
+            summed[label] = total_size((summed.get(label, CollectionSize()), size))
         return summed

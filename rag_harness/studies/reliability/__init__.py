@@ -27,8 +27,8 @@ Thresholds
 
 Calibration
     ``rag-harness reliability calibrate OUTPUT`` fits the confidence to gold and writes ``reliability/r1.json`` in the
-    project; ``confidence`` reads it as data. A calibration that was made with other code, models, weights or another gate is not
-    used, and the row says so.
+    project; ``confidence`` reads it as data. A calibration that was made with other code, models or weights, or with
+    another gate, is not used, and the row says so.
 
 Verification asks a judge of the evaluation (``judges``, with the nouns of ``measures.judged``). That is the only
 thing of the evaluation that this study knows. Results: ``docs/reliability.md``.

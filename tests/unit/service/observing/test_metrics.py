@@ -4,6 +4,7 @@ import pytest
 from prometheus_client import REGISTRY
 from prometheus_client.parser import text_string_to_metric_families
 
+from rag_harness.service.corpus.sizes import CollectionSize
 from rag_harness.service.observing.bounded import Bounded
 from rag_harness.service.observing.metrics import Metrics
 from rag_harness.service.observing.observed import FAILED
@@ -65,11 +66,12 @@ def test_what_is_being_answered_and_what_waits() -> None:
 
 
 def test_documents_are_counted_when_somebody_reads() -> None:
-    held = {"default": (2, 30)}
+    held = {"default": CollectionSize(2, 30, 31)}
     metrics = Metrics(lambda: held, lambda: 4)
-    held["more"] = (1, 5)
+    held["more"] = CollectionSize(1, 5, 5)
     said = told(metrics)
-    assert (said["rag_harness_documents"], said["rag_harness_chunks"], said["rag_harness_traces_lost"]) == (3, 35, 4)
+    assert [said[f"rag_harness_{name}"] for name in ("documents", "chunks", "index_size")] == [3, 35, 36]
+    assert said["rag_harness_traces_lost"] == 4
 
 
 def test_ingest_and_thumbs() -> None:
@@ -85,18 +87,19 @@ def test_ingest_and_thumbs() -> None:
 
 
 def test_no_tenant_is_named_unless_that_is_asked_for() -> None:
-    metrics = Metrics(lambda: {"acme": (2, 30)})
+    metrics = Metrics(lambda: {"acme": CollectionSize(2, 30, 31)})
     metrics.answered(seen(collection="acme"))
     assert b"acme" not in metrics.text()
     said = told(metrics, by_collection=True)
     assert said["rag_harness_collection_questions_total{collection=acme,outcome=pass}"] == 1
     assert said["rag_harness_collection_documents{collection=acme}"] == 2
     assert said["rag_harness_collection_chunks{collection=acme}"] == 30
+    assert said["rag_harness_collection_index_size{collection=acme}"] == 31
     assert said["rag_harness_documents"] == 2
 
 
 def test_no_label_grows_without_end() -> None:
-    metrics = Metrics(lambda: {f"tenant-{n}": (1, 1) for n in range(500)})
+    metrics = Metrics(lambda: {f"tenant-{n}": CollectionSize(1, 1, 1) for n in range(500)})
     for n in range(500):
         metrics.request(f"M{n}", f"/{n}", 200)
         stages = (Stage(f"stage {n}", 1.0),)
