@@ -12,12 +12,14 @@ from rag_harness.shown.terminal import say
 
 if TYPE_CHECKING:
     from rag_harness.judges.calibration.confidence_file import SavedConfidence, SavedPromise
+    from rag_harness.judges.calibration.labels_needed import LabelsNeeded
     from rag_harness.judges.calibration.logistic import Logistic
 
 
 def calibrate_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``reliability calibrate``."""
-    parser.add_argument("output", type=Path, metavar="OUTPUT", help="folder of a run of the experiment")
+    output = "folder of a run of the experiment; several: over questions of a file, and over reviewed ones of users"
+    parser.add_argument("output", type=Path, nargs="+", metavar="OUTPUT", help=output)
     parser.add_argument("--experiment", default="r1", metavar="NAME", help="whose confidence; default: r1")
     parser.add_argument("--risk", type=float, default=0.05, help="share of wrong answers to promise; default: 0.05")
     file = "default: reliability/<experiment>.json"
@@ -26,16 +28,21 @@ def calibrate_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_calibrate(chosen: argparse.Namespace) -> int:
     """Fit, save, and show the result."""
-    from rag_harness.judges.calibration.confidence import calibrated
+    from rag_harness.judges.calibration.confidence import TOO_FEW_TO_TEST, calibrated
     from rag_harness.judges.calibration.confidence_file import save_confidence
-    from rag_harness.judges.calibration.told import read_told
+    from rag_harness.judges.calibration.labels_needed import labels_needed
+    from rag_harness.judges.calibration.told import read_labels
 
     if not 0 < chosen.risk < 1:
         raise DataError(f"--risk {chosen.risk:g} is no share between 0 and 1, e.g. 0.05.")
-    found = calibrated(chosen.experiment, read_told(chosen.output, chosen.experiment), chosen.risk)
+    told = read_labels(chosen.output, chosen.experiment)
+    found = calibrated(chosen.experiment, told, chosen.risk)
     file = chosen.file or Path("reliability") / f"{chosen.experiment}.json"
     save_confidence(file, found)
     say(*_lines(found))
+    is_testable = found.answered is not None and found.promise.reason != TOO_FEW_TO_TEST
+    if found.promise.threshold is None and is_testable:
+        say(f"  {_more(labels_needed(told, chosen.risk), chosen.risk)}")
     say(f"Saved as {file}: commit it. {chosen.experiment} reads it from the folder that rag_reliability names.")
     return 0
 
@@ -59,6 +66,22 @@ def _promised(kept: SavedPromise) -> str:
         return f"at most {kept.risk:.0%} wrong at 95 %: not promised. {kept.reason}"
     tested = f"{kept.wrong} of {kept.tested} tested"
     return f"at confidence >= {kept.threshold:.3g} at most {kept.risk:.0%} are wrong, at 95 %: {tested}"
+
+
+def _more(needed: LabelsNeeded | None, risk: float) -> str:
+    if needed is None:
+        return (
+            f"no number of labels would give it: at every confidence almost {risk:.0%} or more of the answers were "
+            "wrong. A larger --risk may be promised, or a pipeline that is wrong less often."
+        )
+    found = f"{needed.wrong} of {needed.accepted} were wrong there"
+    where = f"at confidence >= {needed.threshold:.3g}"
+    if not needed.more:
+        return f"there are labels enough for it {where} ({found}), but the half that tests did not bear it out"
+    return (
+        f"about {needed.more:,} labelled answers more, {needed.labels:,} in all, would give it {where}, if they are as "
+        f"right as these few: {found}, and {needed.tested:,} are needed in the half that tests"
+    )
 
 
 def _model(what: str, model: Logistic | None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +13,8 @@ from rag_harness.stats.inputs import Floats, UndefinedError, Values, floats, pai
 
 _MOST_THRESHOLDS = 100
 _MOST_ANSWERS = 10_000_000
+_MOST_NEEDED = 10_000
+_ROUNDED = 1e-9
 
 
 class RiskCoverage(NamedTuple):
@@ -68,6 +72,7 @@ def risk_coverage(confidence: Values, wrong: Values) -> RiskCoverage:
     return RiskCoverage(number / len(scores), risk, float(risk.mean()), float(best.mean()), float(errors.mean()))
 
 
+@lru_cache(maxsize=4096)
 def answers_needed(wrong: int, risk: float, delta: float = 0.05) -> int:
     """Return the number of answers that guarantee ``risk`` at level 1 - ``delta``: for 5 % and none wrong, 59.
 
@@ -86,6 +91,27 @@ def answers_needed(wrong: int, risk: float, delta: float = 0.05) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if binomial_at_most(wrong, middle, risk) <= delta else (middle, high)
     return high
+
+
+def answers_at_rate(rate: float, risk: float, delta: float = 0.05) -> int | None:
+    """Return the number of answers that guarantee ``risk`` at level 1 - ``delta``, if a share ``rate`` is wrong.
+
+    It is the smallest n among those of ``answers_needed`` of which at most as many as that allows are wrong, at this
+    rate: for 5 % and none wrong 59, for 5 % and 2 % wrong 181. None: no number below 10,000 would do.
+
+    Raises:
+        ValueError: risk or delta is not between 0 and 1, or the rate not from 0 to 1.
+    """
+    _check_shares(risk, delta)
+    if not 0 <= rate <= 1:
+        raise ValueError(f"a rate is a share from 0 to 1; got {rate}.")
+    wrong = 0
+    while rate < risk and (needed := answers_needed(wrong, risk, delta)) < _MOST_NEEDED:
+        if rate * needed <= wrong + _ROUNDED:
+            return needed
+        # No fewer may be wrong than this rate makes of the answers that are needed already.
+        wrong = max(wrong + 1, math.ceil(rate * needed - _ROUNDED))
+    return None
 
 
 def promise(confidence: Values, wrong: Values, risk: float = 0.05, *, delta: float = 0.05, seed: int = 0) -> Promise:

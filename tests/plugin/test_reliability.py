@@ -159,6 +159,30 @@ def test_a_calibration_is_refused_where_the_gate_is_another_and_not_where_only_a
         assert bool(refused) == any(reason.startswith("it was calibrated with another") for reason in reasons)
 
 
+def test_labels_of_reviewed_traces_are_added_and_no_question_counts_twice(engine: Suite) -> None:
+    asked = ("-k", "test_r2", "-p", "no:xdist")
+    of_file = [{**QUERIES[0], "query_id": f"q{n}", "query": f"Lamp {n}?", "evidence": [QUOTE]} for n in range(40)]
+    engine.write_queries(of_file)
+    engine.run(*asked)
+    metadata = {"sampled_as": "any", "seen": {"drawn_of": 3}}
+    traced = [
+        {**of_file[1], "query_id": "trace_1", "query": " lamp  1? ", "metadata": {**metadata, "reviewed": "yes"}},
+        {**of_file[1], "query_id": "trace_2", "query": "A kettle?", "metadata": {**metadata, "reviewed": "yes"}},
+        {
+            "query_id": "trace_3",
+            "query": "A desk?",
+            "query_type": "unlabelled",
+            "metadata": {**metadata, "reviewed": "no"},
+        },
+    ]
+    engine.write_queries([{"ground_truth": "", "context_reference": [], **row} for row in traced])
+    engine.run(*asked, "--rag-output=traced")
+    command = ["-m", "rag_harness", "reliability", "calibrate", "output", "traced", "--experiment", "r2"]
+    said = engine.pytester.run(sys.executable, *command)
+    assert said.ret == 0, said.stderr.str()
+    said.stdout.fnmatch_lines(["r2: 41 answers that gold calls right or not"])
+
+
 def test_what_cannot_be_calibrated_is_said(engine: Suite) -> None:
     engine.run("-k", "test_r2", "-p", "no:xdist")
     command = ["-m", "rag_harness", "reliability", "calibrate", "output"]

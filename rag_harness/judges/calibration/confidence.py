@@ -20,6 +20,9 @@ FEWEST_OF_A_MODEL = 20
 """With fewer answers, or declined questions, in the part for fitting, there is no model of them."""
 SPLIT_SHARES = (0.5, 0.25, 0.25)
 """Shares of the pages for fit, threshold and test."""
+MANY_ANSWERS = 400
+SPLIT_OF_MANY = (0.25, 0.5, 0.25)
+"""The shares from ``MANY_ANSWERS`` answers on: a fit gains little from more, and a promise needs them."""
 SPEAKS = {
     "relevance": 1,
     "margin": 1,
@@ -30,6 +33,7 @@ SPEAKS = {
     "self_consistency": 1,
 }
 """The sign of each signal's effect on an answer: positive, negative, or unknown. For declining it is reversed."""
+TOO_FEW_TO_TEST = "too few answers to test a threshold"
 RISK = 0.05
 BINS = 10
 
@@ -43,7 +47,7 @@ def calibrated(experiment: str, told: Sequence[ToldAnswer], risk: float = RISK, 
     made_of = _made_of(told)
     if len(told) < FEWEST_ANSWERS:
         raise DataError(f"{len(told)} answers of {experiment} are too few to calibrate: {FEWEST_ANSWERS} at least.")
-    fit, threshold, test = split(told, SPLIT_SHARES, seed)
+    fit, threshold, test = split(told, split_shares(len(told)), seed)
     models = fit_models(fit)
     tested = [(models.probability(each), each.right) for each in test if models.knows(each)]
     return SavedConfidence(
@@ -56,6 +60,11 @@ def calibrated(experiment: str, told: Sequence[ToldAnswer], risk: float = RISK, 
         tested=_tested(tested),
         made_of=dict(made_of),
     )
+
+
+def split_shares(n: int) -> tuple[float, float, float]:
+    """Return the shares of the pages for fit, threshold and test, where there are ``n`` answers."""
+    return SPLIT_OF_MANY if n >= MANY_ANSWERS else SPLIT_SHARES
 
 
 class ConfidenceModels:
@@ -134,7 +143,7 @@ def _promised(models: ConfidenceModels, told: Sequence[ToldAnswer], risk: float,
     if _enough(models.answered) is None:
         return SavedPromise(risk=risk, reason=f"{models.answered.n} answers are too few to fit a confidence")
     if len(answered) < 2:
-        return SavedPromise(risk=risk, reason="too few answers to test a threshold")
+        return SavedPromise(risk=risk, reason=TOO_FEW_TO_TEST)
     stated = [models.probability(one) for one in answered]
     found = promise(stated, [float(not one.right) for one in answered], risk, seed=seed)
     if found.threshold is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from rag_harness.measures.answers import normalised
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.manifest import read_manifest
 from rag_harness.results.row import ExperimentResult, rows_in
-from rag_harness.types import Case
+from rag_harness.types import REVIEWED, Case, review_said
 
 SIGNAL = "signal: "
 """Prefix of the name of a decision that is a signal."""
@@ -29,6 +29,7 @@ class ToldAnswer:
     """One answer: its signals, whether it was declined, whether that is right, and the page of its question.
 
     ``confidence`` is the one that the pipeline stated. ``made_of`` has the digests of models and documents behind it.
+    ``question`` is its text, for comparison with the questions of another run.
     """
 
     query_id: str
@@ -39,14 +40,33 @@ class ToldAnswer:
     confidence: float | None = None
     quality: float | None = None
     made_of: Mapping[str, Any] = field(default_factory=dict)
+    question: str = ""
 
 
 def read_told(output: Path, experiment: str) -> list[ToldAnswer]:
-    """Return the answers of an experiment, in the order of their rows, without errors.
+    """Return the answers of an experiment, in the order of their rows, without errors; see ``read_labels``."""
+    return read_labels([output], experiment)
+
+
+def read_labels(outputs: Sequence[Path], experiment: str) -> list[ToldAnswer]:
+    """Return the answers of an experiment in several runs, over questions of a file and over those of users, say.
+
+    A question that an earlier one of the runs asked does not count again. A question of users that nobody has reviewed
+    has no gold, and does not count.
 
     Raises:
-        DataError: the run has no such experiment, its cases have no evidence, or its rows have no signals.
+        DataError: a run has no such experiment, no case has evidence, or the rows have no signals.
     """
+    pairs, asked = list[tuple[Case, ExperimentResult]](), set[str]()
+    for output in outputs:
+        new = [(case, row) for case, row in _pairs(output, experiment) if _same(case) not in asked]
+        asked |= {_same(case) for case, _ in new}
+        pairs += new
+    _check(experiment, pairs)
+    return [told(case, row) for case, row in pairs]
+
+
+def _pairs(output: Path, experiment: str) -> list[tuple[Case, ExperimentResult]]:
     suites = read_manifest(output).suites
     if experiment not in suites:
         known = ", ".join(sorted(suites)) or "none"
@@ -54,13 +74,20 @@ def read_told(output: Path, experiment: str) -> list[ToldAnswer]:
     suite = suites[experiment]
     cases = CaseFile(output, suite.data)
     try:
-        pairs = [
-            (cases[cases.position[row.query_id]].case, row) for row in _rows(output / suite.file, suite.fingerprints)
-        ]
+        found = [(cases[cases.position[row.query_id]], row) for row in _rows(output / suite.file, suite.fingerprints)]
+        return [(kept.case, row) for kept, row in found if not _is_unlabelled(kept.labels)]
     finally:
         cases.close()
-    _check(experiment, pairs)
-    return [told(case, row) for case, row in pairs]
+
+
+def _same(case: Case) -> str:
+    """Return the question in a form that does not depend on capitals and blanks."""
+    return " ".join(case.query.text.casefold().split())
+
+
+def _is_unlabelled(labels: Mapping[str, str]) -> bool:
+    """Whether a case comes from traces of a service, and nobody has reviewed it."""
+    return "sampled_as" in labels and review_said(labels.get(REVIEWED, "yes")) != "yes"
 
 
 def told(case: Case, row: ExperimentResult) -> ToldAnswer:
@@ -75,6 +102,7 @@ def told(case: Case, row: ExperimentResult) -> ToldAnswer:
         row.confidence,
         values.get("retrieval quality"),
         detail(row, "confidence").get("made_of", {}),
+        _same(case),
     )
 
 

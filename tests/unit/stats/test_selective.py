@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.stats.inputs import UndefinedError
-from rag_harness.stats.selective import answers_needed, promise, risk_coverage
+from rag_harness.stats.selective import answers_at_rate, answers_needed, promise, risk_coverage
 
 
 def answers(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -51,6 +51,29 @@ def test_equal_confidences_are_chance() -> None:
 def test_answers_needed(wrong: int, risk: float, delta: float, n: int) -> None:
     assert answers_needed(wrong, risk, delta) == n
     assert scipy.stats.binom.cdf(wrong, n, risk) <= delta < scipy.stats.binom.cdf(wrong, n - 1, risk)
+
+
+@pytest.mark.parametrize(("rate", "risk"), [(0.0, 0.05), (0.01, 0.05), (0.02, 0.05), (0.03, 0.05), (0.1, 0.2)])
+def test_answers_at_a_rate_are_the_fewest_that_the_bound_lets_through(rate: float, risk: float) -> None:
+    found = answers_at_rate(rate, risk)
+    assert found is not None
+    enough = [n for n in range(1, found + 1) if scipy.stats.binom.cdf(int(np.ceil(rate * n - 1e-9)), n, risk) <= 0.05]
+    assert enough == [found]
+
+
+def test_a_rate_that_is_no_less_than_the_risk_is_never_promised() -> None:
+    assert answers_at_rate(0.05, 0.05) is None
+    assert answers_at_rate(0.6, 0.05) is None
+    assert answers_at_rate(0.0499, 0.05) is None  # more than 10,000
+    for rate in (-0.1, 1.1, nan):
+        with pytest.raises(ValueError, match="a rate is a share"):
+            answers_at_rate(rate, 0.05)
+
+
+@pytest.mark.parametrize(("tested", "made"), [(58, False), (59, True)])
+def test_with_one_answer_less_than_the_number_there_is_no_promise(tested: int, made: bool) -> None:
+    n = 2 * tested
+    assert (promise([0.9] * n, [0.0] * n).threshold is not None) == made
 
 
 def test_a_promise_has_clopper_pearsons_bound_and_is_of_the_half_that_did_not_choose() -> None:
