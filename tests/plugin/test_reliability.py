@@ -164,8 +164,8 @@ def test_labels_of_reviewed_traces_are_added_and_no_question_counts_twice(engine
     of_file = [{**QUERIES[0], "query_id": f"q{n}", "query": f"Lamp {n}?", "evidence": [QUOTE]} for n in range(40)]
     engine.write_queries(of_file)
     engine.run(*asked)
-    metadata = {"sampled_as": "any", "seen": {"drawn_of": 3}}
-    traced = [
+    metadata: dict[str, Any] = {"sampled_as": "any", "seen": {"drawn_of": 3}}
+    traced: list[dict[str, Any]] = [
         {**of_file[1], "query_id": "trace_1", "query": " lamp  1? ", "metadata": {**metadata, "reviewed": "yes"}},
         {**of_file[1], "query_id": "trace_2", "query": "A kettle?", "metadata": {**metadata, "reviewed": "yes"}},
         {
