@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from rag_harness.commands.reliability import _more
+from rag_harness.commands.reliability import _more, run_calibrate
 from rag_harness.judges.calibration.confidence import MANY_ANSWERS, calibrated, split_shares
+from rag_harness.judges.calibration.confidence_file import read_confidence
 from rag_harness.judges.calibration.labels_needed import LabelsNeeded, labels_needed
 from rag_harness.judges.calibration.told import ToldAnswer
+from rag_harness.studies.reliability.confidence import Confidence
+from rag_harness.studies.reliability.quality import Signals
+from rag_harness.studies.reliability.verification import Checked
 
 RISK = 0.05
 
@@ -53,6 +60,23 @@ def test_what_is_promised_of_a_thousand_labels_holds_in_95_of_100_splits() -> No
         broken += risk_from(float(reached[0])) > risk
     assert promised >= 20
     assert broken <= 2  # 5 % of 40
+
+
+def test_the_command_makes_the_promise_and_an_answer_says_whether_it_is_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("rag_harness.judges.calibration.told.read_labels", lambda *_: drawn(1_000, 1))
+    file = tmp_path / "r1.json"
+    run_calibrate(Namespace(output=[tmp_path], experiment="r1", risk=0.1, file=file))
+    said = capsys.readouterr().out
+    assert "at most 10% are wrong, at 95 %" in said
+    assert "labelled answers more" not in said
+    confidence = Confidence(read_confidence(file), lambda: {"experiment": "r1"})
+    outcomes = {}
+    for relevance in (0.95, -0.9):
+        outcome = confidence.stated(0.5, Signals(relevance=relevance), Checked(), declined=False).decisions[1]
+        outcomes[relevance] = outcome.name, outcome.outcome
+    assert outcomes == {0.95: ("promise", "kept"), -0.9: ("promise", "not kept")}
 
 
 def test_with_more_labels_than_it_names_there_is_a_promise_and_with_a_third_of_them_there_is_none() -> None:
