@@ -18,6 +18,24 @@ def test_headings(rag_result: ExperimentResult) -> None:
 
 
 @pytest.mark.t1
+@pytest.mark.rag_experiment("t1-nopassage")
+def test_without_passage(rag_result: ExperimentResult) -> None:
+    answered(rag_result)
+
+
+@pytest.mark.t1
+@pytest.mark.rag_experiment("t1-both")
+def test_question_and_selection_searched(rag_result: ExperimentResult) -> None:
+    answered(rag_result)
+
+
+@pytest.mark.adaptive
+@pytest.mark.rag_experiment("t1-adaptive")
+def test_adaptive_top_k(rag_result: ExperimentResult) -> None:
+    answered(rag_result)
+
+
+@pytest.mark.t1
 @pytest.mark.rag_experiment("t1-boost0")
 def test_without_boost(rag_result: ExperimentResult) -> None:
     answered(rag_result)

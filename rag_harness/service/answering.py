@@ -130,10 +130,16 @@ def _last_decision(output: PipelineOutput) -> Decision | None:
     return next((each for each in reversed(output.decisions) if each.name == "decision"), None)
 
 
+def links_of(output: PipelineOutput) -> dict[int, str]:
+    """Return the link that the pipeline made for each source: what a stage notes as ``links``."""
+    noted = (link for stage in output.stages for link in stage.detail.get("links", ()))
+    return {link["source"]: str(link["url"]) for link in noted if link.get("url")}
+
+
 def answer_for_client(serving: Serving, output: PipelineOutput, trace_id: str, debug: bool) -> Answered:
     """Return an answer in the form that a client reads, with exact citations."""
     said = output.answer
-    citations = cited(said.text, said.citations, output.context, serving.document)
+    citations = cited(said.text, said.citations, output.context, serving.document, links_of(output))
     return Answered(
         answer=said.text,
         citations=[Cited(**asdict(each)) for each in citations],

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from rag_harness.service.claim_passages import ClaimPassages, chunk_span
@@ -28,7 +29,8 @@ class Citation:
         document: id of the document.
         section: headings above the cited chunk, outermost first, with " > " between them.
         page: page on which the quote begins, from 1; None if the document has no pages.
-        url: the document's http(s) address from its metadata; None if they have none.
+        url: the link that the experiment made for the source; else the document's http(s) address from its metadata,
+            None if they have none. A path, ``/module-1#topics``, is one on the site that shows the documents.
         quote: one to three neighbouring sentences or rows, as they are written in the document.
         start: start of the quote in the document's text.
         end: end of the quote.
@@ -47,7 +49,11 @@ class Citation:
 
 
 def cited(
-    answer_text: str, citations: Collection[int], context: Sequence[Hit], document_of: Callable[[str], Document]
+    answer_text: str,
+    citations: Collection[int],
+    context: Sequence[Hit],
+    document_of: Callable[[str], Document],
+    links: Mapping[int, str] = MappingProxyType({}),
 ) -> tuple[Citation, ...]:
     """Return the citations of an answer, in its order: one for each source that a ``[Source n]`` names.
 
@@ -64,8 +70,9 @@ def cited(
         citations: the sources that count; marks of others are left out.
         context: the sources; the first is 1.
         document_of: gives the current document of an id; a LookupError means that it no longer exists.
+        links: the experiment's link for each source; one that is no http(s) address and no path is not used.
     """
-    sources = _Sources(context, document_of)
+    sources = _Sources(context, document_of, links)
     valid = {n for n in citations if 1 <= n <= len(context)}
     marks = [mark for mark in marks_of(answer_text) if valid.intersection(mark.sources)]
     unmarked = [n for n in dict.fromkeys(citations) if n in valid and not any(n in mark.sources for mark in marks)]
@@ -77,8 +84,10 @@ def cited(
 class _Sources:
     """The sources of one answer. Each document is looked up once, and each chunk is read once."""
 
-    def __init__(self, context: Sequence[Hit], document_of: Callable[[str], Document]) -> None:
-        self._context, self._document_of = context, document_of
+    def __init__(
+        self, context: Sequence[Hit], document_of: Callable[[str], Document], links: Mapping[int, str]
+    ) -> None:
+        self._context, self._document_of, self._links = context, document_of, links
         self._read: dict[int, tuple[Document | None, ClaimPassages | None]] = {}
         self._words: dict[tuple[Span, str], frozenset[str]] = {}
         self._best: dict[tuple[int, Span], Span] = {}
@@ -94,10 +103,14 @@ class _Sources:
         start, end = self._best[n, claim]
         quote = document.text[start:end] if document else ""
         page = page_of(document, start) if document and quote else None
-        url = url_of(document) if document else None
+        url = self._url(n, document) if document else None
         return Citation(*claim, n, chunk.doc_id, section_of(chunk), page, url, quote, start, end)
 
-    def _claim(self, answer: str, mark: CitationMark, known: frozenset[str], language: str) -> Span:
+    def _url(self, n: int, document: Document) -> str | None:
+        link = self._links.get(n, "").strip()
+        return link if _is_web(link) or _is_path(link) else url_of(document)
+
+    def _claim(self, answer: str, mark: CitationMark, known: frozenset[str]) -> Span:
         if mark.before[0] == mark.before[1]:
             return mark.behind
         spans = (mark.before, mark.behind)
@@ -157,3 +170,9 @@ def _is_web(address: str) -> bool:
     except ValueError:
         return False
     return parts.scheme in ("http", "https") and bool(parts.hostname) and address.isprintable() and " " not in address
+
+
+def _is_path(address: str) -> bool:
+    """Whether an address is a path from the root of a site. ``//host`` and ``/\\host`` would be other sites."""
+    begins = address.startswith("/") and not address.startswith("//")
+    return begins and "\\" not in address and address.isprintable() and " " not in address

@@ -6,7 +6,11 @@ Question
     is a gate here.
 
 Experiments
-    ``t1``                        chunks by headings, cosine, a boost for the selected text, a calibrated floor
+    ``t1``                        chunks by headings, cosine, the selected passage as a candidate and a boost for it,
+                                  a calibrated floor
+    ``t1-nopassage``              only the question finds candidates
+    ``t1-both``                   the question and the selected text are searched together
+    ``t1-adaptive``               3 to 8 sources in place of 5, as the scores say
     ``t1-boost0`` ``12`` ``15``   another boost: none, 1.2, 1.5
     ``t1-floor07``                the floor of the record, 0.7
     ``t2``                        fixed chunks
@@ -16,8 +20,8 @@ Experiments
 
 Pipelines
     ``assembly.Design`` is what an experiment sets, and ``assembly.textbook`` makes the experiment of it, so each file
-    ``t*.py`` is a few lines. ``assistant`` is the pipeline. Its steps are ``selection`` and ``ordering`` (the boost),
-    ``floors``, ``fusion``, ``expansion`` (summaries first), ``history``, ``citations`` and ``replies``.
+    ``t*.py`` is a few lines. ``assistant`` is the pipeline. Its steps are ``selection``, ``passages``, ``ordering``
+    (the boost), ``floors``, ``fusion``, ``expansion`` (summaries first), ``history``, ``citations`` and ``replies``.
 
 Prompts
     ``prompts/t1.*.md`` for all of them, ``prompts/t5.summary.*.md`` for summaries that a model writes.

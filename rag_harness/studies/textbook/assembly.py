@@ -14,6 +14,7 @@ from rag_harness.studies.textbook.assistant import CANDIDATES, TOP_K, Assistant,
 from rag_harness.studies.textbook.expansion import EXTRACTIVE, SummariesFirst
 from rag_harness.studies.textbook.floors import floor_of
 from rag_harness.studies.textbook.fusion import Fuse, Fused
+from rag_harness.studies.textbook.passages import Passages
 from rag_harness.studies.textbook.section_summaries import PROMPTS, Writer, WrittenSummaries
 from rag_harness.types import Decision, IndexSpec, Query
 
@@ -32,6 +33,9 @@ class Design:
         overlap: tokens repeated between pieces of a section.
         boost: factor for the score of a chunk with the selected text; 1 is no boost.
         floor: calibrated, record, or a number; see ``floors.floor_of``.
+        passage: whether sections with the selection are candidates even if the question does not find them.
+        search_selection: whether the selection is searched with the question.
+        adaptive: whether the scores decide how many sources the model gets.
     """
 
     chunker: str = "headings"
@@ -40,6 +44,9 @@ class Design:
     overlap: int = 200
     boost: float = 2.0
     floor: str = "calibrated"
+    passage: bool = True
+    search_selection: bool = False
+    adaptive: bool = False
 
     def spec(self, parts: RunParts) -> IndexSpec:
         """Return the index of the book, with the run's embedder and index."""
@@ -108,9 +115,16 @@ def textbook(
         first.retriever,
         parts.chat(temperature=TEMPERATURE, max_output_tokens=ANSWER_TOKENS),
         prompts,
-        AssistantRules(design.boost, floor, lambda: (*first.decisions(), chosen)),
+        AssistantRules(
+            design.boost,
+            floor,
+            lambda: (*first.decisions(), chosen),
+            adaptive=design.adaptive,
+            search_selection=design.search_selection,
+        ),
         parts.rewriter(),
         lambda: retrieval.chunks,
+        Passages(retrieval, retrieval.words) if design.passage else None,
     )
     return Experiment(
         name,

@@ -16,6 +16,7 @@ from rag_harness.studies.textbook import ordering, replies
 from rag_harness.studies.textbook.book_places import book_place_of, different_titles
 from rag_harness.studies.textbook.citations import cited
 from rag_harness.studies.textbook.history import standalone
+from rag_harness.studies.textbook.passages import Passages
 from rag_harness.studies.textbook.selection import selected_text
 from rag_harness.types import Answer, Chunk, Decision, Hit, PipelineOutput, Query
 
@@ -26,13 +27,20 @@ SHOWN_SELECTION = 2_000
 
 @dataclass(frozen=True, slots=True)
 class AssistantRules:
-    """The settings of an experiment; ``chosen`` returns its choices for each row, and is called after retrieval."""
+    """The settings of an experiment.
+
+    ``chosen`` returns its choices for each row, and is called after retrieval. If ``adaptive``, the scores decide how
+    many sources the model gets, in place of ``top_k``. If ``search_selection``, question and selection are searched
+    together.
+    """
 
     boost: float
     floor: float
     chosen: Callable[[], tuple[Decision, ...]] = tuple
     candidates: int = CANDIDATES
     top_k: int = TOP_K
+    adaptive: bool = False
+    search_selection: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,6 +54,7 @@ class Assistant:
         rules: boost, floor and counts.
         rewriter: makes a question from a conversation; None if there is no such model.
         chunks: all chunks of the book, for titles to suggest if nothing was retrieved.
+        passages: finds the sections with a selection; None if only those count that the retriever finds.
     """
 
     retriever: Retriever
@@ -54,11 +63,12 @@ class Assistant:
     rules: AssistantRules
     rewriter: ChatModel | None
     chunks: Callable[[], Sequence[Chunk]]
+    passages: Passages | None = None
 
     async def answer(self, query: Query) -> PipelineOutput:
         trace = Trace()
         asked = await standalone(query, self.rewriter, trace)
-        await trace.retrieve(self.retriever, asked, self.rules.candidates)
+        await self._retrieve(query, asked, trace)
         with trace.stage("quality"):
             self._choose(query, trace)
         return await self._reply(query, asked, trace)
@@ -68,11 +78,29 @@ class Assistant:
         trace = Trace(retrieved=list(hits), context=list(hits))
         return await self._reply(query, await standalone(query, self.rewriter, trace), trace)
 
+    async def _retrieve(self, query: Query, asked: str, trace: Trace) -> None:
+        selection, passages = selected_text(query.inputs), self.passages
+        if selection is None or not selection.text or passages is None:
+            await trace.retrieve(self.retriever, asked, self.rules.candidates)
+            return
+        searched = asked
+        if self.rules.search_selection:
+            searched, decision = await trace.off_loop("retrieve", passages.searched, asked, selection)
+            trace.decisions.append(decision)
+        await trace.retrieve(self.retriever, searched, self.rules.candidates)
+        found = await trace.off_loop("retrieve", passages.beside, trace.retrieved, searched, selection)
+        trace.retrieved, decision = found
+        trace.decisions.append(decision)
+
     def _choose(self, query: Query, trace: Trace) -> None:
         rules = self.rules
         trace.retrieved, boosted = ordering.boost(trace.retrieved, query.inputs, rules.boost)
-        trace.context, kept = ordering.above_floor(trace.retrieved, rules.floor, rules.top_k)
+        most = ordering.MOST_KEPT if rules.adaptive else rules.top_k
+        trace.context, kept = ordering.above_floor(trace.retrieved, rules.floor, most)
         trace.decisions += [*rules.chosen(), boosted, kept]
+        if rules.adaptive:
+            trace.context, adapted = ordering.near_the_first(trace.context)
+            trace.decisions.append(adapted)
 
     async def _reply(self, query: Query, asked: str, trace: Trace) -> PipelineOutput:
         confidence = ordering.confidence_of(trace.retrieved, self.rules.top_k)
@@ -81,14 +109,17 @@ class Assistant:
             Decision("confidence", "low" if low else "enough", confidence, self.rules.floor, "mean cosine of the best")
         )
         if not trace.context:
-            return trace.output(self._declined(trace), confidence)
+            return trace.output(self._declined(trace, confidence), confidence)
         answer = await self._generated(query, asked, trace)
         return trace.output(self._finished(answer, trace, confidence), confidence)
 
-    def _declined(self, trace: Trace) -> Answer:
+    def _declined(self, trace: Trace, confidence: float) -> Answer:
         near = [hit.chunk for hit in trace.retrieved]
         titles = different_titles([*near, *(self.chunks() if len(near) < replies.TITLES else ())], replies.TITLES)
-        trace.decisions.append(Decision("answer", "declined", reason="no section to answer from: no model was asked"))
+        trace.decisions += [
+            Decision("answer", "declined", reason="no section to answer from: no model was asked"),
+            Decision("decision", "abstain", confidence, self.rules.floor, "LOW_RETRIEVAL_QUALITY"),
+        ]
         return replies.nothing_found(titles)
 
     async def _generated(self, query: Query, asked: str, trace: Trace) -> Answer:
@@ -104,7 +135,8 @@ class Assistant:
         titles = different_titles((hit.chunk for hit in trace.retrieved), replies.TITLES)
         below, decision = replies.disclaimer(found.answer, confidence, self.rules.floor, titles)
         outcome = "abstained" if answer.abstained else "answered"
-        trace.decisions += [Decision("answer", outcome), found.decision, decision]
+        verdict = replies.verdict(found.answer, confidence, self.rules.floor, found.nowhere)
+        trace.decisions += [Decision("answer", outcome), found.decision, decision, verdict]
         return replace(found.answer, text=f"{found.answer.text}\n\n{below}") if below else found.answer
 
 

@@ -37,9 +37,14 @@ class Cited:
     ambiguous: tuple[str, ...]
 
     @property
+    def nowhere(self) -> tuple[str, ...]:
+        """What the answer cites that is not in the context: sources by number, chapters by name."""
+        return (*(f"Source {n}" for n in self.answer.invalid_citations if n != NO_SOURCE), *self.unknown)
+
+    @property
     def decision(self) -> Decision:
         """The citations that were found, for the row; the value counts the valid ones."""
-        invalid = [*(f"Source {n}" for n in self.answer.invalid_citations if n != NO_SOURCE), *self.unknown]
+        invalid = self.nowhere
         parts = [f"leads nowhere: {', '.join(invalid)}"] if invalid else []
         parts += [f"in several modules: {', '.join(self.ambiguous)}"] if self.ambiguous else []
         outcome = "invalid" if invalid else "cited" if self.links else "none"

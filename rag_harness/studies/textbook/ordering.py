@@ -13,6 +13,10 @@ from typing import Any
 from rag_harness.studies.textbook.selection import Selection, selected_text
 from rag_harness.types import Decision, Hit
 
+NEAR, FEWEST, MOST_KEPT = 0.75, 3, 8
+"""Adaptive top-k: the share of the first score that a section needs, and the fewest and the most sections. They were
+set before any score was seen: five sections are in the middle."""
+
 
 def cosine_of(hit: Hit) -> float:
     """Return the raw cosine of a hit, however it was ranked; its score if the cosine is not known."""
@@ -83,6 +87,21 @@ def above_floor(hits: Sequence[Hit], floor: float, keep: int) -> tuple[list[Hit]
     reason = f"{passed} of {len(hits)} candidates reach the floor; value is the best cosine"
     decision = Decision("floor", "kept" if kept else "nothing found", best, floor, reason)
     return [replace(hit, rank=rank) for rank, hit in enumerate(kept, 1)], decision
+
+
+def near_the_first(hits: Sequence[Hit]) -> tuple[list[Hit], Decision]:
+    """Return the first hits whose score is near that of the first, and the decision: adaptive top-k.
+
+    The scores are those of the order, boosted ones where there is a boost.
+    """
+    scores = [hit.scores.get("boosted", hit.score) for hit in hits]
+    least = NEAR * scores[0] if scores else None
+    near = next((place for place, score in enumerate(scores) if least is not None and score < least), len(hits))
+    kept = min(max(near, FEWEST), MOST_KEPT, len(hits))
+    reason = (
+        f"{near} of {len(hits)} sections have {NEAR:.0%} of the first one's score; {FEWEST} to {MOST_KEPT} are kept"
+    )
+    return list(hits[:kept]), Decision("sources", "adaptive", float(kept), least, reason)
 
 
 def confidence_of(hits: Sequence[Hit], keep: int) -> float:

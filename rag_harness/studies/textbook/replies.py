@@ -34,3 +34,20 @@ def disclaimer(answer: Answer, confidence: float, threshold: float, titles: Sequ
 
 def _decided(outcome: str, confidence: float, threshold: float, reason: str) -> Decision:
     return Decision("disclaimer", outcome, confidence, threshold, reason)
+
+
+def verdict(answer: Answer, confidence: float, threshold: float, unknown: Sequence[str]) -> Decision:
+    """Return what a service says of an answer: pass, warn or abstain, with its reason codes.
+
+    Args:
+        answer: with its citations.
+        confidence: mean cosine of the best sections.
+        threshold: the floor.
+        unknown: what the answer cites that is not in the context.
+    """
+    if answer.abstained:
+        return Decision("decision", "abstain", confidence, threshold, "NOT_IN_SOURCES")
+    codes = ["LOW_RELEVANCE"] if confidence < threshold else []
+    codes += [] if answer.citations else ["NO_CITATION"]
+    codes += [f"UNKNOWN_SOURCE: {', '.join(unknown)}"] if unknown else []
+    return Decision("decision", "warn" if codes else "pass", confidence, threshold, "; ".join(codes))

@@ -9,8 +9,7 @@ from typing import Any
 
 RUN_PERCENT = 60
 """A chunk contains a selection if it has a run of this percentage of its words. A page on a screen lacks the marks of
-its source, and a selection may reach into the next section. of its source, and a selection may reach into the next
-section."""
+its source, and a selection may reach into the next section."""
 
 _WORD = re.compile(r"\w+")
 
