@@ -10,7 +10,7 @@ from rag_harness.gates.bounds import ValuesAndTarget, interval_of
 from rag_harness.gates.calibrated import Correct, corrected_verdict, not_at_hand
 from rag_harness.gates.evidence import GateRules, weighed
 from rag_harness.gates.grammar import BASELINE, Gate, Reference
-from rag_harness.gates.remarks import reasons, remarks_on, returns, unusable
+from rag_harness.gates.remarks import movable, reasons, remarks_on, returns, unusable
 from rag_harness.gates.scores import SuiteScores
 from rag_harness.gates.unreviewed import with_drafts
 from rag_harness.gates.verdict import Verdict, VerdictState, as_expected, meets_threshold
@@ -156,7 +156,8 @@ def _against_other(gate: Gate, mine: SuiteScores, theirs: SuiteScores, right: Re
     if problem := unusable(gate, [*first, *second], [mine, theirs]):
         return Verdict(gate, "failed", reason=f"{problem} in both {gate.suite} and {right.name}")
     threshold = _aggregate(gate, second) + right.offset
-    remarks = remarks_on(gate, {gate.suite: mine, right.name: theirs}, ways.rules)
+    lost, said = remarks_on(gate, {gate.suite: mine, right.name: theirs}, ways.rules)
+    remarks = lost, ", ".join(filter(None, [movable(gate, mine, theirs, list(ours), ways.unit), said]))
     evidence = ValuesAndTarget(differences(ours, others), right.offset, _population(gate, mine, len(first)), remarks[0])
     return _weighed(gate, first, threshold, evidence, remarks, ways)
 

@@ -9,6 +9,9 @@ from rag_harness.gates.evidence import GateRules
 from rag_harness.gates.grammar import Gate
 from rag_harness.gates.scores import SuiteScores
 
+_ALWAYS_MOVES = ("ms", "usd")
+"""Units of measures that differ from run to run, whatever a row says."""
+
 
 def returns(name: str, depth: int) -> str:
     """Say how many hits a suite retrieves."""
@@ -48,6 +51,19 @@ def remarks_on(gate: Gate, sides: Mapping[str, SuiteScores], rules: GateRules) -
     unmeasured = sum(scores.unmeasured(gate.measure, where) for scores in sides.values())
     remarks += [f"{unmeasured} could not be measured{reasons(gate, list(sides.values()))}"] if unmeasured else []
     return bool(lost), ", ".join([*remarks, *_shallow(gate, sides)])
+
+
+def movable(gate: Gate, mine: SuiteScores, theirs: SuiteScores, cases: Sequence[str], unit: str) -> str:
+    """Say how many of the compared cases can differ at all: "of 20 cases, 8 can move"; empty where all can.
+
+    A case whose row is the same on both sides has the same score on both. Times and costs differ all the same.
+    """
+    if unit in _ALWAYS_MOVES:
+        return ""
+    where = dict(gate.slice)
+    ours, others = mine.outcomes(where), theirs.outcomes(where)
+    same = sum(case in ours and ours[case] == others.get(case) for case in cases)
+    return f"of {len(cases)} cases, {len(cases) - same} can move: the rows of the others are equal" if same else ""
 
 
 def _shallow(gate: Gate, sides: Mapping[str, SuiteScores]) -> list[str]:

@@ -39,6 +39,10 @@ class SuiteScores(Protocol):
         """Count the selected cases without a value that have an answer, and that the measure applies to."""
         ...
 
+    def outcomes(self, where: SliceLabels, /) -> Mapping[str, int]:
+        """Return a digest of each case's row. A case with equal digests has equal scores, times and costs aside."""
+        ...
+
     @property
     def depth(self) -> int | None:
         """The highest number of hits of a case; None where nothing was retrieved, or the number is not known."""

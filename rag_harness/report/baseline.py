@@ -70,6 +70,10 @@ class SavedSuite(_Saved):
         """Return 0: the file does not keep this."""
         return 0
 
+    def outcomes(self, where: SliceLabels, /) -> dict[str, int]:  # noqa: ARG002
+        """Return nothing: the file does not keep this."""
+        return {}
+
     def measures(self) -> list[str]:
         """Return the measures that at least one case has a value of, sorted."""
         return sorted({measure for case in self.cases.values() for measure in case.values})

@@ -42,7 +42,8 @@ class Origins:
         partly: asked answers that also used recordings, e.g. of a rewritten question; dated by the recordings.
         resumed: rows of an earlier run, dated by that run.
         replayed_then: resumed answers that the earlier run had replayed, dated by the recordings.
-        computed: asked answers without a call of a model, e.g. a question declined by what was retrieved.
+        computed: answers without a call of a model; they are not among the asked.
+        declined: those of them that decline, e.g. because too little was found to ask a model about.
         failed: trials of this run that ended without an answer.
         outdated: answers that another version of the model gave than the one at the time of the row.
         versions: number of answers of each version of a service.
@@ -54,6 +55,7 @@ class Origins:
     resumed: Origin = field(default_factory=Origin)
     replayed_then: Origin = field(default_factory=Origin)
     computed: int = 0
+    declined: int = 0
     failed: int = 0
     outdated: int = 0
     versions: Counter[str] = field(default_factory=Counter)
@@ -65,10 +67,15 @@ class Origins:
         is_ok: npt.NDArray[np.bool_],
         is_replayed: npt.NDArray[np.bool_],
         is_resumed: npt.NDArray[np.bool_],
+        is_computed: npt.NDArray[np.bool_],
+        is_abstained: npt.NDArray[np.bool_],
     ) -> None:
         """Count rows by the times of the row and of its recording, and by flags; all of shape (rows,)."""
         self.failed += int((~is_ok & ~is_replayed & ~is_resumed).sum())
-        self.asked.add(ended[is_ok & ~is_replayed & ~is_resumed])
+        own = is_ok & ~is_replayed & ~is_resumed
+        self.asked.add(ended[own & ~is_computed])
+        self.computed += int((own & is_computed).sum())
+        self.declined += int((own & is_computed & is_abstained).sum())
         has_recorded = is_replayed | ~np.isnan(recorded)
         self.partly.add(recorded[is_ok & has_recorded & ~is_replayed & ~is_resumed])
         self.replayed.add(recorded[is_replayed & ~is_resumed])

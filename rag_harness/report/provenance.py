@@ -59,13 +59,16 @@ def _said(name: str, origins: Origins, now: float) -> str:
     asked = "looked up" if name == GOLDEN else "asked"
     found = [text for text in (_replayed(origins, now), _resumed(origins, now)) if text]
     version = _version(origins)
-    computed = origins.computed if name != GOLDEN else 0
-    if origins.asked.n > computed:
-        found.append(f"{origins.asked.n - computed} {asked} now{version}{_partly(origins, now)}")
+    made = origins.computed if name == GOLDEN else 0
+    declined, computed = origins.declined, origins.computed - origins.declined - made
+    if origins.asked.n + made:
+        found.append(f"{origins.asked.n + made} {asked} now{version}{_partly(origins, now)}")
     elif origins.replayed.n:
         found.append(f"0 {asked} now")
-    elif not (origins.failed or computed):
+    elif not (origins.failed or origins.computed):
         found.append("0 new")
+    if declined:
+        found.append(f"{declined} declined without a model")
     if computed:
         found.append(f"{computed} computed now, without a model")
     if origins.failed:
@@ -186,6 +189,7 @@ def _plain(origins: Origins) -> Iterator[tuple[str, Any]]:
             yield f"{name}_from_to", list(ends)
     undated = origins.replayed.undated + origins.replayed_then.undated
     yield from ((("computed", origins.computed),) if origins.computed else ())
+    yield from ((("declined", origins.declined),) if origins.declined else ())
     yield from ((("failed", origins.failed),) if origins.failed else ())
     yield from ((("undated", undated),) if undated else ())
     yield from ((("outdated", origins.outdated),) if origins.outdated else ())

@@ -150,6 +150,11 @@ class SuiteTable:
         names = {column.reasons[number] for number in column.unmeasured}
         return Counter({why: n for why, n in self.absent(measure, where).items() if why in names})
 
+    def outcomes(self, where: SliceLabels, /) -> Mapping[str, int]:
+        """Return a digest of the row of each selected case that has one. Equal digests give equal scores."""
+        chosen = np.flatnonzero(self._selected(where) & (self.totals.outcomes != 0))
+        return {self.ids[n]: int(self.totals.outcomes[n]) for n in map(int, chosen)}
+
     def aggregate(self, measures: Sequence[str], where: SliceLabels | None = None) -> dict[str, float | None]:
         """Return the mean of each measure; None where no case has a value."""
         chosen = self._selected(where or {})

@@ -29,7 +29,9 @@ class Totals:
 
     Attributes:
         times: milliseconds of each stage by case, shape (cases,); NaN where there is none.
-        new: whether this run asked for the answer of a case itself, shape (cases,): neither resumed nor replayed.
+        new: whether this run made the answer of a case itself, shape (cases,): it is neither resumed nor replayed, nor
+            declined without a model.
+        outcomes: digest of what scores are made of, by case, shape (cases,); 0 where there is no row.
         depth: highest number of hits of a row.
         models: number of answers of each model; "" is a pipeline that names none.
         origins: where the answers come from.
@@ -39,6 +41,7 @@ class Totals:
     def __init__(self, cases: int) -> None:
         self.times: dict[str, npt.NDArray[np.float64]] = {stage: np.full(cases, np.nan) for stage in STAGES}
         self.new: npt.NDArray[np.bool_] = np.zeros(cases, dtype=np.bool_)
+        self.outcomes: npt.NDArray[np.int64] = np.zeros(cases, dtype=np.int64)
         self.rows: int = 0
         self.errors: int = 0
         self.resumed: int = 0
@@ -70,12 +73,14 @@ class Totals:
     def take(self, block: RowBlock, rows: Rows, resumed: Mask) -> None:
         """Count some rows of a block. ``resumed``, of shape (cases,), marks those of an earlier run."""
         positions, of_old = block["position"][rows], resumed[block["position"][rows]]
+        self.outcomes[positions] = block["outcome"][rows]
         self.rows += len(rows)
         self.resumed += int(of_old.sum())
         self.replayed += int(block["replayed"][rows].sum())
         is_ok, is_replayed = block["ok"][rows], block["replayed"][rows]
-        self.origins.take(block["ended"][rows], block["recorded"][rows], is_ok, is_replayed, of_old)
-        self.origins.computed += int((block["computed"][rows] & is_ok & ~of_old).sum())
+        is_computed, is_abstained = block["computed"][rows], block["abstained"][rows]
+        when = block["ended"][rows], block["recorded"][rows]
+        self.origins.take(*when, is_ok, is_replayed, of_old, is_computed, is_abstained)
         self.origins.outdated += int(block["outdated"][rows].sum())
         self.abstained += int(block["abstained"][rows].sum())
         self._spend(block, rows)
@@ -84,7 +89,8 @@ class Totals:
         self.retrieves |= bool(block["retrieves"][rows].any())
         for stage, times in self.times.items():
             times[positions] = block[f"ms {stage}"][rows]
-        self._pace(block, rows[~of_old & ~block["replayed"][rows] & ~np.isnan(block["ended"][rows])])
+        is_declined = is_ok & is_computed & is_abstained
+        self._pace(block, rows[~of_old & ~is_replayed & ~is_declined & ~np.isnan(block["ended"][rows])])
 
     def _spend(self, block: RowBlock, rows: Rows) -> None:
         self.prompt_tokens += int(block["prompt_tokens"][rows].sum())

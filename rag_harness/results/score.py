@@ -151,6 +151,17 @@ def row_digest(row: ExperimentResult) -> str:
     return text_digest([row.query, row.llm_answer, "abstained" if row.abstained else "", row.ground_truth, *chunks])
 
 
+def outcome_digest(row: ExperimentResult, ranked: Sequence[str]) -> int:
+    """Return a number that differs where rows of one case can differ in a score: by hits, sources, answer or error.
+
+    Times and costs are left out. ``ranked`` are the names that ranking measures look up.
+    """
+    said = json.dumps([row.ok, row.abstained, row.citations, row.invalid_citations, row.confidence, row.llm_answer])
+    read = [f"{hit.chunk_id} {hit.rerank_score}" for hit in row.candidates]
+    texts = [said, *ranked, "", *read, "", *(chunk.chunk_id for chunk in row.retrieved_chunks)]
+    return int.from_bytes(bytes.fromhex(text_digest(texts))[:8], "big", signed=True)
+
+
 def text_digest(texts: Sequence[str]) -> str:
     """Return the digest of texts in their order."""
     state = blake2b(digest_size=12)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given
@@ -55,6 +55,7 @@ class Scores:
     why: str = "no value"
     depth: int | None = None
     not_measured: int = 0
+    rows: Mapping[str, int] = field(default_factory=dict)
 
     def _in(self, where: Mapping[str, str]) -> list[str]:
         return [case for case in self.found if where.items() <= self.slices.get(case, {}).items()]
@@ -77,6 +78,9 @@ class Scores:
 
     def unmeasured(self, measure: str, where: Mapping[str, str], /) -> int:
         return self.not_measured
+
+    def outcomes(self, where: Mapping[str, str], /) -> dict[str, int]:
+        return {case: self.rows[case] for case in self._in(where) if case in self.rows}
 
 
 def of(*values: float | None, total: int = -1, lost: int = 0) -> Scores:
@@ -451,3 +455,25 @@ def test_the_later_of_two_gates_on_the_same_aggregate_holds() -> None:
 def test_importing_gates_is_cheap() -> None:
     code = "import sys, rag_harness.gates; print([m for m in ('numpy', 'pydantic', 'pytest') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_a_comparison_says_how_many_cases_can_move() -> None:
+    mine = replace(of(1.0, 0.0, 1.0), rows={"q0": 1, "q1": 2, "q2": 3})
+    theirs = replace(of(1.0, 0.0, 0.0), rows={"q0": 1, "q1": 2, "q2": 4})
+    assert verdict("t1: mrr@10 >= t2", t1=mine, t2=theirs).reason == (
+        "of 3 cases, 1 can move: the rows of the others are equal"
+    )
+    differs = replace(theirs, rows={"q0": 5, "q1": 6, "q2": 7})
+    assert verdict("t1: mrr@10 >= t2", t1=mine, t2=differs).reason == ""
+    assert verdict("t1: mrr@10 >= t2", t1=mine, t2=of(1.0, 0.0, 0.0)).reason == ""
+    # Equal rows have other times.
+    assert verdict("t1: total_ms <= t2", t1=mine, t2=theirs).reason == ""
+
+
+def test_only_cases_of_the_slice_are_counted_as_those_that_can_move() -> None:
+    slices = {"q0": {"slice": "a"}, "q1": {"slice": "a"}, "q2": {"slice": "b"}}
+    mine = replace(of(1.0, 0.0, 1.0), rows={"q0": 1, "q1": 2, "q2": 3}, slices=slices)
+    theirs = replace(mine, rows={"q0": 1, "q1": 4, "q2": 3})
+    assert verdict("t1[slice=a]: mrr@10 >= t2", t1=mine, t2=theirs).reason == (
+        "of 2 cases, 1 can move: the rows of the others are equal"
+    )

@@ -21,7 +21,7 @@ from rag_harness.report.totals import STAGES
 from rag_harness.results.cases import KeptCase
 from rag_harness.results.dates import seconds_of
 from rag_harness.results.row import ExperimentResult
-from rag_harness.results.score import row_digest
+from rag_harness.results.score import outcome_digest, row_digest
 from rag_harness.types import SERVICE
 
 _LONGEST_WHY = 200
@@ -37,8 +37,9 @@ _WHOLE = (
     "calls",
     "retries",
     "version",
+    "outcome",
 )
-"""``model`` is -1 where the answer of no model is counted."""
+"""``model`` is -1 where the answer of no model is counted. ``outcome`` is equal where no score can differ."""
 _FLAGS = ("ok", "abstained", "answerable", "relevant", "replayed", "outdated", "answers", "retrieves", "computed")
 """``relevant``: the case has a relevant document."""
 
@@ -91,7 +92,7 @@ class Maker:
             return
         kept = self._gold[position]
         ranked = ranking_of(row, kept.case)
-        self._whole.append(self._numbers(row, position, len(ranked)))
+        self._whole.append((*self._numbers(row, position, len(ranked)), outcome_digest(row, ranked)))
         self._floats.append(_floats(row))
         self._flags.append(_flags(row, kept, bool(ranked)))
         self._outcome(row)

@@ -66,14 +66,17 @@ def _origins(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
     for each in found:
         _gather(replayed, each.replayed)
         _gather(resumed, each.resumed)
-    computed = sum(each.computed for each in found)
-    asked = sum(each.asked.n for each in found) - computed
+    declined = sum(each.declined for each in found)
+    computed = sum(each.computed for each in found) - declined
+    asked = sum(each.asked.n for each in found)
     if asked:
         yield f"{asked:,} asked now"
     if replayed.n:
         yield f"{replayed.n:,} replayed (recorded {_when(replayed)})"
     if resumed.n:
         yield f"{resumed.n:,} taken over from the run of {_when(resumed)}"
+    if declined:
+        yield f"{declined:,} declined without a model"
     if computed:
         yield f"{computed:,} computed without a model"
 

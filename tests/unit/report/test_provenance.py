@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -12,11 +14,19 @@ NOW = 1_800_000_000.0
 DAY = 86_400.0
 
 
-def origins(ok: list[bool], recorded: list[float], replayed: list[bool], resumed: list[bool]) -> Origins:
+def origins(
+    ok: list[bool],
+    recorded: list[float],
+    replayed: list[bool],
+    resumed: list[bool],
+    computed: Sequence[bool] = (),
+    abstained: Sequence[bool] = (),
+) -> Origins:
     """Return the origins of rows that all ended now; ``recorded`` in days ago, NaN where nothing was."""
     found = Origins()
     when = NOW - np.array(recorded) * DAY
-    found.take(np.full(len(ok), NOW), when, np.array(ok), np.array(replayed), np.array(resumed))
+    more = (np.array(each or [False] * len(ok)) for each in (computed, abstained))
+    found.take(np.full(len(ok), NOW), when, np.array(ok), np.array(replayed), np.array(resumed), *more)
     return found
 
 
@@ -45,6 +55,15 @@ def test_an_answer_is_stale_that_is_too_old_or_of_the_future(days: float, stale:
 
 
 def test_what_needed_no_model_was_not_asked_of_one() -> None:
-    found = origins([True, True], [float("nan"), 1], [False, True], [False, False])
-    found.computed = 1
+    found = origins([True, True], [float("nan"), 1], [False, True], [False, False], [True, False])
+    assert found.asked.n == 0
     assert _said("r1", found, NOW).endswith("; 0 asked now; 1 computed now, without a model")
+
+
+def test_what_was_declined_without_a_model_is_neither_asked_nor_new() -> None:
+    nan, no = float("nan"), [False] * 4
+    found = origins([True] * 4, [nan] * 4, no, [False, False, False, True], [True] * 4, [True, True, False, True])
+    assert (found.asked.n, found.computed, found.declined, found.resumed.n) == (0, 3, 2, 1)
+    assert _said("t1", found, NOW) == (
+        "1 resumed from the run of 15 Jan 2027 08:00 UTC; 2 declined without a model; 1 computed now, without a model"
+    )

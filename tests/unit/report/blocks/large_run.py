@@ -59,7 +59,7 @@ def whole_table(output: Path, monkeypatch: pytest.MonkeyPatch) -> SuiteTable:
 
 def all_of(table: SuiteTable) -> dict[str, Any]:
     """Return everything that a table says; NaN as text, for it equals nothing."""
-    totals = {name: value for name, value in vars(table.totals).items() if name not in ("times", "new")}
+    totals = {name: value for name, value in vars(table.totals).items() if name not in ("times", "new", "outcomes")}
     return {
         "states": table.states.tolist(),
         "columns": {
@@ -69,6 +69,7 @@ def all_of(table: SuiteTable) -> dict[str, Any]:
         "totals": {**totals, "models": list(table.totals.models.items()), "placed": list(table.totals.placed.items())},
         "times": {stage: repr(times.tolist()) for stage, times in table.totals.times.items()},
         "new": table.totals.new.tolist(),
+        "outcomes": table.totals.outcomes.tolist(),
         "categories": table.categories,
     }
 
