@@ -16,7 +16,7 @@ from rag_harness.errors import CriticalError, ModelCallError, QueryTooLongError
 from rag_harness.pipelines.trace import Trace
 from rag_harness.service.observing.logs import logging_to
 from rag_harness.service.schemas import Answered
-from rag_harness.types import Answer, Chunk, Decision, Hit, PipelineOutput, Query
+from rag_harness.types import Answer, Chunk, Decision, Hit, PipelineOutput, Query, Stage
 from tests.unit.service.observing.test_metrics import told
 from tests.unit.service.served import PAGES, client_of, said_by, serving_app, serving_of
 
@@ -360,3 +360,20 @@ def test_a_question_without_an_answer_has_none_to_read_again(tmp_path: Path) -> 
         assert (failed.status_code, again.status_code) == (503, 404)
 
     asyncio.run(scenario())
+
+
+def test_the_links_of_an_experiment_are_those_of_its_citations(tmp_path: Path) -> None:
+    linked = {"links": [{"source": 1, "title": "Lamps", "url": "/module-1/lamps#returns"}]}
+    output = replace(passed(), stages=(Stage("retrieve", 1.0), Stage("parse", 1.0, detail=linked)))
+    (cited,) = ask(tmp_path, Says(output)).json()["citations"]
+    assert cited["url"] == "/module-1/lamps#returns"
+
+
+def test_the_assistant_of_the_textbook_says_how_sure_it_is(tmp_path: Path) -> None:
+    async def asked(text: str) -> Any:
+        async with client_of(tmp_path, serving_of(tmp_path, "t1")) as client:
+            return (await client.post("/query", json={"query": text})).json()
+
+    body = asyncio.run(asked("how long can lamps be returned?"))
+    assert body["decision"] in ("pass", "warn")
+    assert body["citations"][0]["url"].startswith("/lamps")

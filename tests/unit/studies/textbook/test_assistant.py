@@ -18,7 +18,10 @@ from rag_harness.studies.textbook.assistant import Assistant, AssistantRules
 from rag_harness.types import Decision, Hit, PipelineOutput, Query
 from tests.unit.studies.textbook.book import PAGES, Says, parts_over
 
-ALL = ["t1", "t1-boost0", "t1-boost12", "t1-boost15", "t1-floor07", "t2", "t3", "t3-rrf", "t4", "t5"]
+ALL = [
+    "t1", "t1-nopassage", "t1-both", "t1-adaptive", "t1-boost0", "t1-boost12", "t1-boost15", "t1-floor07", "t2", "t3",
+    "t3-rrf", "t4", "t5",
+]  # fmt: skip
 QUERY = Query("q", "topic messages publishers subscribers")
 SELECTED = "Quartz drifts by twenty parts in a million."
 
@@ -60,7 +63,8 @@ def test_every_experiment_answers(parts: RunParts, tmp_path: Path, name: str, ch
     made = build(name, parts_over(tmp_path, chat_model=chat))
     made.prepare([QUERY])  # type: ignore[misc]
     output = asyncio.run(made.pipeline.answer(QUERY))
-    assert list(decided(output))[-4:] == ["confidence", "answer", "citations", "disclaimer"] or name == "t1-floor07"
+    last = ["confidence", "answer", "decision" if name == "t1-floor07" else "citations"]
+    assert list(decided(output))[-5:] == [*last, "disclaimer", "decision"] or list(decided(output))[-3:] == last
     assert (output.answer.abstained, len(output.calls)) == ((True, 0) if name == "t1-floor07" else (False, 1))
     assert output.retrieved
     assert output.confidence is not None
@@ -114,6 +118,7 @@ def test_answered(parts: RunParts) -> None:
         "answer": "answered",
         "citations": "cited",
         "disclaimer": "none",
+        "decision": "pass",
     }
     assert said["floor"].threshold == said["confidence"].threshold == 0.1
     assert output.answer.text == "A topic carries messages [Source 1]."
@@ -128,6 +133,7 @@ def test_low_confidence_is_said_with_sections_to_look_at(parts: RunParts) -> Non
     assert output.confidence < 0.4
     said = decided(output)
     assert (said["confidence"].outcome, said["disclaimer"].outcome) == ("low", "added")
+    assert (said["decision"].outcome, said["decision"].reason) == ("warn", "LOW_RELEVANCE")
     assert output.answer.text.startswith(
         "A topic carries messages [Source 1].\n\nPlease check this in the book: the sections found match the question "
         "only loosely. See also: Chapter 1: Nodes > Topics; "
@@ -141,6 +147,7 @@ def test_an_answer_without_a_citation_gets_the_disclaimer(parts: RunParts) -> No
     assert output.answer.text == ("It carries messages.\n\nPlease check this in the book: the answer names no section.")
     assert decided(output)["disclaimer"].reason == "the answer names no section"
     assert decided(output)["citations"].outcome == "none"
+    assert decided(output)["decision"].reason == "NO_CITATION"
 
 
 def test_who_says_that_he_does_not_know_needs_no_disclaimer(parts: RunParts) -> None:
@@ -148,6 +155,7 @@ def test_who_says_that_he_does_not_know_needs_no_disclaimer(parts: RunParts) -> 
     assert (output.answer.text, output.answer.abstained) == ("I don't know.", True)
     assert decided(output)["answer"].outcome == "abstained"
     assert decided(output)["disclaimer"].outcome == "none"
+    assert (decided(output)["decision"].outcome, decided(output)["decision"].reason) == ("abstain", "NOT_IN_SOURCES")
 
 
 def test_nothing_found_asks_no_model(parts: RunParts) -> None:
@@ -162,9 +170,10 @@ def test_nothing_found_asks_no_model(parts: RunParts) -> None:
     assert output.answer.text.count(";") == 2
     assert output.context == ()
     assert output.retrieved
-    assert [decided(output)[name].outcome for name in ("floor", "confidence", "answer")] == [
-        "nothing found", "low", "declined",
+    assert [decided(output)[name].outcome for name in ("floor", "confidence", "answer", "decision")] == [
+        "nothing found", "low", "declined", "abstain",
     ]  # fmt: skip
+    assert decided(output)["decision"].reason == "LOW_RETRIEVAL_QUALITY"
 
 
 class Nothing:
@@ -243,14 +252,20 @@ def test_history_with_a_rewriter_is_looked_up_and_asked(parts: RunParts) -> None
 
 
 @pytest.mark.parametrize(
-    ("text", "invalid", "outcome"),
-    [("Module 9, Chapter 9 says so.", (0,), "invalid"), ("[Source 99]", (99,), "invalid")],
+    ("text", "invalid", "outcome", "named"),
+    [
+        ("Module 9, Chapter 9 says so.", (0,), "invalid", "Module 9, Chapter 9"),
+        ("[Source 99]", (99,), "invalid", "Source 99"),
+    ],
 )
-def test_citations_that_lead_nowhere(parts: RunParts, text: str, invalid: Sequence[int], outcome: str) -> None:
+def test_citations_that_lead_nowhere(
+    parts: RunParts, text: str, invalid: Sequence[int], outcome: str, named: str
+) -> None:
     output = ask(assistant_of(parts, Says(text), floor=0.1))
     assert output.answer.invalid_citations == invalid
     assert decided(output)["citations"].outcome == outcome
     assert decided(output)["disclaimer"].outcome == "added"
+    assert decided(output)["decision"].reason == f"NO_CITATION; UNKNOWN_SOURCE: {named}"
 
 
 LONG = "# Long\n\n## One\n\n" + "".join(f"Sentence number {n} of a long section of the book.\n\n" for n in range(3_400))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -9,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.studies.textbook.floors import CALIBRATED, RECORD, floor_of
-from rag_harness.studies.textbook.ordering import above_floor, boost, boosted, confidence_of, cosine_of
+from rag_harness.studies.textbook.ordering import (
+    above_floor,
+    boost,
+    boosted,
+    confidence_of,
+    cosine_of,
+    near_the_first,
+)
 from rag_harness.studies.textbook.selection import Selection
 from rag_harness.types import Hit
 from tests.unit.studies.textbook.hits import near, section
@@ -157,3 +165,27 @@ def test_floors() -> None:
     for wrong in ("1.01", "-0.1", "nan", "high"):
         with pytest.raises(ValueError, match="expected calibrated, record, or a number from 0 to 1"):
             floor_of("a", wrong)
+
+
+@pytest.mark.parametrize(
+    ("scores", "kept", "near"),
+    [
+        ([0.8, 0.3, 0.2, 0.1], 3, 1),
+        ([0.8, 0.7, 0.65, 0.61, 0.59], 4, 4),
+        ([0.8] * 10, 8, 10),
+        ([0.8, 0.1], 2, 1),
+        ([], 0, 0),
+    ],
+)
+def test_the_scores_decide_how_many_sources_there_are(scores: list[float], kept: int, near: int) -> None:
+    hits = hits_of(scores, set())
+    found, decision = near_the_first(hits)
+    assert found == hits[:kept]
+    assert decision.value == kept
+    assert decision.reason.startswith(f"{near} of {len(scores)} sections have 75% of the first one's score")
+
+
+def test_adaptive_sources_go_by_the_boosted_order() -> None:
+    first, *others = hits_of([0.6] * 6, set())
+    boosted_first = replace(first, scores={"dense": 0.6, "boosted": 0.9})
+    assert len(near_the_first([boosted_first, *others])[0]) == 3
