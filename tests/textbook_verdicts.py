@@ -18,7 +18,8 @@ TIMES = re.compile(r"_ms")
 
 def wrong(summary: Path, page: Path) -> Iterator[str]:
     """Yield what the page does not tell as the run has it."""
-    gates = [gate for gate in json.loads(summary.read_bytes())["gates"] if gate["gate"].startswith("t")]
+    found = json.loads(summary.read_bytes())["gates"]
+    gates = [gate for gate in found if gate["gate"].startswith("t") and gate["state"] != "not judged"]
     rows = [line.split("|")[1:-1] for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
     told = [" ".join(row) for row in rows if len(row) == 4]
     for gate in gates:
@@ -26,7 +27,7 @@ def wrong(summary: Path, page: Path) -> Iterator[str]:
         if not TIMES.search(gate["gate"]) and not any(value in row and state in row for row in told):
             yield f"{gate['gate']} is {state} at {value}: no row of the page says so"
     states = Counter(gate["state"] for gate in gates if not TIMES.search(gate["gate"]))
-    if states != {"passed": 4, "failed": 3, "inconclusive": 5}:
+    if states != {"passed": 5, "failed": 3, "inconclusive": 7}:
         yield f"{dict(states)}: the page tells of other numbers"
 
 

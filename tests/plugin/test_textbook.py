@@ -26,7 +26,9 @@ def test_answers(rag_result):
     assert rag_result.decisions
 
 @pytest.mark.t1
-@pytest.mark.rag_experiment("t1-boost0", "t1-boost12", "t1-boost15", "t1-floor07")
+@pytest.mark.rag_experiment(
+    "t1-nopassage", "t1-both", "t1-adaptive", "t1-boost0", "t1-boost12", "t1-boost15", "t1-floor07"
+)
 def test_variants(rag_result):
     test_answers(rag_result)
 
@@ -37,6 +39,9 @@ def test_variant_of_t3(rag_result):
 """
 STEMS = (
     "t1_headings",
+    "t1__nopassage",
+    "t1__both",
+    "t1__adaptive",
     "t1__boost0",
     "t1__boost12",
     "t1__boost15",
@@ -83,7 +88,7 @@ def outcomes(row: dict[str, Any]) -> dict[str, str]:
 
 
 def test_a_marker_beside_rag_experiment_selects_and_names_nothing(book: Suite) -> None:
-    book.run("-m", "t3").assert_outcomes(passed=6 * len(QUERIES), deselected=4 * len(QUERIES))
+    book.run("-m", "t3").assert_outcomes(passed=6 * len(QUERIES), deselected=7 * len(QUERIES))
     assert len(book.rows("t3__rrf")) == len(book.rows("t3_hybrid")) == len(book.rows("t1_headings")) == len(QUERIES)
 
 
@@ -117,6 +122,7 @@ def test_selected_by_their_marker_and_resumed(book: Suite) -> None:
         "answer": "answered",
         "citations": "cited",
         "disclaimer": "none",
+        "decision": "pass",
     }
     assert outcomes(selected)["boost"] == "boosted"
     assert outcomes(blank)["boost"] == "none"
