@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from rag_harness.commands import FOUND
+from rag_harness.commands.with_settings import add_query_types, query_types
 from rag_harness.errors import DataError
 from rag_harness.shown.terminal import say, say_json
 
@@ -15,6 +16,7 @@ def check_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, metavar="DIR", help="folder of documents: Markdown, text, HTML, PDF")
     queries = "questions, or a golden set (.json, .csv); default: queries.jsonl in the folder"
     parser.add_argument("--queries", type=Path, metavar="FILE", help=queries)
+    add_query_types(parser)
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("-o", dest="mended", type=Path, metavar="FILE", help="the questions, mended where that is safe")
 
@@ -28,7 +30,7 @@ def run_check(chosen: argparse.Namespace) -> int:
 
     file = chosen.queries or chosen.folder / "queries.jsonl"
     _check(file, chosen.mended)
-    asked = read_asked(file)
+    asked = read_asked(file, query_types(chosen))
     library = read_folder(chosen.folder)
     unread = [each.file.relative_to(chosen.folder).as_posix() for each in library.unread]
     report = check(asked, DocumentCollection(library.documents), unread)

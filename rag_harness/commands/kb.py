@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.commands import FOUND
+from rag_harness.commands.with_settings import add_query_types, query_types
 from rag_harness.shown.terminal import say, say_json
 
 
@@ -21,6 +22,7 @@ def validate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--queries", type=Path, metavar="FILE", help="default: queries.jsonl in the folder")
     golden = "default: test_retrieval_golden/golden.json beside the folder's parent"
     parser.add_argument("--golden", type=Path, metavar="FILE", help=golden)
+    add_query_types(parser)
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
@@ -34,6 +36,7 @@ def run_validate(chosen: argparse.Namespace) -> int:
         folder,
         chosen.queries or _if_there(folder / "queries.jsonl"),
         chosen.golden or _if_there(golden),
+        query_types(chosen),
     )
     if chosen.json:
         say_json(report.json())

@@ -15,6 +15,7 @@ from rag_harness.dataset.ingest.charset import is_charset
 from rag_harness.dataset.knowledge_base import pages_digest, read_folder, read_knowledge_base
 from rag_harness.dataset.library import ParsedKeeping, Unread
 from rag_harness.dataset.queries import distribution, read_queries
+from rag_harness.dataset.query_types import types_named
 from rag_harness.errors import DataError, SettingsError, unknown
 from rag_harness.files.log import log
 from rag_harness.files.sources import file_digest, files_digest
@@ -103,6 +104,7 @@ class Data:
         self.name: str = name
         self._settings, self._own_golden = settings, own_golden
         self._unread: tuple[Unread, ...] = ()
+        self._skipped: tuple[str, ...] = ()
 
     @cached_property
     def collection(self) -> BeirDataset | None:
@@ -184,12 +186,24 @@ class Data:
     @cached_property
     def cases(self) -> list[Case]:
         """All queries with their gold, as in the file. The label ``golden`` says whether one is in the golden set."""
-        cases = read_queries(self.queries_file, self._settings.path(self._settings.kb_dir))
+        settings = self._settings
+        skipped: list[str] | None = [] if settings.bad_queries == "skip" else None
+        types = types_named(settings.query_types)
+        cases = read_queries(self.queries_file, settings.path(settings.kb_dir), types, skipped)
+        for problem in skipped or ():
+            log.warning("Skipped: %s", problem)
+        self._skipped = tuple(skipped or ())
         if self._own_golden:
             golden = {entry.entry_id for entry in self.golden}
             cases = [_marked(case, case.query.query_id in golden) for case in cases]
         log.info("Read %d queries: %s", len(cases), distribution(cases))
         return cases
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """What is wrong with the lines of its queries that were left out, if the settings allow that."""
+        _ = self.cases
+        return self._skipped
 
     @property
     def folder(self) -> str:

@@ -13,12 +13,16 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from rag_harness.dataset.ingest import page_files
 from rag_harness.dataset.placeholder import labelled
+from rag_harness.dataset.query_types import type_problem
 from rag_harness.errors import DataError
 from rag_harness.types import NEGATIVE, Case, Evidence, Query
 
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 # Ids become test ids and file names: no white space, no brackets, no characters with a meaning in a shell or pytest.
 _Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.\-]+$", max_length=120)]
+
+_SAID = 5
+"""Number of problems that are named where every line has one."""
 
 
 class EvidenceLine(BaseModel):
@@ -74,34 +78,49 @@ class QueryLine(BaseModel):
         )
 
 
-def read_queries(file: Path, kb_dir: Path | None = None) -> list[Case]:
-    """Read and validate ``file``. With ``kb_dir``, references must be ids of pages in it.
+def read_queries(
+    file: Path,
+    kb_dir: Path | None = None,
+    types: Sequence[str] | None = None,
+    skipped: list[str] | None = None,
+) -> list[Case]:
+    """Read and validate ``file``.
+
+    Args:
+        file: one JSON object a line.
+        kb_dir: references must be ids of pages in it.
+        types: types of questions beside the known ones: a type that is close to one of them is a problem. None: types
+            are not looked at.
+        skipped: takes a text for each line that cannot be used, and these lines are left out. None: they are an error.
 
     Raises:
         DataError: the file is missing or empty, or lines are malformed; lists every problem as ``file:line: …``.
     """
     pages = [page.relative_to(kb_dir).as_posix() for page in page_files(kb_dir)] if kb_dir else []
-    problems: list[str] = []
+    stops, found = skipped is None, [] if skipped is None else skipped
     cases: list[Case] = []
     first_line: dict[str, int] = {}
-    for number, text in _lines(file):
-        line = _parse(text, f"{file}:{number}", problems)
-        if line is None:
-            continue
-        if line.query_id in first_line:
-            seen = first_line[line.query_id]
-            problems.append(f"{file}:{number}: query_id {line.query_id!r} stands already on line {seen}.")
-        first_line.setdefault(line.query_id, number)
-        problems += _missing_pages(line, f"{file}:{number}", kb_dir, pages)
-        cases.append(line.case())
-    if problems:
-        raise DataError("\n".join(problems))
+    for number, text in _lines(file, None if stops else found):
+        line, wrong = _parse(text)
+        if line and line.query_id in first_line:
+            wrong.append(f"query_id {line.query_id!r} stands already on line {first_line[line.query_id]}.")
+        if line:
+            wrong += [*_type_problems(line, types), *_missing_pages(line, kb_dir, pages)]
+        found += [f"{file}:{number}: {each}" for each in (wrong if stops else ["; ".join(wrong)] if wrong else ())]
+        if line and (stops or not wrong):
+            first_line.setdefault(line.query_id, number)
+        if line and not wrong:
+            cases.append(line.case())
+    if stops and found:
+        raise DataError("\n".join(found))
     if not cases:
-        raise DataError(f"{file} holds no query: each line is an object with query_id, query_type and query.")
+        empty = f"{file} holds no query: each line is an object with query_id, query_type and query."
+        raise DataError("\n".join([*found[:_SAID], empty]))
     return cases
 
 
-def _lines(file: Path) -> Sequence[tuple[int, str]]:
+def _lines(file: Path, undecoded: list[str] | None) -> Sequence[tuple[int, str]]:
+    """Return each line with its number. A line that is not UTF-8 is put into ``undecoded``, or is an error."""
     if not file.is_file():
         raise DataError(
             f"No file {file}. Name your questions with --rag-queries FILE; to have some drafted for documents: "
@@ -110,28 +129,46 @@ def _lines(file: Path) -> Sequence[tuple[int, str]]:
     try:
         text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        line = file.read_bytes()[: error.start].count(b"\n") + 1
-        raise DataError(f"{file}:{line}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from error
+        if undecoded is None:
+            line = file.read_bytes()[: error.start].count(b"\n") + 1
+            raise DataError(f"{file}:{line}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from error
+        text = _without_undecoded(file, undecoded)
     # split("\n") and not splitlines(): U+2028 inside a JSON string does not end a line.
     return [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
 
 
-def _parse(text: str, where: str, problems: list[str]) -> QueryLine | None:
+def _without_undecoded(file: Path, undecoded: list[str]) -> str:
+    """Return the text of a file, with lines that are not UTF-8 left empty and put into ``undecoded``."""
+    lines = []
+    for number, raw in enumerate(file.read_bytes().split(b"\n"), 1):
+        try:
+            lines.append(raw.decode("utf-8-sig"))
+        except UnicodeDecodeError as error:
+            undecoded.append(f"{file}:{number}: not UTF-8 at byte {error.start} of the line. Save the file as UTF-8.")
+            lines.append("")
+    return "\n".join(lines)
+
+
+def _parse(text: str) -> tuple[QueryLine | None, list[str]]:
+    """Return a line, or None and what is wrong with it."""
     try:
-        return QueryLine.model_validate_json(text)
+        return QueryLine.model_validate_json(text), []
     except ValidationError as error:
-        for each in error.errors():
-            field = ".".join(str(part) for part in each["loc"]) or "line"
-            problems.append(f"{where}: {field}: {each['msg']}")
-        return None
+        named = ((".".join(str(part) for part in each["loc"]) or "line", each["msg"]) for each in error.errors())
+        return None, [f"{field}: {said}" for field, said in named]
 
 
-def _missing_pages(line: QueryLine, where: str, kb_dir: Path | None, pages: Sequence[str]) -> list[str]:
+def _type_problems(line: QueryLine, types: Sequence[str] | None) -> list[str]:
+    said = "" if types is None else type_problem(line.query_type, line.answerable, tuple(types))
+    return [f"{line.query_id}: {said}"] if said else []
+
+
+def _missing_pages(line: QueryLine, kb_dir: Path | None, pages: Sequence[str]) -> list[str]:
     if kb_dir is None:
         return []
     named = dict.fromkeys([*line.context_reference, *line.qrels, *(each.filename for each in line.evidence)])
     return [
-        f"{where}: {line.query_id} refers to {name!r}, which is no page of {kb_dir}.{_meant(name, pages)}"
+        f"{line.query_id} refers to {name!r}, which is no page of {kb_dir}.{_meant(name, pages)}"
         for name in named
         if name not in pages
     ]

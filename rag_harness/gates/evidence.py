@@ -28,6 +28,10 @@ def how_to_review(suite: str) -> str:
     return f"read the questions of {suite}, and set reviewed to yes"
 
 
+def _none_skipped(_: str) -> str:
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class GateRules:
     """How gates are judged.
@@ -36,7 +40,8 @@ class GateRules:
     reviewed. ``max_unmeasured`` is the highest share of measurable cases that may be without a value. ``cluster`` names
     the label whose values are the clusters, e.g. ``source_page``; ``clusters`` returns the cluster of each case.
     ``settled`` maps gates that were stopped early to their state and the reason; cases that they did not need are not
-    missing. ``chosen`` says how the cases of a partial run were chosen.
+    missing. ``chosen`` says how the cases of a partial run were chosen. ``skipped`` says which lines of a suite's
+    questions could not be used and were left out; empty if none were.
     """
 
     max_unmeasured: float = 1.0
@@ -47,6 +52,7 @@ class GateRules:
     clusters: Clusters | None = None
     settled: Mapping[Gate, tuple[VerdictState, str]] = field(default_factory=dict)
     chosen: str = "selected"
+    skipped: Callable[[str], str] = _none_skipped
 
 
 def weighed(point: Verdict, found: ValuesAndTarget, rules: GateRules, unit: str) -> Verdict:

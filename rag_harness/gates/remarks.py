@@ -48,6 +48,7 @@ def remarks_on(gate: Gate, sides: Mapping[str, SuiteScores], rules: GateRules) -
     selected, total = min((scores.selected_of(where), scores.total_of(where)) for scores in sides.values())
     is_part = selected < total and (len(sides) > 1 or gate not in rules.settled)
     remarks += [f"{selected} of {total} cases {rules.chosen}"] if is_part else []
+    remarks += dict.fromkeys(filter(None, map(rules.skipped, sides)))
     unmeasured = sum(scores.unmeasured(gate.measure, where) for scores in sides.values())
     remarks += [f"{unmeasured} could not be measured{reasons(gate, list(sides.values()))}"] if unmeasured else []
     return bool(lost), ", ".join([*remarks, *_shallow(gate, sides)])

@@ -14,18 +14,7 @@ def caveats(run: Run) -> Iterator[str]:
     yield from _simulated(run)
     yield from _of_earlier_runs(run)
     yield from _other_rows(run)
-    yield from languages_noted(run.suites[name] for name in run.selected)
-
-
-def _simulated(run: Run) -> Iterator[str]:
-    """Yield which experiments were answered by a simulated model."""
-    answered = {name: table.totals.models for name, table in run.selected.items()}
-    found = [name for name, models in answered.items() if any(model.startswith(SIMULATED) for model in models)]
-    if found:
-        yield (
-            f"The answers of {', '.join(found)} are SIMULATED: a program that knows the gold answers planted faults in "
-            "them at stated rates. The figures show what the harness finds, and say nothing of any model."
-        )
+    yield from _skipped(run)
 
 
 def _of_earlier_runs(run: Run) -> Iterator[str]:
@@ -35,6 +24,12 @@ def _of_earlier_runs(run: Run) -> Iterator[str]:
         if record.made:
             other = ", with other code or settings" if record.is_current is False else ""
             yield f"{name} is of an earlier run, of {time_said(record.made)}{other}; the last one did not look at it."
+
+
+def _skipped(run: Run) -> Iterator[str]:
+    """Yield which questions could not be read and were left out."""
+    for lines in run.manifest.skipped.values():
+        yield f"{lines.said}, so the figures say nothing of these questions. The first: {'; '.join(lines.first[:1])}"
 
 
 def _other_rows(run: Run) -> Iterator[str]:

@@ -113,7 +113,8 @@ def _read_content(content: bytes, suffix: str, read: Callable[[Path], Mapping[st
 def _rows(file: Path) -> Mapping[str, object]:
     from rag_harness.dataset.queries import read_queries
 
-    return {case.query.query_id: repr(case) for case in read_queries(file)}
+    # Lines that cannot be used stop the run elsewhere, or are skipped.
+    return {case.query.query_id: repr(case) for case in read_queries(file, skipped=[])}
 
 
 def _golden_rows(file: Path) -> Mapping[str, object]:

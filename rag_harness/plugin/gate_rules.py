@@ -55,7 +55,13 @@ def rules_of(session: RagSession, findings: RunFindings) -> GateRules:
         clusters=_clusters(findings) if settings.cluster else None,
         counts_drafts=settings.gate_unreviewed,
         review=_review(session),
+        skipped=lambda suite: _skipped(findings, suite),
     )
+
+
+def _skipped(findings: RunFindings, suite: str) -> str:
+    lines = findings.manifest.skipped_of(suite)
+    return lines.said if lines else ""
 
 
 def _review(session: RagSession) -> Callable[[str], str]:

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from rag_harness.dataset.data import Data
     from rag_harness.plugin.session import RagSession
+    from rag_harness.results.manifest import SkippedLines
+
+_FIRST_SKIPPED = 20
+"""Number of skipped lines that ``run.json`` has as text."""
 
 
 class RunData:
@@ -51,6 +55,19 @@ class RunData:
         settings = self._session.settings
         golden = settings.path(settings.golden)
         return settings.dataset or (file_digest(golden) if golden.is_file() else "")
+
+    def skipped(self, names: Iterable[str]) -> dict[str, SkippedLines]:
+        """Return the lines that were left out of each file of questions, where there are any."""
+        from rag_harness.results.manifest import SkippedLines
+
+        found = {name: self.of(name) for name in sorted(names) if name != GOLDEN}
+        return {
+            name: SkippedLines(
+                file=data.queries_file.name, count=len(data.skipped), first=list(data.skipped[:_FIRST_SKIPPED])
+            )
+            for name, data in found.items()
+            if data.skipped
+        }
 
     def pages(self, name: str) -> str:
         """Return the digest of the documents that questions are about; empty if they cannot be read."""

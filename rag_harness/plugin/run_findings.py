@@ -112,7 +112,9 @@ class RunFindings:
         sure = {"abstention": {each.experiment: each.as_json() for each in self.abstentions}}
         noise = {"noise": {each.experiment: each.as_json() for each in self.noises}} if self.noises else {}
         slices = {"slices": [each.as_json() for each in self.standings.found]} if self.standings.found else {}
-        return pairs | (sure if self.abstentions else {}) | noise | slices | self.more
+        lines = {name: each.model_dump() for name, each in self.manifest.skipped.items()}
+        skipped = {"skipped": lines} if lines else {}
+        return pairs | skipped | (sure if self.abstentions else {}) | noise | slices | self.more
 
     @cached_property
     def noises(self) -> list[Noise]:

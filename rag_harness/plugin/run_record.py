@@ -180,6 +180,7 @@ class RunRecord:
             settings=masked(settings),
             digests=self._data.digests({record.data for record in suites.values()}),
             suites=dict(suites),
+            skipped=self._data.skipped({record.data for record in suites.values()}),
         )
 
 

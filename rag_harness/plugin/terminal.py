@@ -38,7 +38,21 @@ def announcement(session: RagSession, items: list[pytest.Item]) -> str | None:
     )
     said = f"profile {settings.profile}, mode {settings.mode}, {_answers_by(selected, settings)}"
     said = f"{_counted(len(trials), 'trial')}, {said}"
-    return f"rag: {said}{asked}{_judged_by(session, selected)}{_unread(session, selected)}"
+    left_out = f"{_skipped_lines(session, selected)}{_unread(session, selected)}"
+    return f"rag: {said}{asked}{_judged_by(session, selected)}{left_out}"
+
+
+def _skipped_lines(session: RagSession, selected: Collected) -> str:
+    """Name the lines of questions that could not be used, if the run may go on without them."""
+    if session.settings.bad_queries != "skip":
+        return ""
+    data = {session.cases.data_of(trial.experiment) for trial in selected.trials}
+    return _listed("skipped", [each for name in sorted(data) for each in session.cases.data.get(name).skipped])
+
+
+def _listed(what: str, lines: Sequence[str]) -> str:
+    more = [f"and {len(lines) - MOST_ERRORS} more, in the log"] if len(lines) > MOST_ERRORS else []
+    return "".join(f"\nrag: {what}: {line}" for line in [*lines[:MOST_ERRORS], *more])
 
 
 def _unread(session: RagSession, selected: Collected) -> str:
@@ -52,9 +66,8 @@ def _unread(session: RagSession, selected: Collected) -> str:
         lines = [each.line for name in sorted(data) for each in session.cases.data.get(name).unread]
     except PrerequisiteError:
         return ""  # the preparation of the experiment reports it
-    more = [f"and {len(lines) - MOST_ERRORS} more, in the log"] if len(lines) > MOST_ERRORS else []
-    said = [f"left out: {line}" for line in [*lines[:MOST_ERRORS], *more]]
-    return "".join(f"\nrag: {line}" for line in [*said, *(_lost_gold(session, selected) if said else ())])
+    lost = "".join(f"\nrag: {line}" for line in (_lost_gold(session, selected) if lines else ()))
+    return f"{_listed('left out', lines)}{lost}"
 
 
 def _lost_gold(session: RagSession, selected: Collected) -> Iterator[str]:
@@ -129,12 +142,18 @@ def remarks_said(findings: RunFindings, recorder: Recorder, session: RagSession)
     from rag_harness.report.drafts import draft_lines
 
     tables = _experiments(findings)
-    yield from (*draft_lines(tables), *_placed(tables), *_settled(findings))
+    yield from (*_skipped(findings), *draft_lines(tables), *_placed(tables), *_settled(findings))
     yield from _became_of_rows(recorder, tables, session)
 
 
 def _experiments(findings: RunFindings) -> Mapping[str, SuiteTable]:
     return {name: table for name, table in findings.tables.items() if name != GOLDEN}
+
+
+def _skipped(findings: RunFindings) -> Iterator[str]:
+    """Say which questions could not be read and were left out."""
+    for lines in findings.manifest.skipped.values():
+        yield f"{lines.said}: no figure and no gate is about these questions. The log says why of each."
 
 
 def _placed(tables: Mapping[str, SuiteTable]) -> Iterator[str]:

@@ -79,8 +79,32 @@ class SuiteRecord(_Record):
         return self.selected == "all" and not (self.lost or self.not_run or self.settled)
 
 
+class SkippedLines(_Record):
+    """Lines of a file of questions that could not be used and were left out: their number, and the first of them.
+
+    Attributes:
+        file: name of the file.
+        count: number of lines.
+        first: the first lines as ``file:line: what is wrong``; the log has all of them.
+    """
+
+    file: str
+    count: int
+    first: list[str] = []
+
+    @property
+    def said(self) -> str:
+        """The lines in words: ``3 lines of queries.jsonl were skipped``."""
+        lines, were = ("line", "was") if self.count == 1 else ("lines", "were")
+        return f"{self.count:,} {lines} of {self.file} {were} skipped"
+
+
 class RunManifest(_Record):
-    """A run. ``digests`` identify its data; ``settings`` are without keys; ``date`` is ISO 8601, UTC."""
+    """A run.
+
+    ``digests`` identify its data; ``settings`` are without keys; ``date`` is ISO 8601, UTC. ``skipped`` are lines of
+    questions that were left out, by the data's name.
+    """
 
     schema_version: Literal[1] = 1
     date: str
@@ -89,6 +113,12 @@ class RunManifest(_Record):
     settings: dict[str, Any]
     digests: dict[str, str] = {}
     suites: dict[str, SuiteRecord]
+    skipped: dict[str, SkippedLines] = {}
+
+    def skipped_of(self, suite: str) -> SkippedLines | None:
+        """Return the lines that were left out of a suite's questions; None if none were."""
+        record = self.suites.get(suite)
+        return self.skipped.get(record.data) if record else None
 
 
 def languages_noted(suites: Iterable[SuiteRecord]) -> list[str]:

@@ -23,7 +23,7 @@ Precision = Literal["float32", "bfloat16"]
 Device = Literal["cpu", "cuda", "mps"]
 VerdictBy = Literal["point", "evidence"]
 Inconclusive = Literal["warn", "fail"]
-Unreadable = Literal["stop", "skip"]
+StopOrSkip = Literal["stop", "skip"]
 EngineName = Literal["local", "ray"]
 Population = Literal["like", "finite"]
 
@@ -73,7 +73,18 @@ class Settings:
 
     kb_dir: str = path_option("data/kb", "folder of documents: Markdown, text, HTML, PDF", "data", env="KB_DIR")
     queries: str = path_option("", "queries.jsonl; default: the one in the knowledge base's folder", "data")
-    unreadable: Unreadable = option(
+    bad_queries: StopOrSkip = option(
+        "stop",
+        "a line of queries.jsonl that cannot be used: stop names all and runs nothing, skip leaves it out and says so",
+        "data",
+    )
+    query_types: tuple[str, ...] = option(
+        (),
+        "types of questions of your own, with commas between or repeatable; needed for one that is spelt nearly like a "
+        "known one",
+        "nothing",
+    )
+    unreadable: StopOrSkip = option(
         "stop",
         "a document that cannot be read: stop names all and runs nothing, skip leaves them out and says so",
         "data",

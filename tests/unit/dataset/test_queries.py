@@ -173,3 +173,40 @@ def test_distribution_counts_the_types(file: Path) -> None:
     kinds = ["negative", "direct", "direct", "multi_hop"]
     file.write_text("\n".join(line(f"q{n}", query_type=kind) for n, kind in enumerate(kinds)))
     assert distribution(read_queries(file)) == {"negative": 1, "direct": 2, "multi_hop": 1}
+
+
+def test_a_type_is_looked_at_where_types_are_given(file: Path) -> None:
+    file.write_text("\n".join([line("q1", query_type="negtive"), line("q2", query_type="fee")]))
+    with pytest.raises(DataError, match=r"queries\.jsonl:1: q1: query_type 'negtive' is not known\. Did you mean"):
+        read_queries(file, types=())
+    assert distribution(read_queries(file, types=("negtive",))) == {"negtive": 1, "fee": 1}
+
+
+def test_lines_that_cannot_be_used_are_skipped_where_that_is_asked_for(file: Path, kb: Path) -> None:
+    lines = [
+        line("q1", context_reference=["gone.md"]),
+        "{",
+        line("q1", query=" ", colour="red"),
+        line("q1"),
+        line("q1", query="Again?"),
+        line("q2", query_type="negtive"),
+        line("q3"),
+    ]
+    file.write_bytes("\n".join(lines).encode() + b"\n\xe9\n")
+    skipped: list[str] = []
+    assert [case.query.query_id for case in read_queries(file, kb, (), skipped)] == ["q1", "q3"]
+    at = [each.removeprefix(f"{file}:") for each in skipped]
+    assert sorted(int(each.partition(":")[0]) for each in at) == [1, 2, 3, 5, 6, 8]
+    assert "3: query: String should have at least 1 character; colour: Extra inputs are not permitted" in at
+    assert "5: query_id 'q1' stands already on line 4." in at
+    assert "8: not UTF-8 at byte 0 of the line. Save the file as UTF-8." in at
+
+
+def test_a_file_of_nothing_but_bad_lines_is_an_error_even_then(file: Path) -> None:
+    file.write_text("{\n" * 9)
+    with pytest.raises(DataError) as caught:
+        read_queries(file, skipped=[])
+    said = str(caught.value).splitlines()
+    assert len(said) == 6
+    assert said[0].startswith(f"{file}:1: line: Invalid JSON")
+    assert "holds no query" in said[-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rag_harness.authoring.kb.validation.report import CheckResult, Finding, ValidationReport
@@ -9,8 +10,12 @@ from rag_harness.authoring.kb.validation.report import CheckResult, Finding, Val
 __all__ = ["CheckResult", "Finding", "ValidationReport", "graph", "validate"]
 
 
-def validate(kb_dir: Path, queries: Path | None = None, golden: Path | None = None) -> ValidationReport:
+def validate(
+    kb_dir: Path, queries: Path | None = None, golden: Path | None = None, types: Sequence[str] = ()
+) -> ValidationReport:
     """Run every check on the pages of ``kb_dir``, and on the question files that are given.
+
+    ``types`` are types of questions beside the known ones.
 
     Raises:
         DataError: there is no such folder, no page in it, or a question file that was named is missing.
@@ -18,10 +23,10 @@ def validate(kb_dir: Path, queries: Path | None = None, golden: Path | None = No
     from rag_harness.work.garbage import uncollected
 
     with uncollected():
-        return _checked(kb_dir, queries, golden)
+        return _checked(kb_dir, queries, golden, tuple(types))
 
 
-def _checked(kb_dir: Path, queries: Path | None, golden: Path | None) -> ValidationReport:
+def _checked(kb_dir: Path, queries: Path | None, golden: Path | None, types: tuple[str, ...]) -> ValidationReport:
     from rag_harness.authoring.kb.validation import golden_checks as golden_set
     from rag_harness.authoring.kb.validation import (
         mermaid,
@@ -39,7 +44,7 @@ def _checked(kb_dir: Path, queries: Path | None, golden: Path | None) -> Validat
     report = ValidationReport(kb_dir)
     for room in (pages, page_languages, plan, stated, version_pairs, mermaid):
         report.checks += room.checks(material)
-    report.checks += query_checks.checks(material, queries)
+    report.checks += query_checks.checks(material, queries, types)
     report.checks += golden_set.checks(material, golden)
     report.checks += similarity.checks(material)
     return report

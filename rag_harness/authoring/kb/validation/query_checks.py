@@ -17,21 +17,23 @@ from rag_harness.authoring.kb.validation.quotes import check_quote
 from rag_harness.authoring.kb.validation.report import CheckResult
 from rag_harness.authoring.kb.validation.selections import selections
 from rag_harness.dataset.queries import EvidenceLine, QueryLine
+from rag_harness.dataset.query_types import KNOWN_TYPES, type_problem
 from rag_harness.words.terms import terms
 
-_NAMES = ("queries", "references", "quotes", "selections", "direct", "multi-hop", "negative", "distribution")
+_NAMES = ("queries", "types", "references", "quotes", "selections", "direct", "multi-hop", "negative", "distribution")
 _SEVERAL = ("multi_hop", "comparison")
 """Types of queries that need more than one page."""
 Queries = Read[QueryLine]
 
 
-def checks(material: Material, file: Path | None) -> list[CheckResult]:
-    """Return the checks of the queries; without a file they are skipped."""
+def checks(material: Material, file: Path | None, types: tuple[str, ...] = ()) -> list[CheckResult]:
+    """Return the checks of the queries; without a file they are skipped. ``types`` are query types of the user's."""
     if file is None:
         return [CheckResult(name, skipped="no file of queries; name one with --queries FILE") for name in _NAMES]
     read = read_query_lines(file)
     rooms = (_queries, _references, _quotes, selections, _direct, _multi_hop, _negative)
-    return [room(material, read) for room in rooms] + [_distribution(material, read)]
+    found = [room(material, read) for room in rooms] + [_distribution(material, read)]
+    return [found[0], _types(read, types), *found[1:]]
 
 
 def named_files(query: QueryLine) -> list[str]:
@@ -55,6 +57,18 @@ def _queries(_: Material, read: Queries) -> CheckResult:
 def _repeated(read: Queries, key: Callable[[QueryLine], str]) -> list[tuple[int, int, QueryLine]]:
     first: dict[str, int] = {}
     return [(line, seen, query) for line, query in read.entries if (seen := first.setdefault(key(query), line)) != line]
+
+
+def _types(read: Queries, further: tuple[str, ...]) -> CheckResult:
+    check, own = CheckResult("types", f"{len({query.query_type for _, query in read.entries})} types"), set[str]()
+    for line, query in read.entries:
+        if problem := type_problem(query.query_type, query.answerable, further):
+            check.error(read.at(line), f"{query.query_id}: {problem}")
+        elif query.query_type not in (*KNOWN_TYPES, *further, *own):
+            own.add(query.query_type)
+            what = f"{query.query_id} is {query.query_type!r}, a type of your own: a slice, which counts as answerable"
+            check.note(read.at(line), f"{what}. Where that is right, name it: rag_query_types.")
+    return check
 
 
 def _references(material: Material, read: Queries) -> CheckResult:

@@ -35,13 +35,19 @@ def is_golden(file: Path) -> bool:
     return file.suffix.lower() in (".json", ".csv")
 
 
-def read_asked(file: Path) -> Sequence[QuestionWithGold]:
+def read_asked(file: Path, types: Sequence[str] = ()) -> Sequence[QuestionWithGold]:
     """Read questions (``.jsonl``) or a golden set (``.json``, ``.csv``), in their order.
+
+    Args:
+        file: the questions.
+        types: types of questions beside the known ones.
 
     Raises:
         DataError: the file is missing, empty or malformed; the message names every problem.
     """
-    return list(map(_of_entry, read_golden(file))) if is_golden(file) else list(map(_of_case, read_queries(file)))
+    if is_golden(file):
+        return list(map(_of_entry, read_golden(file)))
+    return list(map(_of_case, read_queries(file, types=types)))
 
 
 def _of_case(case: Case) -> QuestionWithGold:

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from rag_harness.__main__ import main
 from rag_harness.authoring.kb.validation.stated import NO_FACTS
+from rag_harness.commands import FOUND
 from tests.unit.dataset.kb_builder import Kb, query
 
 
@@ -48,6 +50,23 @@ def test_sound_questions(kb: Kb) -> None:
     report = kb.validate()
     assert report.findings == []
     assert not [check.name for check in report.checks if check.skipped not in ("", NO_FACTS)]
+
+
+def test_a_type_of_ones_own_is_noted_until_it_is_named(kb: Kb, monkeypatch: pytest.MonkeyPatch) -> None:
+    kb.ask(query(query_type="table"), query(2, query_type="table"), query(3, query_type="negtive"))
+    types = [each.line() for each in kb.validate().findings if each.check == "types"]
+    assert [each.partition("queries.jsonl:")[2].partition(",")[0] for each in types] == [
+        "1: note: q_direct_001 is 'table'",
+        "3: q_direct_003: query_type 'negtive' is not known. Did you mean 'negative'? Known: direct",
+    ]
+    monkeypatch.chdir(kb.folder.parent)
+    command = ["kb", "validate", str(kb.folder), "--queries", "queries.jsonl"]
+    Path("pytest.ini").write_text("[pytest]\nrag_query_types = table\n")
+    assert main(command) == FOUND
+    assert main([*command, "--query-types=table, negtive"]) == 0
+    Path("pytest.ini").unlink()
+    Path("pyproject.toml").write_text('[tool.pytest.ini_options]\nrag_query_types = ["table", "negtive"]\n')
+    assert main(command) == 0
 
 
 CASES: dict[str, tuple[list[dict[str, Any]], str]] = {

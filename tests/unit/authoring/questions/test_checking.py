@@ -70,6 +70,19 @@ def kinds(report: dict[str, Any]) -> dict[str, list[str]]:
     return {name: [each["what"] for each in findings] for name, findings in report["found"].items()}
 
 
+def test_a_misspelt_type_is_told_with_its_line(
+    kb: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(kb)
+    write(kb / "queries.jsonl", [*ROWS, row("q_birds", "Do you sell birds?", kind="negtive")])
+    assert main(["queries", "check", str(kb)]) == CANNOT_RUN
+    assert "queries.jsonl:5: q_birds: query_type 'negtive' is not known. Did you mean 'negative'?" in (
+        capsys.readouterr().err
+    )
+    monkeypatch.setenv("RAG_QUERY_TYPES", "negtive")
+    assert main(["queries", "check", str(kb)]) == 0
+
+
 def test_gold_that_holds_is_no_finding(kb: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["queries", "check", str(kb)]) == 0
     assert capsys.readouterr().out == "4 questions with 4 quotes, 3 pages: 0 affected\n"
