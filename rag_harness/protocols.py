@@ -103,6 +103,15 @@ class Parts(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class KeyOwner:
+    """The key of a role, for messages: the role, the variable that holds its key, and whether this is set."""
+
+    role: str = "answer"
+    variable: str = "RAG_CHAT_API_KEY"
+    is_set: bool = False
+
+
 class ChatParts(Parts, Protocol):
     """What a chat adapter may ask for. An adapter is made for one role.
 
@@ -113,6 +122,11 @@ class ChatParts(Parts, Protocol):
     @property
     def meter(self) -> Any:
         """A ``models.meter.Meter``: the run's budget, and a limiter for each base URL. All chat models share it."""
+        ...
+
+    @property
+    def key_owner(self) -> KeyOwner:
+        """The role, and the variable that holds its key."""
         ...
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from rag_harness.errors import PrerequisiteError, RegistryError, SettingsError, unknown
@@ -102,7 +103,12 @@ def _helper_key(settings: Settings, role: str) -> list[str]:
 
 
 def _is_local(url: str) -> bool:
-    return urlsplit(url).hostname in LOOPBACK
+    """Whether a server is on this machine or in a private network. Most need no key; one that does answers 401."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return host in LOOPBACK or ip_address(host).is_private
+    except ValueError:
+        return "." not in host  # a name that only this network knows, as in compose.yaml
 
 
 def _embedding_key(settings: Settings) -> list[str]:

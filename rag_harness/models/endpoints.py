@@ -10,7 +10,7 @@ from rag_harness.errors import SettingsError, unknown
 from rag_harness.models.meter import Meter
 from rag_harness.models.model_names import chat_name
 from rag_harness.models.recording.cassettes import Cassettes
-from rag_harness.protocols import ChatModel, Stores
+from rag_harness.protocols import ChatModel, KeyOwner, Stores
 from rag_harness.registry import resolve
 from rag_harness.settings import Settings
 
@@ -44,6 +44,15 @@ def endpoint_of(settings: Settings, role: str) -> Endpoint:
     return Endpoint(own["model"] or settings.chat_model, url, key)
 
 
+def key_variable(settings: Settings, role: str) -> str:
+    """Return the name of the variable that holds the key of ``role``."""
+    own = _own_options(settings, _OPTIONS_OF.get(role, role))
+    if role != "answer" and not own["api_key"] and own["base_url"] in ("", settings.chat_base_url):
+        return key_variable(settings, "answer")
+    begin = _OPTIONS_OF.get(role, role)
+    return getattr(settings, f"{begin}_api_key_env", "") or f"RAG_{begin.upper()}_API_KEY"
+
+
 def _own_options(settings: Settings, begin: str) -> dict[str, str]:
     return {name: getattr(settings, f"{begin}_{name}", "") for name in ("model", "base_url", "api_key")}
 
@@ -54,6 +63,7 @@ class _Parts:
 
     settings: Settings
     meter: Meter
+    key_owner: KeyOwner
     _cassettes: Callable[[], Cassettes]
     _stores: Callable[[], Stores]
 
@@ -116,7 +126,8 @@ class Endpoints:
         """
         asked = self.settings_of(role, temperature=temperature, max_output_tokens=max_output_tokens)
         if asked not in self._made:
-            parts = _Parts(asked, self._meter, self._cassettes, self._stores)
+            key = KeyOwner(role, key_variable(self._settings, role), bool(asked.chat_key))
+            parts = _Parts(asked, self._meter, key, self._cassettes, self._stores)
             self._made[asked] = cast("ChatModel", resolve("chat", chat_name(asked))(parts))
         return self._made[asked]
 

@@ -57,6 +57,7 @@ def _left_behind(suite: Suite) -> dict[str, Any]:
 
 
 def test_the_start_of_a_run_names_the_first_of_them(suite: Suite) -> None:
-    suite.write_queries([*QUERIES, *({"query_id": f"b{n}", "query": " "} for n in range(7))])
+    empty: list[dict[str, object]] = [{"query_id": f"b{n}", "query": " "} for n in range(7)]
+    suite.write_queries([*QUERIES, *empty])
     said = suite.run("--rag-bad-queries=skip").stdout
     said.fnmatch_lines(["rag: skipped: *queries.jsonl:5: query: *", "rag: skipped: and 2 more, in the log"])

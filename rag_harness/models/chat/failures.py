@@ -7,12 +7,20 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from rag_harness.errors import CriticalError
 from rag_harness.files.json_text import read_json
 from rag_harness.models.call_rates import LONGEST_WAIT
 
 if TYPE_CHECKING:
     from openai import APIError
 
+    from rag_harness.protocols import KeyOwner
+
+_HALTING = {"401", "402", "403", "404", "model_not_found", "invalid_api_key", "insufficient_quota"}
+"""A rejected key, no credit, no permission, no such model. No later call can succeed."""
+_NO_SUCH_MODEL = "not a valid model"
+"""OpenRouter's message for an unknown model, with status 400."""
+_UNAUTHORISED = 401
 _FIRST_WAIT = 1.0
 _PASSING = {408, 409, 425, 429}
 """Statuses to retry. 5xx and errors without a status are retried, too."""
@@ -41,6 +49,25 @@ def may_pass(error: APIError) -> bool:
     """Return whether a retry can succeed."""
     status = getattr(error, "status_code", 500)
     return status in _PASSING or status >= 500
+
+
+def hopeless(error: APIError, model: str, url: str, key: KeyOwner) -> CriticalError | None:
+    """Return the error that ends the run where no later call can succeed; None where one may."""
+    status = getattr(error, "status_code", None)
+    if status == _UNAUTHORISED:
+        return CriticalError(key_refused(url, key))
+    if {str(status), str(error.code)} & _HALTING or _NO_SUCH_MODEL in error.message:
+        return CriticalError(
+            f"The chat endpoint {url} refused {model!r} with {status or error.code}: "
+            f"{error.message} Check the model's name, the key and its credit."
+        )
+    return None
+
+
+def key_refused(url: str, key: KeyOwner) -> str:
+    """Return a sentence about a server that answered 401: whose call it was, where, and which variable has the key."""
+    why = f"it refuses the key of {key.variable}" if key.is_set else f"it wants a key, and {key.variable} is not set"
+    return f"The server of role {key.role} at {url} answers 401: {why}."
 
 
 def refusals() -> tuple[type[Exception], ...]:

@@ -10,17 +10,25 @@ from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.errors import CriticalError, DeadlineError, ModelCallError, RagHarnessError
+from rag_harness.errors import DeadlineError, ModelCallError, RagHarnessError
 from rag_harness.models.anew import seed_shift
 from rag_harness.models.answer_length import LONGEST_ANSWER
 from rag_harness.models.call import CALL, Call
 from rag_harness.models.chat.connection import NO_KEY, completions_url, connect, playback_of
-from rag_harness.models.chat.failures import PassingError, may_pass, refusals, refuse_json, sdk_error, transport_errors
+from rag_harness.models.chat.failures import (
+    PassingError,
+    hopeless,
+    may_pass,
+    refusals,
+    refuse_json,
+    sdk_error,
+    transport_errors,
+)
 from rag_harness.models.chat.replayed import Replayed
 from rag_harness.models.chat.streamed import StreamedCompletion, StreamError
 from rag_harness.models.recording.cassettes import OUTDATED, RECORDED_AT, TOTAL, TTFT
 from rag_harness.models.retrying import retried
-from rag_harness.protocols import ChatParts
+from rag_harness.protocols import ChatParts, KeyOwner
 from rag_harness.registry import model_name
 from rag_harness.types import Completion, Message, Usage
 from rag_harness.work.deadline import Deadline
@@ -32,10 +40,6 @@ if TYPE_CHECKING:
 
 _LONGEST_END = 0.1
 """Seconds that a stream may stay open after its last event; as in the SDK."""
-_HALTING = {"401", "402", "403", "404", "model_not_found", "invalid_api_key", "insufficient_quota"}
-"""A rejected key, no credit, no permission, no such model. No later call can succeed."""
-_NO_SUCH_MODEL = "not a valid model"
-"""OpenRouter's message for an unknown model, with status 400."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,9 @@ class SentParameters:
     temperature: float = 0.0
     seed: int | None = None
     max_tokens: int = 1024
+
+
+_OF_ANSWERS = KeyOwner()
 
 
 def _nothing_recorded(_request: Mapping[str, Any]) -> None:
@@ -62,6 +69,9 @@ class OpenAIChat:
         recorded: looks up the recording of a request before connecting; returns None without one.
         wait: sleeps; replaced in tests.
         longest: most characters of an answer. A longer one is cut off and is a failure.
+
+    Attributes:
+        key: the role that it answers for, and where this role's key is.
     """
 
     def __init__(
@@ -74,6 +84,7 @@ class OpenAIChat:
         wait: Any = asyncio.sleep,
         longest: int = LONGEST_ANSWER,
     ) -> None:
+        self.key: KeyOwner = _OF_ANSWERS
         self.model, self.timeout, self.longest = model, timeout, longest
         self._connect, self._sampling, self._recorded, self._wait = (
             connect,
@@ -132,7 +143,8 @@ class OpenAIChat:
                 # A missing or damaged recording: the SDK has wrapped it as a broken connection.
                 raise error.__cause__ from None
             self._hide_key(error)
-            self._halt_if_hopeless(error)
+            if halting := hopeless(error, self.model, str(self._client.base_url), self.key):
+                raise halting from error
             # Some models have no structured output. The prompt asks for the same JSON in words.
             if schema is not None and isinstance(error, refusals()) and "response_format" in str(error):
                 self._has_schemas = False
@@ -185,14 +197,6 @@ class OpenAIChat:
             request["response_format"] = schema
         return request
 
-    def _halt_if_hopeless(self, error: APIError) -> None:
-        status = getattr(error, "status_code", None)
-        if {str(status), str(error.code)} & _HALTING or _NO_SUCH_MODEL in error.message:
-            raise CriticalError(
-                f"The chat endpoint {self._client.base_url} refused {self.model!r} with {status or error.code}: "
-                f"{error.message} Check the model's name, the key and its credit."
-            ) from error
-
     def _hide_key(self, error: APIError) -> None:
         """Remove the key from a server's message. Messages and tracebacks go into rows and logs."""
         key = str(self._client.api_key)
@@ -243,15 +247,18 @@ def create(parts: ChatParts) -> OpenAIChat:
         if playback
         else _nothing_recorded
     )
-    return chat_of(parts.settings, lambda: connect(parts, playback), find)
+    return chat_of(parts.settings, lambda: connect(parts, playback), find, parts.key_owner)
 
 
 def chat_of(
     settings: Settings,
     connect: Callable[[], AsyncOpenAI],
     recorded: Callable[[Mapping[str, Any]], Completion | None] = _nothing_recorded,
+    key: KeyOwner = _OF_ANSWERS,
 ) -> OpenAIChat:
     """Return the chat model of the settings, with a given client."""
     sampling = SentParameters(settings.temperature, settings.seed, settings.max_output_tokens)
     model = model_name("chat", settings.chat_model)
-    return OpenAIChat(connect, model, sampling, settings.timeout, recorded, longest=settings.max_answer)
+    chat = OpenAIChat(connect, model, sampling, settings.timeout, recorded, longest=settings.max_answer)
+    chat.key = key
+    return chat

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from rag_harness.errors import CriticalError, ModelCallError, PrerequisiteError, RagHarnessError
-from rag_harness.protocols import Parts, Tokenizer
+from rag_harness.models.chat.failures import key_refused
+from rag_harness.protocols import KeyOwner, Parts, Tokenizer
 from rag_harness.registry import model_name
 from rag_harness.types import Matrix
 from rag_harness.work.once import IMPORTING
@@ -18,7 +19,10 @@ _BATCH = 100
 _MAX_TOKENS = 8191
 _DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 _RETRIES = 4
+_KEY, _UNAUTHORISED = "OPENAI_API_KEY", 401
 _HALTING = {401, 402, 403, 404}
+_NO_KEY = "none"
+"""Is sent where there is no key: the SDK makes no client without one, and a server without keys does not look at it."""
 
 
 class TiktokenTokenizer:
@@ -52,7 +56,11 @@ class OpenAIEmbedder:
 
     def __init__(self, model: str, base_url: str, api_key: str, timeout: float = 60.0, client: Any = None) -> None:
         self.model = model
-        self._connection: dict[str, Any] = {"base_url": base_url or None, "api_key": api_key, "timeout": timeout}
+        self._connection: dict[str, Any] = {
+            "base_url": base_url or None,
+            "api_key": api_key or _NO_KEY,
+            "timeout": timeout,
+        }
         if client is not None:
             self._client = client
 
@@ -81,7 +89,10 @@ class OpenAIEmbedder:
             if isinstance(error.__cause__, RagHarnessError):
                 raise error.__cause__ from None  # a reply over the limit: the SDK has wrapped it as a broken connection
             self._hide_key(error)
-            if getattr(error, "status_code", None) in _HALTING:
+            if (status := getattr(error, "status_code", None)) == _UNAUTHORISED:
+                owner = KeyOwner("embed", _KEY, self._client.api_key != _NO_KEY)
+                raise CriticalError(key_refused(str(self._client.base_url), owner)) from error
+            if status in _HALTING:
                 raise CriticalError(f"The embedding endpoint refused {self.model!r}: {error}") from error
             raise ModelCallError(f"Embedding {len(batch)} texts with {self.model!r} failed: {error}") from error
         except (ValueError, TypeError, AttributeError) as error:
@@ -101,7 +112,8 @@ class OpenAIEmbedder:
 
     def _hide_key(self, error: Any) -> None:
         """Remove the key from a server's message. Messages and tracebacks go into rows and logs."""
-        if key := self._client.api_key:
+        key = self._client.api_key
+        if key and key != _NO_KEY:
             error.message = error.message.replace(key, "…")
             error.args = (str(error).replace(key, "…"),)
 

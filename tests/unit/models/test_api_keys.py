@@ -88,6 +88,17 @@ def test_endpoints_on_this_machine_need_none(host: str) -> None:
     check_api_keys(settings_of("openrouter", chat_base_url=url, embed_base_url=url))
 
 
+@pytest.mark.parametrize("host", ["192.168.1.7:8000", "10.0.0.2", "[fd00::1]:8000", "vllm:8000"])
+def test_nor_do_those_of_a_private_network(host: str) -> None:
+    test_endpoints_on_this_machine_need_none(host)
+
+
+@pytest.mark.parametrize("host", ["8.8.8.8", "models.example", "vllm.example:8000"])
+def test_servers_of_others_do(host: str) -> None:
+    with pytest.raises(PrerequisiteError, match="OPENAI_API_KEY is not set"):
+        check_api_keys(settings_of("openrouter", embed_base_url=f"http://{host}/v1", openrouter_api_key=SECRET))
+
+
 def test_models_that_are_not_called_need_none() -> None:
     check_api_keys(settings_of("openrouter", chat_model="mock:placeholder", embed_model="mock/hashed-words"))
 

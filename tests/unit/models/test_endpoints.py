@@ -13,7 +13,7 @@ from rag_harness.errors import SettingsError
 from rag_harness.models import endpoints as room
 from rag_harness.models.chat.mock import MockChat
 from rag_harness.models.chat.openai import OpenAIChat
-from rag_harness.models.endpoints import Endpoint, Endpoints, endpoint_of
+from rag_harness.models.endpoints import Endpoint, Endpoints, endpoint_of, key_variable
 from rag_harness.models.model_names import chat_name
 from rag_harness.models.recording.cassettes import Cassettes
 from rag_harness.models.recording.stores import StoreRoom
@@ -154,3 +154,19 @@ def test_a_model_called_mock_behind_a_server_is_asked_there() -> None:
 
         assert asyncio.run(ask()) == "It costs €29."
     assert server.requests[0]["model"] == "mock/x"
+
+
+@pytest.mark.parametrize(
+    ("told", "role", "variable"),
+    [
+        ({}, "answer", "RAG_CHAT_API_KEY"),
+        ({"chat_api_key_env": "OWN_KEY"}, "answer", "OWN_KEY"),
+        ({"chat_api_key_env": "OWN_KEY"}, "judge", "OWN_KEY"),
+        ({"judge_base_url": "http://b/v1", "chat_api_key_env": "OWN_KEY"}, "judge", "RAG_JUDGE_API_KEY"),
+        ({"judge_base_url": "http://b/v1", "judge_api_key_env": "THEIR_KEY"}, "judge", "THEIR_KEY"),
+        ({"writer_base_url": "http://b/v1"}, "writer", "RAG_WRITER_API_KEY"),
+        ({"rewrite_api_key": "sk"}, "rewrite", "RAG_REWRITE_API_KEY"),
+    ],
+)
+def test_the_variable_of_a_roles_key(told: dict[str, str], role: str, variable: str) -> None:
+    assert key_variable(Settings(chat_base_url="http://a/v1", **told), role) == variable

@@ -1,0 +1,139 @@
+"""A server without keys needs no key of anybody; one with keys says once whose key it refuses, and where it is set."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+import pytest
+
+from tests.model_server import ModelServer
+from tests.plugin.conftest import Suite
+from tests.plugin.counting_server import running
+
+KEY = "sk-right-0123456789"
+NAMES = ("OPENAI_API_KEY", "RAG_CHAT_API_KEY", "RAG_JUDGE_API_KEY", "RAG_WRITER_API_KEY", "RAG_REWRITE_API_KEY")
+
+
+class KeyedServer(ModelServer):
+    """Embeds and answers. With ``key`` it refuses, with 401, whoever does not send it."""
+
+    def __init__(self) -> None:
+        super().__init__(_Handler)
+        self.key = ""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: KeyedServer
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        role = "embed" if self.path.endswith("/embeddings") else body["model"]
+        with self.server.lock:
+            self.server.calls[role] += 1
+        if self.server.key and self.headers.get("authorization") != f"Bearer {self.server.key}":
+            said = f"Incorrect API key provided: {self.headers.get('authorization')}"
+            self._send(401, "application/json", {"error": {"message": said, "code": "invalid_api_key"}})
+        elif role == "embed":
+            vectors = [{"index": n, "embedding": [1.0, float(len(text))]} for n, text in enumerate(body["input"])]
+            self._send(200, "application/json", {"object": "list", "data": vectors, "model": "m"})
+        else:
+            head = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": role}
+            choice = {"index": 0, "delta": {"content": '{"answer": "so"}'}, "finish_reason": "stop"}
+            delta = {**head, "choices": [choice]}
+            self._send(200, "text/event-stream", delta)
+
+    def _send(self, status: int, kind: str, content: Any) -> None:
+        text = json.dumps(content)
+        raw = (f"data: {text}\n\ndata: [DONE]\n\n" if kind == "text/event-stream" else text).encode()
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+    def log_message(self, *args: object) -> None:
+        """Keep the output of the tests quiet."""
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[KeyedServer]:
+    for name in NAMES:
+        monkeypatch.delenv(name, raising=False)
+    with running(KeyedServer()) as served:
+        yield served
+
+
+def profile(suite: Suite, **urls: str) -> None:
+    told = {
+        "chat_model": "mock/placeholder",
+        "chat_base_url": "embedded://",
+        "embed_model": "mock/hashed-words",
+        "embed_base_url": "",
+        "rerank_model": "mock/word-overlap",
+        **urls,
+    }
+    lines = "".join(f"{name} = {json.dumps(value)}\n" for name, value in told.items())
+    suite.pytester.makepyprojecttoml(f"[tool.rag_harness.profiles.own]\n{lines}")
+    # The count of tokens of OpenAI's models is downloaded; here there is no network.
+    (suite.path / "tiktoken.py").write_text(
+        "class _Words:\n    encode_ordinary = staticmethod(str.split)\n\n\ndef get_encoding(name):\n    return _Words\n"
+    )
+    suite.pytester.syspathinsert()
+
+
+def run(suite: Suite, *more: str) -> pytest.RunResult:
+    return suite.run("--rag-profile=own", "--rag-mode=live", "-p", "no:rag_harness.progress", *more)
+
+
+def test_a_server_without_keys_needs_none(suite: Suite, server: KeyedServer) -> None:
+    profile(
+        suite,
+        embed_model="openai:m",
+        embed_base_url=server.url,
+        chat_model="openai:answering",
+        chat_base_url=server.url,
+    )
+    run(suite).assert_outcomes(passed=4)
+    assert set(server.calls) == {"embed", "answering"}
+
+
+@pytest.mark.parametrize(
+    ("role", "variable", "workers"),
+    [
+        ("embed", "OPENAI_API_KEY", ()),
+        ("embed", "OPENAI_API_KEY", ("-n", "2")),
+        ("answer", "RAG_CHAT_API_KEY", ()),
+        ("judge", "RAG_JUDGE_API_KEY", ()),
+    ],
+)
+def test_a_key_that_lacks_or_is_wrong_is_said_in_one_sentence(
+    suite: Suite,
+    server: KeyedServer,
+    monkeypatch: pytest.MonkeyPatch,
+    role: str,
+    variable: str,
+    workers: tuple[str, ...],
+) -> None:
+    told = {
+        "embed": {"embed_model": "openai:m", "embed_base_url": server.url},
+        "answer": {"chat_model": "openai:answering", "chat_base_url": server.url},
+        "judge": {"judge_model": "openai:judging", "judge_base_url": server.url},
+    }
+    profile(suite, **told[role])
+    more = ("--rag-judge=fused", "--rag-measures=faithfulness") if role == "judge" else ()
+    server.key = KEY
+    where = f"The server of role {role} at {server.url}/ answers 401: "
+    lacking = run(suite, *more, *workers).stdout.str()
+    assert f"{where}it wants a key, and {variable} is not set." in " ".join(lacking.split())
+    monkeypatch.setenv(variable, "sk-wrong")
+    wrong = run(suite, *more, *workers).stdout.str()
+    assert f"{where}it refuses the key of {variable}." in " ".join(wrong.split())
+    assert "Traceback" not in lacking + wrong
+    assert "Missing credentials" not in lacking
+    assert "sk-wrong" not in wrong
+    monkeypatch.setenv(variable, KEY)
+    run(suite, *more, *workers).assert_outcomes(passed=4)
