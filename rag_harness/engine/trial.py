@@ -21,6 +21,7 @@ from rag_harness.errors import (
 )
 from rag_harness.files.log import log
 from rag_harness.models.answer_length import refuse_long
+from rag_harness.models.retrying import RetriesNoted, trial_retries
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import Pipeline
 from rag_harness.results.row import ExperimentResult, first_problem
@@ -49,6 +50,7 @@ async def run_trial(
 ) -> TrialOutcome:
     """Answer the case's query and make the row, in bounded time. Cancellation is the only error that it raises."""
     started = perf_counter()
+    trial_retries.set(RetriesNoted())
     unkept: list[CriticalError] = []
 
     def kept(messages: Sequence[Message]) -> str:
@@ -86,11 +88,13 @@ def _failed_row(
         row = row_of(_trace(error).output(Answer("")), failure)
     except Exception:  # the trace cannot be written either; a score may be NaN
         row = row_of(PipelineOutput(Answer("")), failure)
-    if not isinstance(error, ModelCallError):
-        return row
-    # The trace has only calls that came back.
-    tried = {"retries": row.retries + error.retries, "waited_ms": row.waited_ms + error.waited_ms}
-    return row.model_copy(update=tried)
+    # The trace has only calls that came back. An error of a call knows its own retries; where a deadline or a refusal
+    # ended the trial, only the trial's notes do.
+    given_up = error if isinstance(error, ModelCallError) else ModelCallError()
+    noted = trial_retries.get()
+    retries = max(row.retries + given_up.retries, noted.retries)
+    waited_ms = max(row.waited_ms + given_up.waited_ms, noted.waited_ms)
+    return row.model_copy(update={"retries": retries, "waited_ms": waited_ms})
 
 
 async def _in_time(work: Coroutine[Any, Any, PipelineOutput], seconds: float) -> PipelineOutput:

@@ -27,6 +27,8 @@ from rag_harness.types import SERVICE, Call, Case, Failure, Hit, Message, Pipeli
 
 _ANSWERING = ("answer", SERVICE)
 """Roles of the calls that produce the answer."""
+_LONGEST_SAID = 300
+"""Most characters of a metadata value in a row: the row of a chunk must not grow with what a page says of itself."""
 KeepPrompt = Callable[[Sequence[Message]], str]
 """Keeps the messages of a call, and returns the name by which a row refers to them."""
 
@@ -195,6 +197,9 @@ def _retrieved(hit: Hit) -> RetrievedChunk:
         last_page=last,
         date=_said(page.get("effective_date", page.get("date"))),
         markup=_said(page.get("markup")),
+        module=_said(page.get("module")),
+        chapter=_said(page.get("chapter")),
+        url=_said(page.get("url")),
     )
     return RetrievedChunk(
         chunk_id=chunk.chunk_id,
@@ -207,7 +212,7 @@ def _retrieved(hit: Hit) -> RetrievedChunk:
 
 
 def _said(value: Any) -> str | None:
-    return None if value is None else str(value)
+    return None if value is None else str(value)[:_LONGEST_SAID]
 
 
 def _candidates(hits: Sequence[Hit]) -> tuple[Candidate, ...]:

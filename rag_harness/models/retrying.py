@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TypeVar
 
 from rag_harness.errors import ModelCallError
@@ -11,6 +13,21 @@ from rag_harness.models.patience import patience
 from rag_harness.work.deadline import Deadline
 
 _T = TypeVar("_T")
+
+
+@dataclass
+class RetriesNoted:
+    """The retries of all calls of a trial so far, and the milliseconds of waiting before them.
+
+    An error that ends a trial in the middle of a call, such as a deadline, does not know them.
+    """
+
+    retries: int = 0
+    waited_ms: float = 0.0
+
+
+trial_retries: ContextVar[RetriesNoted] = ContextVar("trial_retries", default=RetriesNoted())  # noqa: B039
+"""Of the trial under way. Its tasks share the object; calls outside of trials are noted where nobody looks."""
 
 
 async def retried(
@@ -41,4 +58,6 @@ async def retried(
                 raise error from failure.cause
         waited += time.waited + pause
         await wait(pause)
+        noted = trial_retries.get()
+        noted.retries, noted.waited_ms = noted.retries + 1, noted.waited_ms + (time.waited + pause) * 1000
     raise AssertionError("unreachable")

@@ -12,14 +12,21 @@ from rag_harness.files.atomic import write_atomically
 from rag_harness.measures.golden_run import RetrievalResult
 from rag_harness.report.suite_table import SuiteTable
 
+_PLACE = "\0"
+"""What names of hits begin with that only keep a place."""
+
 
 def write_misses(file: Path, results: Sequence[RetrievalResult], table: SuiteTable) -> None:
-    """Write the misses as JSONL, each with its values of all measures."""
+    """Write the misses as JSONL, each with its values of all measures.
+
+    In ``ranked``, null stands for a hit of a document that stands above already.
+    """
     values = {measure: table.values(measure, {}) for measure in table.columns}
     lines = [
         json.dumps(
             {
                 **result.model_dump(mode="json"),
+                "ranked": [None if name.startswith(_PLACE) else name for name in result.ranked],
                 "measures": {name: found[result.case_id] for name, found in values.items() if result.case_id in found},
             },
             ensure_ascii=False,

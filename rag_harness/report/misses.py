@@ -9,6 +9,10 @@ from rag_harness.measures.golden_run import FoundHit, RetrievalResult
 
 TERMINAL_WIDTH = 100
 _LABEL = 11
+_MOST_DOCUMENTS, _LONGEST_NAME = 5, 60
+_TIE = "\N{NO-BREAK SPACE}"
+_WHOLE = 25
+"""Lines of a question that is shown whole: 2,000 characters. A longer one would hide all others."""
 
 
 def explain_miss(result: RetrievalResult) -> str:
@@ -30,6 +34,21 @@ def miss_line(result: RetrievalResult) -> str:
     return f"{result.case_id}: expected {', '.join(result.expected)}, {where_found(result)}: {cut(result.query, 60)}"
 
 
+def missed(result: RetrievalResult) -> list[str]:
+    """Return the miss in a few lines: the question whole, what was expected, and the documents that came instead."""
+    ranks: dict[str, int] = {}
+    for hit in result.top:
+        ranks.setdefault(hit.document, hit.rank)
+    more = [f"and {len(ranks) - _MOST_DOCUMENTS} more"] if len(ranks) > _MOST_DOCUMENTS else []
+    found = [f"{rank}{_TIE}{cut(name, _LONGEST_NAME)}" for name, rank in list(ranks.items())[:_MOST_DOCUMENTS]]
+    said = [
+        ("miss", f"{result.case_id}: expected {', '.join(result.expected)}, {where_found(result)}"),
+        ("  asked", result.query),
+        ("  found", ", ".join([*found, *more]) or result.error or "nothing"),
+    ]
+    return [line.replace(_TIE, " ") for label, text in said for line in _labelled(label, text, most=_WHOLE)]
+
+
 def where_found(result: RetrievalResult) -> str:
     """Say at which rank the first expected document was found."""
     if result.rank is not None:
@@ -47,8 +66,8 @@ def _remedy(result: RetrievalResult) -> str:
     return "it shares too little with the query: read the passage, and check that the gold is right"
 
 
-def _labelled(label: str, text: str) -> list[str]:
-    body = textwrap.wrap(text, TERMINAL_WIDTH - _LABEL, break_on_hyphens=False, max_lines=4, placeholder=" …") or [""]
+def _labelled(label: str, text: str, most: int = 4) -> list[str]:
+    body = textwrap.wrap(text, TERMINAL_WIDTH - _LABEL, break_on_hyphens=False, max_lines=most, placeholder=" …") or [""]
     return [f"{(label if n == 0 else '').ljust(_LABEL)}{line}" for n, line in enumerate(body)]
 
 

@@ -30,6 +30,11 @@ class HitMetadata(FrozenModel):
     markup: StorableText | None = Field(
         None, description="'taken off' where the text has lost the page's marks, null where it has them"
     )
+    module: StorableText | None = Field(
+        None, description="of a book that the page belongs to; null where none is named"
+    )
+    chapter: StorableText | None = Field(None, description="of that book; null where none is named")
+    url: StorableText | None = Field(None, description="address of the chunk or of its page; null where none is named")
     page: int | None = Field(None, description="of the file that the chunk begins on; null where it has no pages")
     last_page: int | None = Field(None, description="of the file that the chunk ends on; null where it has no pages")
 

@@ -185,6 +185,8 @@ def test_summary_misses_and_trec_files(golden: Suite) -> None:
     assert summary["golden"]["recall@1"] == pytest.approx(0.8)
     (miss,) = (golden.path / "misses.jsonl").read_text().splitlines()
     assert json.loads(miss)["case_id"] == "g005"
+    assert "u0000" not in miss
+    assert None in json.loads(miss)["ranked"]
     assert json.loads(miss)["measures"]["recall@1"] == 0.0
     run = json.loads((golden.path / "output" / "run.json").read_text())
     assert run["suites"]["golden"]["selected"] == "all"

@@ -16,7 +16,7 @@ from rag_harness.report.baseline import SavedCase, SavedRun, SavedSuite
 from rag_harness.report.comparison import compare
 from rag_harness.report.comparison_lines import comparison_lines
 from rag_harness.report.golden_summary import golden_lines
-from rag_harness.report.misses import explain_miss, miss_line
+from rag_harness.report.misses import explain_miss, miss_line, missed
 from rag_harness.report.speed import speed_lines, stage_lines
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import summarise, summary_lines
@@ -118,6 +118,13 @@ def test_failure_text(name: str, snapshot: SnapshotAssertion) -> None:
     assert narrow(explain_miss(MISSES[name])) == snapshot
 
 
+def test_misses_of_the_summary(snapshot: SnapshotAssertion) -> None:
+    said = ["\n".join(missed(each)) for each in MISSES.values()]
+    assert narrow("\n".join(said)) == snapshot
+    asked = "Whether " + "and if so when " * 40 + "it ends?"
+    assert " ".join(asked.split()) in " ".join(" ".join(missed(made_result(query=asked))).split())
+
+
 def test_miss_lines(snapshot: SnapshotAssertion) -> None:
     assert "\n".join(map(miss_line, MISSES.values())) == snapshot
 
@@ -143,7 +150,9 @@ def _table_and_results(n: int) -> tuple[SuiteTable, list[RetrievalResult]]:
 @pytest.mark.parametrize("n", [0, 3, 12, 40])
 def test_golden_lines(n: int, snapshot: SnapshotAssertion) -> None:
     lines = golden_lines(*_table_and_results(n))
-    assert len(lines) < 20
+    figures = [line for line in lines if not line.startswith(("miss", " "))]
+    assert len(figures) < 20
+    assert len([line for line in lines if line.startswith("miss")]) <= 5
     assert "\n".join(lines) == snapshot
 
 

@@ -94,7 +94,9 @@ class OpenAIEmbedder:
                 raise CriticalError(key_refused(str(self._client.base_url), owner)) from error
             if status in _HALTING:
                 raise CriticalError(f"The embedding endpoint refused {self.model!r}: {error}") from error
-            raise ModelCallError(f"Embedding {len(batch)} texts with {self.model!r} failed: {error}") from error
+            failed = ModelCallError(f"Embedding {len(batch)} texts with {self.model!r} failed: {error}")
+            failed.retries = _retries_of(error)
+            raise failed from error
         except (ValueError, TypeError, AttributeError) as error:
             # The SDK accepts replies of a wrong form, such as an error with status 200.
             raise ModelCallError(f"{self.model!r} sent no embeddings for {len(batch)} texts: {error}") from error
@@ -126,6 +128,12 @@ class OpenAIEmbedder:
 
         http = DefaultHttpxClient(**bounds(self.model, self._connection["timeout"]))
         return OpenAI(max_retries=_RETRIES, http_client=http, **self._connection)
+
+
+def _retries_of(error: Any) -> int:
+    """Return how often the SDK has tried again: the last request says it."""
+    said = str(error.request.headers.get("x-stainless-retry-count", ""))
+    return int(said) if said.isdecimal() else 0
 
 
 def create(parts: Parts) -> OpenAIEmbedder:

@@ -13,7 +13,9 @@ import pytest
 
 from rag_harness.engine.trial import TrialOutcome, run_trial
 from rag_harness.engine.trial_rows import Trial
-from rag_harness.errors import BudgetError, CriticalError, DataError, ModelOutputError
+from rag_harness.errors import BudgetError, CriticalError, DataError, ModelCallError, ModelOutputError
+from rag_harness.models.chat.failures import PassingError
+from rag_harness.models.retrying import retried
 from rag_harness.pipelines.trace import Trace
 from rag_harness.results.row import ExperimentResult, parse_row
 from rag_harness.settings import Settings
@@ -31,7 +33,7 @@ from rag_harness.types import (
     Timings,
     Usage,
 )
-from rag_harness.work.deadline import paused
+from rag_harness.work.deadline import Deadline, paused
 
 CASE = Case(Query("q1", "How long?"), "direct", "30 days", {"returns.md": 1}, metadata={"a": 1})
 TRIAL = Trial("e3", CASE)
@@ -94,6 +96,44 @@ def test_an_answer_becomes_a_row() -> None:
     assert (chunk.metadata.version, chunk.metadata.date) == ("2", None)
     assert (chunk.scores, candidate.scores) == ({"dense": 0.5, "rerank": 0.9},) * 2
     assert (candidate.chunk_id, candidate.score, candidate.rerank_score) == ("returns.md#chunk_0", 0.5, 0.9)
+
+
+@pytest.mark.parametrize(("last", "retries"), [("refused", 2), ("given up", 3), ("too late", 2)])
+def test_the_row_of_a_failed_trial_says_how_often_was_tried(last: str, retries: int) -> None:
+    tries: list[None] = []
+
+    async def once(_: object) -> None:
+        tries.append(None)
+        if len(tries) == 3 and last == "refused":
+            raise CriticalError("no such key")
+        if len(tries) == 3 and last == "too late":
+            await asyncio.sleep(60)
+        raise PassingError(ConnectionError("busy"))
+
+    async def wait(_: float) -> None:
+        """Do not wait."""
+
+    async def answer(_: Query) -> None:
+        await retried(once, lambda: Deadline(60, "late"), lambda _, why: ModelCallError(why), wait)
+
+    settings = replace(SETTINGS, deadline=0.2)
+    found = asyncio.run(run_trial(TRIAL, Sync(answer), settings, "aaaa")).row
+    assert found is not None
+    assert (found.status, found.retries) == ("error", retries)
+    assert found.waited_ms > 1000
+    assert len(tries) == retries + 1
+
+
+def test_a_row_says_where_in_a_book_its_chunks_are() -> None:
+    told = {"module": 2, "chapter": 4, "url": "/module-2/chapter-4#" + "x" * 1000, "title": "Of another kind"}
+    output = PipelineOutput(Answer("30 days"), context=(replace(HIT, chunk=replace(CHUNK, metadata=told)),))
+    found = asyncio.run(run_trial(TRIAL, Async(lambda _: output), SETTINGS, "aaaa")).row
+    assert found is not None
+    (where,) = (chunk.metadata for chunk in found.retrieved_chunks)
+    assert (where.module, where.chapter) == ("2", "4")
+    assert where.url is not None
+    assert where.url.startswith("/module-2/chapter-4#x")
+    assert len(where.url) == 300
 
 
 def test_flat_columns_are_read_off_the_stages_and_prompts_are_kept_by_name() -> None:

@@ -111,6 +111,7 @@ def test_failure_for_good() -> None:
     with serving(refusal(500, f"oops {KEY}", retry_after_ms="1")) as server, pytest.raises(ModelCallError) as caught:
         embed(server, ["a"], retries=2)
     assert len(server.requests) == 3
+    assert caught.value.retries == 2
     assert "Embedding 1 texts" in str(caught.value)
     assert KEY not in "".join(traceback.format_exception(caught.value))
 
