@@ -17,7 +17,7 @@ from rag_harness.dataset.library import ParsedKeeping, Unread
 from rag_harness.dataset.queries import distribution, read_queries
 from rag_harness.dataset.query_types import types_named
 from rag_harness.errors import DataError, SettingsError, unknown
-from rag_harness.files.log import log
+from rag_harness.files.log import is_worker, log
 from rag_harness.files.sources import file_digest, files_digest
 from rag_harness.settings import Settings, access_of
 from rag_harness.types import Case, Document
@@ -190,13 +190,14 @@ class Data:
         skipped: list[str] | None = [] if settings.bad_queries == "skip" else None
         types = types_named(settings.query_types)
         cases = read_queries(self.queries_file, settings.path(settings.kb_dir), types, skipped)
-        for problem in skipped or ():
-            log.warning("Skipped: %s", problem)
+        for problem in () if is_worker() else skipped or ():
+            log.info("Skipped: %s", problem)
         self._skipped = tuple(skipped or ())
         if self._own_golden:
             golden = {entry.entry_id for entry in self.golden}
             cases = [_marked(case, case.query.query_id in golden) for case in cases]
-        log.info("Read %d queries: %s", len(cases), distribution(cases))
+        if not is_worker():
+            log.info("Read %d queries: %s", len(cases), distribution(cases))
         return cases
 
     @property

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from rag_harness.engine.debug_line import DebugLine
 from rag_harness.engine.trial_rows import KeepPrompt, Trial, make_row
 from rag_harness.errors import (
     BudgetError,
@@ -76,7 +77,7 @@ async def run_trial(
         failure, raised = _failure(error), error
         log.error("%s: %s failed", trial.trial_id, failure.stage, exc_info=error)
         row = _failed_row(error, failure, row_of)
-    log.debug("%s: %s in %.0f ms", trial.trial_id, row.status, row.total_time_ms)
+    log.debug("%s", DebugLine(row))
     critical = bool(unkept) or (failure is not None and failure.critical)
     return TrialOutcome(row, critical, error=raised or next(iter(unkept), None))
 

@@ -16,6 +16,7 @@ from rag_harness.errors import SettingsError
 from rag_harness.shown.logs import OneLine
 
 LOG_NAME = "e2_to_e4.log"
+_WORKER, _MAIN = "PYTEST_XDIST_WORKER", "main"
 
 log: logging.Logger = logging.Logger("rag_harness", logging.DEBUG)
 log.addHandler(logging.NullHandler())
@@ -54,10 +55,15 @@ def open_log(folder: Path) -> None:
         raise SettingsError(
             f"No log can be written to {folder}: {error.strerror}. Name another folder: --rag-logs DIR or RAG_LOGS."
         ) from error
-    process = os.environ.get("PYTEST_XDIST_WORKER", "main")
+    process = os.environ.get(_WORKER, _MAIN)
     handler.setFormatter(OneLine(f"%(asctime)s {process} %(levelname)s %(message)s"))
     log.addHandler(handler)
     _files.append(handler)
+
+
+def is_worker() -> bool:
+    """Whether this process is one of several that read the same data, so that another one logs what was found."""
+    return os.environ.get(_WORKER, _MAIN) != _MAIN
 
 
 def close_log() -> None:

@@ -46,6 +46,7 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: TrialR
     from rag_harness.plugin.run_record import RunRecord
     from rag_harness.plugin.slices import Slices
     from rag_harness.plugin.table_measures import TableMeasures
+    from rag_harness.plugin.trial_log import TrialLog
 
     config.stash[RECORDER] = recorder = Recorder(session)
     measures = TableMeasures(session)
@@ -56,6 +57,7 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: TrialR
     gates = GateKeeper(session, recorder, record, run)
     progress = Progress(session, lambda: trials.equipment.in_flight, recorder.is_resumed)
     recording = RecordingReport(session, recorder, trials)
+    trial_log = TrialLog(recorder.is_resumed)
     keeping = TableKeeping(session.cases, record, measures)
     recorder.written, recorder.scored = keeping.take, keeping.take_score
     record.before_reading.append(keeping.seal)
@@ -63,13 +65,14 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: TrialR
     # second: they are read before the costs of the run are printed.
     run_end = RunEnd(session, recorder, findings, trials, gates, recording, affected)
     checks = (Readiness(session, trials), Slices(session, measures), run_end.shown)
-    collection = CollectedTrials(session, (recorder, gates, *checks, progress, recording, keeping))
+    collection = CollectedTrials(session, (recorder, gates, *checks, progress, trial_log, recording, keeping))
     register = config.pluginmanager.register
     register(recorder, "rag_harness.recorder")
     register(run_end.golden, "rag_harness.golden")
     register(gates, "rag_harness.gates")
     register(early, "rag_harness.early_stop")
     register(progress, "rag_harness.progress")
+    register(trial_log, "rag_harness.trial_log")
     register(recording, "rag_harness.recording")
     register(collection, "rag_harness.collection")
     register(InnerEnd(run_end), "rag_harness.inner_end")

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rag_harness.files.full_disk import naming, unwritable
-from rag_harness.files.log import log
 from rag_harness.plugin.screen import stop_tests, usage_error
 from rag_harness.types import GOLDEN, TrialId
 
@@ -195,7 +194,6 @@ class Recorder:
         row = parse_row(shipped) if isinstance(shipped, str) else shipped
         if not self._is_new(row):
             return row, False
-        log.info("%s: row %d, query %s", row.experiment, len(self.arrived[row.experiment]), row.query_id)
         if resumed:
             self.resumed.setdefault(row.experiment, set()).add(row.query_id)
         else:

@@ -69,7 +69,8 @@ class RagSession:
         settings = read_settings(self.config)
         open_log(settings.path(settings.logs))
         self.closing.callback(close_log)
-        log.info("Settings: %s", masked(settings))
+        if not hasattr(self.config, "workerinput"):
+            log.info("Settings: %s", masked(settings))  # once a run: workers have the same
         remember_in(settings.path(settings.cache_dir))
         for spec in settings.endpoints:
             if not spec.name.isidentifier():

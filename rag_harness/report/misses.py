@@ -67,7 +67,9 @@ def _remedy(result: RetrievalResult) -> str:
 
 
 def _labelled(label: str, text: str, most: int = 4) -> list[str]:
-    body = textwrap.wrap(text, TERMINAL_WIDTH - _LABEL, break_on_hyphens=False, max_lines=most, placeholder=" …") or [""]
+    body = textwrap.wrap(text, TERMINAL_WIDTH - _LABEL, break_on_hyphens=False, max_lines=most, placeholder=" …") or [
+        ""
+    ]
     return [f"{(label if n == 0 else '').ljust(_LABEL)}{line}" for n, line in enumerate(body)]
 
 

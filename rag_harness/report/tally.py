@@ -43,11 +43,25 @@ class TrialTally:
 
     def seconds_left(self, now: float) -> float | None:
         """Return the seconds for the remaining trials at the recent speed; None where that is not known."""
+        each = self._seconds_each(now)
+        return None if each is None else max(self.total - self.done, 0) * each
+
+    def pace(self, now: float) -> list[str]:
+        """Return the recent speed and the time left in words, ``12 a minute`` and ``8 min left``; empty at first."""
+        each = self._seconds_each(now)
+        if not each:
+            return []
+        left = max(self.total - self.done, 0) * each
+        said = f"{left:.0f} s left" if left < 100 else f"{left / 60:.0f} min left"
+        return [f"{60 / each:,.0f} a minute", said]
+
+    def _seconds_each(self, now: float) -> float | None:
+        """Return the seconds between two rows in the last seconds; None where there were too few."""
         while len(self._arrivals) > 2 and now - self._arrivals[0] > _WINDOW_SECONDS:
             self._arrivals.popleft()
         if len(self._arrivals) < 2 or now - self._arrivals[0] < _LEAST_SECONDS:
             return None
-        return max(self.total - self.done, 0) * (now - self._arrivals[0]) / (len(self._arrivals) - 1)
+        return (now - self._arrivals[0]) / (len(self._arrivals) - 1)
 
     def parts(self, now: float, in_flight: int | None = None) -> list[str]:
         """Return the parts of the line, the most important first."""

@@ -75,3 +75,13 @@ def test_many_tokens_are_rounded(tokens: int, shown: str) -> None:
     tally = TrialTally(1)
     tally.add(make_row(usage={"prompt_tokens": tokens}), resumed=False, now=0)
     assert tally.parts(now=0)[-1] == f"{shown} tokens"
+
+
+def test_the_pace_is_said_in_words() -> None:
+    tally = TrialTally(150)
+    assert tally.pace(now=0) == []
+    for n in range(45):
+        tally.add(make_row(), resumed=False, now=5.0 * n)
+    assert tally.pace(now=5.0 * 44) == ["12 a minute", "9 min left"]
+    tally.total = 50
+    assert tally.pace(now=5.0 * 44) == ["12 a minute", "25 s left"]
