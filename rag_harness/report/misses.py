@@ -67,10 +67,9 @@ def _remedy(result: RetrievalResult) -> str:
 
 
 def _labelled(label: str, text: str, most: int = 4) -> list[str]:
-    body = textwrap.wrap(text, TERMINAL_WIDTH - _LABEL, break_on_hyphens=False, max_lines=most, placeholder=" …") or [
-        ""
-    ]
-    return [f"{(label if n == 0 else '').ljust(_LABEL)}{line}" for n, line in enumerate(body)]
+    width = TERMINAL_WIDTH - _LABEL
+    body = textwrap.wrap(text, width, break_on_hyphens=False, max_lines=most, placeholder=" …")
+    return [f"{(label if n == 0 else '').ljust(_LABEL)}{line}" for n, line in enumerate(body or [""])]
 
 
 def _found(hits: Sequence[FoundHit]) -> list[str]:
