@@ -9,7 +9,7 @@ from pathlib import Path
 from rag_harness.dataset.document_languages import AUTO, with_languages
 from rag_harness.dataset.ingest import files_below, load
 from rag_harness.dataset.ingest.file_reading import reading
-from rag_harness.dataset.ingest.parsed import GUESSED, PassingError, read_in
+from rag_harness.dataset.ingest.parsed import GUESSED, PassingError, read_in, unread_parts
 from rag_harness.errors import DataError, PrerequisiteError
 from rag_harness.files.log import log
 from rag_harness.shown.terminal import line as shown
@@ -123,3 +123,5 @@ def _tell_what_lacks(document: Document) -> None:
     pages = document.metadata.get("unread_pages")
     if pages:
         log.warning("%s: pages that cannot be read: %s", shown(document.doc_id), ", ".join(map(str, pages)))
+    for part in unread_parts(document):
+        log.warning("%s: not read: %s", shown(document.doc_id), shown(part))

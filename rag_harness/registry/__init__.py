@@ -24,6 +24,8 @@ _EXTRA_OF = {
     "tokenizers": "local",
     "huggingface_hub": "local",
     "pyarrow": "parquet",
+    "mammoth": "office",
+    "openpyxl": "office",
 }
 
 _ONE = {

@@ -44,7 +44,7 @@ def test_empty_knowledge_base(suite: Suite, args: tuple[str, ...]) -> None:
         page.unlink()
     result = suite.run(*args)
     result.stdout.fnmatch_lines(
-        ["No page with text in *kb: a knowledge base is one or more files of *.md, .pdf, .txt."]
+        ["No page with text in *kb: a knowledge base is one or more files of *.md, .pdf, *.txt, *.yml."]
     )
     assert result.ret == pytest.ExitCode.INTERRUPTED
     _assert_clean(result)

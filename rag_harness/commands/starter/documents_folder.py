@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rag_harness.commands.starter.started import Started
-from rag_harness.dataset.ingest import is_readable, kinds, page_files
+from rag_harness.dataset.ingest import is_page, kinds, page_files
 from rag_harness.errors import DataError
 
 USUAL_FOLDERS = ("docs", "doc", "documentation", "content", "kb")
@@ -57,4 +57,4 @@ def _has_pages(place: Path) -> bool:
 
 
 def _has_pages_at_its_top(folder: Path) -> bool:
-    return folder.is_dir() and any(each.is_file() and is_readable(each) for each in folder.iterdir())
+    return folder.is_dir() and any(each.is_file() and is_page(each, folder) for each in folder.iterdir())

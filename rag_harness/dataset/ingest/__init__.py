@@ -14,10 +14,13 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 
+from rag_harness.dataset.ingest import openapi
 from rag_harness.dataset.ingest.file_places import fault_of_place
-from rag_harness.registry import registered, resolve
+from rag_harness.registry import module_of, registered, resolve
 from rag_harness.types import Document, Metadata
 
+_PERHAPS = (".json", ".yaml", ".yml")
+"""Suffixes of many files that are no documents. Ours reads descriptions of interfaces alone."""
 Loader = Callable[[Path, str], Document]
 """Reads a file as the document of that id; what a loader of your own is."""
 
@@ -48,6 +51,17 @@ def is_readable(file: Path) -> bool:
     return file.suffix.lower().lstrip(".") in registered("loaders") and not is_left_out(file)
 
 
+def is_page(file: Path, folder: Path) -> bool:
+    """Return whether a file below ``folder`` is a document by its name, or by its beginning if the name may lie."""
+    if not is_readable(file):
+        return False
+    suffix = file.suffix.lower()
+    if suffix not in _PERHAPS or module_of("loaders", suffix.lstrip(".")) != openapi.__name__:
+        return True
+    # Only a file that may be opened is looked into. One that may not is no document, rather than an error.
+    return not fault_of_place(file, folder) and openapi.says_openapi(file)
+
+
 def kinds() -> str:
     """Return the suffixes that have a loader, as text for a message."""
     return ", ".join(f".{suffix}" for suffix in sorted(registered("loaders")))
@@ -64,7 +78,7 @@ def _named(folder: Path, shut: dict[Path, str]) -> Iterator[Path]:
 
     for place, folders, files in os.walk(folder, onerror=tell):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (file for name in files if is_readable(file := Path(place, name)))
+        yield from (file for name in files if is_page(file := Path(place, name), folder))
 
 
 def load(file: Path, doc_id: str, metadata: Metadata | None = None) -> Document:

@@ -17,8 +17,18 @@ from rag_harness.dataset.ingest.parsed import Parsed, Passing, packed, packed_fa
 from rag_harness.dataset.ingest.process_limits import MEMORY_BYTES, OUTPUT_BYTES, limit_next_file, limit_process
 from rag_harness.errors import UnreadableError
 
-PARSER_MODULES = {"txt": "plain", "html": "html_pages", "pdf": "pdf_pages"}
-"""The module for each kind of file, in this folder; it has ``parse(data) -> Parsed``.
+PARSER_MODULES = {
+    "txt": "plain",
+    "html": "html_pages",
+    "pdf": "pdf_pages",
+    "csv": "csv_tables",
+    "eml": "mails",
+    "openapi": "openapi.interface",
+    "docx": "office.word",
+    "pptx": "office.slides",
+    "xlsx": "office.sheets",
+}
+"""The module for each kind of file, below this folder; it has ``parse(data) -> Parsed``.
 
 ``txt@cp1252`` gives the charset of a file that does not state it.
 Any other kind is ``package.module:function``, a function of a room above from bytes to an answer.

@@ -26,9 +26,9 @@ from rag_harness.registry.identity import code_digest
 if TYPE_CHECKING:
     from filelock import FileLock
 
-_LIBRARIES = ("pypdf", "charset-normalizer", "cryptography", "pycryptodome")
-"""Libraries of the parsers. pypdf uses one of the last two for files encrypted with AES."""
-_WITHOUT_CHARSET = ("txt", "html")
+_LIBRARIES = ("pypdf", "charset-normalizer", "cryptography", "pycryptodome", "mammoth", "openpyxl", "PyYAML")
+"""Libraries of the parsers. pypdf uses cryptography or pycryptodome for files encrypted with AES."""
+_WITHOUT_CHARSET = ("txt", "html", "csv")
 """Kinds of files that may not state their charset."""
 _PROCESS = uuid4().hex
 _CHECK = 20

@@ -8,6 +8,7 @@ from pathlib import Path
 from rag_harness.dataset.ingest.charset import decoded
 from rag_harness.dataset.ingest.file_reading import parsed_file
 from rag_harness.dataset.ingest.html_reader import PageReader
+from rag_harness.dataset.ingest.markdown_blocks import without_marks_of_loaders
 from rag_harness.dataset.ingest.parsed import Parsed
 from rag_harness.dataset.ingest.quality import checked_text
 from rag_harness.errors import UnreadableError
@@ -15,8 +16,6 @@ from rag_harness.types import Document
 
 _HEAD = 4096
 """Bytes in which a declaration of the charset is searched for; browsers read 1,024."""
-# The writer removes blanks and brackets from addresses.
-_MARKS = re.compile(r"(?<=\])\([^()\s]+\)|^\|(?: --- \|)+$|\|", re.MULTILINE)
 _DECLARED = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 
 
@@ -43,9 +42,6 @@ def parse(data: bytes, charset: str = "") -> Parsed:
     except AssertionError as error:  # the standard library's parser refuses some declarations in this way
         raise UnreadableError(f"cannot be parsed as HTML: {error}. Save it anew"[:300]) from None
     text = page.text()
-    return Parsed(checked_text(text, _plain(text)), page.title, hidden=page.hidden, guessed=found.guessed)
-
-
-def _plain(markdown: str) -> str:
-    """Return text without the addresses of links and the marks of tables, which never count as garbage."""
-    return _MARKS.sub(" ", markdown)
+    return Parsed(
+        checked_text(text, without_marks_of_loaders(text)), page.title, hidden=page.hidden, guessed=found.guessed
+    )

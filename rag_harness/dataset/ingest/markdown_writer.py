@@ -190,20 +190,21 @@ class MarkdownWriter:
         if self._tables:
             self._tables[-1].end_row()
 
-    def begin_cell(self, spans: str) -> None:
-        """Begin a cell."""
+    def begin_cell(self, spans: str, rows: str) -> None:
+        """Begin a cell over so many columns and rows, which are numbers or empty."""
         self.end_cell()
         self.end_block()
         if self._tables and not self._tables[-1].layout:
             self._tables[-1].in_cell = True
-            self._marks["cell"] = (self._inline, 0, spans)
+            self._marks["cell"] = (self._inline, 0, f"{spans},{rows}")
 
     def end_cell(self) -> None:
         """End the current cell. In a layout table it becomes a block."""
         if not self._cell:
             self.end_block()
             return
-        self._tables[-1].add("".join(self._inline), self._marks.pop("cell", ([], 0, ""))[2])
+        spans, _, rows = self._marks.pop("cell", ([], 0, ""))[2].partition(",")
+        self._tables[-1].add("".join(self._inline), spans, rows)
         self._tables[-1].in_cell = False
         self._inline = []
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 from rag_harness.errors import UnreadableError
@@ -13,9 +15,20 @@ GUESSED = "guessed_charset"
 """Key in the metadata of a document: the charset it was read in, if the file does not state it."""
 
 
+UNREAD_PARTS = "unread_parts"
+"""Key in the metadata of a document: what of its file was not read, a line each."""
+BETWEEN_PAGES = "\n\n"
+
+
 def read_in(charset: str) -> str:
     """Return the note for a document that does not name its charset."""
     return f"read as {charset}, which the file does not say. Save it as UTF-8 where that is wrong"
+
+
+def unread_parts(document: Document) -> list[str]:
+    """Return what of the document's file was not read, a line each."""
+    found = document.metadata.get(UNREAD_PARTS)
+    return [str(each) for each in found] if isinstance(found, list) else []
 
 
 class PassingError(UnreadableError):
@@ -26,7 +39,7 @@ class PassingError(UnreadableError):
 class Parsed:
     """A file's text. ``pages`` are the offsets of its pages; ``hidden`` counts invisible characters.
 
-    ``guessed`` is the charset if the file does not state it.
+    ``guessed`` is the charset if the file does not state it. ``unread_parts`` says what was not read, a line each.
     """
 
     text: str
@@ -35,17 +48,29 @@ class Parsed:
     hidden: int = 0
     unread_pages: tuple[int, ...] = ()
     guessed: str = ""
+    unread_parts: tuple[str, ...] = ()
 
     def document(self, file: Path, doc_id: str) -> Document:
         """Return the document. Empty values are left out of its metadata."""
-        known = {"hidden_characters": self.hidden, "unread_pages": list(self.unread_pages), GUESSED: self.guessed}
+        known = {
+            "hidden_characters": self.hidden,
+            "unread_pages": list(self.unread_pages),
+            GUESSED: self.guessed,
+            UNREAD_PARTS: list(self.unread_parts),
+        }
         about = {key: value for key, value in known.items() if value}
         return Document(doc_id, self.text, self.title or file.stem, about, self.pages)
 
 
+def joined_pages(texts: Sequence[str]) -> tuple[str, tuple[int, ...]]:
+    """Return one text of all pages, slides or sheets, and the offset of each."""
+    starts = accumulate((len(text) + len(BETWEEN_PAGES) for text in texts[:-1]), initial=0)
+    return BETWEEN_PAGES.join(texts), tuple(starts)
+
+
 def packed(parsed: Parsed) -> bytes:
     """Return ``parsed`` as a line of JSON and then the text. Unpacking need not parse the text."""
-    about = [parsed.title, list(parsed.pages), parsed.hidden, list(parsed.unread_pages), parsed.guessed]
+    about = [parsed.title, parsed.pages, parsed.hidden, parsed.unread_pages, parsed.guessed, parsed.unread_parts]
     return _line(about) + parsed.text.encode("utf-8", "surrogatepass")
 
 
@@ -97,10 +122,9 @@ def unpacked(data: bytes) -> Parsed:
     about = json.loads(head)
     if not line_end or not isinstance(about, list):
         raise ValueError("neither text nor fault")
-    title, pages, hidden, unread, guessed = about
-    return Parsed(
-        text.decode("utf-8", "surrogatepass"), str(title), tuple(pages), int(hidden), tuple(unread), str(guessed)
-    )
+    title, pages, hidden, unread, guessed, unread_parts = about
+    whole = text.decode("utf-8", "surrogatepass")
+    return Parsed(whole, str(title), tuple(pages), int(hidden), tuple(unread), str(guessed), tuple(unread_parts))
 
 
 def _line(value: object) -> bytes:

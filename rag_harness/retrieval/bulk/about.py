@@ -6,7 +6,7 @@ from bisect import insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rag_harness.dataset.ingest.parsed import GUESSED, read_in
+from rag_harness.dataset.ingest.parsed import GUESSED, read_in, unread_parts
 from rag_harness.shown.terminal import line as shown
 from rag_harness.types import Chunk, Document
 
@@ -23,7 +23,8 @@ class About:
         empty: number of documents without text; ``empties`` are the ids of the first ones.
         hidden: number of hidden characters that were left out of ``hiding`` documents.
         worst: the most hidden characters of one document, and its id.
-        damaged: a line for each document with unreadable pages or a guessed charset.
+        damaged: a line for each document with unreadable pages or a guessed charset,
+            and for each part that was not read.
         characters: number of characters; ``missed`` of them are in no chunk and not blank.
     """
 
@@ -92,6 +93,8 @@ def _damaged(documents: Sequence[Document]) -> Iterator[str]:
             yield f"guessed   {shown(each.doc_id)}: {shown(read_in(str(charset)))}; or name its charset: --charset"
         if pages := each.metadata.get("unread_pages"):
             yield f"damaged   {shown(each.doc_id)}: pages that cannot be read: {', '.join(map(str, pages[:10]))}"
+        for part in unread_parts(each):
+            yield f"unread    {shown(each.doc_id)}: {shown(part)}"
 
 
 def _missed_of(documents: Sequence[Document], chunks: Sequence[Chunk]) -> int:

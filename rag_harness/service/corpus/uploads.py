@@ -10,6 +10,7 @@ from typing import Any
 from rag_harness.dataset.document_languages import AUTO, with_languages
 from rag_harness.dataset.ingest import load
 from rag_harness.dataset.ingest.file_reading import reading
+from rag_harness.dataset.ingest.parsed import unread_parts
 from rag_harness.errors import DataError, PrerequisiteError
 from rag_harness.files.log import log
 from rag_harness.service.problems import ProblemError
@@ -80,6 +81,7 @@ def dropped_of(document: Document) -> dict[str, int]:
     counted = {
         "hidden_characters": about.get("hidden_characters", 0),
         "unread_pages": len(pages) if isinstance(pages, (list, tuple)) else 0,
+        "unread_parts": len(unread_parts(document)),
     }
     return {reason: count for reason, count in counted.items() if isinstance(count, int) and count}
 

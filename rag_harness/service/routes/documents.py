@@ -35,7 +35,7 @@ async def ingest(
     request: Request,
     response: Response,
     principal: Ingests,
-    file: Annotated[UploadFile, File(description="its name's ending says what it is: md, txt, html, pdf")],
+    file: Annotated[UploadFile, File(description="its name's ending says what it is: md, pdf, docx, …")],
     metadata: Annotated[str, Form(max_length=_MOST_METADATA, description='a JSON object, e.g. {"url": …}')] = "{}",
     collection: InCollection = None,
 ) -> Doc:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rag_harness.dataset.ingest import kinds
 from rag_harness.dataset.knowledge_base import pages_digest, read_knowledge_base
 from rag_harness.errors import DataError
 from rag_harness.models.embedders.mock import WordTokenizer
@@ -83,7 +84,7 @@ def test_a_missing_folder_says_how_to_name_one(tmp_path: Path) -> None:
 def test_a_folder_without_a_page_is_refused(tmp_path: Path, pages: dict[str, bytes]) -> None:
     write(tmp_path, **pages)
     assert data_error(tmp_path) == (
-        f"No page with text in {tmp_path}: a knowledge base is one or more files of .htm, .html, .md, .pdf, .txt."
+        f"No page with text in {tmp_path}: a knowledge base is one or more files of {kinds()}."
     )
 
 
