@@ -14,7 +14,7 @@ from rag_harness.errors import UnreadableError
 
 _MOST_MERGES = 50_000
 _RANGE = re.compile(r"([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})")
-_QUOTED = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
+_QUOTED = re.compile(r'"[^"]{0,99}"|\\.|\[[^\]]{0,99}\]')
 
 
 @dataclass
