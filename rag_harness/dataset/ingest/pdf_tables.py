@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 from rag_harness.dataset.ingest.pdf_lines import PageLine, cleaned, squeezed
@@ -15,6 +16,8 @@ _LONGEST_CELLS = 40
 """Mean length of a table's cells at most. Columns of prose have longer ones."""
 _DRIFT, _START = 6, 2
 """Characters by which a cell may stand beside the one above, and the next line of a cell beside its first."""
+_WIDE_GAP, _WIDE_DRIFT = 4, 24
+"""Where all cells of three and more columns are so far apart, pypdf may place them so much beside each other."""
 _CELL = re.compile(r"\S+(?: \S+)*")
 _MARK = re.compile(r"[^\w]*|\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})[.)]", re.IGNORECASE)
 """What stands before the points of a list."""
@@ -61,7 +64,7 @@ class _Columns:
         width = len(self._last)
         if not self.rows:
             return len(cells) > 1 and self._add(cells, list(range(len(cells))))
-        if len(cells) == width and all(map(_are_aligned, cells, self._last)):
+        if len(cells) == width and _are_rows(cells, self._last):
             return self._add(cells, list(range(width)))
         if len(cells) == 1:
             return self._goes_on(cells[0])
@@ -103,10 +106,17 @@ def _are_marks(column: Sequence[str]) -> bool:
     return bool(_MARK.fullmatch(column[0])) and all(_MARK.fullmatch(cell) or cell.isdigit() for cell in column)
 
 
-def _are_aligned(one: Cell, other: Cell) -> bool:
+def _are_rows(cells: Sequence[Cell], above: Sequence[Cell]) -> bool:
+    """Return whether two lines of as many cells have them below each other."""
+    wide = len(cells) > 2 and all(b[0] - a[1] >= _WIDE_GAP for row in (cells, above) for a, b in pairwise(row))
+    drift = _WIDE_DRIFT if wide else _DRIFT
+    return all(_are_aligned(one, other, drift) for one, other in zip(cells, above, strict=True))
+
+
+def _are_aligned(one: Cell, other: Cell, drift: int = _DRIFT) -> bool:
     """Return whether two cells begin, end, or have their middles below each other."""
     start, end = one[0] - other[0], one[1] - other[1]
-    return min(abs(start), abs(end), abs(start + end) // 2) <= _DRIFT
+    return min(abs(start), abs(end), abs(start + end) // 2) <= drift
 
 
 def _places(few: Sequence[Cell], many: Sequence[Cell]) -> list[int]:
