@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from rag_harness.dataset.ingest.markdown_writer import MarkdownWriter
+from rag_harness.dataset.ingest.table_rows import OpenTable
 
 _HEADING = re.compile(r"#{1,6}(?= )")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -37,13 +38,10 @@ def add_table(out: MarkdownWriter, rows: Iterable[Sequence[str]]) -> None:
         for row in kept:
             add_paragraph(out, *row)
         return
-    out.begin_table()
-    for row in kept:
-        out.end_row()
-        for cell in (*row, *[""] * (width - len(row))):
-            out.begin_cell("", "")
-            out.write(cell)
-    out.end_table()
+    out.end_block()
+    made = OpenTable(rows=[[" ".join(cell.split()) for cell in (*row, *[""] * (width - len(row)))] for row in kept])
+    for block in made.blocks():
+        out.add_block(block)
 
 
 def deeper(markdown: str, levels: int) -> str:

@@ -87,7 +87,7 @@ class MarkdownWriter:
         """Add a rule between blocks. It has no hyphens, because these would begin front matter at the top of a page."""
         self.end_block()
         if not self._cell:
-            self._add("* * *")
+            self.add_block("* * *")
 
     def end_block(self) -> None:
         """End the current block, if there is one. In a table cell this is a blank."""
@@ -100,7 +100,7 @@ class MarkdownWriter:
         self._inline = []
         block = " ".join(filter(None, lines)) if self._heading else "\n".join(map(_escaped, filter(None, lines)))
         if block:
-            self._add(f"{'#' * self._heading} {block}" if self._heading else block)
+            self.add_block(f"{'#' * self._heading} {block}" if self._heading else block)
 
     def begin_heading(self, level: int) -> None:
         """Begin a heading. A table with a heading is for layout."""
@@ -153,7 +153,7 @@ class MarkdownWriter:
         code = code.removeprefix("\n").rstrip()
         if code.strip():
             fence = "`" * max(3, 1 + max(map(len, _TICKS.findall(code)), default=0))
-            self._add(f"{fence}\n{code}\n{fence}")
+            self.add_block(f"{fence}\n{code}\n{fence}")
 
     def begin_mark(self, kind: str, value: str = "") -> None:
         """Begin a link to ``value``, or inline code."""
@@ -182,7 +182,7 @@ class MarkdownWriter:
             return
         self.end_cell()
         for block in self._tables.pop().blocks():
-            self._add(block)
+            self.add_block(block)
 
     def end_row(self) -> None:
         """End the current row and begin another."""
@@ -219,9 +219,10 @@ class MarkdownWriter:
         table = self._tables[-1]
         table.layout, table.in_cell = True, False
         for block in table.blocks():
-            self._add(block)
+            self.add_block(block)
 
-    def _add(self, block: str) -> None:
+    def add_block(self, block: str) -> None:
+        """Add a block that is Markdown already, after all that has ended."""
         shown = self._inside[:DEEPEST_LIST]
         item = bool(shown) and not shown[-1].quote and not shown[-1].used
         first = "".join(each.prefix() for each in shown)

@@ -9,7 +9,7 @@ PROCESSOR_SECONDS = 14
 WALL_SECONDS = 18.0
 OUTPUT_BYTES = 64 << 20
 PAGES = 5_000
-CELLS = 300_000
+CELLS = 200_000
 """Most cells of a workbook or a CSV file. More make over 10,000 chunks, and those are the most of a document."""
 UNPACKED_BYTES = 256 << 20
 """Most bytes that a docx, pptx or xlsx file may say that it unpacks to."""
