@@ -13,14 +13,23 @@ from rag_harness.dataset.ingest.table_rows import OpenTable
 
 LEAST_ROWS = 3
 _LONGEST_CELLS = 40
-"""Mean length of a table's cells at most. Columns of prose have longer ones."""
+"""Mean length of a table's cells at most; of two columns, the length of each. Columns of prose have longer ones."""
+_FULL_CELL = 15
+"""Characters of a cell that goes on in the next line at least."""
+_SIZES = 1.15
+"""How much larger than others a letter of a table is at most: headings below each other are none."""
 _DRIFT, _START = 6, 2
 """Characters by which a cell may stand beside the one above, and the next line of a cell beside its first."""
+_GAP = 3
+"""Blanks between two cells of most rows at least."""
 _WIDE_GAP, _WIDE_DRIFT = 4, 24
 """Where all cells of three and more columns are so far apart, pypdf may place them so much beside each other."""
 _CELL = re.compile(r"\S+(?: \S+)*")
 _MARK = re.compile(r"[^\w]*|\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})[.)]", re.IGNORECASE)
 """What stands before the points of a list."""
+
+_LEADER = re.compile(r"(?:\. ?){4}")
+"""The dots of a table of contents."""
 
 Cell = tuple[int, int, str]
 """Where a text begins and ends in its line, and the text."""
@@ -58,6 +67,7 @@ class _Columns:
         self.rows: list[list[str]] = []
         self._last: list[Cell] = []
         self._lengths: list[int] = []
+        self._apart = 0
 
     def takes(self, cells: list[Cell]) -> bool:
         """Add a line if it goes on with the table, or begins one. Return whether it does."""
@@ -79,9 +89,13 @@ class _Columns:
 
     def is_table(self) -> bool:
         """Return whether the lines are a table, rather than points of a list or columns of prose."""
-        short = sum(self._lengths) <= _LONGEST_CELLS * len(self._lengths)
+        narrow = len(self._last) == 2
+        length = max(self._lengths, default=0) if narrow else sum(self._lengths) / max(1, len(self._lengths))
+        # The gaps between sentences are two blanks wide, in every line.
+        apart = 2 * self._apart >= len(self.rows) >= LEAST_ROWS
+        leaders = any(_LEADER.search(cell) for row in self.rows for cell in row)
         marks = any(map(_are_marks, zip(*self.rows, strict=True)))
-        return len(self.rows) >= LEAST_ROWS and short and not marks
+        return apart and length <= _LONGEST_CELLS and not (marks or leaders)
 
     def _add(self, cells: list[Cell], places: list[int]) -> bool:
         width = max(len(self._last), len(cells))
@@ -89,12 +103,13 @@ class _Columns:
         self.rows.append([found[at][2] if at in found else "" for at in range(width)])
         self._last = [found[at] if at in found else self._last[at] for at in range(width)]
         self._lengths += [len(text) for _, _, text in cells]
+        self._apart += any(right[0] - left[1] >= _GAP for left, right in pairwise(cells))
         return True
 
     def _goes_on(self, cell: Cell) -> bool:
         """Add the next line of a cell that is not the first of its row."""
         for at, above in enumerate(self._last[1:], 1):
-            if abs(cell[0] - above[0]) <= _START and self.rows[-1][at]:
+            if abs(cell[0] - above[0]) <= _START and len(self.rows[-1][at]) >= _FULL_CELL:
                 self.rows[-1][at] += f" {cell[2]}"
                 self._lengths.append(len(cell[2]))
                 return True
@@ -109,7 +124,7 @@ def _are_marks(column: Sequence[str]) -> bool:
 def _are_rows(cells: Sequence[Cell], above: Sequence[Cell]) -> bool:
     """Return whether two lines of as many cells have them below each other."""
     wide = len(cells) > 2 and all(b[0] - a[1] >= _WIDE_GAP for row in (cells, above) for a, b in pairwise(row))
-    drift = _WIDE_DRIFT if wide else _DRIFT
+    drift = _WIDE_DRIFT if wide else _DRIFT if len(cells) > 2 else _START
     return all(_are_aligned(one, other, drift) for one, other in zip(cells, above, strict=True))
 
 
@@ -132,7 +147,8 @@ def _replaced(lines: list[PageLine], rows: Sequence[Sequence[str]]) -> list[Page
         last, rest = first, wanted
         while last < len(lines) and rest and rest.startswith(text := squeezed(lines[last].text)):
             rest, last = rest[len(text) :], last + 1
-        if not rest and squeezed(lines[first].text):
+        sizes = [line.size for line in lines[first:last] if line.size]
+        if not rest and squeezed(lines[first].text) and max(sizes, default=0) <= _SIZES * min(sizes, default=0):
             return [*lines[:first], PageLine(f"\n{_markdown(rows)}\n"), *lines[last:]]
     return lines
 

@@ -118,3 +118,23 @@ def test_tables_are_looked_for_in_so_much_drawing_and_that_is_said(monkeypatch: 
     assert found.text.count("| Item |") == 1
     assert found.unread_parts == ("tables: looked for on pages 1 to 1 of 2",)
     assert found.text[found.pages[1] :].startswith("Item")
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        "Decodes the type.  The output is new.  This\ndecodes one.  Others are as ever.  That\nis all.  It ends here.  Now",
+        "4  Function reference\n4.1  Functions of schemas, which are more than you may think of\n4.2  Fields",
+        "1    Introduction . . . . . . . .    3\n2    Returns . . . . . . . . .    5\n3    Fees . . . . . . .    7",
+    ],
+)
+def test_sentences_definitions_and_a_list_of_contents_are_no_table(layout: str) -> None:
+    assert list(tables_in(layout)) == []
+
+
+def test_headings_below_each_other_are_no_table() -> None:
+    sizes = (14, 10, 10)
+    words = [
+        (size, x, 700.0 - 20 * n, text) for n, size in enumerate(sizes) for x, text in ((50, f"{n}"), (200, "Fees"))
+    ]
+    assert "|" not in parse(pages_of([page([*words, *lines(*[PROSE] * 4, top=600)])])).text
