@@ -1,0 +1,151 @@
+"""docs/requirements.md: what its rows name is there, its head counts them, and what is open is said to be."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from rag_harness.__main__ import _parser
+from rag_harness.settings import options
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "requirements.md").read_text(encoding="utf-8")
+OPEN = (
+    *("31.1", "31.2", "31.3", "31.4", "31.5", "31.6", "31.7", "31.8", "31.9", "31.10", "31.11", "31.12", "31.13"),
+    *("31.14", "31.15", "31.16", "31.17"),
+)
+"""Marks ``{31.1}`` that stand for a status until the work behind them is done. Empty when all is done."""
+KINDS = {"works": "work", "on purpose: ": "differ on purpose", "partly: ": "work in part", "{": "are being made"}
+"""How a status begins, and what the head of the page calls it."""
+FLAGS = {f"--rag-{each.name.replace('_', '-')}" for each in options()} | {"--rag-kb", "--k", "--collect-only"}
+
+
+class Row(NamedTuple):
+    """One requirement."""
+
+    ident: str
+    requirement: str
+    where: str
+    shown: str
+    status: str
+
+    @property
+    def kind(self) -> str:
+        return next(kind for begins, kind in KINDS.items() if self.status.startswith(begins))
+
+
+def _systems() -> dict[str, list[Row]]:
+    """Return the rows of each system, by its heading."""
+    sections = re.split(r"^## (.+)$", PAGE, flags=re.MULTILINE)[1:]
+    return {title: [*_rows(text)] for title, text in zip(sections[::2], sections[1::2], strict=True)}
+
+
+def _rows(text: str) -> Iterator[Row]:
+    for line in text.splitlines():
+        if line.startswith("| ") and not line.startswith("| |"):
+            yield Row(*line.removeprefix("| ").removesuffix(" |").split(" | "))
+
+
+SYSTEMS = _systems()
+ROWS = [row for rows in SYSTEMS.values() for row in rows]
+NAMED = {name for row in ROWS for name in re.findall(r"`([^`]+)`", row.shown)}
+TESTS = sorted(name for name in NAMED if "::" in name)
+COMMANDS = sorted(NAMED - {*TESTS})
+
+
+def _count(rows: list[Row]) -> list[int]:
+    return [[row.kind for row in rows].count(kind) for kind in _kinds()]
+
+
+def _kinds() -> list[str]:
+    return [kind for kind in KINDS.values() if kind in {row.kind for row in ROWS}]
+
+
+def test_every_requirement_has_its_own_number_in_its_order() -> None:
+    idents = [row.ident for row in ROWS]
+    expected: list[str] = []
+    for ident in idents:
+        letter = ident[0]
+        expected.append(f"{letter}{1 + sum(each.startswith(letter) for each in expected)}")
+    assert idents == expected
+    assert len({row.requirement for row in ROWS}) == len(ROWS)
+
+
+def test_a_requirement_is_short_and_says_where_it_is_and_what_shows_it() -> None:
+    assert [row.ident for row in ROWS if len(row.requirement.split()) > 25] == []
+    assert [row.ident for row in ROWS if "`" not in row.where or "`" not in row.shown] == []
+    assert [row.ident for row in ROWS if row.status != "works" and row.kind == "work"] == []
+
+
+def test_the_head_counts_what_the_tables_list() -> None:
+    counts = ", ".join(f"{count} {kind}" for count, kind in zip(_count(ROWS), _kinds(), strict=True))
+    assert f"**{len(ROWS)} requirements: {counts}.**" in PAGE
+    assert f"| system | requirements | {' | '.join(_kinds())} |" in PAGE
+    for title, rows in SYSTEMS.items():
+        assert f"| {title} | {len(rows)} | {' | '.join(map(str, _count(rows)))} |" in PAGE
+
+
+def test_nothing_is_open_but_what_is_being_made() -> None:
+    assert {row.status for row in ROWS if row.kind == "are being made"} == {f"{{{each}}}" for each in OPEN}
+    assert {*re.findall(r"\{31\.\d+\}", PAGE)} == {f"{{{each}}}" for each in OPEN}
+
+
+def test_each_place_that_is_named_is_there() -> None:
+    places = {(row.ident, place) for row in ROWS for place in re.findall(r"`([^`]+)`", row.where)}
+    assert [each for each in places if not _there(each[1])] == []
+
+
+def _there(place: str) -> bool:
+    return (ROOT / "rag_harness" / place).exists() or (ROOT / place).exists()
+
+
+def test_each_test_that_is_named_is_there() -> None:
+    there = {file: _tests_in(file) for file in {test.partition("::")[0] for test in TESTS}}
+    missing = [test for test in TESTS if test.partition("::")[2] not in there[test.partition("::")[0]]]
+    assert missing == []
+    assert len(TESTS) > len(ROWS)
+
+
+def _tests_in(file: str) -> set[str]:
+    """Return the tests of a file; none of a file that is not there."""
+    if not (ROOT / file).exists():
+        return set()
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_can_be_typed(command: str, pytestconfig: pytest.Config) -> None:
+    program, *words = shlex.split(command)
+    match program, words:
+        case "rag-harness", _:
+            assert callable(_parser(words).parse_args(words).run)
+        case "python", ["-m", module, *_]:
+            assert (ROOT / f"{module.replace('.', '/')}.py").exists() or (ROOT / module.replace(".", "/")).is_dir()
+        case "python", [file, *rest]:
+            code = (ROOT / file).read_text(encoding="utf-8")
+            assert [word for word in rest if word.startswith("--") and word not in code] == []
+        case "pytest", _:
+            _typed(words, pytestconfig)
+        case _:
+            pytest.fail(f"a command that nobody knows: {command}")
+
+
+def _typed(words: list[str], config: pytest.Config) -> None:
+    """Check a command of pytest: its folders or files, its marks and its options."""
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    for flag in ("-m", "-n"):
+        parser.add_argument(flag, default="")
+    parser.add_argument("-q", action="store_true")
+    chosen, rest = parser.parse_known_args(words)
+    marks = {line.partition(":")[0].partition("(")[0] for line in config.getini("markers")}
+    assert {*re.findall(r"\w+", chosen.m)} - {"or"} <= marks
+    assert [word for word in rest if word.startswith("-") and word.partition("=")[0] not in FLAGS] == []
+    assert [word for word in rest if not word.startswith("-") and not (ROOT / word).exists()] == []
