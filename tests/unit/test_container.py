@@ -1,4 +1,4 @@
-"""Dockerfile and compose.yaml, as far as they can be held to the code without building them."""
+"""Dockerfile and compose.yaml, held to the code without building them; ``tests/container`` builds them."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ def _plain(model: BaseModel) -> Any:
 
 
 @contextmanager
-def cluster_stub(**options: Any) -> Iterator[ClusterStub]:
+def cluster_stub(port: int = 0, **options: Any) -> Iterator[ClusterStub]:
     class Handler(BaseHTTPRequestHandler):
         def _any(self) -> None:
             content = self.rfile.read(int(self.headers["content-length"] or 0))
@@ -234,7 +234,7 @@ def cluster_stub(**options: Any) -> Iterator[ClusterStub]:
         def log_message(self, format: str, *args: object) -> None:
             """Stay silent."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as http:
         stub = ClusterStub(f"http://127.0.0.1:{http.server_port}", **options)
         # The default poll interval makes every shutdown wait for half a second.
         thread = Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
