@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from rag_harness.page.run import Run
 from rag_harness.report.provenance import time_said
+from rag_harness.results.manifest import languages_noted
 from rag_harness.settings.profiles import SIMULATED
 
 
@@ -15,6 +16,18 @@ def caveats(run: Run) -> Iterator[str]:
     yield from _of_earlier_runs(run)
     yield from _other_rows(run)
     yield from _skipped(run)
+    yield from languages_noted(run.suites[name] for name in run.selected)
+
+
+def _simulated(run: Run) -> Iterator[str]:
+    """Yield which experiments were answered by a simulated model."""
+    answered = {name: table.totals.models for name, table in run.selected.items()}
+    found = [name for name, models in answered.items() if any(model.startswith(SIMULATED) for model in models)]
+    if found:
+        yield (
+            f"The answers of {', '.join(found)} are SIMULATED: a program that knows the gold answers planted faults in "
+            "them at stated rates. The figures show what the harness finds, and say nothing of any model."
+        )
 
 
 def _of_earlier_runs(run: Run) -> Iterator[str]:

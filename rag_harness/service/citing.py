@@ -110,7 +110,7 @@ class _Sources:
         link = self._links.get(n, "").strip()
         return link if _is_web(link) or _is_path(link) else url_of(document)
 
-    def _claim(self, answer: str, mark: CitationMark, known: frozenset[str]) -> Span:
+    def _claim(self, answer: str, mark: CitationMark, known: frozenset[str], language: str) -> Span:
         if mark.before[0] == mark.before[1]:
             return mark.behind
         spans = (mark.before, mark.behind)

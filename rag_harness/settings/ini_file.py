@@ -14,13 +14,14 @@ from rag_harness.settings.table import options
 
 IniTable = Mapping[str, Any]
 _OF_QUESTIONS = ("query_types",)
-"""Lists that do not belong to a run."""
+"""Lists that change no result, yet do not belong to a run."""
 
 
 def ini_values(folder: Path) -> dict[str, Any]:
     """Return the options that the suite in ``folder`` sets.
 
-    Lists (gates, slices) belong to a run and are left out, apart from ``query_types``, which is about the questions.
+    Lists that change no result (gates, slices) belong to a run and are left out, apart from ``query_types``, which is
+    about the questions.
 
     Raises:
         SettingsError: the file cannot be read.
@@ -28,7 +29,8 @@ def ini_values(folder: Path) -> dict[str, Any]:
     names = {
         f"rag_{each.name}": each.name
         for each in options()
-        if not each.metadata.get("secret") and (each.default != () or each.name in _OF_QUESTIONS)
+        if not each.metadata.get("secret")
+        and (each.default != () or each.metadata["affects"] != "nothing" or each.name in _OF_QUESTIONS)
     }
     return {names[key]: value for key, value in _found(folder).items() if key in names and value not in ("", [])}
 

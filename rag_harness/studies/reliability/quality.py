@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from statistics import pstdev
 
 from rag_harness.judges.calibration.told import FROM_RETRIEVAL
+from rag_harness.retrieval.lexical import language_asked, languages_of
 from rag_harness.retrieval.rarity import Rarity
 from rag_harness.settings.reliability_numbers import USUAL, QualityWeights
 from rag_harness.studies.reliability.scales import Scale

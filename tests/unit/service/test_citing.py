@@ -290,3 +290,12 @@ def test_a_link_of_the_experiment_is_a_path_or_an_address_of_the_web(link: str, 
     hit = Hit(Chunk("returns.md#0", "returns.md", PAGE, 0, len(PAGE)), 0.9, 1)
     found = cited("Lamps [Source 1].", (1,), (hit,), {"returns.md": DOCUMENT}.__getitem__, {1: link})
     assert [each.url for each in found] == [url]
+
+
+def test_a_german_claim_finds_its_passage_by_other_forms_of_its_words() -> None:
+    text = "Der Standard gilt z. B. für Möbel. Räder schicken wir per Spedition. Bücher kommen mit der Post."
+    document = Document("versand.md", text, "Versand", {"language": "de"})
+    chunk = replace(chunk_of(document), metadata=document.metadata)
+    answer = "Ein Rad kommt mit der Spedition [Source 1]."
+    (citation,) = cited(answer, (1,), [Hit(chunk, 1.0, 1)], lambda _: document)
+    assert citation.quote == "Räder schicken wir per Spedition."

@@ -123,7 +123,7 @@ def test_tables_are_looked_for_in_so_much_drawing_and_that_is_said(monkeypatch: 
 @pytest.mark.parametrize(
     "layout",
     [
-        "Decodes the type.  The output is new.  This\ndecodes one.  Others are as ever.  That\nis all.  It ends here.  Now",
+        "Decodes the type.  The output is new.  This\ndecodes one.  Others are as ever.  That\nis all.  It ends.  Now",
         "4  Function reference\n4.1  Functions of schemas, which are more than you may think of\n4.2  Fields",
         "1    Introduction . . . . . . . .    3\n2    Returns . . . . . . . . .    5\n3    Fees . . . . . . .    7",
     ],
