@@ -1,4 +1,4 @@
-"""docs/requirements.md: what its rows name is there, its head counts them, and what is open is said to be."""
+"""docs/requirements.md: what its rows name is there, and its head counts them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,7 @@ from rag_harness.settings import options
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "requirements.md").read_text(encoding="utf-8")
-OPEN = (
-    *("31.1", "31.2", "31.3", "31.4", "31.5", "31.6", "31.7", "31.8", "31.9", "31.10", "31.11", "31.12", "31.13"),
-    *("31.14", "31.16", "31.17"),
-)
-"""Marks ``{31.1}`` that stand for a status until the work behind them is done. Empty when all is done."""
-KINDS = {"works": "work", "on purpose: ": "differ on purpose", "partly: ": "work in part", "{": "are being made"}
+KINDS = {"works": "work", "on purpose: ": "differ on purpose", "partly: ": "work in part"}
 """How a status begins, and what the head of the page calls it."""
 FLAGS = {f"--rag-{each.name.replace('_', '-')}" for each in options()} | {"--rag-kb", "--k", "--collect-only"}
 
@@ -90,11 +85,6 @@ def test_the_head_counts_what_the_tables_list() -> None:
     assert f"| system | requirements | {' | '.join(_kinds())} |" in PAGE
     for title, rows in SYSTEMS.items():
         assert f"| {title} | {len(rows)} | {' | '.join(map(str, _count(rows)))} |" in PAGE
-
-
-def test_nothing_is_open_but_what_is_being_made() -> None:
-    assert {row.status for row in ROWS if row.kind == "are being made"} == {f"{{{each}}}" for each in OPEN}
-    assert {*re.findall(r"\{31\.\d+\}", PAGE)} == {f"{{{each}}}" for each in OPEN}
 
 
 def test_each_place_that_is_named_is_there() -> None:

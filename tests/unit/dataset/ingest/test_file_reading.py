@@ -83,7 +83,7 @@ def test_another_parser_parses_again(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_fault_that_may_not_come_again_is_kept_for_one_run_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = write(tmp_path, a_html=b'<a x="' * 20_000, b_pdf=b"no PDF")
+    files = write(tmp_path, a_html=b'<a x="' * 20_000, b_pdf=b"%PDF-1.7\nno PDF")
     parsed_now = []
     for run, seconds in (("1", 0.3), ("1", 30.0), ("2", 0.3)):
         monkeypatch.setenv("PYTEST_XDIST_TESTRUNUID", run)

@@ -147,6 +147,15 @@ def test_where_little_is_found_no_model_is_asked() -> None:
     assert decisions(output)["signal: groundedness"].reason == "nothing was answered"
 
 
+def test_the_confidence_of_an_abstention_is_that_the_sources_do_not_answer() -> None:
+    football, lamps = (run(poor(dense=dense), Says(), "Who won the cup?") for dense in (0.05, 0.45))
+    assert football.answer.abstained
+    assert football.confidence is not None
+    assert lamps.confidence is not None
+    assert football.confidence > 0.9
+    assert football.confidence > lamps.confidence
+
+
 def test_without_a_gate_it_is_asked_all_the_same() -> None:
     output = run(poor(), Says(UNKNOWN), "Do you sell live fish?", Steps(decompose=False, gate=False))
     assert "gate" not in decisions(output)
