@@ -64,6 +64,8 @@ def movable(gate: Gate, mine: SuiteScores, theirs: SuiteScores, cases: Sequence[
     where = dict(gate.slice)
     ours, others = mine.outcomes(where), theirs.outcomes(where)
     same = sum(case in ours and ours[case] == others.get(case) for case in cases)
+    if same == len(cases):
+        return "no case can move: all rows are equal" if same else ""
     return f"of {len(cases)} cases, {len(cases) - same} can move: the rows of the others are equal" if same else ""
 
 

@@ -150,7 +150,7 @@ def test_two_experiments_are_compared_on_the_reviewed_cases() -> None:
     tables = tables_of([*rows(cases, missed=(0, 1, 2, 3)), *rows(cases, experiment="e2")], cases)
     verdict = judge(parse_gate("e3: recall@5 >= e2", 5), tables)
     assert (verdict.state, verdict.value, verdict.threshold, verdict.n) == ("passed", 1.0, 1.0, 2)
-    assert verdict.reason == "on the 2 reviewed of 6 cases"
+    assert verdict.reason == "on the 2 reviewed of 6 cases; no case can move: all rows are equal"
     drafts = tables_of([*rows(DRAFTS, missed=(0,)), *rows(DRAFTS, experiment="e2")], DRAFTS)
     assert judge(parse_gate("e3: recall@5 >= e2", 5), drafts).state == "not judged"
 

@@ -11,7 +11,7 @@ from tests.unit.page.recount.fits import problem
 from tests.unit.page.recount.formulas import unmeasured, values_of
 from tests.unit.page.recount.page_tables import ShownTable
 from tests.unit.page.recount.plain_tables import NONE, span_of
-from tests.unit.page.recount.rows import RunFiles, Suite
+from tests.unit.page.recount.rows import Json, RunFiles, Suite
 
 _GATE = re.compile(
     r"(?P<suite>[\w.-]+)(?:\[(?P<where>.+?)\])?: (?P<measure>[\w@]+) (?P<op>[<>]=?) (?P<right>\S+)"
@@ -98,6 +98,10 @@ def _why(files: RunFiles, gate: re.Match[str], why: str, bounds: chance.Interval
         yield problem(one[2], "{}", bounds[one[1] == "most"])
     found = between or one
     left = left[found.end() :] if found else left
+    if moving := re.search(r"(?:, )?of (\d+) cases, (\d+) can move: the rows of the others are equal", left):
+        cases = _compared(files, gate)
+        yield problem(" ".join(moving.groups()), "{} {}", len(cases), sum(not _is_equal(*pair) for pair in cases))
+        left = left.replace(moving[0], "")
     without = re.match(r"(?:, )?(\d+) could not be measured", left)
     names = [gate["suite"], *([gate["right"]] if gate["right"] in files.suites else [])]
     if without:
@@ -105,6 +109,25 @@ def _why(files: RunFiles, gate: re.Match[str], why: str, bounds: chance.Interval
         yield problem(without[1], "{}", total)
         left = ""
     yield f"numbers that nobody recounts: {left!r}" if re.search(r"\d", left) else ""
+
+
+def _compared(files: RunFiles, gate: re.Match[str]) -> list[tuple[Json, Json]]:
+    """Return the two rows of each case that has a value on both sides."""
+    mine, theirs = files.suites[gate["suite"]], files.suites[gate["right"]]
+    others = values_of(theirs, gate["measure"])
+    cases = [case for case in _where(mine, gate["where"], values_of(mine, gate["measure"])) if case in others]
+    return [(mine.rows[case], theirs.rows[case]) for case in cases]
+
+
+def _is_equal(mine: Json, theirs: Json) -> bool:
+    """Whether two rows say and found the same, so that no score can tell them apart."""
+    said = ("status", "abstained", "citations", "invalid_citations", "confidence", "llm_answer")
+    hits, sources = ("candidates", ("chunk_id", "rerank_score")), ("retrieved_chunks", ("chunk_id",))
+    ours, others = (
+        [[row[key] for key in said], *([[hit[key] for key in keys] for hit in row[of]] for of, keys in (hits, sources))]
+        for row in (mine, theirs)
+    )
+    return bool(ours == others)
 
 
 def _sure(state: str, op: str, target: float, bounds: chance.Interval) -> Iterator[str]:
