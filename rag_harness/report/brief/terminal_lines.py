@@ -9,7 +9,7 @@ from rag_harness.report.brief.answered import Answered
 from rag_harness.report.brief.brief import Brief
 from rag_harness.report.brief.experiment_lines import kind_lines, quality_lines, table_lines
 from rag_harness.report.brief.gate_lines import failed_gate_lines, gate_count_lines
-from rag_harness.report.brief.leads import RETRIEVAL, Lead
+from rag_harness.report.brief.leads import RETRIEVAL, Field, Lead
 from rag_harness.report.brief.sentences import Sentence, equals_said, first_sentences, more_said, surest, winners_said
 from rag_harness.report.brief.shortfalls import Shortfall
 from rag_harness.report.brief.writer import LABEL, TIE, Colour, Line, LineWriter
@@ -59,7 +59,7 @@ def three_lines(brief: Brief, output: str, width: int = 80) -> list[Line]:
     """Return the run in three lines: gates, answers, what to do."""
     writer = LineWriter(min(width, _WIDEST))
     several = [field for field in brief.fields if len(field.names) > 1]
-    best = f"; {winners_said(several[0]) or 'all are equal'}".rstrip(".") if several else ""
+    best = "".join(f"; {_on(each, brief)}{winners_said(each) or 'all are equal'}".rstrip(".") for each in several)
     found = brief.answered
     earlier = f" ({listed(found.earlier)} in an earlier run)" if found.earlier else ""
     simulated = f"{TIE}(SIMULATED)" if any(map(_is_simulated, found.authors)) else ""
@@ -126,12 +126,16 @@ def _is_simulated(said: str) -> bool:
 
 def _best(brief: Brief, writer: LineWriter) -> Iterator[Line]:
     for field in [field for field in brief.fields if len(field.names) > 1][:_FEW_FIELDS]:
-        on = f"{field.data}: " if len(brief.fields) > 1 else ""
         said = " ".join(filter(None, [winners_said(field), *equals_said(field, brief)])) or _NOTHING
         sure = any(lead.is_sure for lead in field.leads)
-        yield from writer.labelled("best", f"{on}{said}", "green" if sure else "yellow", most=3)
+        yield from writer.labelled("best", f"{_on(field, brief)}{said}", "green" if sure else "yellow", most=3)
         for lead in surest(field):
             yield from _lead(lead, writer)
+
+
+def _on(field: Field, brief: Brief) -> str:
+    """Return the data that experiments are compared on, where a run has several."""
+    return f"{field.data}: " if len(brief.fields) > 1 else ""
 
 
 def _lead(lead: Lead, writer: LineWriter) -> Iterator[Line]:

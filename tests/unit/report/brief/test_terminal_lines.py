@@ -31,7 +31,7 @@ def make(
 ) -> Brief:
     records = {
         name: SuiteRecord(
-            data="queries",
+            data=more.get("data", {}).get(name, "queries"),
             file="",
             fingerprints=[],
             total=len(found.ids),
@@ -128,6 +128,16 @@ def test_one_experiment_takes_15_lines_and_four_22() -> None:
 @pytest.mark.parametrize("name", BAD_INPUT)
 def test_quiet_is_three_lines(name: str) -> None:
     assert len(three_lines(BAD_INPUT[name], "output")) <= 3
+
+
+def test_quiet_says_who_is_ahead_on_which_data() -> None:
+    tables = {name: table([{}] * 60, recall_at_5=values(60, mean)) for name, mean in (("e1", 0.2), ("e2", 0.9))}
+    alone = three_lines(make(tables), "output", 100)[1].text
+    assert alone.endswith("answered; e2 is best")
+    book = {name: table([{}] * 60, recall_at_5=values(60, mean)) for name, mean in (("t1", 0.2), ("t2", 0.9))}
+    both = three_lines(make({**tables, **book}, data={"t1": "book", "t2": "book"}), "output", 100)[1].text
+    assert "book: t2 is best" in both
+    assert "queries: e2 is best" in both
 
 
 def test_failed_gates_come_first_in_red_and_undecided_ones_in_yellow() -> None:
