@@ -71,12 +71,17 @@ def changes_of(data: Data, settings: Settings, golden: bool) -> Changes:
 
 def _pages(at: Since, folder: Path, paths: frozenset[str]) -> frozenset[str]:
     """Return the ids of the documents among paths, deleted ones included."""
-    from rag_harness.dataset.ingest import is_readable
+    from rag_harness.dataset.ingest import is_page, is_page_named
 
     below = at.path_of(folder)
     start = f"{below}/" if below else ""
     found = (path.removeprefix(start) for path in paths if path.startswith(start))
-    return frozenset(name for name in found if is_readable(Path(name)))
+    # Of a file that is gone, only the name is left.
+    return frozenset(
+        name
+        for name in found
+        if (is_page(folder / name, folder) if (folder / name).exists() else is_page_named(Path(name)))
+    )
 
 
 def _told_otherwise(at: Since, folder: Path, tracked: frozenset[str]) -> frozenset[str]:

@@ -227,7 +227,16 @@ def test_row_has_all_fields(suite: Suite) -> None:
     assert isinstance(chunks, list)
     assert chunks[0]["chunk_id"] == "returns.md#chunk_0"
     assert chunks[0]["rerank_score"] is not None
-    nothing = {"version": None, "date": None, "markup": None, "page": None, "last_page": None}
+    nothing = {
+        "version": None,
+        "date": None,
+        "markup": None,
+        "module": None,
+        "chapter": None,
+        "url": None,
+        "page": None,
+        "last_page": None,
+    }
     where = {"filename": "returns.md", "section": "Returns", **nothing}
     assert chunks[0]["metadata"] == where
     assert set(chunks[0]["scores"]) == {"dense", "rerank"}

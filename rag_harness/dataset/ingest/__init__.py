@@ -53,13 +53,17 @@ def is_readable(file: Path) -> bool:
 
 def is_page(file: Path, folder: Path) -> bool:
     """Return whether a file below ``folder`` is a document by its name, or by its beginning if the name may lie."""
-    if not is_readable(file):
-        return False
-    suffix = file.suffix.lower()
-    if suffix not in _PERHAPS or module_of("loaders", suffix.lstrip(".")) != openapi.__name__:
-        return True
+    if is_page_named(file) or not is_readable(file):
+        return is_readable(file)
     # Only a file that may be opened is looked into. One that may not is no document, rather than an error.
     return not fault_of_place(file, folder) and openapi.says_openapi(file)
+
+
+def is_page_named(file: Path) -> bool:
+    """Return whether the name alone says that a file is a document."""
+    suffix = file.suffix.lower()
+    is_other = suffix not in _PERHAPS or module_of("loaders", suffix.lstrip(".")) != openapi.__name__
+    return is_other and is_readable(file)
 
 
 def kinds() -> str:
