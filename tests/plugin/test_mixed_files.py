@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from openpyxl import Workbook
+
 from tests.plugin.conftest import Suite
+from tests.unit.dataset.ingest.office_files import heading, said, word
 from tests.unit.dataset.ingest.pdfs import book
 
 
@@ -26,16 +29,46 @@ def test_a_run_over_mixed_files_says_pages_and_what_it_goes_without(suite: Suite
     gone: dict[str, object] = {"query_id": "b", "query": "returns", "context_reference": ["broken.pdf", "returns.md"]}
     suite.write_queries([{"query_id": "a", "query": "warranty", "context_reference": ["warranty.pdf"]}, gone])
     stopped = suite.run()
-    stopped.stdout.fnmatch_lines(["*kb/broken.pdf: cannot be parsed: *", "*--rag-unreadable=skip*"])
+    stopped.stdout.fnmatch_lines(["*kb/broken.pdf: is no PDF. Remove it*", "*--rag-unreadable=skip*"])
     assert "Traceback" not in stopped.stdout.str()
     skipped = suite.run("--rag-unreadable=skip")
     skipped.assert_outcomes(passed=2)
     skipped.stdout.fnmatch_lines(
         [
-            "rag: left out: *kb/broken.pdf: cannot be parsed: *",
+            "rag: left out: *kb/broken.pdf: is no PDF. Remove it*",
             "rag: 1 of 2 questions have gold in files that were left out: b",
         ]
     )
+
+
+def test_a_run_over_office_files_answers_and_says_the_sheet(suite: Suite) -> None:
+    kb = suite.path / "kb"
+    for page in kb.glob("*.md"):
+        page.unlink()
+    (kb / "returns.docx").write_bytes(word(heading("Returns", 1), said("A lamp goes back within 45 days.")))
+    workbook = Workbook()
+    workbook.active.append(("Item", "Fee"))
+    stock = workbook.create_sheet("Stock")
+    stock.append(("Shelf", "Units"))
+    stock.append(("B7", 250))
+    workbook.save(kb / "prices.xlsx")
+    (kb / "shops.csv").write_text("Town;Opens\nVienna;nine\n")
+    (kb / "package.json").write_text('{"name": "no document"}')
+    asked = {"returns.docx": "lamp goes back", "prices.xlsx": "Units on shelf B7", "shops.csv": "Vienna opens"}
+    suite.write_queries(
+        [
+            {"query_id": file.partition(".")[0], "query": query, "context_reference": [file]}
+            for file, query in asked.items()
+        ]
+    )
+    suite.run().assert_outcomes(passed=3)
+    for row in suite.rows():
+        file = next(name for name in asked if name.startswith(str(row["query_id"])))
+        chunks: Any = row["retrieved_chunks"]
+        pages = {chunk["metadata"]["page"] for chunk in chunks if chunk["metadata"]["filename"] == file}
+        assert pages == ({1, 2} if file == "prices.xlsx" else {None})
+    prompts = "".join(file.read_text() for file in (suite.path / "output" / "prompts").iterdir())
+    assert "prices.xlsx, page 2] ## Stock" in prompts
 
 
 def test_the_reliability_engine_answers_over_mixed_files(suite: Suite) -> None:

@@ -14,13 +14,13 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 
-from rag_harness.dataset.ingest import openapi
+from rag_harness.dataset.ingest import csv_tables, openapi
 from rag_harness.dataset.ingest.file_places import fault_of_place
 from rag_harness.registry import module_of, registered, resolve
 from rag_harness.types import Document, Metadata
 
-_PERHAPS = (".json", ".yaml", ".yml")
-"""Suffixes of many files that are no documents. Ours reads descriptions of interfaces alone."""
+_PERHAPS = {".json": openapi, ".yaml": openapi, ".yml": openapi, ".csv": csv_tables}
+"""Suffixes of many files that are no documents, and our module that looks into them."""
 Loader = Callable[[Path, str], Document]
 """Reads a file as the document of that id; what a loader of your own is."""
 
@@ -53,10 +53,14 @@ def is_readable(file: Path) -> bool:
 
 def is_page(file: Path, folder: Path) -> bool:
     """Return whether a file below ``folder`` is a document by its name, or by its beginning if the name may lie."""
-    if is_page_named(file) or not is_readable(file):
-        return is_readable(file)
+    if not is_readable(file):
+        return False
+    suffix = file.suffix.lower()
+    ours = _PERHAPS.get(suffix)
+    if ours is None or module_of("loaders", suffix.lstrip(".")) != ours.__name__:
+        return True
     # Only a file that may be opened is looked into. One that may not is no document, rather than an error.
-    return not fault_of_place(file, folder) and openapi.says_openapi(file)
+    return not fault_of_place(file, folder) and ours.is_document(file)
 
 
 def is_page_named(file: Path) -> bool:

@@ -9,6 +9,7 @@ from rag_harness.dataset.ingest.charset import decoded
 from rag_harness.dataset.ingest.file_reading import parsed_file
 from rag_harness.dataset.ingest.html_reader import PageReader
 from rag_harness.dataset.ingest.markdown_blocks import without_marks_of_loaders
+from rag_harness.dataset.ingest.other_kinds import check_kind
 from rag_harness.dataset.ingest.parsed import Parsed
 from rag_harness.dataset.ingest.quality import checked_text
 from rag_harness.errors import UnreadableError
@@ -33,6 +34,7 @@ def parse(data: bytes, charset: str = "") -> Parsed:
 
     ``charset`` replaces the guess for a page that names none and is not UTF-8.
     """
+    check_kind(data, "HTML")
     declared = _DECLARED.search(data[:_HEAD])
     found = decoded(data, declared[1].decode("ascii", "replace") if declared else "", charset)
     page = PageReader()

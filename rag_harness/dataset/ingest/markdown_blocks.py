@@ -44,6 +44,18 @@ def add_table(out: MarkdownWriter, rows: Iterable[Sequence[str]]) -> None:
         out.add_block(block)
 
 
+def add_sheet(out: MarkdownWriter, rows: Iterable[Sequence[str]]) -> None:
+    """Add rows of a sheet: rows of one cell above a table are text, the rest is the table, from its first column on."""
+    kept = [row for row in rows if any(row)]
+    first = next((at for at, row in enumerate(kept) if sum(map(bool, row)) > 1), len(kept))
+    for row in kept[:first]:
+        add_paragraph(out, *row)
+    table = kept[first:]
+    left = min((next(at for at, cell in enumerate(row) if cell) for row in table), default=0)
+    right = max((max(at for at, cell in enumerate(row) if cell) for row in table), default=-1) + 1
+    add_table(out, [row[left:right] for row in table])
+
+
 def deeper(markdown: str, levels: int) -> str:
     """Return Markdown with its headings so many levels deeper, six at most. Code stays as it is."""
     lines, fence = [], ""

@@ -23,13 +23,12 @@ def check_kind(data: bytes, wanted: str) -> None:
     Raises:
         UnreadableError: it does; the message names both kinds.
     """
-    found = seen_kind(data)
+    found = _seen_kind(data)
     if found:
         raise UnreadableError(f"is no {wanted}, but {found}. Give it the suffix of its kind")
 
 
-def seen_kind(data: bytes) -> str:
-    """Return what the first bytes show, as words for a message; empty where they show nothing."""
+def _seen_kind(data: bytes) -> str:
     if data.startswith(OLE):
         return "a file of Word, Excel, PowerPoint or Outlook of before 2007, or an encrypted one"
     if data.startswith(ZIP):

@@ -10,7 +10,7 @@ from typing import Any
 
 from rag_harness.dataset.ingest.file_reading import parsed_file
 from rag_harness.dataset.ingest.markdown_blocks import without_marks_of_loaders
-from rag_harness.dataset.ingest.other_kinds import seen_kind
+from rag_harness.dataset.ingest.other_kinds import check_kind
 from rag_harness.dataset.ingest.parsed import Parsed, joined_pages
 from rag_harness.dataset.ingest.pdf_lines import PageLine, lines_of, titles_of, with_headings
 from rag_harness.dataset.ingest.pdf_tables import LEAST_ROWS, with_tables
@@ -85,8 +85,8 @@ def _opened(data: bytes) -> Any:
     except PdfReadError:
         if b"%PDF-" in data:
             raise
-        what = seen_kind(data) or "something else"
-        raise UnreadableError(f"is no PDF, but {what}. Give it the suffix of its kind") from None
+        check_kind(data, "PDF")
+        raise UnreadableError("is no PDF. Remove it, or save it anew") from None
     count = len(reader.pages)
     if not count:
         raise UnreadableError("has no page. Remove it, or save it anew")

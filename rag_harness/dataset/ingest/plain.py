@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rag_harness.dataset.ingest.charset import decoded
 from rag_harness.dataset.ingest.file_reading import parsed_file
+from rag_harness.dataset.ingest.other_kinds import check_kind
 from rag_harness.dataset.ingest.parsed import Parsed
 from rag_harness.dataset.ingest.quality import checked_text
 from rag_harness.types import Document
@@ -22,5 +23,6 @@ def load(file: Path, doc_id: str) -> Document:
 
 def parse(data: bytes, charset: str = "") -> Parsed:
     """Return the text of ``data``. ``charset`` replaces the guess for a file that is not UTF-8."""
+    check_kind(data, "text")
     found = decoded(data, named=charset)
     return Parsed(checked_text(found.text), guessed=found.guessed)

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 from xml.parsers import expat
 from zipfile import BadZipFile, ZipFile
 
-from rag_harness.dataset.ingest.other_kinds import check_encrypted, office_kind, seen_kind
+from rag_harness.dataset.ingest.other_kinds import ZIP, check_encrypted, check_kind, office_kind
 from rag_harness.dataset.ingest.process_limits import UNPACKED_BYTES
 from rag_harness.errors import UnreadableError
 
@@ -37,7 +37,10 @@ class OfficePackage:
             self._check_kind(suffix)
             self._check_entities()
         except BadZipFile:
-            what = "but the rest of it is damaged" if data.startswith(b"PK") else _found(data)
+            begins_well = data.startswith(ZIP)
+            if not begins_well:
+                check_kind(data, suffix)
+            what = "but the rest of it is damaged" if begins_well else "and this is something else"
             raise UnreadableError(f"is no {suffix}: such a file is a ZIP archive, {what}. Save it anew") from None
 
     def __contains__(self, part: object) -> bool:
@@ -156,7 +159,3 @@ def children(element: Element, name: str) -> list[Element]:
 def below(element: Element, name: str) -> Iterator[Element]:
     """Yield all elements of that name inside."""
     return (each for each in element.iter() if local(each) == name)
-
-
-def _found(data: bytes) -> str:
-    return f"and this is {seen_kind(data) or 'something else'}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from typing import Any
 from xml.parsers import expat
 
@@ -14,6 +14,8 @@ from rag_harness.errors import UnreadableError
 
 _MOST_MERGES = 50_000
 _RANGE = re.compile(r"([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})")
+_MONEY = re.compile(r"""[€$£¥]|\b(?:EUR|USD|GBP|CHF|JPY)\b""")
+_DECIMALS = re.compile(r"[0#]\.(0{1,15})")
 _QUOTED = re.compile(r'"[^"]{0,99}"|\\.|\[[^\]]{0,99}\]')
 
 
@@ -105,16 +107,40 @@ def _column(letters: str) -> int:
 
 
 def shown_value(value: Any, number_format: str) -> str:
-    """Return a value as text: dates as ISO writes them, percent as percent, other numbers with all their digits."""
+    """Return a value as text: dates as ISO writes them, percent as percent, other numbers with all their digits.
+
+    Zeros at the end and the currency are often in the number format alone; they are added.
+    """
     if isinstance(value, bool):
         return str(value).upper()
-    if isinstance(value, datetime) and value.time() == time():
-        return value.date().isoformat()
-    if isinstance(value, datetime):
-        return value.isoformat(" ", "seconds")
-    if isinstance(value, (date, time)):
-        return value.isoformat()
+    if isinstance(value, (date, time, timedelta)):
+        return _shown_time(value)
     if isinstance(value, float | int):
-        percent = "%" in _QUOTED.sub("", number_format or "")
-        return f"{value * 100:.12g}%" if percent else f"{value:.15g}"
+        return _shown_number(value, number_format or "")
     return " ".join(str(value).split())
+
+
+def _shown_time(value: date | time | timedelta) -> str:
+    if isinstance(value, timedelta):
+        minutes, seconds = divmod(round(value.total_seconds()), 60)
+        return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+    if isinstance(value, datetime):
+        return value.isoformat(" ", "seconds") if value.time() != time() else value.date().isoformat()
+    return value.isoformat()
+
+
+def _shown_number(value: float, number_format: str) -> str:
+    shown_as = number_format.partition(";")[0].replace("[$", "[")  # [$€-407] names a currency
+    plain = _QUOTED.sub("", shown_as)
+    if "%" in plain:
+        return f"{value * 100:.12g}%"
+    money = _MONEY.search(shown_as)
+    return f"{_with_zeros(f'{value:.15g}', plain)} {money[0] if money else ''}".rstrip()
+
+
+def _with_zeros(text: str, number_format: str) -> str:
+    decimals = _DECIMALS.search(number_format)
+    if not decimals or not text.lstrip("-").replace(".", "").isdigit():
+        return text
+    whole, _, fraction = text.partition(".")
+    return f"{whole}.{fraction.ljust(len(decimals[1]), '0')}"

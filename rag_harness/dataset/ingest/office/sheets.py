@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.dataset.ingest.file_reading import parsed_file
-from rag_harness.dataset.ingest.markdown_blocks import add_heading, add_paragraph, add_table, without_marks_of_loaders
+from rag_harness.dataset.ingest.markdown_blocks import add_heading, add_sheet, without_marks_of_loaders
 from rag_harness.dataset.ingest.markdown_writer import MarkdownWriter
 from rag_harness.dataset.ingest.office.package import OfficePackage, below
 from rag_harness.dataset.ingest.office.sheet_cells import SheetMarks, marks_of, shown_value
@@ -80,18 +80,7 @@ def _text(name: str, sheet: Any, marks: SheetMarks) -> str:
         if any(cells):
             block.append(marks.filled(number, cells))
         elif block:
-            _add(out, block)
+            add_sheet(out, block)
             block = []
-    _add(out, block)
+    add_sheet(out, block)
     return out.text().strip()
-
-
-def _add(out: MarkdownWriter, block: list[list[str]]) -> None:
-    """Add rows without a blank row between them: lines of one cell above a table are text, the rest is the table."""
-    first = next((at for at, row in enumerate(block) if sum(map(bool, row)) > 1), len(block))
-    for row in block[:first]:
-        add_paragraph(out, *row)
-    rows = block[first:]
-    left = min((next(at for at, cell in enumerate(row) if cell) for row in rows), default=0)
-    right = max((max(at for at, cell in enumerate(row) if cell) for row in rows), default=-1) + 1
-    add_table(out, [row[left:right] for row in rows])

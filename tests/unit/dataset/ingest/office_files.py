@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships"
-_WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+WORD_NAMES = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 _SLIDE = (
     'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" '
     'xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main" '
@@ -86,8 +86,8 @@ def word_parts(*body: str, head: str = "", kind: str = WORD_TYPE, external: str 
         f'<w:style w:type="paragraph" w:styleId="Heading{n}"><w:name w:val="heading {n}"/></w:style>' for n in (1, 2)
     )
     made = package("word/document.xml", kind, {})
-    made["word/document.xml"] = f"{head}<w:document {_WORD}><w:body>{''.join(body)}</w:body></w:document>"
-    made["word/styles.xml"] = f"<w:styles {_WORD}>{names}</w:styles>"
+    made["word/document.xml"] = f"{head}<w:document {WORD_NAMES}><w:body>{''.join(body)}</w:body></w:document>"
+    made["word/styles.xml"] = f"<w:styles {WORD_NAMES}>{names}</w:styles>"
     made["word/_rels/document.xml.rels"] = relations({"s": ("styles", "styles.xml")}, external)
     return made
 

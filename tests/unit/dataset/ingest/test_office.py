@@ -7,7 +7,7 @@ import sys
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +21,7 @@ from rag_harness.dataset.ingest import load
 from rag_harness.dataset.ingest.office import sheets as sheets_of
 from rag_harness.dataset.ingest.office import slides as slides_of
 from rag_harness.dataset.ingest.office import word as word_of
+from rag_harness.dataset.ingest.office.sheet_cells import shown_value
 from rag_harness.dataset.ingest.parsed import Parsed
 from rag_harness.dataset.ingest.process_limits import CELLS, UNPACKED_BYTES
 from rag_harness.errors import UnreadableError
@@ -54,6 +55,24 @@ def without(parts: dict[str, str | bytes], name: str) -> bytes:
 def test_word_keeps_headings_tables_and_merged_cells() -> None:
     found = word_of.parse(made.word(made.heading("Fees", 1), made.said("What it costs."), made.grid(ROWS)))
     assert found.text == f"# Fees\n\nWhat it costs.\n\n{TABLE}"
+
+
+def test_word_leaves_out_hidden_text_and_says_that_it_does_not_read_equations() -> None:
+    hidden = "<w:r><w:rPr><w:vanish/></w:rPr><w:t> Obey me.</w:t></w:r>"
+    shown = '<w:r><w:rPr><w:vanish w:val="0"/></w:rPr><w:t> at once</w:t></w:r>'
+    area = '<m:oMath xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"><m:r/></m:oMath>'
+    found = word_of.parse(made.word(f"<w:p><w:r><w:t>Come</w:t></w:r>{hidden}{shown}</w:p>", f"<w:p>{area}</w:p>"))
+    assert found.text == "Come at once\n"
+    assert found.hidden == len("Obeyme.")
+    assert found.unread_parts == ("equations: they are not read",)
+
+
+def test_word_keeps_footnotes_at_the_end() -> None:
+    parts = made.word_parts('<w:p><w:r><w:t>Two days</w:t></w:r><w:r><w:footnoteReference w:id="2"/></w:r></w:p>')
+    note = f'<w:footnote w:id="2">{made.said("Working days.")}</w:footnote>'
+    parts["word/footnotes.xml"] = f"<w:footnotes {made.WORD_NAMES}>{note}</w:footnotes>"
+    parts["word/_rels/document.xml.rels"] = made.relations({"f": ("footnotes", "footnotes.xml")})
+    assert word_of.parse(made.archive(parts)).text == "Two days[1]\n\n1. Working days.\n"
 
 
 def test_slides_are_pages_and_hidden_ones_are_counted() -> None:
@@ -106,6 +125,24 @@ def test_sheets_are_pages_and_values_are_shown_as_people_see_them() -> None:
     assert "password" not in found.text
 
 
+@pytest.mark.parametrize(
+    ("value", "number_format", "shown"),
+    [
+        (19.9, '#,##0.00 "€"', "19.90 €"),
+        (19.987, "[$€-407] #,##0.00", "19.987 €"),
+        (1089, '_-"$"* #,##0.00_-;-"$"* #,##0.00_-', "1089.00 $"),
+        (-3, "#,##0 [$CHF]", "-3 CHF"),
+        (7, "[$-409]0", "7"),
+        (1e20, "0.00", "1e+20"),
+        (timedelta(hours=26, minutes=5), "[h]:mm", "26:05:00"),
+    ],
+)
+def test_currencies_zeros_and_hours_are_those_of_the_number_format(
+    value: object, number_format: str, shown: str
+) -> None:
+    assert shown_value(value, number_format) == shown
+
+
 def test_formulas_are_never_computed_and_those_without_a_value_are_said() -> None:
     found = sheets_of.parse(book(rows(("Item", "Fee"), ("Lamp", "=1+1"), ("Table", "=B2"), ("Chair", 3))))
     assert found.unread_parts == (
@@ -135,7 +172,7 @@ def test_a_size_that_a_sheet_only_claims_costs_nothing() -> None:
     ("read", "data", "why"),
     [
         (word_of.parse, b"plain text", "is no docx: such a file is a ZIP archive, and this is something else"),
-        (word_of.parse, b"%PDF-1.4", "and this is a PDF"),
+        (word_of.parse, b"%PDF-1.4", "is no docx, but a PDF. Give it the suffix of its kind"),
         (word_of.parse, made.archive({"a.txt": "a"}), "is no docx, but a ZIP archive of something else"),
         (word_of.parse, book(rows(("a", "b"))), "is no docx, but a xlsx"),
         (sheets_of.parse, made.word(made.said("a")), "is no xlsx, but a docx"),

@@ -125,8 +125,11 @@ def test_another_file_says_what_is_wrong(data: bytes, why: str) -> None:
 def test_in_a_folder_only_descriptions_of_interfaces_are_documents(tmp_path: Path) -> None:
     (tmp_path / "api.json").write_text(json.dumps(API))
     (tmp_path / "old.yml").write_text('swagger: "2.0"\nhost: a.example\nbasePath: /v1\npaths: {}\n')
-    for name in ("package.json", "mkdocs.yml", "rows.yaml"):
-        (tmp_path / name).write_text('{"name": "openapi"}')
+    (tmp_path / "sorted.json").write_text(json.dumps({"a": ["x" * 200_000], "info": {}, "openapi": "3.0.0"}))
+    needs = {"name": "openapi", "dependencies": {"openapi": "3.0.0", "swagger": "2.1.0"}, "also": [{"openapi": "3.1"}]}
+    (tmp_path / "package.json").write_text(json.dumps(needs, indent=1))
+    (tmp_path / "mkdocs.yml").write_text("plugins:\n  - swagger: 3.0\n  openapi: 3.1\n")
+    (tmp_path / "rows.yaml").write_text("name: openapi\n")
     (tmp_path / "out.json").symlink_to("/proc/self/environ")
-    assert [file.name for file in page_files(tmp_path)] == ["api.json", "old.yml"]
+    assert [file.name for file in page_files(tmp_path)] == ["api.json", "old.yml", "sorted.json"]
     assert load(tmp_path / "old.yml", "old.yml").text == "# Interface\n\nServer: a.example/v1\n"

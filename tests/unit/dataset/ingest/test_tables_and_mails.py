@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from email.message import EmailMessage
+from pathlib import Path
 
 import pytest
 
+from rag_harness.dataset.ingest import page_files
 from rag_harness.dataset.ingest.csv_tables import parse as parse_csv
 from rag_harness.dataset.ingest.mails import parse as parse_mail
 from rag_harness.dataset.ingest.process_limits import CELLS
@@ -40,6 +42,17 @@ def test_a_table_in_latin_1_says_that_its_charset_is_a_guess() -> None:
 def test_rows_of_other_lengths_get_the_width_of_the_widest_and_bars_stay_in_their_cells() -> None:
     found = parse_csv(b"a,b\n1\n2,x|y,3\n").text
     assert found == "| a | b |  |\n| --- | --- | --- |\n| 1 |  |  |\n| 2 | x\\|y | 3 |\n"
+
+
+def test_a_line_above_a_table_is_text() -> None:
+    found = parse_csv(b"exported on Monday\na,b\n1,2\n").text
+    assert found == "exported on Monday\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n"
+
+
+def test_a_golden_set_is_no_document(tmp_path: Path) -> None:
+    (tmp_path / "golden.csv").write_text("query,expected_document_id,justification\nHow long?,a.md,It says so.\n")
+    (tmp_path / "queries.csv").write_text("query,count\nlamp,3\n")
+    assert [file.name for file in page_files(tmp_path)] == ["queries.csv"]
 
 
 def test_one_column_is_no_table() -> None:

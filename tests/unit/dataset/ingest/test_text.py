@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
 
 from rag_harness.dataset.ingest.charset import Decoded, decoded
+from rag_harness.dataset.ingest.html_pages import parse as parse_page
+from rag_harness.dataset.ingest.parsed import Parsed
+from rag_harness.dataset.ingest.plain import parse as parse_text
 from rag_harness.dataset.ingest.quality import checked_text, garbage
 from rag_harness.errors import UnreadableError
 
@@ -106,3 +110,9 @@ def test_garbage_is_named(text: str, what: str) -> None:
 )
 def test_text_of_all_kinds_is_no_garbage(text: str) -> None:
     assert garbage(text) == ""
+
+
+@pytest.mark.parametrize("read", [parse_text, parse_page])
+def test_a_pdf_with_the_name_of_a_text_is_named(read: Callable[[bytes], Parsed]) -> None:
+    with pytest.raises(UnreadableError, match="but a PDF"):
+        read(b"%PDF-1.4\n\xff\xfe binary")
