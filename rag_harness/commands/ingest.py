@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -60,6 +61,7 @@ def run_ingest(chosen: argparse.Namespace) -> int:
     from rag_harness.commands.ingest_bulk import asked_for, by_crew, by_nodes, to_index, to_parquet
     from rag_harness.commands.ingested import summary_lines
     from rag_harness.dataset.data import keeping_of
+    from rag_harness.dataset.ingest import other_files
     from rag_harness.dataset.named_files import read_paths
     from rag_harness.settings.loading import load_settings
     from rag_harness.work.garbage import uncollected
@@ -80,7 +82,8 @@ def run_ingest(chosen: argparse.Namespace) -> int:
         else:
             library = read_paths([Path(path) for path in chosen.paths], keeping_of(settings))
             retrieval = _indexed(library, settings) if library.documents else None
-    say(*summary_lines(library, retrieval, monotonic() - began))
+    passed_over = sum((other_files(Path(path)) for path in chosen.paths), Counter[str]())
+    say(*summary_lines(library, retrieval, passed_over, monotonic() - began))
     return FOUND if library.unread or (retrieval and retrieval.refused) else 0
 
 

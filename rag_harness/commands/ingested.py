@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,18 +16,26 @@ if TYPE_CHECKING:
     from rag_harness.retrieval.bulk.survey import Survey
     from rag_harness.retrieval.bulk.to_server import Filled
 
+MOST_SUFFIXES = 8
+"""How many suffixes of files that are no documents are named."""
 MOST_NAMED = 20
 """How many duplicates are named one by one."""
 
 
-def summary_lines(library: Library, retrieval: Retrieval | None, seconds: float) -> list[str]:
-    """Return the summary of an ingest; ``retrieval`` is None if there was no document."""
+def summary_lines(
+    library: Library, retrieval: Retrieval | None, passed_over: Counter[str], seconds: float
+) -> list[str]:
+    """Return the summary of an ingest; ``retrieval`` is None if there was no document.
+
+    ``passed_over`` has the suffixes of files that are no documents.
+    """
     cut = retrieval.cut if retrieval else ()
     refused = retrieval.refused if retrieval else {}
     told = about_documents([each for each in library.documents if each.doc_id not in refused], cut)
     failed = [*(each.line for each in library.unread), *(retrieval.refused_lines if retrieval else ())]
     return [
         *_about_files(told, library.parsed, failed),
+        *_about_others(passed_over),
         *(_about_chunks(told, retrieval) if retrieval else ()),
         f"seconds   {seconds:.1f}",
     ]
@@ -47,6 +56,14 @@ def _about_files(told: About, parsed: int, failed: Sequence[str]) -> Iterator[st
     yield f"failed    {len(failed):,}"
     yield from (f"  {line}" for line in failed)
     yield from told.lines()
+
+
+def _about_others(passed_over: Counter[str]) -> Iterator[str]:
+    if passed_over:
+        most = sorted(passed_over.items(), key=lambda each: (-each[1], each[0]))[:MOST_SUFFIXES]
+        named = [f"{shown(suffix) or 'no suffix'} {count:,}" for suffix, count in most]
+        more = ", …" if len(passed_over) > len(most) else ""
+        yield f"others    {passed_over.total():,} files that are no documents: {', '.join(named)}{more}"
 
 
 def _about_chunks(told: About, retrieval: Retrieval) -> Iterator[str]:

@@ -8,6 +8,7 @@ read.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -63,11 +64,14 @@ def is_page(file: Path, folder: Path) -> bool:
     return not fault_of_place(file, folder) and ours.is_document(file)
 
 
-def is_page_named(file: Path) -> bool:
-    """Return whether the name alone says that a file is a document."""
-    suffix = file.suffix.lower()
-    is_other = suffix not in _PERHAPS or module_of("loaders", suffix.lstrip(".")) != openapi.__name__
-    return is_other and is_readable(file)
+def other_files(folder: Path) -> Counter[str]:
+    """Return how many files below ``folder`` are no documents, by suffix, without those that are left out by name."""
+    found: Counter[str] = Counter()
+    for place, folders, files in os.walk(folder):
+        folders[:] = _seen(folders)
+        others = (Path(place, name) for name in _seen(files))
+        found.update(each.suffix.lower() for each in others if not (is_page(each, folder) or is_left_out(each)))
+    return found
 
 
 def kinds() -> str:
@@ -85,8 +89,12 @@ def _named(folder: Path, shut: dict[Path, str]) -> Iterator[Path]:
         shut[Path(error.filename)] = f"a folder that cannot be listed: {error.strerror}. Mend its rights"
 
     for place, folders, files in os.walk(folder, onerror=tell):
-        folders[:] = [name for name in folders if not name.startswith(".")]
+        folders[:] = _seen(folders)
         yield from (file for name in files if is_page(file := Path(place, name), folder))
+
+
+def _seen(names: list[str]) -> list[str]:
+    return [name for name in names if not name.startswith(".")]
 
 
 def load(file: Path, doc_id: str, metadata: Metadata | None = None) -> Document:

@@ -52,6 +52,16 @@ def test_everything_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert said["coverage"] == "coverage  100.00% of the text is in chunks"
 
 
+def test_files_that_are_no_documents_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "e.pdf").unlink()
+    assert "others" not in run(capsys, "kb")
+    (folder / ".git").mkdir()
+    for name in ("old.doc", "older.DOC", "package.json", "Makefile", "README.md", "LICENSE", ".git/a.odt"):
+        (folder / name).write_text("{}")
+    said = run(capsys, "kb", "kb/a.md")
+    assert said["others"] == "others    4 files that are no documents: .doc 2, no suffix 1, .json 1"
+
+
 def test_what_has_not_changed_is_not_done_again(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "e.pdf").unlink()
     run(capsys, "kb")
