@@ -54,14 +54,18 @@ def is_readable(file: Path) -> bool:
 
 def is_page(file: Path, folder: Path) -> bool:
     """Return whether a file below ``folder`` is a document by its name, or by its beginning if the name may lie."""
-    if not is_readable(file):
-        return False
+    if is_page_named(file) or not is_readable(file):
+        return is_readable(file)
+    # Only a file that may be opened is looked into. One that may not is no document, rather than an error.
+    return not fault_of_place(file, folder) and _PERHAPS[file.suffix.lower()].is_document(file)
+
+
+def is_page_named(file: Path) -> bool:
+    """Return whether the name alone says that a file is a document."""
     suffix = file.suffix.lower()
     ours = _PERHAPS.get(suffix)
-    if ours is None or module_of("loaders", suffix.lstrip(".")) != ours.__name__:
-        return True
-    # Only a file that may be opened is looked into. One that may not is no document, rather than an error.
-    return not fault_of_place(file, folder) and ours.is_document(file)
+    is_other = ours is None or module_of("loaders", suffix.lstrip(".")) != ours.__name__
+    return is_other and is_readable(file)
 
 
 def other_files(folder: Path) -> Counter[str]:
