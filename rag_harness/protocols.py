@@ -259,6 +259,25 @@ class Reranker(Protocol):
         ...
 
 
+class ChunkWriter(Protocol):
+    """Makes other texts by which chunks are found, summaries say: ``parts.rewritten(retrieval, writer)``."""
+
+    @property
+    def identity(self) -> Any:
+        """Everything that decides the texts, as plain JSON. A service keeps texts as long as it stays the same."""
+        ...
+
+    def rewritten(self, chunks: Sequence[Chunk]) -> list[Chunk]:
+        """Return these chunks, in their order, with other texts; metadata may be added, and all else stays.
+
+        A service asks for some chunks at a time, so the text of a chunk depends on nothing but this chunk.
+
+        Raises:
+            RagHarnessError: they cannot be made.
+        """
+        ...
+
+
 class Retriever(Protocol):
     """The retrieve step of a pipeline, on its own."""
 

@@ -20,11 +20,12 @@ from rag_harness.models.prompts import Prompts, load_prompts
 from rag_harness.models.recording.cassettes import Cassettes
 from rag_harness.models.recording.scrubbing import secrets_of
 from rag_harness.models.recording.stores import StoreRoom
-from rag_harness.protocols import ChatModel
+from rag_harness.protocols import ChatModel, ChunkWriter
 from rag_harness.registry import module_of, resolve
 from rag_harness.registry.identity import is_noting, note
 from rag_harness.retrieval.rarity import Rarity
 from rag_harness.retrieval.retrieval import Retrieval, spec_of
+from rag_harness.retrieval.rewritten import Rewritten
 from rag_harness.settings import Settings, access_of, affecting
 from rag_harness.types import IndexSpec, Query
 from rag_harness.work.once import Once
@@ -150,6 +151,14 @@ class RunParts:
         if is_noting():
             note("", documents=documents.digest)
         return self._retrievals[key]
+
+    def rewritten(self, retrieval: Retrieval, writer: ChunkWriter) -> Retrieval:
+        """Return a retrieval that finds the chunks of ``retrieval`` by the texts that ``writer`` makes of them.
+
+        A run has them made before the first trial; a service has those of a document made when it comes.
+        """
+        note("rewriter", Rewritten.__module__, type(writer).__module__, rewritten_by=writer.identity)
+        return Rewritten(retrieval, writer)
 
     def rarity(self, retrieval: Retrieval) -> Callable[[], Rarity]:
         """Return a function that returns the word weights over the chunks of ``retrieval``. It computes them once."""

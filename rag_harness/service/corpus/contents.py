@@ -11,22 +11,49 @@ from rag_harness.types import Chunk, Document
 
 
 @dataclass(frozen=True)
+class CutDocument:
+    """A document as one way of searching has it.
+
+    Attributes:
+        chunks: the chunks that it was cut into.
+        indexed: what the index holds: its chunks, or windows of them.
+    """
+
+    chunks: tuple[Chunk, ...]
+    indexed: tuple[Chunk, ...]
+
+
+@dataclass(frozen=True)
 class Held:
     """A document that questions find.
 
     Attributes:
         row: its number in the database.
         document: the document, under its name.
-        chunks: the chunks that it was cut into.
-        indexed: what the index holds: its chunks, or windows of them.
-        points: the number of each in the index.
+        cuts: how each way of searching has it. Most experiments have one way.
+        points: the number of each of ``indexed`` in the index.
     """
 
     row: int
     document: Document
-    chunks: tuple[Chunk, ...]
-    indexed: tuple[Chunk, ...]
+    cuts: tuple[CutDocument, ...]
     points: tuple[int, ...]
+
+    @property
+    def chunks(self) -> tuple[Chunk, ...]:
+        """The chunks of the first way."""
+        return self.cuts[0].chunks
+
+    @property
+    def indexed(self) -> tuple[Chunk, ...]:
+        """What the index holds of it, one way after the other."""
+        return tuple(chunk for cut in self.cuts for chunk in cut.indexed)
+
+    def found_as(self, way: int) -> list[tuple[int, Chunk]]:
+        """Return the points of one way, by number, with their chunks."""
+        start = sum(len(cut.indexed) for cut in self.cuts[:way])
+        own = self.cuts[way].indexed
+        return list(zip(self.points[start : start + len(own)], own, strict=True))
 
     @property
     def name(self) -> str:

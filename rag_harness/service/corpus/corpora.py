@@ -15,6 +15,7 @@ from rag_harness.service.corpus import document_rows
 from rag_harness.service.corpus.folder_documents import FolderDocuments
 from rag_harness.service.corpus.incoming import Incoming
 from rag_harness.service.corpus.ingest_thread import IngestThread
+from rag_harness.service.corpus.kept_texts import KeptTexts, forget_unused
 from rag_harness.service.corpus.loading import Loading
 from rag_harness.service.corpus.making import ServedExperiment, served_experiment
 from rag_harness.service.corpus.models import ServerModels
@@ -66,6 +67,7 @@ class Corpora:
         Raises:
             RagHarnessError: says what is wrong, and what to do.
         """
+        self._loop = asyncio.get_running_loop()
         with uncollected():
             await asyncio.to_thread(self._open)
         # Objects that exist now stay. The garbage collector need not look through them again.
@@ -96,8 +98,10 @@ class Corpora:
 
     def _open(self) -> None:
         self._models = ServerModels(self._settings)
+        # Limits and connections belong to the loop. A document that needs a model waits for it in its thread.
+        self._models.parts.loop = lambda calls: self._thread.result(asyncio.run_coroutine_threadsafe(calls, self._loop))
         self._wanted: ServedExperiment = served_experiment(self._experiment, self._models)
-        self._models.load(self._wanted.spec.embedder)
+        self._models.load(self._wanted.ways[0].spec.embedder)
         self._incoming = Incoming(self._state.incoming)
         database = self._state.database
         database.write_now(lambda c: document_rows.collection(c, DEFAULT))
@@ -113,10 +117,12 @@ class Corpora:
         database, folder = self._state.database, self._state.of_collection(number)
         oldest = (datetime.now(timezone.utc) - timedelta(days=_DAYS_FAILED)).strftime("%Y-%m-%dT%H:%M:%SZ")
         database.write_now(lambda c: document_rows.settle(c, number, oldest))
+        database.write_now(lambda c: forget_unused(c, number, oldest))
         recorded: Stores | None = self._models.recorded(cached=name == DEFAULT)
-        inner = self._models.embedder(self._wanted.spec.embedder, ingests=True)
+        inner = self._models.embedder(self._wanted.ways[0].spec.embedder, ingests=True)
         tokens = TokenStore(folder / "tokens.sqlite3", f"{inner.model}@{inner.revision}")
-        preparer = Preparer(self._models, self._wanted.spec, recorded, tokens, self._thread.check)
+        texts = KeptTexts(database, number, self._thread.check)
+        preparer = Preparer(self._models, self._wanted.ways, recorded, tokens, texts, self._thread.check)
         remake(database, number, self._wanted.made_of, preparer, self.loading.part)
         points = reconciled(
             self._settings,

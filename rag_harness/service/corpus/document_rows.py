@@ -15,7 +15,7 @@ import numpy as np
 
 from rag_harness.dataset.ingest.parsed import GUESSED, read_in
 from rag_harness.retrieval.cuts import chunks_from, cuts_of
-from rag_harness.service.corpus.contents import Held
+from rag_harness.service.corpus.contents import CutDocument, Held
 from rag_harness.service.corpus.preparing import Prepared
 from rag_harness.service.corpus.serving import DocumentInfo
 from rag_harness.service.state.folder import DATABASE
@@ -23,7 +23,7 @@ from rag_harness.service.state.problems import StateError
 from rag_harness.types import Document, Matrix
 
 _SHOWN = "id, public_id, name, status, why, chunks, dropped, coverage, bytes, created"
-_WORDS = "id, name, text, title, metadata, pages, cuts, windows"
+_WORDS = "id, name, text, title, metadata, pages, cuts, windows, further"
 
 
 @contextmanager
@@ -56,17 +56,18 @@ def begin(
 def fill(connection: sqlite3.Connection, row: int, prepared: Prepared, dropped: dict[str, int]) -> tuple[int, ...]:
     """Write the contents of a pending document; return the numbers of its points."""
     document = prepared.document
-    own = prepared.indexed != prepared.chunks
+    (cuts, windows), *further = [_written(document, cut) for cut in prepared.cuts]
     connection.execute(
-        "UPDATE documents SET text = ?, title = ?, metadata = ?, pages = ?, cuts = ?, windows = ?, chunks = ?, "
-        "dropped = ?, coverage = ?, why = ? WHERE id = ?",
+        "UPDATE documents SET text = ?, title = ?, metadata = ?, pages = ?, cuts = ?, windows = ?, further = ?, "
+        "chunks = ?, dropped = ?, coverage = ?, why = ? WHERE id = ?",
         (
             document.text,
             document.title,
             json.dumps(dict(document.metadata)),
             json.dumps(list(document.pages)),
-            json.dumps(cuts_of(document, prepared.chunks)),
-            json.dumps(cuts_of(document, prepared.indexed)) if own else "",
+            cuts,
+            windows,
+            json.dumps(further),
             len(prepared.chunks),
             json.dumps(dropped),
             prepared.coverage,
@@ -76,6 +77,12 @@ def fill(connection: sqlite3.Connection, row: int, prepared: Prepared, dropped: 
     )
     connection.execute("DELETE FROM points WHERE document_id = ?", (row,))
     return tuple(_add_point(connection, row, vector) for vector in prepared.vectors)
+
+
+def _written(document: Document, cut: CutDocument) -> tuple[str, str]:
+    """Return the cuts of one way, and its windows if it has any, as JSON."""
+    windows = json.dumps(cuts_of(document, cut.indexed)) if cut.indexed != cut.chunks else ""
+    return json.dumps(cuts_of(document, cut.chunks)), windows
 
 
 def _remark(document: Document) -> str:
@@ -104,8 +111,8 @@ def fail(connection: sqlite3.Connection, row: int, why: str) -> None:
     """Write that a pending document failed, and remove what there is of it."""
     connection.execute("DELETE FROM points WHERE document_id = ?", (row,))
     connection.execute(
-        "UPDATE documents SET status = 'failed', why = ?, text = '', cuts = '[]', windows = '', chunks = 0 "
-        "WHERE id = ?",
+        "UPDATE documents SET status = 'failed', why = ?, text = '', cuts = '[]', windows = '', further = '[]', "
+        "chunks = 0 WHERE id = ?",
         (why, row),
     )
 
@@ -205,15 +212,19 @@ def ready_points(connection: sqlite3.Connection, collection: int) -> list[int]:
 
 def held_of(row: int, prepared: Prepared, points: tuple[int, ...]) -> Held:
     """Return a document as it is held in memory once it is written."""
-    return Held(row, prepared.document, prepared.chunks, prepared.indexed, points)
+    return Held(row, prepared.document, prepared.cuts, points)
 
 
 @_as_written()
 def _held(row: sqlite3.Row, points: tuple[int, ...]) -> Held:
     document = document_of(row)
-    chunks = tuple(chunks_from(document, json.loads(row["cuts"])))
-    indexed = tuple(chunks_from(document, json.loads(row["windows"]))) if row["windows"] else chunks
-    return Held(row["id"], document, chunks, indexed, points)
+    written = [(row["cuts"], row["windows"]), *json.loads(row["further"])]
+    return Held(row["id"], document, tuple(_cut(document, *each) for each in written), points)
+
+
+def _cut(document: Document, cuts: str, windows: str) -> CutDocument:
+    chunks = tuple(chunks_from(document, json.loads(cuts)))
+    return CutDocument(chunks, tuple(chunks_from(document, json.loads(windows))) if windows else chunks)
 
 
 @_as_written()

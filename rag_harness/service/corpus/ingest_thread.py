@@ -7,7 +7,7 @@ import sys
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -21,6 +21,8 @@ MOST_OF_ONE = 16
 """How many documents of one collection may wait, so that others have room."""
 _NICE = 5
 """Lowers the thread's priority, so that questions go first on a busy processor. Only Linux can do so by thread."""
+_LOOKS_EVERY = 0.1
+"""How often a wait for models looks whether the server is being stopped, in seconds."""
 _Job = tuple[Callable[[], Any], "Future[Any]"]
 
 
@@ -68,6 +70,20 @@ class IngestThread:
         """
         if self._hurries:
             raise _stopped()
+
+    def result(self, calls: Future[_T]) -> _T:
+        """Wait for calls of models that a document needs, and return their result.
+
+        Raises:
+            ProblemError: the server is being stopped, and the calls are given up.
+        """
+        while not wait([calls], _LOOKS_EVERY).done:
+            try:
+                self.check()
+            except ProblemError:
+                calls.cancel()
+                raise
+        return calls.result()
 
     def close(self, seconds: float = 1.0) -> bool:
         """End the waiting work and the current work; return whether all ended within twice ``seconds``.

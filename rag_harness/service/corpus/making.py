@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 from rag_harness.errors import SettingsError
 from rag_harness.pipelines import builder, experiment
@@ -15,7 +16,8 @@ from rag_harness.service.corpus.searching import LiveRetrieval
 from rag_harness.service.corpus.serving import Serving
 from rag_harness.service.corpus.serving_parts import CollectionParts, Lasting
 from rag_harness.service.corpus.stores import CollectionStores
-from rag_harness.types import IndexSpec, Matrix, Vector
+from rag_harness.service.corpus.ways import Way
+from rag_harness.types import Matrix, Vector
 
 
 @dataclass(frozen=True)
@@ -25,13 +27,13 @@ class ServedExperiment:
     Attributes:
         name: the experiment's name.
         strict: the name of its strict variant; empty if it has none.
-        spec: how documents become an index.
+        ways: the ways in which it searches documents: how they become an index.
         made_of: everything that decides cuts and vectors, as JSON.
     """
 
     name: str
     strict: str
-    spec: IndexSpec
+    ways: tuple[Way, ...]
     made_of: str
 
 
@@ -40,7 +42,7 @@ def served_experiment(name: str, models: ServerModels) -> ServedExperiment:
 
     Raises:
         RegistryError: there is no such experiment.
-        SettingsError: it indexes them in two ways, or its index is none that a service can change.
+        SettingsError: a service cannot index them so.
     """
     strict = str(getattr(import_module(builder(name).__module__), "STRICT", ""))
     parts = CollectionParts(Lasting(models, CollectionStores(None, {}), _Nothing()), Contents())
@@ -51,21 +53,27 @@ def served_experiment(name: str, models: ServerModels) -> ServedExperiment:
             f"Experiment {name!r} asks parts.retrieval for nothing, so documents of a service would not reach it. "
             f"Serve one that retrieves from parts.retrieval."
         )
-    spec, retrieval = next(iter(parts.retrievals.items()))
+    first, *further = [_made_of(way, parts.retrievals[number]) for number, way in enumerate(parts.ways)]
+    made_of = {**first, "further": further} if further else first
+    return ServedExperiment(name, strict, tuple(parts.ways), json.dumps(made_of, sort_keys=True))
+
+
+def _made_of(way: Way, retrieval: LiveRetrieval) -> dict[str, Any]:
     identity = {key: value for key, value in retrieval.identity().items() if key != "alike_by"}
-    return ServedExperiment(name, strict, spec, json.dumps({"spec": asdict(spec), **identity}, sort_keys=True))
+    return {**way.identity, **identity}
 
 
 def serving_of(
     wanted: ServedExperiment, lasting: Lasting, contents: Contents, generation: int
 ) -> tuple[Serving, LiveRetrieval]:
     """Return the serving for ``contents``, ready for the first question, and what it retrieves from."""
-    parts = CollectionParts(lasting, contents)
+    parts = CollectionParts(lasting, contents, wanted.ways)
     normal = experiment(wanted.name, parts)
     strict: Experiment | None = experiment(wanted.strict, parts) if wanted.strict else None
-    retrieval = parts.retrievals[wanted.spec]
+    retrieval = parts.retrievals[0]
     # Without dense retrieval, an experiment takes questions of any length.
-    check = {"check": retrieval.embedder.check_query} if retrieval.is_dense else {}
+    is_dense = any(each.is_dense for each in parts.retrievals.values())
+    check = {"check": retrieval.embedder.check_query} if is_dense else {}
     parts.warm()
     longest = lasting.models.settings.max_answer
     return Serving(normal, strict, contents.document, generation, longest_answer=longest, **check), retrieval

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, groupby
+from itertools import accumulate, chain, groupby
 
 import numpy as np
 
@@ -13,11 +13,15 @@ from rag_harness.models.embedders.cached import CachedEmbedder, Computed, EmbedE
 from rag_harness.models.recording.store import key_of
 from rag_harness.protocols import Stores
 from rag_harness.retrieval.retrieval import Retrieval
+from rag_harness.retrieval.rewritten import Rewritten
+from rag_harness.service.corpus.contents import CutDocument
+from rag_harness.service.corpus.kept_texts import KeptTexts
 from rag_harness.service.corpus.models import ServerModels
 from rag_harness.service.corpus.stores import CollectionStores
 from rag_harness.service.corpus.token_store import TokenStore
+from rag_harness.service.corpus.ways import Way
 from rag_harness.settings import access_of
-from rag_harness.types import Chunk, Document, IndexSpec, Matrix
+from rag_harness.types import Chunk, Document, Matrix
 from rag_harness.work.reporting import report
 
 CHUNK_CHARACTERS = 1 << 20
@@ -31,16 +35,21 @@ _PART = 1 << 16
 
 @dataclass(frozen=True)
 class Prepared:
-    """What the index gets of a document: row i of ``vectors``, shape (n, d), belongs to ``indexed[i]``.
+    """What the index gets of a document, as each way of searching has it.
 
-    ``refused`` says why the index gets nothing: the document exceeds a limit.
+    ``vectors``, shape (n, d), has a row for each text that the index gets, one way after the other. ``refused`` says
+    why the index gets nothing: the document exceeds a limit.
     """
 
     document: Document
-    chunks: tuple[Chunk, ...]
-    indexed: tuple[Chunk, ...]
+    cuts: tuple[CutDocument, ...]
     vectors: Matrix
     refused: str = ""
+
+    @property
+    def chunks(self) -> tuple[Chunk, ...]:
+        """The chunks of the first way."""
+        return self.cuts[0].chunks
 
     @property
     def coverage(self) -> float | None:
@@ -53,22 +62,26 @@ class Preparer:
 
     Args:
         models: of the server.
-        spec: of the experiment's index.
+        ways: the ways in which the experiment searches.
         recorded: cuts and vectors that need no model.
         tokens: the store of token vectors.
+        texts: keeps other texts of chunks, for ways with a writer.
         check: called before each few chunks are embedded; raises to end the work.
     """
 
     def __init__(
         self,
         models: ServerModels,
-        spec: IndexSpec,
+        ways: Sequence[Way],
         recorded: Stores | None,
         tokens: TokenStore,
+        texts: KeptTexts,
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        self._models, self._spec, self._recorded, self._tokens = models, spec, recorded, tokens
+        self._models, self._ways, self._recorded, self._tokens = models, ways, recorded, tokens
+        self.texts: KeptTexts = texts
         self._check = check
+        self._model: str = ways[0].spec.embedder  # all ways have the same one
         # Near-duplicates are compared later, when all documents are there. One document above a limit must not stop
         # others.
         self._settings = replace(models.settings, near_duplicates=0.0, unreadable="skip")
@@ -79,21 +92,30 @@ class Preparer:
 
         Raises:
             ChunkTooLongError, RecordingMissError, ModelCallError: a chunk cannot be embedded.
+            TextsNotMadeError: other texts of chunks cannot be made.
         """
         stores = CollectionStores(self._recorded, {}, bounded=False)
-        embedder = self._models.stored(self._spec.embedder, stores, self._tokens)
-        retrieval = Retrieval(self._spec, lambda: documents, self._settings, stores, embedder)
+        embedder = self._models.stored(self._model, stores, self._tokens)
         embedder.elsewhere = self._between_checks(embedder)
-        longest = max((len(chunk.text) for chunk in retrieval.cut), default=0)
-        if longest > CHUNK_CHARACTERS:
-            raise UnreadableError(
-                f"it has a chunk of {longest:,} characters, and one may have {CHUNK_CHARACTERS:,}: text "
-                f"without blanks, or blanks without text. Part or remove them"
-            )
-        vectors = embedder.embed_documents([chunk.text for chunk in retrieval.indexed])
-        chunks, indexed = _by_document(retrieval.cut), _by_document(retrieval.indexed)
-        made = _parted(documents, chunks, indexed, vectors)
-        return [replace(each, refused=retrieval.refused.get(each.document.doc_id, "")) for each in made]
+        found: list[Retrieval] = []
+        for way in self._ways:
+            found.append(self._searched(way, documents, stores, embedder, found))
+            _refuse_long(found[-1].cut)
+        vectors = embedder.embed_documents([chunk.text for each in found for chunk in each.indexed])
+        made = _parted(documents, found, vectors)
+        return [replace(each, refused=found[0].refused.get(each.document.doc_id, "")) for each in made]
+
+    def _searched(
+        self,
+        way: Way,
+        documents: Sequence[Document],
+        stores: CollectionStores,
+        embedder: CachedEmbedder,
+        before: Sequence[Retrieval],
+    ) -> Retrieval:
+        if way.writer is None:
+            return Retrieval(way.spec, lambda: documents, self._settings, stores, embedder)
+        return Rewritten(before[way.of], self.texts.keeping(way.writer))
 
     def _between_checks(self, embedder: CachedEmbedder) -> EmbedElsewhere:
         def embed(parts: Sequence[Sequence[str]], role: str, with_tokens: bool) -> Iterator[Computed]:
@@ -111,7 +133,7 @@ class Preparer:
 
     def without_tokens(self, texts: Sequence[str]) -> list[str]:
         """Return the texts without token vectors: a question would have to compute them."""
-        inner = self._models.embedder(self._spec.embedder, ingests=True)
+        inner = self._models.embedder(self._model, ingests=True)
         if not self._models.wants_tokens(inner) or not access_of(self._models.settings).calls_local:
             return []
         unique = list(dict.fromkeys(texts))
@@ -125,7 +147,7 @@ class Preparer:
     def add_tokens(self, texts: Sequence[str]) -> None:
         """Compute and keep the token vectors of texts."""
         stores = CollectionStores(None, {}, bounded=False)
-        self._models.stored(self._spec.embedder, stores, self._tokens).token_vectors(texts, "document")
+        self._models.stored(self._model, stores, self._tokens).token_vectors(texts, "document")
 
 
 def _joined(made: Sequence[Computed]) -> Computed:
@@ -133,21 +155,36 @@ def _joined(made: Sequence[Computed]) -> Computed:
     return np.concatenate(vectors), None if None in tokens else list(chain.from_iterable(tokens))
 
 
+def _refuse_long(chunks: Sequence[Chunk]) -> None:
+    longest = max((len(chunk.text) for chunk in chunks), default=0)
+    if longest > CHUNK_CHARACTERS:
+        raise UnreadableError(
+            f"it has a chunk of {longest:,} characters, and one may have {CHUNK_CHARACTERS:,}: text "
+            f"without blanks, or blanks without text. Part or remove them"
+        )
+
+
 def _by_document(chunks: Sequence[Chunk]) -> dict[str, tuple[Chunk, ...]]:
     return {name: tuple(some) for name, some in groupby(chunks, key=lambda chunk: chunk.doc_id)}
 
 
-def _parted(
-    documents: Sequence[Document],
-    chunks: dict[str, tuple[Chunk, ...]],
-    indexed: dict[str, tuple[Chunk, ...]],
-    vectors: Matrix,
-) -> Iterator[Prepared]:
-    start = 0
+def _parted(documents: Sequence[Document], ways: Sequence[Retrieval], vectors: Matrix) -> Iterator[Prepared]:
+    chunks = [_by_document(way.cut) for way in ways]
+    indexed = [_by_document(way.indexed) for way in ways]
+    # The vectors of a way begin behind those of the ways before it.
+    reached = [0, *accumulate(len(way.indexed) for way in ways[:-1])]
     for document in documents:
-        read = indexed.get(document.doc_id, ())
-        yield Prepared(document, chunks.get(document.doc_id, ()), read, vectors[start : start + len(read)])
-        start += len(read)
+        name, own = document.doc_id, []
+        for number, texts in enumerate(indexed):
+            start = reached[number]
+            reached[number] += len(texts.get(name, ()))
+            own.append(vectors[start : reached[number]])
+        cuts = [CutDocument(*pair) for pair in zip(_of(name, chunks), _of(name, indexed), strict=True)]
+        yield Prepared(document, tuple(cuts), np.concatenate(own))
+
+
+def _of(name: str, ways: Sequence[dict[str, tuple[Chunk, ...]]]) -> list[tuple[Chunk, ...]]:
+    return [way.get(name, ()) for way in ways]
 
 
 def coverage(text: str, chunks: Sequence[Chunk]) -> float | None:

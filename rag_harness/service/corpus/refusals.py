@@ -14,6 +14,7 @@ from rag_harness.errors import (
 from rag_harness.files.log import log
 from rag_harness.files.room import NO_ROOM
 from rag_harness.retrieval.indexes.live import LiveIndexError
+from rag_harness.service.corpus.kept_texts import TextsNotMadeError
 from rag_harness.service.problems import ProblemError, no_room
 from rag_harness.service.state.problems import StateError
 
@@ -24,16 +25,8 @@ def problem_of(error: BaseException) -> ProblemError:
         return error
     if isinstance(error, (ChunkTooLongError, UnreadableError)):
         return _too_long(error)
-    if isinstance(error, (RecordingMissError, PrerequisiteError)):
-        log.warning("A document cannot be embedded: %s", error)
-        return ProblemError(
-            503,
-            "cannot_embed",
-            "This server cannot embed: it plays back what was recorded, or its embedding model is not installed.",
-        )
-    if isinstance(error, ModelCallError):
-        log.warning("A document cannot be embedded: %s", error)
-        return ProblemError(503, "embedding_failed", "The embedding model does not answer. Send it again later.")
+    if isinstance(error, (RecordingMissError, PrerequisiteError, ModelCallError, TextsNotMadeError)):
+        return _without_a_model(error)
     if _is_full(error):
         log.error("No room for a document: %s", error)
         return no_room()
@@ -45,6 +38,20 @@ def _too_long(error: RagHarnessError) -> ProblemError:
     if isinstance(error, UnreadableError):
         return ProblemError(422, "unreadable", f"The file cannot be read: {error}.")
     return ProblemError(422, "chunk_too_long", "A part of the document is longer than the embedding model reads.")
+
+
+def _without_a_model(error: RagHarnessError) -> ProblemError:
+    log.warning("A document cannot be taken in: %s", error)
+    if isinstance(error, TextsNotMadeError):
+        detail = "What writes other texts of a document, summaries say, did not: the server's log says why."
+        return ProblemError(503, "texts_not_made", f"{detail} What it wrote is kept. Send the document again later.")
+    if isinstance(error, ModelCallError):
+        return ProblemError(503, "embedding_failed", "The embedding model does not answer. Send it again later.")
+    return ProblemError(
+        503,
+        "cannot_embed",
+        "This server cannot embed: it plays back what was recorded, or its embedding model is not installed.",
+    )
 
 
 def _is_full(error: BaseException) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Protocol
@@ -24,7 +24,7 @@ class Searched(Protocol):
     """An index that is searched while it changes."""
 
     points: LivePoints
-    words: LiveWords
+    words: Mapping[int, LiveWords]
     stores: CollectionStores
 
 
@@ -32,24 +32,37 @@ class LiveRetrieval(Retrieval):
     """Retrieves from one state of a collection.
 
     Args:
+        number: the number of this way of searching: which cuts of each document it has.
         contents: the state.
         lasting: index and words of the collection, which all its states share.
+        of: has the chunks that are rewritten here; None if chunks are found by their own texts.
     """
 
     def __init__(
-        self, spec: IndexSpec, contents: Contents, lasting: Searched, settings: Settings, embedder: CachedEmbedder
+        self,
+        spec: IndexSpec,
+        number: int,
+        contents: Contents,
+        lasting: Searched,
+        settings: Settings,
+        embedder: CachedEmbedder,
+        of: LiveRetrieval | None = None,
     ) -> None:
         super().__init__(spec, lambda: contents.documents, settings, lasting.stores, embedder)
-        self._contents, self._points, self._words = contents, lasting.points, lasting.words
+        self.number: int = number
+        self._contents, self._points, self._words, self._of = contents, lasting.points, lasting.words[number], of
 
     @cached_property
     def cut(self) -> list[Chunk]:
         """All chunks, as they were cut when their documents came."""
-        return [chunk for held in self._contents.held for chunk in held.chunks]
+        return [chunk for held in self._contents.held for chunk in held.cuts[self.number].chunks]
 
     @cached_property
     def left_out(self) -> list[Chunk]:
         """The chunks that are near-duplicates of an earlier document's, if the settings leave such chunks out."""
+        if self._of is not None:
+            gone = {chunk.chunk_id for chunk in self._of.left_out}
+            return [chunk for chunk in self.cut if chunk.chunk_id in gone]
         least = self.settings.near_duplicates
         return [each.chunk for each in duplicates(self.cut, least, self.stores)] if least else []
 
@@ -77,7 +90,7 @@ class LiveRetrieval(Retrieval):
     @cached_property
     def _found_as(self) -> list[tuple[int, Chunk]]:
         gone = {chunk.chunk_id for chunk in self.left_out}
-        pairs = [pair for held in self._contents.held for pair in zip(held.points, held.indexed, strict=True)]
+        pairs = [pair for held in self._contents.held for pair in held.found_as(self.number)]
         return [(point, chunk) for point, chunk in pairs if not gone or _owner(chunk, gone) is None]
 
     @property

@@ -277,7 +277,9 @@ class TenantCollection:
             if status == "pending":
                 raise ProblemError(409, "still_pending", "The document is being taken in. Delete it when it is there.")
             if status == "failed":
+                info = self.document(doc_id)
                 self._database.write_now(lambda c: document_rows.remove(c, [row]))
+                _quietly(lambda: self._forget_texts([info.name]))
                 return
             self._without([each for each in self._contents.held if each.row == row])
 
@@ -296,7 +298,14 @@ class TenantCollection:
         texts = {chunk.text for each in old for chunk in each.indexed}
         stay = {chunk.text for each in self._contents.held for chunk in each.indexed if chunk.text in texts}
         _quietly(lambda: self._tokens.remove([key_of("document", text) for text in texts - stay]))
+        _quietly(lambda: self._forget_texts([each.name for each in old]))
         _quietly(lambda: self._database.write_now(lambda c: document_rows.remove(c, [each.row for each in old])))
+
+    def _forget_texts(self, names: Iterable[str]) -> None:
+        for name in names:
+            held = self._contents.by_name.get(name)
+            further = held.cuts[1:] if held else ()
+            self._intake.preparer.texts.forget(name, [chunk.text for cut in further for chunk in cut.chunks])
 
     def close(self) -> None:
         """Close the index and the files."""

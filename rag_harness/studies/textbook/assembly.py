@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
 
 from rag_harness.pipelines import data_of
 from rag_harness.pipelines.parts import RunParts
@@ -15,7 +15,7 @@ from rag_harness.studies.textbook.expansion import EXTRACTIVE, SummariesFirst
 from rag_harness.studies.textbook.floors import floor_of
 from rag_harness.studies.textbook.fusion import Fuse, Fused
 from rag_harness.studies.textbook.passages import Passages
-from rag_harness.studies.textbook.section_summaries import PROMPTS, Writer, WrittenSummaries
+from rag_harness.studies.textbook.section_summaries import PROMPTS, Writer, written_by
 from rag_harness.types import Decision, IndexSpec, Query
 
 DATA = "textbook"
@@ -57,16 +57,12 @@ class Design:
 
 @dataclass(frozen=True, slots=True)
 class FirstStage:
-    """Finds candidates: its name, the retriever, what it searches, and what every row should say about it.
-
-    ``made_of`` are its own ingredients.
-    """
+    """Finds candidates: its name, the retriever, what it searches, and what every row should say about it."""
 
     name: str
     retriever: Retriever
     searches: Sequence[Retrieval]
     decisions: Callable[[], tuple[Decision, ...]] = tuple
-    made_of: Mapping[str, Any] = field(default_factory=dict)
 
 
 def nearest(_parts: RunParts, retrieval: Retrieval, _data: str) -> FirstStage:
@@ -92,12 +88,13 @@ def summaries_first(parts: RunParts, retrieval: Retrieval, data: str) -> FirstSt
 
 def _written_first(parts: RunParts, retrieval: Retrieval) -> FirstStage:
     settings, chat = parts.settings, parts.chat("writer", temperature=0.0)
-    writer = Writer(chat, parts.prompts(PROMPTS), settings.concurrency, parts.run)
-    summaries = WrittenSummaries(retrieval, writer)
+    decides = [settings.writer_model, settings.writer_base_url, settings.max_output_tokens, settings.seed]
+    summaries = parts.rewritten(
+        retrieval, Writer(chat, parts.prompts(PROMPTS), settings.concurrency, parts.run, decides)
+    )
     retriever = SummariesFirst(summaries.dense, retrieval.dense, lambda: retrieval.chunks)
-    written = [settings.writer_model, settings.writer_base_url, settings.max_output_tokens, settings.seed]
-    made_of = {"summaries_by": [*written, writer.identity]}
-    return FirstStage("summaries first", retriever, [retrieval, summaries], lambda: (summaries.decided(),), made_of)
+    decided = cache(lambda: (written_by(chat.model, summaries.chunks),))
+    return FirstStage("summaries first", retriever, [retrieval, summaries], decided)
 
 
 def textbook(
@@ -136,7 +133,6 @@ def textbook(
             "top_k": TOP_K,
             "candidates": CANDIDATES,
             "first_stage": first.name,
-            **first.made_of,
         },
         retriever=first.retriever,
         prepare=_prepared(parts, first.searches),

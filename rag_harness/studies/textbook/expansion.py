@@ -38,6 +38,7 @@ class SummariesFirst:
         found = [
             (max(hit.score, own.get(hit.chunk.chunk_id, hit.score)), hit.score, known[hit.chunk.chunk_id])
             for hit in self.summaries.retrieve(query, max(k, SEARCHED))
+            if hit.chunk.chunk_id in known  # a section that is a near-duplicate may have a summary that is none
         ]
         found.sort(key=lambda each: (-each[0], each[2].chunk_id))
         return [

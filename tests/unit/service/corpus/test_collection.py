@@ -268,7 +268,7 @@ def test_on_a_qdrant_server_it_is_the_same(tmp_path: Path) -> None:
         assert all(name.startswith("rag_service_") for name in names)
 
 
-@pytest.mark.parametrize(("experiment", "said"), [("t5", "two ways"), ("mine", "asks parts.retrieval for nothing")])
+@pytest.mark.parametrize(("experiment", "said"), [("mine", "asks parts.retrieval for nothing")])
 def test_what_cannot_be_served_is_refused_at_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, experiment: str, said: str
 ) -> None:

@@ -16,9 +16,10 @@ from rag_harness.models.chat.mock import MockChat
 from rag_harness.models.prompts import Prompts
 from rag_harness.pipelines import experiment as build
 from rag_harness.retrieval.chunking.summaries import summary_of
+from rag_harness.retrieval.retrieval import Retrieval
 from rag_harness.studies.textbook.assembly import Design
-from rag_harness.studies.textbook.section_summaries import Writer, WrittenSummaries
-from rag_harness.types import Completion, Decision, Message, PipelineOutput, Query, Usage
+from rag_harness.studies.textbook.section_summaries import Writer, written_by
+from rag_harness.types import Chunk, Completion, Decision, Message, PipelineOutput, Query, Usage
 from tests.unit.studies.textbook.book import parts_over
 
 QUERY = Query("q", "topic messages publishers subscribers")
@@ -58,16 +59,21 @@ def on_a_loop_that_goes_on(calls: Coroutine[Any, Any, list[str]]) -> list[str]:
         loop.close()
 
 
-def summaries_of(root: Path, chat: Any, at_once: int = 4) -> WrittenSummaries:
+def summaries_of(root: Path, chat: Any, at_once: int = 4) -> Retrieval:
     parts = parts_over(root)
     writer = Writer(chat, PROMPTS, at_once, on_a_loop_that_goes_on)
-    return WrittenSummaries(parts.retrieval(SHORT.spec(parts)), writer)
+    return parts.rewritten(parts.retrieval(SHORT.spec(parts)), writer)
+
+
+def sections_of(root: Path) -> list[Chunk]:
+    parts = parts_over(root)
+    return parts.retrieval(SHORT.spec(parts)).chunks
 
 
 def test_each_section_has_the_summary_that_was_written_of_it(tmp_path: Path) -> None:
     chat = Says(Drift=" Quartz drifts.\n")
     summaries = summaries_of(tmp_path, chat)
-    sections = summaries._sections.chunks
+    sections = sections_of(tmp_path)
     assert [chunk.chunk_id for chunk in summaries.chunks] == [section.chunk_id for section in sections]
     texts = {chunk.section[-1]: chunk.text for chunk in summaries.chunks}
     assert texts["Drift"] == "Clocks > Drift: Quartz drifts."
@@ -78,7 +84,7 @@ def test_each_section_has_the_summary_that_was_written_of_it(tmp_path: Path) -> 
     assert "| quartz | 20 ppm |" in asked
     assert asked.endswith("\n\nSection: Module 1: Nerves > Chapter 2: Clocks > Drift")
     assert 1 < chat.most <= 4
-    assert summaries.decided() == Decision(
+    assert written_by(chat.model, summaries.chunks) == Decision(
         "summaries", "written by test/writer", 0.0, None, f"{len(sections)} of {len(sections)} sections"
     )
 
@@ -86,11 +92,11 @@ def test_each_section_has_the_summary_that_was_written_of_it(tmp_path: Path) -> 
 def test_what_is_no_summary_is_replaced_and_counted(tmp_path: Path) -> None:
     chat = Says(Drift="", Topics="x" * 128, Queues=ModelOutputError("no text"), Stall=" \n ")
     summaries = summaries_of(tmp_path, chat)
-    sections = {section.chunk_id: section for section in summaries._sections.chunks}
+    sections = {section.chunk_id: section for section in sections_of(tmp_path)}
     replaced = [chunk for chunk in summaries.chunks if chunk.section[-1] in ("Drift", "Topics", "Queues", "Stall")]
     assert len(replaced) == 5
     assert all(chunk.text == summary_of(sections[chunk.chunk_id]) for chunk in replaced)
-    decided = summaries.decided()
+    decided = written_by(chat.model, summaries.chunks)
     assert decided.value == 5.0
     assert decided.reason == (
         f"{len(sections) - 5} of {len(sections)} sections; extractive in place of what came back "
@@ -103,7 +109,7 @@ def test_a_call_that_fails_for_good_gives_up_the_others(tmp_path: Path) -> None:
     summaries = summaries_of(tmp_path, chat, at_once=1)
     with pytest.raises(CriticalError, match="refused"):
         summaries.prepare([])
-    assert len(chat.asked) < len(summaries._sections.chunks)
+    assert len(chat.asked) < len(sections_of(tmp_path))
 
 
 @pytest.mark.parametrize("error", [RecordingMissError("not there", ()), ModelCallError("not there")])
@@ -135,7 +141,7 @@ def test_without_a_writer_they_are_extractive(tmp_path: Path) -> None:
     made = build("t5", parts_over(tmp_path))
     output = asyncio.run(made.pipeline.answer(QUERY))
     assert next(each for each in output.decisions if each.name == "summaries").outcome == "extractive"
-    assert "summaries_by" not in made.ingredients
+    assert "rewritten_by" not in made.ingredients
 
 
 def test_the_fingerprint_knows_who_wrote_them_and_what_was_asked(tmp_path: Path) -> None:
