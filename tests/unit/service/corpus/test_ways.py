@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
+from time import perf_counter
 from types import SimpleNamespace
 from typing import Any
 
@@ -283,6 +285,30 @@ def test_another_way_after_the_start_is_refused(tmp_path: Path, monkeypatch: pyt
 
     with pytest.raises(SettingsError, match="for which it did not ask when the server started"):
         asyncio.run(scenario())
+
+
+@pytest.mark.long
+def test_beside_1000_documents_one_more_makes_only_its_own_and_takes_little(tmp_path: Path, titles: Titles) -> None:
+    """It took 0.1 s and 20 MiB on two busy cores; the bounds are far above that."""
+    pages = {f"{n}.md": f"# Page {n}\n\n" + f"Words of page {n}. " * 20 + "\n" for n in range(1_000)}
+
+    async def scenario() -> None:
+        async with opened(tmp_path, write_pages(tmp_path / "kb", pages), "mine") as corpora:
+            assert len(titles.asked) == len(pages)
+            titles.asked.clear()
+            tracemalloc.start()
+            try:
+                began = perf_counter()
+                await corpora.get(DEFAULT).ingest("tents.md", TENTS.encode())
+                took, (_, peak) = perf_counter() - began, tracemalloc.get_traced_memory()
+            finally:
+                tracemalloc.stop()
+            assert titles.asked == ["Tents", "Poles", "Pegs"]
+            print(took, peak / 2**20)
+            assert took < 10
+            assert peak < 100 << 20
+
+    asyncio.run(scenario())
 
 
 def test_a_server_that_ends_does_not_wait_for_a_writer(tmp_path: Path, titles: Titles) -> None:
