@@ -229,12 +229,27 @@ def test_a_state_is_made_anew_for_an_experiment_that_searches_in_more_ways(tmp_p
     asyncio.run(scenario())
 
 
+LONG = "# Stoves\n\n" + " ".join(f"Stove number {n} burns gas of kind {n * 7}." for n in range(20)) + "\n"
+
+
+def test_what_is_left_out_is_found_in_no_way(tmp_path: Path, titles: Titles) -> None:
+    """Near-duplicates are those of the chunks: their titles alone would not tell."""
+
+    async def scenario() -> None:
+        async with opened(tmp_path, experiment="mine", near_duplicates=0.9) as corpora:
+            collection = corpora.get(DEFAULT)
+            for name in ("a.md", "b.md"):
+                await collection.ingest(name, LONG.encode())
+            assert await found(collection, "stove") == ["a.md", "a.md"]
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize("writer", ["", "mock/placeholder"])
 def test_it_finds_what_a_run_finds(tmp_path: Path, writer: str) -> None:
     """Hold hits and scores to a run's over a folder with the same documents, near-duplicates left out."""
     kb = write_pages(tmp_path / "kb")
-    long = "# Stoves\n\n" + " ".join(f"Stove number {n} burns gas of kind {n * 7}." for n in range(40))
-    late = {"stoves.md": f"{long}\n", "stoves copy.md": f"{long} Mend a zip.\n"}
+    late = {"stoves.md": LONG, "stoves copy.md": f"{LONG}Mend a zip.\n"}
     options: dict[str, Any] = {"near_duplicates": 0.9, "writer_model": writer}
 
     def hits_of(experiment: Experiment) -> list[tuple[str, float, float]]:
@@ -289,7 +304,7 @@ def test_another_way_after_the_start_is_refused(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.long
 def test_beside_1000_documents_one_more_makes_only_its_own_and_takes_little(tmp_path: Path, titles: Titles) -> None:
-    """It took 0.1 s and 20 MiB on two busy cores; the bounds are far above that."""
+    """It took 0.25 s and 64 MiB on two busy cores; the bounds are above that."""
     pages = {f"{n}.md": f"# Page {n}\n\n" + f"Words of page {n}. " * 20 + "\n" for n in range(1_000)}
 
     async def scenario() -> None:
@@ -304,9 +319,8 @@ def test_beside_1000_documents_one_more_makes_only_its_own_and_takes_little(tmp_
             finally:
                 tracemalloc.stop()
             assert titles.asked == ["Tents", "Poles", "Pegs"]
-            print(took, peak / 2**20)
             assert took < 10
-            assert peak < 100 << 20
+            assert peak < 200 << 20
 
     asyncio.run(scenario())
 
