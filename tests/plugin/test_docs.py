@@ -77,8 +77,15 @@ def test_add_an_experiment(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(suite.rows("e5_short_context")) == 4
 
 
-def test_an_experiment_outside_of_the_package(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, _, pipeline, _ = _blocks("docs/add-an-experiment.md")
+@pytest.mark.parametrize("is_rewritten", [False, True])
+def test_an_experiment_outside_of_the_package(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch, is_rewritten: bool
+) -> None:
+    _, _, writer, pipeline, _ = _blocks("docs/add-an-experiment.md")
+    if is_rewritten:
+        searched = "Short(parts.rewritten(retrieval, FirstLines()).dense,"
+        pipeline = f"{pipeline.replace('Short(retrieval.dense,', searched)}\n\n{writer}"
+        assert searched in pipeline
     page = (ROOT / "docs/add-an-experiment.md").read_text(encoding="utf-8")
     name, place = re.findall(r'^(short) = "(my_package\.short:build)"$', page, re.MULTILINE)[0]
     package, about = suite.path / "site" / "my_package", suite.path / "site" / "my_package-1.0.dist-info"
@@ -95,6 +102,8 @@ def test_an_experiment_outside_of_the_package(suite: Suite, monkeypatch: pytest.
     suite.run().assert_outcomes(passed=4)
     rows: list[Any] = suite.rows("short")
     assert {len(row["retrieved_chunks"]) for row in rows} == {2}
+    lines = [chunk["text"].count("\n") for row in rows for chunk in row["retrieved_chunks"]]
+    assert any(lines) is not is_rewritten
 
 
 @pytest.mark.usefixtures("cold_python")  # another package than the warm one has

@@ -68,6 +68,12 @@ def test_sections_come_back_whole_by_the_better_cosine() -> None:
     assert hits[0].scores == {"dense": 0.8, "summary": 0.5}
 
 
+def test_a_summary_of_a_section_that_was_left_out_is_passed_over() -> None:
+    summaries = near([Chunk(name, "p.md", "short") for name in "ab"], [0.6, 0.5])
+    hits = SummariesFirst(Fixed(summaries), Fixed([]), lambda: [Chunk("b", "p.md", "the whole")]).retrieve("q", 2)
+    assert [(hit.chunk.chunk_id, hit.rank) for hit in hits] == [("b", 1)]
+
+
 TEXT = """## Reading
 
 One *node* reads. It has v. 2 and waits!
