@@ -25,7 +25,7 @@ def test_a_run_over_mixed_files_says_pages_and_what_it_goes_without(suite: Suite
     assert pages["warranty.pdf"] == (1, 2)
     assert pages["returns.md"] == (None, None)
 
-    (kb / "broken.pdf").write_bytes(b"%PDF-1.7\nno PDF")
+    (kb / "broken.pdf").write_bytes(b"no PDF")
     gone: dict[str, object] = {"query_id": "b", "query": "returns", "context_reference": ["broken.pdf", "returns.md"]}
     suite.write_queries([{"query_id": "a", "query": "warranty", "context_reference": ["warranty.pdf"]}, gone])
     stopped = suite.run()
