@@ -5,6 +5,7 @@ Rows and files are pydantic models; they are in ``results`` and ``dataset``.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -122,11 +123,43 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Expectation:
+    """What a case demands of its answer, beside gold: that it contains a text, cites a page, declines.
+
+    Attributes:
+        kind: registered name of the demand: ``contains``, ``cites``, ``max_words``.
+        wanted: what is demanded, plain JSON.
+        options: further values of the kind, by name.
+        negated: whether the answer must not do it.
+        weight: how much it counts among the expectations of its case; above 0.
+        must: whether no other expectation counts where this one is not kept.
+    """
+
+    kind: str
+    wanted: Any
+    options: Metadata = field(default_factory=dict)
+    negated: bool = False
+    weight: float = 1.0
+    must: bool = False
+
+    def __str__(self) -> str:
+        wanted = "" if self.wanted is True else f" {_shown(self.wanted)}"
+        options = "".join(f", {name} {_shown(value)}" for name, value in self.options.items())
+        return f"{'not ' * self.negated}{self.kind}{wanted}{options}"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str):
+        return f"“{value}”"
+    return json.dumps(value, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """A query with its gold, which only the harness sees.
 
     ``query_type`` is a label like any other. ``answerable`` says whether the documents answer the query. ``qrels`` maps
-    documents to their relevance, a whole number; above 0 is relevant.
+    documents to their relevance, a whole number; above 0 is relevant. ``expect`` is what the answer has to keep to.
     """
 
     query: Query
@@ -136,6 +169,7 @@ class Case:
     evidence: tuple[Evidence, ...] = ()
     answerable: bool = True
     metadata: Metadata = field(default_factory=dict)
+    expect: tuple[Expectation, ...] = ()
 
     @property
     def context_reference(self) -> tuple[str, ...]:

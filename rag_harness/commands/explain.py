@@ -13,7 +13,7 @@ from rag_harness.derived.attribution.causes_text import cause_in_full, cause_lin
 from rag_harness.derived.attribution.explain import Explainer
 from rag_harness.derived.attribution.failing import WORST
 from rag_harness.derived.attribution.local_run import bench_of, running, settings_of
-from rag_harness.derived.attribution.whole_trial import row_of_trial, trial_lines
+from rag_harness.derived.attribution.whole_trial import broken_lines, row_of_trial, trial_lines
 from rag_harness.results.manifest import read_manifest
 from rag_harness.shown.terminal import say
 
@@ -40,7 +40,8 @@ def run_explain(chosen: argparse.Namespace) -> int:
         from rag_harness.derived.attribution.review import review
 
         return review(chosen.output, chosen.by)
-    row = row_of_trial(chosen.output, read_manifest(chosen.output), chosen.trial) if chosen.trial else None
+    manifest = read_manifest(chosen.output)
+    row = row_of_trial(chosen.output, manifest, chosen.trial) if chosen.trial else None
     if row and not row.ok:
         say(*trial_lines(row))
         return 0
@@ -49,8 +50,13 @@ def run_explain(chosen: argparse.Namespace) -> int:
             say(*cause_lines(explainer.every(), str(chosen.output), answers=explainer.answers))
             return 0
         found = explainer.one(chosen.trial)
+    broken = broken_lines(chosen.output, manifest, row) if row else []
     is_right = f"{chosen.trial} did not fail: its answer carries the gold."
-    say(*(cause_in_full(found) if found else [is_right, *(trial_lines(row) if row else ())]))
+    is_broken = (
+        f"{chosen.trial} does not keep to what is expected of it. No cause is looked for: this is what stands there."
+    )
+    right = [is_broken if broken else is_right, *(trial_lines(row) if row else ())]
+    say(*(cause_in_full(found) if found else right), *broken)
     return 0
 
 

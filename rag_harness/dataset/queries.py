@@ -15,6 +15,7 @@ from rag_harness.dataset.ingest import page_files
 from rag_harness.dataset.placeholder import labelled
 from rag_harness.dataset.query_types import type_problem
 from rag_harness.errors import DataError
+from rag_harness.expectations import expectations_of
 from rag_harness.types import NEGATIVE, Case, Evidence, Query
 
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -47,6 +48,7 @@ class QueryLine(BaseModel):
     qrels: dict[_Text, Annotated[int, Field(strict=True)]] = Field(default_factory=dict)
     evidence: tuple[EvidenceLine, ...] = ()
     metadata: dict[str, Any] = Field(default_factory=dict)
+    expect: Any = ()
 
     @field_validator("context_reference", mode="before")
     @classmethod
@@ -56,9 +58,9 @@ class QueryLine(BaseModel):
             return ()
         return (value,) if isinstance(value, str) else value
 
-    @field_validator("metadata", "inputs")
+    @field_validator("metadata", "inputs", "expect")
     @classmethod
-    def _strict_json(cls, value: dict[str, Any]) -> dict[str, Any]:
+    def _strict_json(cls, value: Any) -> Any:
         """Refuse NaN and Infinity. The parser accepts them, but a row with them would be no JSON."""
         json.dumps(value, allow_nan=False)
         return value
@@ -75,6 +77,7 @@ class QueryLine(BaseModel):
             evidence,
             answerable,
             labelled(self.query, self.metadata),
+            expectations_of(self.expect)[0] if self.expect != () else (),
         )
 
 
@@ -105,7 +108,7 @@ def read_queries(
         if line and line.query_id in first_line:
             wrong.append(f"query_id {line.query_id!r} stands already on line {first_line[line.query_id]}.")
         if line:
-            wrong += [*_type_problems(line, types), *_missing_pages(line, kb_dir, pages)]
+            wrong += [*_type_problems(line, types), *_missing_pages(line, kb_dir, pages), *_expect_problems(line)]
         found += [f"{file}:{number}: {each}" for each in (wrong if stops else ["; ".join(wrong)] if wrong else ())]
         if line and (stops or not wrong):
             first_line.setdefault(line.query_id, number)
@@ -161,6 +164,11 @@ def _parse(text: str) -> tuple[QueryLine | None, list[str]]:
 def _type_problems(line: QueryLine, types: Sequence[str] | None) -> list[str]:
     said = "" if types is None else type_problem(line.query_type, line.answerable, tuple(types))
     return [f"{line.query_id}: {said}"] if said else []
+
+
+def _expect_problems(line: QueryLine) -> list[str]:
+    problems = expectations_of(line.expect)[1] if line.expect != () else []
+    return [f"{line.query_id}: expect: {each}" for each in problems]
 
 
 def _missing_pages(line: QueryLine, kb_dir: Path | None, pages: Sequence[str]) -> list[str]:

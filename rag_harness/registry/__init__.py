@@ -26,11 +26,13 @@ _EXTRA_OF = {
     "pyarrow": "parquet",
     "mammoth": "office",
     "openpyxl": "office",
+    "jsonschema": "expect",
 }
 
 _ONE = {
     "chat": "chat adapter",
     "chunkers": "chunker",
+    "expectations": "kind of expectation",
     "embedders": "embedder",
     "indexes": "index",
     "judges": "judge",

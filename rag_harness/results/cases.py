@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from rag_harness.errors import DataError
+from rag_harness.expectations import expectations_of
 from rag_harness.files.atomic import write_atomically
 from rag_harness.files.sources import file_sha256
 from rag_harness.results.storable import read_json, storable
-from rag_harness.types import Case, Evidence, Query
+from rag_harness.types import Case, Evidence, Expectation, Query
 
 CASES = "cases"
 """Folder beside the result files."""
@@ -142,9 +143,21 @@ def _line(kept: KeptCase) -> bytes:
         "qrels": dict(case.qrels),
         "evidence": [{"filename": quote.filename, "quote": quote.quote} for quote in case.evidence],
     }
-    golden = {"expected": list(kept.expected), "justification": kept.justification, "passage": kept.passage}
-    more = golden if kept.expected else {}
+    golden: dict[str, object] = {
+        "expected": list(kept.expected),
+        "justification": kept.justification,
+        "passage": kept.passage,
+    }
+    more: dict[str, object] = golden if kept.expected else {}
+    if case.expect:
+        more = {**more, "expect": [_expectation(each) for each in case.expect]}
     return json.dumps(storable({**content, **more}), ensure_ascii=False, allow_nan=False).encode() + b"\n"
+
+
+def _expectation(each: Expectation) -> dict[str, object]:
+    demand: dict[str, object] = {each.kind: each.wanted, **each.options}
+    said: dict[str, object] = {"not": demand} if each.negated else demand
+    return {**said, **({"weight": each.weight} if each.weight != 1 else {}), **({"must": True} if each.must else {})}
 
 
 def _check_types(content: Mapping[str, Any]) -> None:
@@ -159,6 +172,13 @@ def _check_types(content: Mapping[str, Any]) -> None:
         raise TypeError("a label, or a part of the evidence, is no text")
 
 
+def _expected(raw: object) -> tuple[Expectation, ...]:
+    found, problems = expectations_of(raw)
+    if problems:  # a kind of another package that is not installed here
+        raise ValueError(f"expect: {problems[0]}")
+    return found
+
+
 def _case(content: Mapping[str, Any]) -> KeptCase:
     _check_types(content)
     case = Case(
@@ -168,6 +188,7 @@ def _case(content: Mapping[str, Any]) -> KeptCase:
         qrels=content["qrels"],
         evidence=tuple(Evidence(quote["filename"], quote["quote"]) for quote in content["evidence"]),
         answerable=content["answerable"],
+        expect=_expected(content["expect"]) if "expect" in content else (),
     )
     return KeptCase(
         case,

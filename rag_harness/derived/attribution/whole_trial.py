@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 from rag_harness.derived.attribution.causes_text import label_lines
+from rag_harness.measures.expected import found_in
+from rag_harness.results.cases import CaseFile
 from rag_harness.results.manifest import RunManifest, of_run
 from rag_harness.results.row import ExperimentResult, rows_in
 from rag_harness.types import GOLDEN
@@ -22,6 +25,23 @@ def row_of_trial(output: Path, manifest: RunManifest, trial: str) -> ExperimentR
             if row is not None:
                 return row
     return None
+
+
+def broken_lines(output: Path, manifest: RunManifest, row: ExperimentResult) -> list[str]:
+    """Return what is expected of a trial and not kept, with what stands there; and what could not be checked."""
+    if not row.ok:
+        return []
+    with closing(CaseFile(output, manifest.suites[row.experiment].data)) as cases:
+        position = cases.position.get(row.query_id)
+        found = found_in(cases[position].case, row) if position is not None else []
+    return [
+        line
+        for each in found
+        if not each.kept
+        for line in label_lines(
+            "expected" if each.kept is False else "unchecked", f"{each.expectation}: {each.said}", _MOST_LINES
+        )
+    ]
 
 
 def trial_lines(row: ExperimentResult) -> list[str]:

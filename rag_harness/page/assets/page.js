@@ -305,7 +305,7 @@ async function bodyOf(n, other) {
 		return [asked, sideBySide(...(isOlder ? both.reverse() : both), kept)]; // what was before stands on the left
 	}
 	if (!keys(about).length) return [asked, note(`No row of this trial was kept: it is ${statusOf(n)}.`)];
-	return [cause(n, about), asked, answer(n, about), scores(n, about, kept), chunks(n, about, kept), candidates(n, about, kept), stages(about), decisions(about),
+	return [cause(n, about), asked, answer(n, about), expectations(about), scores(n, about, kept), chunks(n, about, kept), candidates(n, about, kept), stages(about), decisions(about),
 		about.steps && fold(`Reasoning, ${many(about.steps.length, "step")}`, () => el("ol", about.steps.map((step) => el("li", long(step))))),
 		about.prompts?.map((sent) => fold("Prompt as sent", () => prompt(sent, kept))),
 		about.raw && fold("Raw output", () => plain(about.raw))];
@@ -454,6 +454,9 @@ function stages({ stages: all = [], usage }) {
 		tokens(sent, got), isRecorded && "recorded", retries && `retried ${retries}×`);
 	return part("Stages", all.length && el("ol.stages", all.map(line)), usage && dotted(many(usage[2], "call"), tokens(...usage)));
 }
+
+const expectations = ({ expected: all }) => all && part("Expectations", table("Expectations", ["what is demanded", "kept", "what stands there"],
+	all.map(([demand, kept, found]) => [said(demand), said(kept === null ? "not checked" : kept ? "yes" : "NO"), found && said(found)])));
 
 const decisions = ({ decisions: all }) => all && part("Decisions", table("Decisions", ["decision", "outcome", "value", "threshold", "reason"],
 	all.map(([name, outcome, value, threshold, why]) => [said(name), said(outcome), value, threshold, why && said(why)])));

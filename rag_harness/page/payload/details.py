@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rag_harness.derived.attribution.cause_names import why_apart
+from rag_harness.expectations import Kept
 from rag_harness.page.payload.evidence_places import quotes_in
 from rag_harness.page.payload.listed_rows import LineOfMeasure, claims_of
 from rag_harness.page.payload.pool import Pool
@@ -38,6 +39,7 @@ class Details:
         cause: CauseLine | None,
         kind: str,
         gaps: Mapping[str, str],
+        expected: Sequence[Kept] = (),
     ) -> dict[str, Any]:
         """Return the details, without empty fields.
 
@@ -48,6 +50,7 @@ class Details:
             cause: cause of its failure, where that is known.
             kind: category of the answer; empty where it has none.
             gaps: why a measure has no value, by measure.
+            expected: what its case expects, and whether the answer keeps to it.
         """
         numbers = [self._chunks.number(_chunk(chunk)) for chunk in row.retrieved_chunks]
         found = {
@@ -57,6 +60,7 @@ class Details:
             "candidates": self._candidates(row),
             "claims": claims_of(judged),
             "gaps": {measure: self._names.number(why) for measure, why in gaps.items()},
+            "expected": [_expected(each) for each in expected],
             "citations": list(row.citations),
             "invalid": list(row.invalid_citations),
             "stages": [_stage(stage) for stage in row.stages],
@@ -91,6 +95,14 @@ class Details:
 def _chunk(chunk: RetrievedChunk) -> Chunk:
     about = chunk.metadata
     return chunk.chunk_id, chunk.text, about.filename, about.section, about.version or "", about.date or ""
+
+
+def _expected(each: Kept) -> list[Any]:
+    """Return what is expected, 1 where it is kept, 0 where not, None where nobody can tell; and what stands there."""
+    counts = ["must"] if each.expectation.must else []
+    counts += [f"weight {each.expectation.weight:g}"] if each.expectation.weight != 1 else []
+    said = f"{each.expectation}{' (' + ', '.join(counts) + ')' if counts else ''}"
+    return [said, None if each.kept is None else int(each.kept), each.said]
 
 
 def _kept(number: int, chunk: RetrievedChunk, quotes: Sequence[str]) -> list[Any]:

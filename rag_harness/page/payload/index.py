@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rag_harness.measures.expected import found_in
 from rag_harness.measures.quotes import as_shown
 from rag_harness.page.payload.columns import Columns, of_row
 from rag_harness.page.payload.details import Chunk, Details
@@ -91,10 +92,12 @@ class _Gathering:
         rows: dict[int, tuple[Any, ...]] = {}
         try:
             for position, row, judged in rows_of(run, name, places):
-                quotes = [quote.quote for quote in as_shown(cases[position].case, row).evidence]
+                asked = cases[position].case
+                quotes = [quote.quote for quote in as_shown(asked, row).evidence]
+                expected = found_in(asked, row) if row.ok and asked.expect else []
                 kind = table.categories[position] if table.categories else ""
                 found[position] = details.of(
-                    row, judged, quotes, causes.get(row.query_id), kind, _gaps(table, position)
+                    row, judged, quotes, causes.get(row.query_id), kind, _gaps(table, position), expected
                 )
                 rows[position] = of_row(row)
             for position in places:

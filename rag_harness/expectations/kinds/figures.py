@@ -1,0 +1,105 @@
+"""Kinds that look for a number or a date in an answer, however it is written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date
+from typing import ClassVar
+
+from rag_harness.expectations.kind import AnswerSeen, ExpectationKind, Found
+from rag_harness.expectations.kinds.wanted import most_problem, number_problem
+from rag_harness.types import Expectation
+
+_NUMBER = re.compile(r"(?<![\w.,])[-−]?\d+(?:[.,'’\u00a0\u202f ]\d+)*(?![\w])")
+_WORD_BEHIND = re.compile(r"[\s\u00a0]*([^\W\d_]+|[%€$£°])")
+_WORD_BEFORE = re.compile(r"([%€$£]|[^\W\d_]+)[\s\u00a0]*$")
+_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+           "december")  # fmt: skip
+_DATE = re.compile(
+    r"(?P<iso>\d{4}-\d{1,2}-\d{1,2})|(?P<day>\d{1,2})(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?P<month>[^\W\d_]{3,9})\.?,?\s+"
+    r"(?P<year>\d{4})|(?P<month2>[^\W\d_]{3,9})\.?\s+(?P<day2>\d{1,2})(?:st|nd|rd|th)?,?\s+(?P<year2>\d{4})"
+    r"|(?P<dotted>\d{1,2}\.\d{1,2}\.\d{4})",
+    re.IGNORECASE,
+)
+
+
+class Number(ExpectationKind):
+    """A number of this value stands in the answer: 1400 is found in "1,400" and "1 400.0".
+
+    ``within`` is the greatest distance; ``unit`` a word or sign beside it.
+    """
+
+    options: ClassVar[Mapping[str, type | tuple[type, ...]]] = {"within": (int, float), "unit": str}
+
+    def problem(self, demand: Expectation) -> str:
+        return number_problem(demand.wanted) or (
+            most_problem(demand.options["within"]) if "within" in demand.options else ""
+        )
+
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+        near, unit, seen = float(demand.options.get("within", 0)), str(demand.options.get("unit", "")).lower(), []
+        for match in _NUMBER.finditer(answer.words):
+            readings = [*_values(match[0])]
+            if unit and unit not in _beside(answer.words, *match.span()):
+                continue
+            seen.append(match[0])
+            if any(abs(each - demand.wanted) <= near + 1e-9 * max(1.0, abs(demand.wanted)) for each in readings):
+                return Found(True, f"it says {match[0]}", *match.span())
+        behind = f" with {unit} beside them" if unit else ""
+        return Found(False, f"its numbers{behind} are {', '.join(seen[:8])}" if seen else f"it has no numbers{behind}")
+
+
+def _values(text: str) -> Iterator[float]:
+    """Yield what a number may mean: "1,400" is 1400, and 1.4 where a comma is the decimal point."""
+    plain = re.sub(r"['’\u00a0\u202f ]", "", text.replace("−", "-"))
+    marks = re.findall(r"[.,]", plain)
+    if not marks:
+        yield float(plain)
+        return
+    whole, _, last = plain.rpartition(marks[-1])
+    digits = re.sub(r"[.,]", "", whole)
+    if len({*marks}) == 2 or len(marks) == 1:
+        yield float(f"{digits}.{last}")
+    if len({*marks}) == 1 and len(last) == 3:
+        yield float(digits + last)
+
+
+def _beside(text: str, start: int, end: int) -> list[str]:
+    behind, before = _WORD_BEHIND.match(text, end), _WORD_BEFORE.search(text[max(0, start - 40) : start])
+    return [match[1].lower() for match in (behind, before) if match]
+
+
+class Date(ExpectationKind):
+    """This date (2024-03-01) stands in the answer: also as "1 March 2024", "March 1, 2024" or "01.03.2024"."""
+
+    def problem(self, demand: Expectation) -> str:
+        try:
+            date.fromisoformat(demand.wanted)
+        except (TypeError, ValueError):
+            return f"a date like 2024-03-01 was expected; found {demand.wanted!r:.40}"
+        return ""
+
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+        seen = []
+        for match in _DATE.finditer(answer.words):
+            found = _date(match)
+            if found is None:
+                continue
+            seen.append(match[0])
+            if found.isoformat() == demand.wanted:
+                return Found(True, f"it says {match[0]}", *match.span())
+        return Found(False, f"its dates are {', '.join(seen[:8])}" if seen else "it has no date")
+
+
+def _date(match: re.Match[str]) -> date | None:
+    try:
+        if match["iso"]:
+            return date(*map(int, match["iso"].split("-")))
+        if match["dotted"]:
+            return date(*map(int, reversed(match["dotted"].split("."))))
+        name = (match["month"] or match["month2"]).lower()
+        month = next(n for n, each in enumerate(_MONTHS, 1) if each.startswith(name))
+        return date(int(match["year"] or match["year2"]), month, int(match["day"] or match["day2"]))
+    except (ValueError, StopIteration):
+        return None

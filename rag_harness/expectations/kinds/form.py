@@ -1,0 +1,190 @@
+"""Kinds that look at an answer's form: its length, its language, links, JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
+
+from rag_harness.expectations.kind import AnswerSeen, ExpectationKind, Found
+from rag_harness.expectations.kinds.pattern import matches, pattern_problem
+from rag_harness.expectations.kinds.wanted import most_problem, true_problem
+from rag_harness.registry import missing_package
+from rag_harness.types import Expectation
+from rag_harness.words.language import KNOWN, asked_language
+from rag_harness.words.sentences.rough import rough_sentences
+
+_LINK = re.compile(r"https?://[^\s<>\")\]]{1,2000}", re.IGNORECASE)
+_FENCE = re.compile(r"\A\s*```[a-z]*\n(.*?)\n?```\s*\Z", re.DOTALL | re.IGNORECASE)
+
+
+class _Counted(ExpectationKind):
+    """A number of things in an answer."""
+
+    things: ClassVar[str]
+    is_most: ClassVar[bool] = True
+
+    def problem(self, demand: Expectation) -> str:
+        return most_problem(demand.wanted) or (
+            "" if isinstance(demand.wanted, int) else f"a whole number was expected; found {demand.wanted}"
+        )
+
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+        count = self.count(answer.words)
+        return Found(
+            count <= demand.wanted if self.is_most else count >= demand.wanted, f"it has {count:,} {self.things}"
+        )
+
+    def count(self, text: str) -> int:
+        """Return how many there are."""
+        raise NotImplementedError
+
+
+class MaxWords(_Counted):
+    """The answer has at most so many words, citation marks aside."""
+
+    things = "words"
+
+    def count(self, text: str) -> int:
+        return len(text.split())
+
+
+class MinWords(MaxWords):
+    """The answer has at least so many words, citation marks aside."""
+
+    is_most = False
+
+
+class MaxChars(_Counted):
+    """The answer has at most so many characters, citation marks and blanks around it aside."""
+
+    things = "characters"
+
+    def count(self, text: str) -> int:
+        return len(" ".join(text.split()))
+
+
+class MinChars(MaxChars):
+    """The answer has at least so many characters, citation marks and blanks around it aside."""
+
+    is_most = False
+
+
+class MaxSentences(_Counted):
+    """The answer has at most so many sentences."""
+
+    things = "sentences"
+
+    def count(self, text: str) -> int:
+        return len([each for each in rough_sentences(text) if any(map(str.isalnum, each))])
+
+
+class Links(ExpectationKind):
+    """The answer has an http(s) link."""
+
+    def problem(self, demand: Expectation) -> str:
+        return true_problem(demand.wanted)
+
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+        link = _LINK.search(answer.text)
+        return Found(True, f"it has {link[0]}", *link.span()) if link else Found(False, "it has no link")
+
+
+class Language(ExpectationKind):
+    """The answer is in the language of this code: "de"."""
+
+    def problem(self, demand: Expectation) -> str:
+        return (
+            ""
+            if demand.wanted in KNOWN
+            else f"unknown language {demand.wanted!r:.40}. Known: {', '.join(sorted(KNOWN))}"
+        )
+
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+        found = asked_language(answer.words)
+        return (
+            Found(found == demand.wanted, f"it is in {found}")
+            if found
+            else Found(None, "too short to tell the language")
+        )
+
+
+class IsJson(ExpectationKind):
+    """The answer is JSON; a fence of Markdown around it does not count."""
+
+    def problem(self, demand: Expectation) -> str:
+        return true_problem(demand.wanted)
+
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+        try:
+            read_json_answer(answer.text)
+        except ValueError as error:
+            return Found(False, f"it is no JSON: {error}")
+        return Found(True, "it is JSON", 0, len(answer.text))
+
+
+class Json(ExpectationKind):
+    """The answer is JSON that this JSON Schema allows. ``pip install jsonschema`` where it is missing."""
+
+    def problem(self, demand: Expectation) -> str:
+        if not isinstance(demand.wanted, dict):
+            return f"a JSON Schema was expected, an object; found {demand.wanted!r:.40}"
+        try:
+            from jsonschema import SchemaError
+            from jsonschema.validators import validator_for
+        except ImportError as error:
+            return missing_package("expectation 'json'", error)
+        if _has(demand.wanted, "$ref", lambda reference: not str(reference).startswith("#")):
+            return "the schema has a $ref to another file. Write what it says into the schema"
+        if _has(demand.wanted, "patternProperties", bool):
+            return "patternProperties are not looked at: their patterns could take hours. Name the properties"
+        try:
+            validator_for(demand.wanted).check_schema(demand.wanted)
+        except SchemaError as error:
+            return f"no JSON Schema: {error.message}"
+        patterns: list[str] = []
+        _has(demand.wanted, "pattern", lambda pattern: patterns.append(pattern) if isinstance(pattern, str) else None)
+        return next(filter(None, map(pattern_problem, patterns)), "")
+
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+        try:
+            said = read_json_answer(answer.text)
+        except ValueError as error:
+            return Found(False, f"it is no JSON: {error}")
+        wrong = next(iter(_validator(demand.wanted).iter_errors(said)), None)
+        if wrong is None:
+            return Found(True, "the schema allows it", 0, len(answer.text))
+        return Found(False, f"{wrong.json_path}: {wrong.message}"[:300])
+
+
+def read_json_answer(text: str) -> Any:
+    """Return what an answer says in JSON.
+
+    Raises:
+        ValueError: it is none.
+    """
+    fenced = _FENCE.match(text)
+    try:
+        return json.loads(fenced[1] if fenced else text)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+
+
+def _validator(schema: Mapping[str, Any]) -> Any:
+    """Return a validator whose patterns are matched by the linear engine."""
+    from jsonschema import ValidationError
+    from jsonschema.validators import extend, validator_for
+
+    def pattern(_: Any, wanted: str, value: Any, __: Any) -> Iterator[ValidationError]:
+        if isinstance(value, str) and not matches(wanted, value, case=True):
+            yield ValidationError(f"{value!r:.80} does not match {wanted!r}")
+
+    return extend(validator_for(schema), {"pattern": pattern})(schema)
+
+
+def _has(schema: Any, key: str, which: Callable[[Any], Any]) -> bool:
+    """Whether a key of a schema, at any depth, has a value that ``which`` holds for."""
+    if isinstance(schema, dict):
+        return bool(key in schema and which(schema[key])) or any(_has(each, key, which) for each in schema.values())
+    return isinstance(schema, list) and any(_has(each, key, which) for each in schema)

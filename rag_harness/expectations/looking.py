@@ -1,0 +1,62 @@
+"""Looks at an answer with the expectations of its case, and makes one figure of what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rag_harness.expectations.kind import LONGEST, AnswerSeen, Found
+from rag_harness.expectations.reading import kind_of
+from rag_harness.types import Expectation
+
+WITHOUT_JUDGE = "only a judge can tell"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An expectation and whether the answer keeps to it; None where that could not be checked.
+
+    ``said`` is what stands in the answer, or why it could not be checked. ``start`` and ``end`` are its place.
+    """
+
+    expectation: Expectation
+    kept: bool | None
+    said: str = ""
+    start: int = -1
+    end: int = -1
+
+
+def looked_at(expectations: Sequence[Expectation], answer: AnswerSeen) -> list[Kept]:
+    """Return each expectation with what was found. What could not be checked is kept by neither direction of "not"."""
+    return [_looked(each, answer) for each in expectations]
+
+
+def _looked(expectation: Expectation, answer: AnswerSeen) -> Kept:
+    kind = kind_of(expectation.kind)
+    if kind.judged:
+        found = Found(None, WITHOUT_JUDGE)
+    elif len(answer.text) > LONGEST:
+        found = Found(None, f"the answer has {len(answer.text):,} characters; {LONGEST:,} are looked at")
+    else:
+        found = kind.look(answer, expectation)
+    kept = None if found.does is None else found.does != expectation.negated
+    return Kept(expectation, kept, found.said, found.start, found.end)
+
+
+def kept_share(found: Sequence[Kept]) -> tuple[float | None, str]:
+    """Return the weighted share of expectations that are kept, and what is said of those that are not.
+
+    It is 0 where one that must be kept is not. Else it is None where one could not be checked: the others must not
+    stand for it.
+    """
+    broken = [each for each in found if each.kept is False]
+    unchecked = [each for each in found if each.kept is None]
+    if any(each.expectation.must for each in broken):
+        first = next(each for each in broken if each.expectation.must)
+        return 0.0, f"must {first.expectation}; {first.said}"
+    if unchecked:
+        first = unchecked[0]
+        return None, f"{len(unchecked)} of {len(found)} could not be checked: {first.expectation}: {first.said}"
+    total = sum(each.expectation.weight for each in found)
+    share = sum(each.expectation.weight for each in found if each.kept) / total
+    return share, "; ".join(f"{each.expectation}: {each.said}" for each in broken)

@@ -1,0 +1,86 @@
+"""Measures of what cases demand of their answers: all of it, and each kind by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rag_harness.expectations import AnswerSeen, Kept, Source, kept_share, known_kinds, looked_at
+from rag_harness.measures.hits import document_in
+from rag_harness.measures.measure import Need, RowMeasure, Score
+from rag_harness.types import Case
+
+if TYPE_CHECKING:
+    from rag_harness.results.row import ExperimentResult
+
+PREFIX = "expect_"
+"""Begins the name of the measure of one kind: ``expect_contains``."""
+_NONE = "nothing is expected"
+
+
+class Expectations(RowMeasure):
+    """The weighted share of a case's expectations that its answer keeps; 0 where one with ``must`` is not kept."""
+
+    called, needs = "expectations", ("answer",)
+
+    def applies(self, case: Case) -> str:
+        """Return why there is nothing to keep to."""
+        return "" if case.expect else _NONE
+
+    def score(self, case: Case, row: ExperimentResult) -> Score:
+        share, said = kept_share(found_in(case, row))
+        return Score(share, said)
+
+
+class ExpectationsOfKind(RowMeasure):
+    """The weighted share of a case's expectations of one kind that its answer keeps.
+
+    Args:
+        kind: the kind's registered name.
+        cutoff: number after the ``@``; there is none.
+    """
+
+    called = "expectations"
+    needs: tuple[Need, ...] = ("answer",)
+
+    def __init__(self, kind: str, cutoff: int | None = None) -> None:
+        super().__init__(cutoff)
+        self._kind, self.name = kind, f"{PREFIX}{kind}"
+
+    def applies(self, case: Case) -> str:
+        """Return why there is nothing of this kind to keep to."""
+        return "" if any(each.kind == self._kind for each in case.expect) else f"no {self._kind} is expected"
+
+    def score(self, case: Case, row: ExperimentResult) -> Score:
+        share, said = kept_share([each for each in found_in(case, row) if each.expectation.kind == self._kind])
+        return Score(share, said)
+
+
+def measure_of_kind(name: str) -> ExpectationsOfKind | None:
+    """Return the measure called ``expect_<kind>``; None where no kind is called so."""
+    kind = name.removeprefix(PREFIX)
+    return ExpectationsOfKind(kind) if name.startswith(PREFIX) and kind in known_kinds() else None
+
+
+def found_in(case: Case, row: ExperimentResult) -> list[Kept]:
+    """Return each expectation of a case, and what was found in an answer to it."""
+    return looked_at(case.expect, _seen(case, row))
+
+
+def _seen(case: Case, row: ExperimentResult) -> AnswerSeen:
+    calls = [call for stage in row.stages for call in stage.calls]
+    reports_sources = bool(row.retrieved_chunks) or row.retrieval_time_ms is not None
+    sources = [Source(document_in(case, each), each.text) for each in row.retrieved_chunks]
+    usage = row.usage
+    return AnswerSeen(
+        text=row.llm_answer,
+        declined=row.abstained,
+        sources=sources if reports_sources else None,
+        cited=row.citations,
+        cited_wrongly=row.invalid_citations,
+        decision=next((each.outcome for each in reversed(row.decisions) if each.name == "decision"), ""),
+        confidence=row.confidence,
+        ms=row.total_time_ms,
+        usd=row.cost_usd,
+        tokens=usage.prompt_tokens + usage.completion_tokens if usage.calls else None,
+        finish_reason=next((each.finish_reason for each in reversed(calls) if each.finish_reason), ""),
+    )
