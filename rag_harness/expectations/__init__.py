@@ -12,14 +12,14 @@ an ``AnswerSeen``. Begin reading with ``kind.py``. A kind of your own is a class
 
 from __future__ import annotations
 
-from rag_harness.expectations.kind import AnswerSeen, ExpectationKind, Found, Source
+from rag_harness.expectations.kind import AnswerSeen, ExpectationKind, Finding, Source
 from rag_harness.expectations.looking import Kept, kept_share, looked_at
 from rag_harness.expectations.reading import expectations_of, known_kinds, needs_judge
 
 __all__ = [
     "AnswerSeen",
     "ExpectationKind",
-    "Found",
+    "Finding",
     "Kept",
     "Source",
     "expectations_of",

@@ -66,7 +66,7 @@ class AnswerSeen:
 
 
 @dataclass(frozen=True)
-class Found:
+class Finding:
     """What a kind found in an answer.
 
     Attributes:
@@ -98,5 +98,5 @@ class ExpectationKind(ABC):
         """Return what is wrong with a demand; empty where it can be checked."""
 
     @abstractmethod
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         """Return what an answer does, for a demand without a problem."""

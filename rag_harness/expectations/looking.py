@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rag_harness.expectations.kind import LONGEST, AnswerSeen, Found
+from rag_harness.expectations.kind import LONGEST, AnswerSeen, Finding
 from rag_harness.expectations.reading import kind_of
 from rag_harness.types import Expectation
 
@@ -34,9 +34,9 @@ def looked_at(expectations: Sequence[Expectation], answer: AnswerSeen) -> list[K
 def _looked(expectation: Expectation, answer: AnswerSeen) -> Kept:
     kind = kind_of(expectation.kind)
     if kind.judged:
-        found = Found(None, WITHOUT_JUDGE)
+        found = Finding(None, WITHOUT_JUDGE)
     elif len(answer.text) > LONGEST:
-        found = Found(None, f"the answer has {len(answer.text):,} characters; {LONGEST:,} are looked at")
+        found = Finding(None, f"the answer has {len(answer.text):,} characters; {LONGEST:,} are looked at")
     else:
         found = kind.look(answer, expectation)
     kept = None if found.does is None else found.does != expectation.negated
@@ -53,7 +53,7 @@ def kept_share(found: Sequence[Kept]) -> tuple[float | None, str]:
     unchecked = [each for each in found if each.kept is None]
     if any(each.expectation.must for each in broken):
         first = next(each for each in broken if each.expectation.must)
-        return 0.0, f"must {first.expectation}; {first.said}"
+        return 0.0, f"must {first.expectation}: {first.said}"
     if unchecked:
         first = unchecked[0]
         return None, f"{len(unchecked)} of {len(found)} could not be checked: {first.expectation}: {first.said}"

@@ -15,7 +15,7 @@ from rag_harness.registry import registered, resolve
 from rag_harness.types import Expectation
 
 GROUP = "expectations"
-MOST = 100
+MOST_EXPECTED = 100
 """The most expectations of a case."""
 _LONGEST = 20_000
 """The most characters of one expectation, as JSON."""
@@ -47,8 +47,8 @@ def expectations_of(raw: object) -> tuple[tuple[Expectation, ...], list[str]]:
     """
     if not isinstance(raw, list):
         return (), [f'a list of objects was expected, e.g. [{{"contains": "45 days"}}]; found {_short(raw)}']
-    if len(raw) > MOST:
-        return (), [f"{len(raw):,} expectations; a case may have {MOST}"]
+    if len(raw) > MOST_EXPECTED:
+        return (), [f"{len(raw):,} expectations; a case may have {MOST_EXPECTED}"]
     found: list[Expectation] = []
     problems: list[str] = []
     for number, each in enumerate(raw):

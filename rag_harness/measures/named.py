@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rag_harness.errors import SettingsError, unknown
 from rag_harness.measures.composite import CompositeMeasure
-from rag_harness.measures.expected import measure_of_kind
+from rag_harness.measures.expectation_measures import measure_of_kind
 from rag_harness.measures.judged.measure import JudgedMeasure
 from rag_harness.measures.measure import Measure
 from rag_harness.registry import registered, resolve

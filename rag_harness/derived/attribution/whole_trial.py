@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from rag_harness.derived.attribution.causes_text import label_lines
-from rag_harness.measures.expected import found_in
+from rag_harness.measures.expectation_measures import found_in
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.manifest import RunManifest, of_run
 from rag_harness.results.row import ExperimentResult, rows_in

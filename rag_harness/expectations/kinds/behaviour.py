@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rag_harness.expectations.kind import AnswerSeen, ExpectationKind, Found
-from rag_harness.expectations.kinds.wanted import most_problem, text_problem, true_problem
+from rag_harness.expectations.kind import AnswerSeen, ExpectationKind, Finding
+from rag_harness.expectations.kinds.demand_checks import most_problem, text_problem, true_problem
 from rag_harness.types import Expectation
 
 _DECISIONS = ("pass", "warn", "abstain")
@@ -15,16 +15,16 @@ class Declines(ExpectationKind):
     def problem(self, demand: Expectation) -> str:
         return true_problem(demand.wanted)
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
-        return Found(answer.declined, "it declines" if answer.declined else f"it says “{answer.text[:160].strip()}”")
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
+        return Finding(answer.declined, "it declines" if answer.declined else f"it says “{answer.text[:160].strip()}”")
 
 
 class Answers(Declines):
     """The answer says something other than that it does not know."""
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         found = super().look(answer, demand)
-        return Found(not found.does and bool(answer.text.strip()), found.said)
+        return Finding(not found.does and bool(answer.text.strip()), found.said)
 
 
 class Decides(ExpectationKind):
@@ -35,10 +35,10 @@ class Decides(ExpectationKind):
             "" if demand.wanted in _DECISIONS else f"write one of {', '.join(_DECISIONS)}; found {demand.wanted!r:.40}"
         )
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         if not answer.decision:
-            return Found(None, "the pipeline decides nothing")
-        return Found(answer.decision == demand.wanted, f"it decided {answer.decision}")
+            return Finding(None, "the pipeline decides nothing")
+        return Finding(answer.decision == demand.wanted, f"it decided {answer.decision}")
 
 
 class MinConfidence(ExpectationKind):
@@ -49,10 +49,10 @@ class MinConfidence(ExpectationKind):
             "" if demand.wanted <= 1 else f"a number up to 1 was expected; found {demand.wanted}"
         )
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         if answer.confidence is None:
-            return Found(None, "the pipeline states no confidence")
-        return Found(answer.confidence >= demand.wanted, f"its confidence is {answer.confidence:.2f}")
+            return Finding(None, "the pipeline states no confidence")
+        return Finding(answer.confidence >= demand.wanted, f"its confidence is {answer.confidence:.2f}")
 
 
 class MaxMs(ExpectationKind):
@@ -61,26 +61,26 @@ class MaxMs(ExpectationKind):
     def problem(self, demand: Expectation) -> str:
         return most_problem(demand.wanted)
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
-        return Found(answer.ms <= demand.wanted, f"it took {answer.ms:,.0f} ms")
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
+        return Finding(answer.ms <= demand.wanted, f"it took {answer.ms:,.0f} ms")
 
 
 class MaxUsd(MaxMs):
     """The trial cost at most so many US dollars."""
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         if answer.usd is None:
-            return Found(None, "the cost is not known")
-        return Found(answer.usd <= demand.wanted, f"it cost ${answer.usd:.6f}")
+            return Finding(None, "the cost is not known")
+        return Finding(answer.usd <= demand.wanted, f"it cost ${answer.usd:.6f}")
 
 
 class MaxTokens(MaxMs):
     """All calls of the trial together used at most so many tokens."""
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         if answer.tokens is None:
-            return Found(None, "no call reported tokens")
-        return Found(answer.tokens <= demand.wanted, f"it used {answer.tokens:,} tokens")
+            return Finding(None, "no call reported tokens")
+        return Finding(answer.tokens <= demand.wanted, f"it used {answer.tokens:,} tokens")
 
 
 class Finishes(ExpectationKind):
@@ -89,7 +89,7 @@ class Finishes(ExpectationKind):
     def problem(self, demand: Expectation) -> str:
         return text_problem(demand.wanted)
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         if not answer.finish_reason:
-            return Found(None, "the model does not say why it stopped")
-        return Found(answer.finish_reason == demand.wanted, f"it stopped for the reason {answer.finish_reason!r}")
+            return Finding(None, "the model does not say why it stopped")
+        return Finding(answer.finish_reason == demand.wanted, f"it stopped for the reason {answer.finish_reason!r}")

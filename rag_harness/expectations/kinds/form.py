@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from rag_harness.expectations.kind import AnswerSeen, ExpectationKind, Found
+from rag_harness.expectations.kind import AnswerSeen, ExpectationKind, Finding
+from rag_harness.expectations.kinds.demand_checks import most_problem, true_problem
 from rag_harness.expectations.kinds.pattern import matches, pattern_problem
-from rag_harness.expectations.kinds.wanted import most_problem, true_problem
 from rag_harness.registry import missing_package
 from rag_harness.types import Expectation
-from rag_harness.words.language import KNOWN, asked_language
+from rag_harness.words.language import KNOWN, told
 from rag_harness.words.sentences.rough import rough_sentences
 
 _LINK = re.compile(r"https?://[^\s<>\")\]]{1,2000}", re.IGNORECASE)
@@ -30,9 +30,9 @@ class _Counted(ExpectationKind):
             "" if isinstance(demand.wanted, int) else f"a whole number was expected; found {demand.wanted}"
         )
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         count = self.count(answer.words)
-        return Found(
+        return Finding(
             count <= demand.wanted if self.is_most else count >= demand.wanted, f"it has {count:,} {self.things}"
         )
 
@@ -47,7 +47,7 @@ class MaxWords(_Counted):
     things = "words"
 
     def count(self, text: str) -> int:
-        return len(text.split())
+        return sum(any(map(str.isalnum, word)) for word in text.split())
 
 
 class MinWords(MaxWords):
@@ -86,9 +86,9 @@ class Links(ExpectationKind):
     def problem(self, demand: Expectation) -> str:
         return true_problem(demand.wanted)
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         link = _LINK.search(answer.text)
-        return Found(True, f"it has {link[0]}", *link.span()) if link else Found(False, "it has no link")
+        return Finding(True, f"it has {link[0]}", *link.span()) if link else Finding(False, "it has no link")
 
 
 class Language(ExpectationKind):
@@ -101,12 +101,12 @@ class Language(ExpectationKind):
             else f"unknown language {demand.wanted!r:.40}. Known: {', '.join(sorted(KNOWN))}"
         )
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
-        found = asked_language(answer.words)
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
+        found = told(answer.words)
         return (
-            Found(found == demand.wanted, f"it is in {found}")
+            Finding(found == demand.wanted, f"it is in {found}")
             if found
-            else Found(None, "too short to tell the language")
+            else Finding(None, "too short to tell the language")
         )
 
 
@@ -116,12 +116,12 @@ class IsJson(ExpectationKind):
     def problem(self, demand: Expectation) -> str:
         return true_problem(demand.wanted)
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         try:
             read_json_answer(answer.text)
         except ValueError as error:
-            return Found(False, f"it is no JSON: {error}")
-        return Found(True, "it is JSON", 0, len(answer.text))
+            return Finding(False, f"it is no JSON: {error}")
+        return Finding(True, "it is JSON", 0, len(answer.text))
 
 
 class Json(ExpectationKind):
@@ -147,15 +147,15 @@ class Json(ExpectationKind):
         _has(demand.wanted, "pattern", lambda pattern: patterns.append(pattern) if isinstance(pattern, str) else None)
         return next(filter(None, map(pattern_problem, patterns)), "")
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         try:
             said = read_json_answer(answer.text)
         except ValueError as error:
-            return Found(False, f"it is no JSON: {error}")
+            return Finding(False, f"it is no JSON: {error}")
         wrong = next(iter(_validator(demand.wanted).iter_errors(said)), None)
         if wrong is None:
-            return Found(True, "the schema allows it", 0, len(answer.text))
-        return Found(False, f"{wrong.json_path}: {wrong.message}"[:300])
+            return Finding(True, "the schema allows it", 0, len(answer.text))
+        return Finding(False, f"{wrong.json_path}: {wrong.message}"[:300])
 
 
 def read_json_answer(text: str) -> Any:

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
-from rag_harness.expectations.kind import AnswerSeen, ExpectationKind, Found
+from rag_harness.expectations.kind import AnswerSeen, ExpectationKind, Finding
+from rag_harness.expectations.kinds.demand_checks import text_problem
 from rag_harness.expectations.kinds.text import instead
-from rag_harness.expectations.kinds.wanted import text_problem
 from rag_harness.types import Expectation
 
 
@@ -51,12 +51,12 @@ class Regex(ExpectationKind):
     def problem(self, demand: Expectation) -> str:
         return text_problem(demand.wanted) or pattern_problem(demand.wanted, bool(demand.options.get("case")))
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         made, text = _validator(demand.wanted, bool(demand.options.get("case"))), answer.words
         if not _is_in(made, text):
-            return Found(False, instead(answer, demand.wanted))
+            return Finding(False, instead(answer, demand.wanted))
         start, end = _place(made, text)
-        return Found(True, f"it says “{text[start:end][:160]}”", start, end)
+        return Finding(True, f"it says “{text[start:end][:160]}”", start, end)
 
 
 def _place(made: SchemaValidator, text: str) -> tuple[int, int]:

@@ -1,4 +1,7 @@
-"""Kinds that look for texts in an answer. Case, runs of blanks and citation marks do not count."""
+"""Kinds that look for texts in an answer. Case, runs of blanks and citation marks do not count.
+
+A number is found whole: "5 days" does not stand in "45 days".
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,13 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from rag_harness.expectations.kind import AnswerSeen, ExpectationKind, Found
-from rag_harness.expectations.kinds.wanted import text_problem, texts_problem
+from rag_harness.expectations.kind import AnswerSeen, ExpectationKind, Finding
+from rag_harness.expectations.kinds.demand_checks import text_problem, texts_problem
 from rag_harness.types import Expectation
 
+_ENDING = re.compile(r"(?<=\w)(?:\\[.?]|[,;:!])+\Z")
+"""Punctuation at the end of a word, escaped."""
+_BLANKS = re.compile(r"\s+([.,;:!?])(?!\w)")
 _SHOWN = 160
 """The most characters of an answer that a message shows."""
 _COMPARED = 2_000
@@ -20,16 +26,20 @@ _COMPARED = 2_000
 
 @lru_cache(maxsize=4096)
 def _pattern(wanted: str, case: bool) -> re.Pattern[str]:
-    # No part of it can match in two ways, so the search is linear but for runs of blanks.
-    return re.compile(r"\s+".join(map(re.escape, wanted.split())), 0 if case else re.IGNORECASE)
+    # A mark between two words leaves a blank before the full stop. No part of the pattern can match in two ways.
+    words = [_ENDING.sub(lambda mark: r"\s*" + mark[0], re.escape(word)) for word in wanted.split()]
+    # "5 days" does not stand in "45 days", nor "4.90" in "14.90" or "4.905".
+    before = r"(?<!\d)(?<!\d[.,])" if wanted.split()[0][0].isdigit() else ""
+    behind = r"(?!\d)(?![.,]\d)" if wanted.split()[-1][-1].isdigit() else ""
+    return re.compile(before + r"\s+".join(words) + behind, 0 if case else re.IGNORECASE)
 
 
-def found_text(answer: AnswerSeen, wanted: str, options: Mapping[str, Any]) -> Found:
+def found_text(answer: AnswerSeen, wanted: str, options: Mapping[str, Any]) -> Finding:
     """Return whether a text stands in an answer, and where; else what stands there instead."""
     match = _pattern(wanted, bool(options.get("case"))).search(answer.words)
     if match:
-        return Found(True, f"it says “{match[0]}”", *match.span())
-    return Found(False, instead(answer, wanted))
+        return Finding(True, f"it says “{match[0]}”", *match.span())
+    return Finding(False, instead(answer, wanted))
 
 
 def instead(answer: AnswerSeen, wanted: str) -> str:
@@ -42,8 +52,8 @@ def instead(answer: AnswerSeen, wanted: str) -> str:
     if block.size >= max(3, len(wanted) // 4):
         start = max(0, block.a - block.b)
         near = _whole_words(words, start, start + len(wanted))
-        return f"the nearest is “{_cut(near)}”"
-    return f"it says “{_cut(' '.join(words.split()))}”"
+        return f"the nearest is “{_plain(near)}”"
+    return f"it says “{_plain(words)}”"
 
 
 def _whole_words(text: str, start: int, end: int) -> str:
@@ -51,16 +61,18 @@ def _whole_words(text: str, start: int, end: int) -> str:
         start -= 1
     while end < len(text) and not text[end].isspace():
         end += 1
-    return " ".join(text[start:end].split())
+    return text[start:end]
 
 
-def _cut(text: str) -> str:
+def _plain(text: str) -> str:
+    """Return a part of an answer for a message: in one line, cut, and without the blanks that citation marks leave."""
+    text = _BLANKS.sub(r"\1", " ".join(text.split()))
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
-def _equal(answer: AnswerSeen, wanted: str, options: Mapping[str, Any]) -> Found:
+def _equal(answer: AnswerSeen, wanted: str, options: Mapping[str, Any]) -> Finding:
     is_it = _pattern(wanted, bool(options.get("case"))).fullmatch(answer.words.strip())
-    return Found(bool(is_it), f"it says “{_cut(' '.join(answer.words.split()))}”", 0, len(answer.text))
+    return Finding(bool(is_it), f"it says “{_plain(answer.words)}”", 0, len(answer.text))
 
 
 class _OneText(ExpectationKind):
@@ -78,14 +90,14 @@ class _SomeTexts(_OneText):
 class Contains(_OneText):
     """The text stands in the answer."""
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         return found_text(answer, demand.wanted, demand.options)
 
 
 class ContainsAny(_SomeTexts):
     """At least one of the texts stands in the answer."""
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         found = [found_text(answer, each, demand.options) for each in demand.wanted]
         return next((each for each in found if each.does), found[0])
 
@@ -93,25 +105,25 @@ class ContainsAny(_SomeTexts):
 class ContainsAll(_SomeTexts):
     """Each of the texts stands in the answer."""
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         for each in demand.wanted:
             found = found_text(answer, each, demand.options)
             if not found.does:
-                return Found(False, f"“{each}” is missing: {found.said}")
-        return Found(True, "all of them stand there")
+                return Finding(False, f"“{each}” is missing: {found.said}")
+        return Finding(True, "all of them stand there")
 
 
 class Equals(_OneText):
     """The answer is the text."""
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         return _equal(answer, demand.wanted, demand.options)
 
 
 class OneOf(_SomeTexts):
     """The answer is one of the texts."""
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         found = [_equal(answer, each, demand.options) for each in demand.wanted]
         return next((each for each in found if each.does), found[0])
 
@@ -119,17 +131,17 @@ class OneOf(_SomeTexts):
 class StartsWith(_OneText):
     """The answer begins with the text."""
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         words = answer.words
         match = _pattern(demand.wanted, bool(demand.options.get("case"))).match(words, len(words) - len(words.lstrip()))
-        beginning = _cut(" ".join(words[: len(demand.wanted) + 40].split()))
-        return Found(bool(match), f"it begins with “{beginning}”", *(match.span() if match else (-1, -1)))
+        beginning = _plain(words[: len(demand.wanted) + 40])
+        return Finding(bool(match), f"it begins with “{beginning}”", *(match.span() if match else (-1, -1)))
 
 
 class EndsWith(_OneText):
     """The answer ends with the text."""
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         words = answer.words.rstrip()
         ends = list(
             _pattern(demand.wanted, bool(demand.options.get("case"))).finditer(
@@ -137,8 +149,8 @@ class EndsWith(_OneText):
             )
         )
         last = ends[-1].span() if ends and ends[-1].end() == len(words) else None
-        ending = _cut(" ".join(words[-len(demand.wanted) - 40 :].split()))
-        return Found(last is not None, f"it ends with “{ending}”", *(last or (-1, -1)))
+        ending = _plain(words[-len(demand.wanted) - 40 :])
+        return Finding(last is not None, f"it ends with “{ending}”", *(last or (-1, -1)))
 
 
 class RougeL(_OneText):
@@ -152,13 +164,13 @@ class RougeL(_OneText):
             return f"at_least is {at_least}. Write a number above 0 and up to 1"
         return text_problem(demand.wanted)
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         said, right = _split(answer.words), _split(demand.wanted)
         if not said or not right:
-            return Found(False, "the answer has no words")
+            return Finding(False, "the answer has no words")
         common = _longest_common(said, right)
         f1 = 2 * common / (len(said) + len(right))
-        return Found(f1 >= demand.options["at_least"], f"it is {f1:.2f}")
+        return Finding(f1 >= demand.options["at_least"], f"it is {f1:.2f}")
 
 
 def _split(text: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rag_harness.measures.expected import found_in
+from rag_harness.measures.expectation_measures import found_in
 from rag_harness.measures.quotes import as_shown
 from rag_harness.page.payload.columns import Columns, of_row
 from rag_harness.page.payload.details import Chunk, Details

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import ClassVar
 
-from rag_harness.expectations.kind import AnswerSeen, ExpectationKind, Found
+from rag_harness.expectations.kind import AnswerSeen, ExpectationKind, Finding
+from rag_harness.expectations.kinds.demand_checks import text_problem, texts_problem, true_problem
 from rag_harness.expectations.kinds.text import found_text
-from rag_harness.expectations.kinds.wanted import text_problem, texts_problem, true_problem
 from rag_harness.types import Expectation
 
-_NO_SOURCES = Found(None, "the pipeline reports no sources")
+_NO_SOURCES = Finding(None, "the pipeline reports no sources")
 
 
 def _is_one_of(document: str, wanted: list[str]) -> bool:
@@ -29,10 +29,10 @@ class Cites(ExpectationKind):
     def problem(self, demand: Expectation) -> str:
         return text_problem(demand.wanted)
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         if answer.sources is None:
             return _NO_SOURCES
-        return Found(any(_is_one_of(each, [demand.wanted]) for each in answer.documents_cited), _cited(answer))
+        return Finding(any(_is_one_of(each, [demand.wanted]) for each in answer.documents_cited), _cited(answer))
 
 
 class CitesAny(ExpectationKind):
@@ -41,62 +41,62 @@ class CitesAny(ExpectationKind):
     def problem(self, demand: Expectation) -> str:
         return texts_problem(demand.wanted)
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         if answer.sources is None:
             return _NO_SOURCES
-        return Found(any(_is_one_of(each, demand.wanted) for each in answer.documents_cited), _cited(answer))
+        return Finding(any(_is_one_of(each, demand.wanted) for each in answer.documents_cited), _cited(answer))
 
 
 class CitesAll(CitesAny):
     """The answer cites each of these documents."""
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         if answer.sources is None:
             return _NO_SOURCES
         cited = answer.documents_cited
-        return Found(all(any(_is_one_of(each, [one]) for each in cited) for one in demand.wanted), _cited(answer))
+        return Finding(all(any(_is_one_of(each, [one]) for each in cited) for one in demand.wanted), _cited(answer))
 
 
 class CitesOnly(CitesAny):
     """The answer cites something, and nothing but these documents."""
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         if answer.sources is None:
             return _NO_SOURCES
         cited = answer.documents_cited
-        return Found(bool(cited) and all(_is_one_of(each, demand.wanted) for each in cited), _cited(answer))
+        return Finding(bool(cited) and all(_is_one_of(each, demand.wanted) for each in cited), _cited(answer))
 
 
-class Cited(ExpectationKind):
+class CitesSomething(ExpectationKind):
     """The answer cites at least one source of its prompt."""
 
     def problem(self, demand: Expectation) -> str:
         return true_problem(demand.wanted)
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
-        return _NO_SOURCES if answer.sources is None else Found(bool(answer.documents_cited), _cited(answer))
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
+        return _NO_SOURCES if answer.sources is None else Finding(bool(answer.documents_cited), _cited(answer))
 
 
-class ValidCitations(Cited):
+class ValidCitations(CitesSomething):
     """Each source that the answer cites was in its prompt."""
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         if answer.sources is None:
             return _NO_SOURCES
         wrong = ", ".join(map(str, answer.cited_wrongly))
         said = f"of {len(answer.sources)} sources it cites {wrong}" if wrong else "all cited sources were in the prompt"
-        return Found(not wrong, said)
+        return Finding(not wrong, said)
 
 
 class Retrieves(Cites):
     """A chunk of this document was in the prompt."""
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         if answer.sources is None:
             return _NO_SOURCES
         documents = list(dict.fromkeys(each.document for each in answer.sources))
         said = f"its prompt had {', '.join(documents)}" if documents else "its prompt had no sources"
-        return Found(any(_is_one_of(each, [demand.wanted]) for each in documents), said)
+        return Finding(any(_is_one_of(each, [demand.wanted]) for each in documents), said)
 
 
 class ContextContains(ExpectationKind):
@@ -107,10 +107,10 @@ class ContextContains(ExpectationKind):
     def problem(self, demand: Expectation) -> str:
         return text_problem(demand.wanted)
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         if answer.sources is None:
             return _NO_SOURCES
         for number, source in enumerate(answer.sources, 1):
             if found_text(AnswerSeen(source.text), demand.wanted, demand.options).does:
-                return Found(True, f"source {number}, {source.document}, has it")
-        return Found(False, f"none of its {len(answer.sources)} sources has it")
+                return Finding(True, f"source {number}, {source.document}, has it")
+        return Finding(False, f"none of its {len(answer.sources)} sources has it")

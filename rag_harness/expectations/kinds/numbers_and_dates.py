@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import ClassVar
 
-from rag_harness.expectations.kind import AnswerSeen, ExpectationKind, Found
-from rag_harness.expectations.kinds.wanted import most_problem, number_problem
+from rag_harness.expectations.kind import AnswerSeen, ExpectationKind, Finding
+from rag_harness.expectations.kinds.demand_checks import most_problem, number_problem
 from rag_harness.types import Expectation
 
 _NUMBER = re.compile(r"(?<![\w.,])[-−]?\d+(?:[.,'’\u00a0\u202f ]\d+)*(?![\w])")
@@ -37,7 +37,7 @@ class Number(ExpectationKind):
             most_problem(demand.options["within"]) if "within" in demand.options else ""
         )
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         near, unit, seen = float(demand.options.get("within", 0)), str(demand.options.get("unit", "")).lower(), []
         for match in _NUMBER.finditer(answer.words):
             readings = [*_values(match[0])]
@@ -45,9 +45,11 @@ class Number(ExpectationKind):
                 continue
             seen.append(match[0])
             if any(abs(each - demand.wanted) <= near + 1e-9 * max(1.0, abs(demand.wanted)) for each in readings):
-                return Found(True, f"it says {match[0]}", *match.span())
+                return Finding(True, f"it says {match[0]}", *match.span())
         behind = f" with {unit} beside them" if unit else ""
-        return Found(False, f"its numbers{behind} are {', '.join(seen[:8])}" if seen else f"it has no numbers{behind}")
+        return Finding(
+            False, f"its numbers{behind} are {', '.join(seen[:8])}" if seen else f"it has no numbers{behind}"
+        )
 
 
 def _values(text: str) -> Iterator[float]:
@@ -80,7 +82,7 @@ class Date(ExpectationKind):
             return f"a date like 2024-03-01 was expected; found {demand.wanted!r:.40}"
         return ""
 
-    def look(self, answer: AnswerSeen, demand: Expectation) -> Found:
+    def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         seen = []
         for match in _DATE.finditer(answer.words):
             found = _date(match)
@@ -88,8 +90,8 @@ class Date(ExpectationKind):
                 continue
             seen.append(match[0])
             if found.isoformat() == demand.wanted:
-                return Found(True, f"it says {match[0]}", *match.span())
-        return Found(False, f"its dates are {', '.join(seen[:8])}" if seen else "it has no date")
+                return Finding(True, f"it says {match[0]}", *match.span())
+        return Finding(False, f"its dates are {', '.join(seen[:8])}" if seen else "it has no date")
 
 
 def _date(match: re.Match[str]) -> date | None:
