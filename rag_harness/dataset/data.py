@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -17,10 +18,11 @@ from rag_harness.dataset.library import ParsedKeeping, Unread
 from rag_harness.dataset.queries import distribution, read_queries
 from rag_harness.dataset.query_types import types_named
 from rag_harness.errors import DataError, SettingsError, unknown
+from rag_harness.expectations import expectations_of
 from rag_harness.files.log import is_worker, log
 from rag_harness.files.sources import file_digest, files_digest
 from rag_harness.settings import Settings, access_of
-from rag_harness.types import Case, Document
+from rag_harness.types import Case, Document, Expectation
 from rag_harness.words.languages import ENGLISH
 
 
@@ -42,6 +44,26 @@ def charset_of(settings: Settings) -> str:
     if named and not is_charset(named):
         raise SettingsError(f"rag_charset is {settings.charset!r}. Name one that Python knows: cp1252, shift_jis, …")
     return named
+
+
+def _expected_of_all(texts: Sequence[str]) -> tuple[Expectation, ...]:
+    """Return the expectations that JSON objects state.
+
+    Raises:
+        SettingsError: one is no JSON, or no expectation.
+    """
+    raw = []
+    for text in texts:
+        try:
+            raw.append(json.loads(text))
+        except ValueError as error:
+            raise SettingsError(
+                f'rag_expect: {text!r:.60} is no JSON object, e.g. {{"max_words": 120}}: {error}.'
+            ) from None
+    found, problems = expectations_of(raw)
+    if problems:
+        raise SettingsError("\n".join(f"rag_expect: {each}" for each in problems))
+    return found
 
 
 def _refuse_passing(unread: Sequence[Unread], keeping: ParsedKeeping) -> None:
@@ -88,7 +110,9 @@ class DataSets:
                 f"{unknown('data', name, known)} Name its folder in pyproject.toml: [tool.rag_harness.data.{name}]."
             )
         spec = known[name]
-        return replace(self._settings, kb_dir=spec.kb, queries=spec.queries, golden=spec.golden, dataset="")
+        return replace(
+            self._settings, kb_dir=spec.kb, queries=spec.queries, golden=spec.golden, expect=spec.expect, dataset=""
+        )
 
 
 class Data:
@@ -193,6 +217,9 @@ class Data:
         for problem in () if is_worker() else skipped or ():
             log.info("Skipped: %s", problem)
         self._skipped = tuple(skipped or ())
+        expected = _expected_of_all(settings.expect)
+        if expected:
+            cases = [replace(case, expect=(*case.expect, *expected)) for case in cases]
         if self._own_golden:
             golden = {entry.entry_id for entry in self.golden}
             cases = [_marked(case, case.query.query_id in golden) for case in cases]

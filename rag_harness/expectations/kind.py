@@ -39,6 +39,7 @@ class AnswerSeen:
         usd: cost in US dollars; None where it is not known.
         tokens: tokens of all calls; None where no call reported any.
         finish_reason: why the model stopped; empty where it does not say.
+        explained: whether to look for what stands there instead of a missing text, which takes longest.
     """
 
     text: str
@@ -52,6 +53,7 @@ class AnswerSeen:
     usd: float | None = None
     tokens: int | None = None
     finish_reason: str = ""
+    explained: bool = True
 
     @cached_property
     def words(self) -> str:

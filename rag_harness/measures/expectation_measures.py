@@ -27,7 +27,7 @@ class Expectations(RowMeasure):
         return "" if case.expect else _NONE
 
     def score(self, case: Case, row: ExperimentResult) -> Score:
-        share, said = kept_share(found_in(case, row))
+        share, said = kept_share(found_in(case, row, explained=False))
         return Score(share, said)
 
 
@@ -51,7 +51,9 @@ class ExpectationsOfKind(RowMeasure):
         return "" if any(each.kind == self._kind for each in case.expect) else f"no {self._kind} is expected"
 
     def score(self, case: Case, row: ExperimentResult) -> Score:
-        share, said = kept_share([each for each in found_in(case, row) if each.expectation.kind == self._kind])
+        share, said = kept_share(
+            [each for each in found_in(case, row, explained=False) if each.expectation.kind == self._kind]
+        )
         return Score(share, said)
 
 
@@ -61,12 +63,15 @@ def measure_of_kind(name: str) -> ExpectationsOfKind | None:
     return ExpectationsOfKind(kind) if name.startswith(PREFIX) and kind in known_kinds() else None
 
 
-def found_in(case: Case, row: ExperimentResult) -> list[Kept]:
-    """Return each expectation of a case, and what was found in an answer to it."""
-    return looked_at(case.expect, _seen(case, row))
+def found_in(case: Case, row: ExperimentResult, explained: bool = True) -> list[Kept]:
+    """Return each expectation of a case, and what was found in an answer to it.
+
+    ``explained``: whether what stands there instead of a missing text is looked for.
+    """
+    return looked_at(case.expect, _seen(case, row, explained))
 
 
-def _seen(case: Case, row: ExperimentResult) -> AnswerSeen:
+def _seen(case: Case, row: ExperimentResult, explained: bool) -> AnswerSeen:
     calls = [call for stage in row.stages for call in stage.calls]
     reports_sources = bool(row.retrieved_chunks) or row.retrieval_time_ms is not None
     sources = [Source(document_in(case, each), each.text) for each in row.retrieved_chunks]
@@ -82,5 +87,6 @@ def _seen(case: Case, row: ExperimentResult) -> AnswerSeen:
         ms=row.total_time_ms,
         usd=row.cost_usd,
         tokens=usage.prompt_tokens + usage.completion_tokens if usage.calls else None,
+        explained=explained,
         finish_reason=next((each.finish_reason for each in reversed(calls) if each.finish_reason), ""),
     )

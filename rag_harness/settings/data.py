@@ -4,6 +4,7 @@ With it, one run evaluates several systems over several collections, each with i
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -24,6 +25,7 @@ class DataSpec:
         golden: its golden set. Questions whose id is in it have the slice ``golden=yes``, the others ``golden=no``.
         experiments: the experiments that get its questions. A registered experiment may name its data itself.
         gates: gates that judge this data alone.
+        expect: what each answer to its questions has to keep to, JSON objects.
         instead: the documents from the command line that replace its own. Its gates then do not apply.
     """
 
@@ -33,6 +35,7 @@ class DataSpec:
     golden: str = ""
     experiments: tuple[str, ...] = ()
     gates: tuple[str, ...] = ()
+    expect: tuple[str, ...] = ()
     instead: str = ""
 
 
@@ -65,11 +68,15 @@ def _spec(name: str, table: Any) -> DataSpec:
     if not table.get("kb"):
         raise SettingsError(f"{where} has no kb: name the folder of its documents.")
     lists = {key: tuple(table.get(key, ())) for key in _LISTS}
-    return DataSpec(**{"name": name, **table, **lists})
+    expect = tuple(json.dumps(each, default=str) for each in table.get("expect", ()))
+    return DataSpec(**{"name": name, **table, **lists, "expect": expect})
 
 
 def _check(where: str, key: str, value: Any) -> None:
-    if key in _LISTS:
+    if key == "expect":
+        if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+            raise SettingsError(f"{where}: expect is {value!r}: expected a list of tables, [{{max_words = 120}}].")
+    elif key in _LISTS:
         if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
             raise SettingsError(f"{where}: {key} is {value!r}: expected a list of strings, [{_LISTS[key]!r}].")
     elif not isinstance(value, str):

@@ -84,6 +84,11 @@ class Settings:
         "known one",
         "nothing",
     )
+    expect: tuple[str, ...] = option(
+        (),
+        'what each answer has to keep to beside what its question demands, a JSON object, repeatable: {"max_words": 120}',
+        "nothing",
+    )
     unreadable: StopOrSkip = option(
         "stop",
         "a document that cannot be read: stop names all and runs nothing, skip leaves them out and says so",

@@ -29,8 +29,8 @@ def _pattern(wanted: str, case: bool) -> re.Pattern[str]:
     # A mark between two words leaves a blank before the full stop. No part of the pattern can match in two ways.
     words = [_ENDING.sub(lambda mark: r"\s*" + mark[0], re.escape(word)) for word in wanted.split()]
     # "5 days" does not stand in "45 days", nor "4.90" in "14.90" or "4.905".
-    before = r"(?<!\d)(?<!\d[.,])" if wanted.split()[0][0].isdigit() else ""
-    behind = r"(?!\d)(?![.,]\d)" if wanted.split()[-1][-1].isdigit() else ""
+    before = r"(?<!\d)(?<!\d[.,])" if wanted.split(maxsplit=1)[0][0].isdigit() else ""
+    behind = r"(?!\d)(?![.,]\d)" if wanted.rsplit(maxsplit=1)[-1][-1].isdigit() else ""
     return re.compile(before + r"\s+".join(words) + behind, 0 if case else re.IGNORECASE)
 
 
@@ -44,6 +44,8 @@ def found_text(answer: AnswerSeen, wanted: str, options: Mapping[str, Any]) -> F
 
 def instead(answer: AnswerSeen, wanted: str) -> str:
     """Say what stands in an answer in place of a text: the nearest words, or its beginning."""
+    if not answer.explained:
+        return ""
     words = answer.words[:_COMPARED]
     if not words.strip():
         return "the answer is empty"

@@ -1,0 +1,121 @@
+"""What cases demand of their answers, from the line of the question to gate, explanation and report. Runs the page."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from rag_harness.__main__ import main
+from rag_harness.expectations import expectations_of, known_kinds
+from tests.plugin.conftest import QUERIES, Suite
+
+PAGE = (Path(__file__).parents[2] / "docs" / "expectations.md").read_text(encoding="utf-8")
+PIPELINE = """
+import pytest
+from rag_harness import Answer, Chunk, Hit, PipelineOutput
+
+class Fixed:
+    def answer(self, query):
+        text = "You can return a lamp within 45 days."
+        hit = Hit(Chunk("returns.md#1", "returns.md", text, 0, len(text)), 1.0, 1)
+        return PipelineOutput(Answer(text + " [Source 1]", citations=(1,)), context=(hit,))
+
+@pytest.fixture(scope="session")
+def rag_pipeline():
+    return Fixed()
+
+@pytest.mark.rag_experiment("mine")
+def test_it(rag_result):
+    assert rag_result.ok
+"""
+
+
+def blocks(kind: str) -> list[str]:
+    return re.findall(rf"```{kind}\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.fixture
+def fixed(suite: Suite) -> Suite:
+    suite.pytester.makepyfile(PIPELINE)
+    return suite
+
+
+def expecting(suite: Suite, *expect: object) -> None:
+    suite.write_queries([{"query_id": f"q{n}", "query": "lamp?", "expect": each} for n, each in enumerate(expect)])
+
+
+def test_the_questions_of_the_page_run_and_its_gates_name_what_is_not_kept(fixed: Suite) -> None:
+    lines = [json.loads(line) for line in blocks("json")[0].splitlines()]
+    fixed.write_queries(lines)
+    gates = ("--rag-gate=mine: expectations >= 0.9", "--rag-gate=mine: expect_cites >= 0.9")
+    text = fixed.run(*gates).stdout.str()
+    assert re.search(r"failed +\S+: expectations >= 0\.9 +0\.667 ", text), text
+    assert re.search(r"passed +\S+: expect_cites >= 0\.9 +1\.000 ", text), text
+
+
+def test_the_table_of_the_page_names_every_kind() -> None:
+    table = PAGE.partition("## Kinds")[2].partition("A kind of your own")[0]
+    named = {
+        word for row in re.findall(r"^\| (`[^|]+) \|", table, re.MULTILINE) for word in re.findall(r"`(\w+)`", row)
+    }
+    assert named >= {*known_kinds()}
+    assert named - {*known_kinds()} == {"at_least", "within", "unit"}
+
+
+def test_a_kind_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    names: dict[str, object] = {}
+    exec(blocks("python")[0], names)  # noqa: S102 - the page's code
+    made = names["Polite"]()  # type: ignore[operator]
+    from rag_harness.expectations import AnswerSeen, looking, reading
+
+    monkeypatch.setattr(reading, "registered", lambda _: {"polite": None})
+    monkeypatch.setattr(reading, "kind_of", lambda _: made)
+    monkeypatch.setattr(looking, "kind_of", lambda _: made)
+    found, problems = expectations_of([{"polite": True}])
+    assert problems == []
+    assert looking.looked_at(found, AnswerSeen("Hello there"))[0].kept
+    assert expectations_of([{"polite": 3}])[1] == ["0: polite: write true"]
+
+
+def test_what_is_wrong_is_named_with_file_and_line_before_anything_is_asked(fixed: Suite) -> None:
+    expecting(fixed, [{"contains": "45 days"}], [{"contain": "45 days"}, {"regex": "(?=a)"}])
+    stopped = fixed.run()
+    stopped.stdout.fnmatch_lines(
+        [
+            "*queries.jsonl:2: q1: expect: 0: Unknown kind of expectation 'contain'. Did you mean 'contains'?*",
+            "*queries.jsonl:2: q1: expect: 1: regex: *look-around*",
+        ]
+    )
+    assert not list(fixed.pytester.path.glob("output/*.jsonl"))
+    fixed.run("--rag-bad-queries=skip").assert_outcomes(passed=1)
+
+
+def test_what_every_answer_owes_stands_in_the_ini_file(fixed: Suite) -> None:
+    ini = fixed.path / "tox.ini"
+    ini.write_text(ini.read_text() + "\n" + blocks("ini")[0].partition("[pytest]\n")[2])
+    expecting(fixed, [{"contains": "54 days"}], [{"contains": "45 days"}])
+    found = fixed.run("--rag-gate=mine: expectations >= 0.9", "--rag-gate=mine: expect_links >= 1")
+    text = found.stdout.str()
+    assert re.search(r"failed +mine: expectations >= 0\.9 +0\.833", text)
+    assert re.search(r"passed +mine: expect_links >= 1 +1\.000", text)
+    wrong = fixed.run('--rag-expect={"max_word": 120}')
+    wrong.stdout.fnmatch_lines(["*rag_expect: 0: Unknown kind of expectation 'max_word'. Did you mean 'max_words'?*"])
+
+
+def test_explain_and_report_say_what_is_not_kept(fixed: Suite, capsys: pytest.CaptureFixture[str]) -> None:
+    expecting(fixed, [{"contains": "54 days", "must": True}, {"cites": "returns.md"}, {"decides": "pass"}])
+    fixed.run("--rag-report=report.html")
+    assert main(["explain", "output", "mine-q0", "--rows-only"]) == 0
+    said = capsys.readouterr().out
+    assert "contains “54 days”: the nearest is “45 days.”" in said
+    assert "decides “pass”: the pipeline decides nothing" in said
+
+
+def test_a_run_whose_cases_expect_nothing_says_nothing_of_it(suite: Suite) -> None:
+    suite.write_queries(QUERIES)
+    text = suite.run("-v").stdout.str()
+    assert "expectations" not in text
+    assert "expected" not in text
