@@ -86,7 +86,7 @@ class Settings:
     )
     expect: tuple[str, ...] = option(
         (),
-        'what each answer has to keep to beside what its question demands, a JSON object, repeatable: {"max_words": 120}',
+        'what every answer has to keep to, a JSON object, repeatable: {"max_words": 120}',
         "nothing",
     )
     unreadable: StopOrSkip = option(

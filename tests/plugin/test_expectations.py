@@ -67,7 +67,7 @@ def test_the_table_of_the_page_names_every_kind() -> None:
 
 def test_a_kind_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
     names: dict[str, object] = {}
-    exec(blocks("python")[0], names)  # noqa: S102 - the page's code
+    exec(blocks("python")[0], names)
     made = names["Polite"]()  # type: ignore[operator]
     from rag_harness.expectations import AnswerSeen, looking, reading
 

@@ -91,7 +91,7 @@ BROKEN: list[tuple[dict[str, Any], AnswerSeen | str, str]] = [
     ({"max_sentences": 1}, "It is 45 days. Refunds take five.", "it has 2 sentences"),
     ({"language": "de"}, "You can return the lamp within 45 days, and that is free of charge.", "it is in en"),
     ({"is_json": True}, LAMP, "it is no JSON: Expecting value: line 1 column 1 (char 0)"),
-    ({"json": {"properties": {"days": {"maximum": 40}}}}, '{"days": 45}', "$.days: 45 is greater than the maximum of 40"),
+    ({"json": {"properties": {"a": {"maximum": 40}}}}, '{"a": 45}', "$.a: 45 is greater than the maximum of 40"),
     ({"number": 54}, LAMP, "its numbers are 45"),
     ({"number": 45, "unit": "€"}, LAMP, "it has no numbers with € beside them"),
     ({"number": 145}, "1,450 or 14.5", "its numbers are 1,450, 14.5"),
@@ -113,7 +113,8 @@ BROKEN: list[tuple[dict[str, Any], AnswerSeen | str, str]] = [
 ]
 
 UNCHECKED: list[tuple[dict[str, Any], AnswerSeen | str]] = [
-    *(({kind: ["a.md"] if kind.startswith("cites_") else "a.md"}, NOT_TOLD) for kind in ("cites", "cites_any", "cites_only")),
+    ({"cites": "a.md"}, NOT_TOLD),
+    *(({kind: ["a.md"]}, NOT_TOLD) for kind in ("cites_any", "cites_all", "cites_only")),
     ({"cited": True}, NOT_TOLD),
     ({"retrieves": "a.md"}, NOT_TOLD),
     ({"context_contains": "a"}, NOT_TOLD),

@@ -57,7 +57,7 @@ WRONG: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("raw", "said"), WRONG, ids=lambda each: str(each)[:50])
 def test_what_is_wrong_is_said(raw: Any, said: str) -> None:
-    found, problems = expectations_of(raw)
+    _, problems = expectations_of(raw)
     assert said in problems[0], problems
     assert len(problems) == 1
 
