@@ -13,6 +13,7 @@ from rag_harness.registry.installed import VERSION
 if TYPE_CHECKING:
     from rag_harness.dataset.ingest import Loader
     from rag_harness.errors import RagHarnessError
+    from rag_harness.expectations import AnswerSeen, ExpectationKind, Finding
     from rag_harness.gates import Gate, parse_gate
     from rag_harness.gates.early_stop import EarlyStop, random_order
     from rag_harness.measures.composite import CompositeMeasure
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
         Decision,
         Document,
         Evidence,
+        Expectation,
         Hit,
         IndexSpec,
         Matrix,
@@ -87,6 +89,7 @@ __version__ = VERSION
 _NAMES = {
     "dataset.ingest": "Loader",
     "errors": "RagHarnessError",
+    "expectations": "AnswerSeen ExpectationKind Finding",
     "gates": "Gate parse_gate",
     "gates.early_stop": "EarlyStop random_order",
     "measures.composite": "CompositeMeasure",
@@ -108,7 +111,7 @@ _NAMES = {
     "retrieval.retrievers": "RerankedRetriever",
     "settings": "Settings",
     "stats.components": "variance_components",
-    "types": "Answer Call Case Chunk Completion Decision Document Evidence Hit IndexSpec Matrix Message PipelineOutput "
+    "types": "Answer Call Case Chunk Completion Decision Document Evidence Expectation Hit IndexSpec Matrix Message PipelineOutput "
     "Query Stage Timings TokenVectors TrialId Usage Vector",
 }
 """The public names by their modules."""
@@ -116,6 +119,7 @@ _HOME = {name: module for module, names in _NAMES.items() for name in names.spli
 
 __all__ = [
     "Answer",
+    "AnswerSeen",
     "Call",
     "Case",
     "ChatModel",
@@ -131,8 +135,11 @@ __all__ = [
     "EarlyStop",
     "Embedder",
     "Evidence",
+    "Expectation",
+    "ExpectationKind",
     "Experiment",
     "ExperimentResult",
+    "Finding",
     "Found",
     "Gate",
     "Generator",
