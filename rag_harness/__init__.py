@@ -111,8 +111,8 @@ _NAMES = {
     "retrieval.retrievers": "RerankedRetriever",
     "settings": "Settings",
     "stats.components": "variance_components",
-    "types": "Answer Call Case Chunk Completion Decision Document Evidence Expectation Hit IndexSpec Matrix Message PipelineOutput "
-    "Query Stage Timings TokenVectors TrialId Usage Vector",
+    "types": "Answer Call Case Chunk Completion Decision Document Evidence Expectation Hit IndexSpec Matrix Message "
+    "PipelineOutput Query Stage Timings TokenVectors TrialId Usage Vector",
 }
 """The public names by their modules."""
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
