@@ -34,6 +34,7 @@ UNJUDGED = (
     "recall@5",
     "mrr@10",
     "evidence_recall",
+    "expectations",
     "token_f1",
     "citation_recall",
     "false_abstention_rate",

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from rag_harness.report.comparison import Comparison, MeasureChange, unit_named
 
 _LEADING = (
-    "error_rate", "answer_correctness", "g_mean", "faithfulness", "factuality", "recall@5", "evidence_recall", "mrr@10",
-    "token_f1",
+    "error_rate", "answer_correctness", "expectations", "g_mean", "faithfulness", "factuality", "recall@5",
+    "evidence_recall", "mrr@10", "token_f1",
 )  # fmt: skip
 """The measures that are named first, the most telling first. Others follow by their p."""
 _SPENT = ("ms", "usd", "tokens")

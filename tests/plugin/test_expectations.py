@@ -114,6 +114,16 @@ def test_explain_and_report_say_what_is_not_kept(fixed: Suite, capsys: pytest.Ca
     assert "decides “pass”: the pipeline decides nothing" in said
 
 
+def test_the_figure_stands_in_the_end_of_a_run_and_in_the_report_without_a_gate(
+    fixed: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RAG_SECTIONS", raising=False)
+    expecting(fixed, [{"contains": "54 days"}], [{"contains": "45 days"}])
+    assert "expectations 0.500" in fixed.run("--rag-report=report.html").stdout.str().replace("\u00a0", " ")
+    page = (fixed.path / "report.html").read_text(encoding="utf-8")
+    assert re.search(r"<th[^>]*>(<[^>]+>)*expectations", page)
+
+
 def test_a_run_whose_cases_expect_nothing_says_nothing_of_it(suite: Suite) -> None:
     suite.write_queries(QUERIES)
     text = suite.run("-v").stdout.str()

@@ -15,6 +15,7 @@ _MEASURES = {
     "recall@5": "The share of the right documents that are among the first 5 found",
     "faithfulness": "The share of an answer's claims that the chunks of the prompt support, as the judge reads them",
     "answer_relevancy": "How closely an answer keeps to its question, at most 1, as the judge reads it",
+    "expectations": "The share of what the questions demand of their answers that is kept, by weight",
     "token_f1": "How many words an answer shares with the ground truth, from 0 to 1",
 }
 _FEW_CAUSES = 3

@@ -21,9 +21,18 @@ from rag_harness.report.wording import short
 
 _WIDEST_NAME, _FEW_ROWS = 24, 8
 _FEW_MEASURES, _FEW_KINDS = 4, 5
-_MEASURES = ("recall@5", "evidence_recall", "answer_correctness", "token_f1", "faithfulness", "answer_relevancy")
+_MEASURES = (
+    "recall@5",
+    "evidence_recall",
+    "answer_correctness",
+    "expectations",
+    "token_f1",
+    "faithfulness",
+    "answer_relevancy",
+)
 _SHORT = {
     "evidence_recall": "evidence",
+    "expectations": "expected",
     "answer_correctness": "correct",
     "answer_relevancy": "relevancy",
     "faithfulness": "faithful",

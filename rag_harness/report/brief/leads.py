@@ -16,7 +16,15 @@ from rag_harness.stats.by_case import differences, in_both
 from rag_harness.stats.inputs import UndefinedError
 from rag_harness.stats.settling import BoundReach
 
-ANSWERS = ("answer_correctness", "nugget_recall", "token_f1", "g_mean", "faithfulness", "answer_relevancy")
+ANSWERS = (
+    "answer_correctness",
+    "nugget_recall",
+    "token_f1",
+    "expectations",
+    "g_mean",
+    "faithfulness",
+    "answer_relevancy",
+)
 """Measures of what an experiment answers. The first that most experiments have is compared."""
 RETRIEVAL = ("evidence_recall", "recall@5", "context_precision")
 """Measures of what an experiment finds."""

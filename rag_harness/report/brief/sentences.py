@@ -75,7 +75,7 @@ def _of_one(field: Field, brief: Brief) -> Iterator[str]:
         return
     name = field.names[0]
     table = brief.tables[name]
-    measures = [each for each in (*RETRIEVAL[:2], "faithfulness", "token_f1") if table.has(each)]
+    measures = [each for each in (*RETRIEVAL[:2], "faithfulness", "expectations", "token_f1") if table.has(each)]
     said = ", ".join(f"{each} {_mean(brief, name, each)}" for each in measures)
     yield f"Only {short(name)} ran here.{f' Its figures: {said}.' if said else ''}"
 
