@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from rag_harness.judges.citations import CitationsOff
+from rag_harness.judges.claim_by_claim import ClaimByClaim
 from rag_harness.judges.parts_around import PartsAround
 from rag_harness.judges.spent import CountedParts
 from rag_harness.measures.judged import Judge
@@ -30,7 +31,7 @@ def judge_of(parts: JudgeParts) -> Judge:
     """
     name = judge_name(parts.settings)
     note("judge", module_of("judges", name), CitationsOff.__module__, CountedParts.__module__)
-    return CitationsOff(cast("Judge", resolve("judges", name)(CountedParts(parts))))
+    return ClaimByClaim(cast("Judge", resolve("judges", name)(CountedParts(parts))))
 
 
 def asked_anew(parts: JudgeParts, repeat: int) -> Judge:

@@ -7,15 +7,18 @@ from dataclasses import dataclass
 
 from rag_harness.errors import ModelOutputError, RagHarnessError, RecordingMissError
 from rag_harness.judges.llm import judging
+from rag_harness.judges.llm.cited_opinion import cited_claim
 from rag_harness.judges.llm.judge_chat import JudgeChat
 from rag_harness.judges.llm.judge_replies import Missing, PassageVerdict
-from rag_harness.judges.llm.judging import JudgedTexts, asked_twice
+from rag_harness.judges.llm.judging import AskedSupport, JudgedTexts, asked_twice
 from rag_harness.judges.llm.judging_limits import too_many
 from rag_harness.judges.llm.known import KnownUsefulness
 from rag_harness.judges.llm.nearness import Nearness
 from rag_harness.judges.llm.splitting import Split, SplitPart, SplitParts, form_first, split
 from rag_harness.judges.llm.texts import NOTHING_TO_JUDGE_BY, passages_of
 from rag_harness.measures.judged import (
+    CITATIONS,
+    CitedClaim,
     Claim,
     ClaimedText,
     JudgeQuestion,
@@ -56,6 +59,15 @@ class FusedOpinion:
         places = list(passages)
         return Verdicts(tuple(_verdict(*each, places) for each in zip(found, judged.each, strict=True)))
 
+    async def citations(self) -> Sequence[CitedClaim]:
+        """Return each claim of the answer with a verdict for each passage of the prompt; a passage unnamed is none."""
+        if not passages_of(self._material, "contexts"):
+            return ()
+        found, judged = await self._supported(*_FAITHFULNESS, by_each=True)
+        places = list(passages_of(self._material, "contexts"))
+        count = len(self._material.contexts)
+        return [cited_claim(*each, places, count) for each in zip(found, judged.each, strict=True)]
+
     async def usefulness(self) -> Sequence[Usefulness]:
         material = self._material
         if not material.ground_truth.strip():
@@ -73,19 +85,42 @@ class FusedOpinion:
             return Relevancy(None, reason="no text in the answer")
         return await self._tools.nearness.relevancy(self._material.question, found.questions, found.noncommittal)
 
-    async def _supported(self, claims: ClaimedText, source: SupportSource) -> tuple[tuple[Claim, ...], JudgedTexts]:
-        """Return the claims with the verdict on each."""
+    async def _supported(
+        self, claims: ClaimedText, source: SupportSource, by_each: bool = False
+    ) -> tuple[tuple[Claim, ...], JudgedTexts]:
+        """Return the claims with the verdict on each; ``by_each`` asks for the support of each passage, too."""
         found, may_ask_again = await self._claims(claims)
-        passages = list(passages_of(self._material, source).values())
-
-        async def ask(texts: Sequence[str], again: bool) -> Sequence[PassageVerdict]:
-            return await judging.support(self._asking, texts, passages, again)
+        if not found:
+            return found, JudgedTexts(())
+        passages, texts = list(passages_of(self._material, source).values()), [claim.text for claim in found]
 
         async def allowed() -> bool:
             return may_ask_again
 
-        texts = [claim.text for claim in found]
-        return found, await asked_twice(texts, ask, allowed) if texts else JudgedTexts(())
+        miss: RecordingMissError | None = None
+        for way in self._ways(Support(claims, source), by_each):
+
+            async def ask(texts: Sequence[str], again: bool, way: AskedSupport = way) -> Sequence[PassageVerdict]:
+                return await way(self._asking, texts, passages, again)
+
+            try:
+                return found, await asked_twice(texts, ask, allowed)
+            except RecordingMissError as error:
+                miss = miss or error
+        assert miss is not None
+        raise miss
+
+    def _ways(self, ask: Support, by_each: bool) -> Sequence[AskedSupport]:
+        """Return how to ask for support: citations share the call with faithfulness, where they are asked for.
+
+        A recording of a run with other measures may have the call in the other form.
+        """
+        if by_each:
+            return (judging.support_by_each,)
+        if ask != _FAITHFULNESS:
+            return (judging.support,)
+        both = (judging.support_by_each, judging.support)
+        return both if CITATIONS in self._asks else both[::-1]
 
     async def _claims(self, which: ClaimedText) -> tuple[tuple[Claim, ...], bool]:
         """Return the claims of ``which``, and whether the one call that may be repeated is left."""
@@ -118,7 +153,7 @@ class FusedOpinion:
 
     @property
     def _wanted(self) -> SplitParts:
-        claims = any(isinstance(ask, Support) and ask.claims == "answer" for ask in self._asks)
+        claims = any(ask == CITATIONS or (isinstance(ask, Support) and ask.claims == "answer") for ask in self._asks)
         found: tuple[tuple[SplitPart, bool], ...] = (("claims", claims), ("questions", "relevancy" in self._asks))
         return tuple(part for part, is_wanted in found if is_wanted)
 
@@ -140,13 +175,16 @@ class FusedOpinion:
         try:
             if (await self._answer(self._wanted[0])).again:
                 return False
-            return _FAITHFULNESS not in self._asks or not (await self._supported(*_FAITHFULNESS))[1].again
+            if not {_FAITHFULNESS, CITATIONS} & set(self._asks):
+                return True
+            return not (await self._supported(*_FAITHFULNESS, by_each=CITATIONS in self._asks))[1].again
         except RagHarnessError:
             return False
 
 
 def _verdict(claim: Claim, said: PassageVerdict, places: Sequence[int]) -> Verdict:
-    return Verdict(claim, said.value, places[said.passage - 1] if said.passage else None, _reason(said.missing))
+    why = _reason(said.missing) if said.value is None else ""
+    return Verdict(claim, said.value, places[said.passage - 1] if said.passage else None, why)
 
 
 def _reason(missing: Missing | None) -> str:

@@ -39,16 +39,24 @@ def read_verdicts(text: str, count: int, words: Mapping[str, float], passages: i
         words: the offered verdicts, with their values.
         passages: number of passages; 0 where verdicts name none.
     """
+    found = entries_of(text, count)
+    if isinstance(found, Missing):
+        return [PassageVerdict(missing=found)] * count
+    return [verdict_of(entries, words, passages) for entries in found]
+
+
+def entries_of(text: str, count: int) -> list[list[Mapping[str, Any]]] | Missing:
+    """Return what a reply says of each of the items 1 to ``count``; or why nothing of it can be read."""
     entries = objects_of(json_of(text), "verdicts")
     if entries is None:
-        return [PassageVerdict(missing=Missing.UNREADABLE)] * count
+        return Missing.UNREADABLE
     by_number: dict[int | None, list[Mapping[str, Any]]] = {}
     for entry in entries:
         by_number.setdefault(whole_number(entry.get("index")), []).append(entry)
     if not by_number.keys() <= set(range(1, count + 1)):
         # The reply may count from 0, for example: then no other number can be trusted either.
-        return [PassageVerdict(missing=Missing.NUMBERS)] * count
-    return [_said(by_number.get(number, []), words, passages) for number in range(1, count + 1)]
+        return Missing.NUMBERS
+    return [by_number.get(number, []) for number in range(1, count + 1)]
 
 
 def objects_of(found: Mapping[str, Any] | None, name: str) -> Sequence[Mapping[str, Any]] | None:
@@ -59,10 +67,11 @@ def objects_of(found: Mapping[str, Any] | None, name: str) -> Sequence[Mapping[s
     return listed
 
 
-def _said(entries: Sequence[Mapping[str, Any]], words: Mapping[str, float], passages: int) -> PassageVerdict:
+def verdict_of(entries: Sequence[Mapping[str, Any]], words: Mapping[str, float], passages: int) -> PassageVerdict:
+    """Return the verdict of the entries on one item, of which there should be one."""
     if len(entries) != 1:
         return PassageVerdict(missing=Missing.TWICE if entries else Missing.LEFT_OUT)
-    value = _value(entries[0].get("verdict"), words)
+    value = offered(entries[0].get("verdict"), words)
     if value is None:
         return PassageVerdict(missing=Missing.WORD)
     passage = whole_number(entries[0].get("passage")) or 0
@@ -71,7 +80,8 @@ def _said(entries: Sequence[Mapping[str, Any]], words: Mapping[str, float], pass
     return PassageVerdict(value, passage) if 1 <= passage <= passages else PassageVerdict(missing=Missing.PASSAGE)
 
 
-def _value(said: object, words: Mapping[str, float]) -> float | None:
+def offered(said: object, words: Mapping[str, float]) -> float | None:
+    """Return the value of a word that was offered; None for anything else."""
     return words.get(said.strip().lower()) if isinstance(said, str) else None
 
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from rag_harness.judges.llm.cited_replies import DEGREES, PassageSupport, read_cited
 from rag_harness.judges.llm.judge_chat import JudgeChat, prompt
 from rag_harness.judges.llm.judge_replies import PassageVerdict, read_verdicts
 from rag_harness.judges.llm.marked_texts import MarkedText, numbered
-from rag_harness.judges.llm.schemas import NUMBER, Schema, list_schema, object_schema
+from rag_harness.judges.llm.schemas import BOOLEAN, NUMBER, TEXT, Schema, list_schema, object_schema
 
 SUPPORTED = {"supported": 1.0, "unsupported": 0.0}
 USEFULNESS_VALUES = {"useful": 1.0, "useless": 0.0}
 
 AskAboutTexts = Callable[[Sequence[str], bool], Awaitable[Sequence[PassageVerdict]]]
 """Takes texts, and whether they are asked about again; returns the verdict on each."""
+
+AskedSupport = Callable[[JudgeChat, Sequence[str], Sequence[str], bool], Awaitable[Sequence[PassageVerdict]]]
+"""Takes claims and passages, and whether they are asked about again: ``support`` or ``support_by_each``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,16 @@ async def support(
     return read_verdicts(text, len(claims), SUPPORTED, len(passages))
 
 
+async def support_by_each(
+    asking: JudgeChat, claims: Sequence[str], passages: Sequence[str], again: bool
+) -> Sequence[PassageSupport]:
+    """Return the same, and for each claim the passages that support it alone, with their words."""
+    sections = [*numbered("passage", passages), *numbered("claim", claims)]
+    task = f"{prompt('fused_verdicts')}\n\n{prompt('fused_citations')}"
+    text = await asking.ask(task, sections, _CITED_REPLY, _end(again))
+    return read_cited(text, len(claims), SUPPORTED, passages)
+
+
 async def usefulness(
     asking: JudgeChat, question: str, ground_truth: str, chunks: Sequence[str], again: bool
 ) -> Sequence[PassageVerdict]:
@@ -56,6 +70,22 @@ async def usefulness(
     sections = [*given, *numbered("passage", chunks)]
     text = await asking.ask(prompt("fused_usefulness"), sections, _reply(USEFULNESS_VALUES, {}), _end(again))
     return read_verdicts(text, len(chunks), USEFULNESS_VALUES)
+
+
+_BY_PASSAGE = {"passage": NUMBER, "quote": TEXT, "degree": {"type": "string", "enum": list(DEGREES)}}
+_CITED_REPLY: Mapping[str, Schema] = {
+    "verdicts": list_schema(
+        object_schema(
+            {
+                "index": NUMBER,
+                "needs_source": BOOLEAN,
+                "support": list_schema(object_schema(_BY_PASSAGE)),
+                "verdict": {"type": "string", "enum": list(SUPPORTED)},
+                "passage": NUMBER,
+            }
+        )
+    )
+}
 
 
 def _reply(words: Mapping[str, float], more: Mapping[str, Schema]) -> Mapping[str, Schema]:

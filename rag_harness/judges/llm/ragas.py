@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from rag_harness.errors import ModelOutputError
+from rag_harness.errors import ModelOutputError, NotJudgedError
 from rag_harness.files.sources import json_digest
 from rag_harness.judges.llm.judge_chat import JudgeChat, asking_of, prompt, revision_of
 from rag_harness.judges.llm.judge_replies import Missing, objects_of, whole_number, words_of
@@ -25,6 +25,7 @@ from rag_harness.judges.llm.shared import Shared
 from rag_harness.judges.llm.spans import placed
 from rag_harness.judges.llm.texts import NOTHING_TO_JUDGE_BY, passages_of
 from rag_harness.measures.judged import (
+    CitedClaim,
     Claim,
     ClaimedText,
     JudgeQuestion,
@@ -87,6 +88,14 @@ class RagasOpinion:
             return Verdicts((Verdict(Claim(claims), None, reason=NOTHING_TO_JUDGE_BY),))
         found = await self._split.get(claims, lambda: self._statements(claims))
         return Verdicts(await self._verdicts(found, "\n".join(passages.values())) if found else ())
+
+    async def citations(self) -> Sequence[CitedClaim]:
+        """Raise an error: RAGAS says nothing of citations.
+
+        Raises:
+            NotJudgedError: always.
+        """
+        raise NotJudgedError("cannot be measured: RAGAS defines no measure of citations; --rag-judge=fused does")
 
     async def usefulness(self) -> Sequence[Usefulness]:
         return [await self._useful(context) for context in self._material.contexts]

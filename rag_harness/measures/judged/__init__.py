@@ -6,6 +6,7 @@ A measure of your own is a class in a file, derived from ``JudgedMeasure``, regi
 from __future__ import annotations
 
 from rag_harness.measures.judged.categories import CATEGORIES
+from rag_harness.measures.judged.cited_claims import CITATIONS, CitedClaim, OpinionOfCitations, SourceVerdict
 from rag_harness.measures.judged.measure import JudgedMeasure, supported_share
 from rag_harness.measures.judged.opinion import (
     Claim,
@@ -24,6 +25,8 @@ from rag_harness.measures.judged.opinion import (
 
 __all__ = [
     "CATEGORIES",
+    "CITATIONS",
+    "CitedClaim",
     "Claim",
     "ClaimedText",
     "Judge",
@@ -31,7 +34,9 @@ __all__ = [
     "JudgedMeasure",
     "Material",
     "Opinion",
+    "OpinionOfCitations",
     "Relevancy",
+    "SourceVerdict",
     "Support",
     "SupportSource",
     "Usefulness",

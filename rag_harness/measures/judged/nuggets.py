@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import ClassVar
 
 from rag_harness.measures.judged.measure import unusable, values, verdict_detail
 from rag_harness.measures.judged.opinion import Material, Opinion, Support
@@ -15,17 +16,20 @@ _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 _CONTENT_WORD = re.compile(r"[^\W\d_]{4,}")
 _LIST_NUMBER = re.compile(r"\s*\d+[.)]\s")
 _NO_QUOTES = "no evidence quotes"
-_OKAY = 0.5
+_HAS_FROM = 0.5
 
 
 class NuggetRecall(AgainstGroundTruth):
-    """(Σ vital + ½ Σ okay) / (vital nuggets + ½ okay nuggets), each sum over the nuggets that the answer has.
+    """TREC's weighted score: (Σ vital + ½ Σ okay) / (vital + ½ okay nuggets), each Σ over those that the answer has.
 
-    TREC's weighted nugget recall (Pradeep et al. 2024, arXiv 2411.09607). Which are vital: ``vital``.
+    Pradeep et al. 2024 (arXiv 2411.09607). Gold does not mark which are vital; the rule ``vital`` does. Where the judge
+    gives probabilities, they are summed as they are.
     """
 
     called = "nugget_recall"
     asks = (Support("nuggets", "answer"),)
+    okay: ClassVar[float] = 0.5
+    """What an okay nugget weighs; a vital one weighs 1."""
 
     def applies(self, case: Case) -> str:
         """Return why there is no nugget, or no ground truth that tells which are vital."""
@@ -47,9 +51,42 @@ class NuggetRecall(AgainstGroundTruth):
         why = unusable(found, "evidence quotes")
         if why:
             return Score(None, why, detail)
-        weights = [1.0 if is_vital else _OKAY for is_vital in needed]
-        there = sum(weight * value for weight, value in zip(weights, values(found), strict=True))
+        weights = [1.0 if is_vital else self.okay for is_vital in needed]
+        if not sum(weights):
+            return Score(None, "no vital nugget", detail, undefined=True)
+        there = sum(weight * self.counts(value) for weight, value in zip(weights, values(found), strict=True))
         return Score(min(1.0, there / sum(weights)), detail=detail)
+
+    def counts(self, value: float) -> float:
+        """Return what a nugget counts whose support by the answer is ``value``, in [0, 1]."""
+        return value
+
+
+class StrictNuggetRecall(NuggetRecall):
+    """TREC's strict score: nuggets that the answer fully has / nuggets, vital or okay; p ≥ ½ where judges estimate."""
+
+    called = "nugget_recall_strict"
+    okay = 1.0
+
+    def counts(self, value: float) -> float:
+        return float(value >= _HAS_FROM)
+
+
+class VitalNuggetRecall(NuggetRecall):
+    """TREC's vital score: Σ vital / vital nuggets, the Σ over those that the answer has. Okay nuggets do not count."""
+
+    called = "nugget_recall_vital"
+    okay = 0.0
+
+
+class StrictVitalNuggetRecall(StrictNuggetRecall):
+    """TREC's strict vital score: vital nuggets that the answer fully has / vital nuggets; p ≥ ½ where judges estimate.
+
+    The headline of TREC RAG 2024.
+    """
+
+    called = "nugget_recall_vital_strict"
+    okay = 0.0
 
 
 def vital(nugget: str, ground_truth: str) -> bool:

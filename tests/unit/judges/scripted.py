@@ -90,7 +90,8 @@ def honest(asked: Asked) -> dict[str, Any]:
     """Judge by shared words; claims are sentences. Only what stands between the marks is read."""
     passages = asked.numbered("passage")
     if asked.kind == "supported":
-        return {"verdicts": [_support(n, claim, passages) for n, claim in enumerate(asked.numbered("claim"), 1)]}
+        support = _support_by_each if "needs_source" in asked.system else _support
+        return {"verdicts": [support(n, claim, passages) for n, claim in enumerate(asked.numbered("claim"), 1)]}
     if asked.kind == "useful":
         wanted = asked.sections["right answer"]
         return {"verdicts": [_useful(n, wanted, passage) for n, passage in enumerate(passages, 1)]}
@@ -110,6 +111,17 @@ def sentences(text: str) -> list[str]:
 def _support(number: int, claim: str, passages: Sequence[str]) -> dict[str, Any]:
     found = [place for place, passage in enumerate(passages, 1) if _words(claim) <= _words(passage)]
     return {"index": number, "verdict": "supported" if found else "unsupported", "passage": found[0] if found else 0}
+
+
+def _support_by_each(number: int, claim: str, passages: Sequence[str]) -> dict[str, Any]:
+    """Say which passages have words of the claim: all of them is full, half of them partial."""
+    shared = [(place, _words(claim) & _words(passage)) for place, passage in enumerate(passages, 1)]
+    by = [
+        {"passage": place, "quote": passages[place - 1], "degree": "full" if found == _words(claim) else "partial"}
+        for place, found in shared
+        if 2 * len(found) >= len(_words(claim))
+    ]
+    return {**_support(number, claim, passages), "needs_source": "Hello" not in claim, "support": by}
 
 
 def _useful(number: int, wanted: str, passage: str) -> dict[str, Any]:

@@ -348,3 +348,23 @@ def test_what_is_not_english_is_not_judged(parts: Parts, changed: dict[str, Any]
 def test_evidence_quotes_are_found_in_any_language(parts: Parts) -> None:
     material = replace(MATERIAL, contexts=(GERMAN, "Es gibt keine."), quotes=("dauert 5 Tage",))
     assert [each.value for each in asyncio.run(opinion(parts, material).usefulness())] == [1, 0]
+
+
+def test_citations_are_judged_one_source_at_a_time(tmp_path: Path) -> None:
+    from rag_harness.judges.claim_by_claim import ClaimByClaim
+    from rag_harness.measures.judged.citation_support import CitationSupport, Misattributed
+
+    answer = "Refunds take 5 days [Source 1]. Parcels to Norway cost 12 euros [Source 1]."
+    judge = ClaimByClaim(judge_of(Parts(tmp_path)))
+    scores = asyncio.run(judged(replace(MATERIAL, answer=answer), [CitationSupport(), Misattributed()], judge))
+    first, second = scores["citation_support"].detail["claims"]
+    assert first["value"] > second["value"]
+    norway = asyncio.run(
+        judge_of(Parts(tmp_path))
+        .opinion(
+            replace(MATERIAL, answer="Refunds take 5 days. Parcels to Norway cost 12 euros.", contexts=CONTEXTS[:1]), ()
+        )
+        .supported("answer", "contexts")
+    )
+    assert [first["value"], second["value"]] == [verdict.value for verdict in norway.each]
+    assert scores["citation_support"].value == pytest.approx((first["value"] + second["value"]) / 2)

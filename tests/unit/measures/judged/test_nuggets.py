@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.dataset.queries import read_queries
-from rag_harness.measures import Score
+from rag_harness.measures import Score, measure_named
 from rag_harness.measures.judged import Support
 from rag_harness.measures.judged.nuggets import vital
+from rag_harness.measures.measure import formula_of
 from tests.unit.measures.judged.opinions import FULL, Told, score, verdicts
 
 QUERIES = Path(__file__).parents[4] / "data" / "kb" / "queries.jsonl"
@@ -41,6 +42,27 @@ def test_it_is_a_share_and_all_of_them_are_1(found: list[tuple[str, float]]) -> 
     assert value is not None
     assert 0 <= value <= 1
     assert recall(texts, *[1.0] * len(texts)).value == 1.0
+
+
+def variant(name: str, texts: list[str], *values: float) -> Score:
+    return score(name, Told({Support("nuggets", "answer"): verdicts(*values, texts=texts)}))
+
+
+def test_strict_and_vital_variants() -> None:
+    nuggets, said = [VITAL, VITAL, OKAY, OKAY], (1, 0.4, 0.6, 0)
+    assert recall(nuggets, *said).value == pytest.approx((1 + 0.4 + 0.3) / 3)
+    assert variant("nugget_recall_strict", nuggets, *said).value == 0.5
+    assert variant("nugget_recall_vital", nuggets, *said).value == pytest.approx(0.7)
+    assert variant("nugget_recall_vital_strict", nuggets, *said).value == 0.5
+    for name in ("nugget_recall_vital", "nugget_recall_vital_strict"):
+        found = variant(name, [OKAY], 1)
+        assert (found.value, found.undefined, found.reason) == (None, True, "no vital nugget")
+
+
+@pytest.mark.parametrize("name", [f"nugget_recall{of}" for of in ("", "_strict", "_vital", "_vital_strict")])
+def test_the_formula_says_which_of_trec_s_scores_it_is(name: str) -> None:
+    word = {"": "weighted", "_strict": "strict", "_vital": "vital", "_vital_strict": "strict vital"}
+    assert formula_of(measure_named(name)).startswith(f"TREC's {word[name.removeprefix('nugget_recall')]} score: ")
 
 
 def test_a_nugget_without_a_verdict_leaves_no_score() -> None:

@@ -17,12 +17,18 @@ JUDGED = [name for name in ALL if isinstance(measure_named(name), JudgedMeasure)
 CASE = Case(Query("q", "?"), "direct", "5 euros.", {"a.md": 1}, (Evidence("a.md", "The price is 5 euros."),))
 NO_CONTEXT = "no context: not defined without one"
 CLAIMS_NOTHING = "an abstention, which claims nothing"
+OF_CITATIONS = {
+    "citation_support", "citation_coverage", "misattributed", "citation_support_trec", "citation_coverage_trec",
+    "citation_support_alce", "citation_coverage_alce",
+}  # fmt: skip
+OF_NUGGETS = {"nugget_recall", "nugget_recall_strict", "nugget_recall_vital", "nugget_recall_vital_strict"}
 AGAINST_TRUTH = {
-    "context_precision", "context_recall", "answer_correctness", "nugget_recall", "noise_sensitivity", "self_knowledge",
-    "context_utilisation",
+    "context_precision", "context_recall", "answer_correctness", "noise_sensitivity", "self_knowledge",
+    "context_utilisation", *OF_NUGGETS,
 }  # fmt: skip
 OF_CONTEXT = {
-    "faithfulness", "context_precision", "context_recall", "noise_sensitivity", "self_knowledge", "context_utilisation"
+    "faithfulness", "context_precision", "context_recall", "noise_sensitivity", "self_knowledge", "context_utilisation",
+    *OF_CITATIONS,
 }  # fmt: skip
 
 
@@ -36,8 +42,8 @@ def not_applying(case: Case) -> dict[str, str]:
     return {name: reason for name, reason in reasons.items() if reason}
 
 
-def test_there_are_ten_and_all_are_defined_where_everything_is_there() -> None:
-    assert len(JUDGED) == 10
+def test_all_are_defined_where_everything_is_there() -> None:
+    assert {"faithfulness", "factuality"} < set(JUDGED)
     assert undefined(FULL) == {}
     assert not_applying(CASE) == {}
 
@@ -61,12 +67,12 @@ def test_without_an_answer_in_the_documents() -> None:
 
 
 def test_without_evidence_or_pages() -> None:
-    assert undefined(replace(FULL, quotes=(" ",))) == {"nugget_recall": "no evidence quotes"}
-    assert not_applying(replace(CASE, evidence=())) == {"nugget_recall": "no evidence quotes"}
+    assert undefined(replace(FULL, quotes=(" ",))) == dict.fromkeys(OF_NUGGETS, "no evidence quotes")
+    assert not_applying(replace(CASE, evidence=())) == dict.fromkeys(OF_NUGGETS, "no evidence quotes")
     assert undefined(replace(FULL, gold_pages=())) == {"factuality": "no text of a relevant document"}
     assert not_applying(replace(CASE, qrels={})) == {"factuality": "no relevant document"}
 
 
 def test_an_abstention_claims_nothing() -> None:
-    of_claims = {"faithfulness", "factuality", "noise_sensitivity", "self_knowledge"}
+    of_claims = {"faithfulness", "factuality", "noise_sensitivity", "self_knowledge", *OF_CITATIONS}
     assert undefined(replace(FULL, abstained=True)) == dict.fromkeys(of_claims, CLAIMS_NOTHING)
