@@ -13,7 +13,7 @@ import pytest
 
 from rag_harness.page.report_files import write_report
 from tests.browser.hostile import Hostile
-from tests.browser.runs import Study, empty_run
+from tests.browser.runs import Study, cited_run, empty_run
 from tests.browser.watched import Watch
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def study(places: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def pages(study: Path, places: Path) -> Callable[[str], Path]:
-    """Makes a page once: "study", "two" runs, "long", "empty", or "hostile"."""
+    """Makes a page once: "study", "two" runs, "long", "cited", "empty", or "hostile"."""
     makers: Mapping[str, Callable[[], tuple[Path, ...]]] = {
         "study": lambda: (study,),
         "two": lambda: (
@@ -97,6 +97,7 @@ def pages(study: Path, places: Path) -> Callable[[str], Path]:
             Study(("e2", "e3"), 6).write(places / "before"),
         ),
         "long": lambda: (Study(cases=60, queries=LONG).write(places / "long"),),
+        "cited": lambda: (cited_run(places / "cited"),),
         "empty": lambda: (empty_run(places / "empty"),),
         "hostile": lambda: (Hostile().write(places / "hostile"),),
     }

@@ -116,6 +116,44 @@ class Study:
         write_summary_file(output, tables, verdicts, manifest.settings, more)
 
 
+def cited_run(output: Path) -> Path:
+    """Write a study in which the citations of one answer were judged: e3-q003."""
+    answer = "You may return it within 14 days. [Source 1] Ask for a new label. [Source 2]"
+    Study(texts={("e3", "q003"): {"abstained": False, "llm_answer": answer, "citations": [1, 2]}}).write(output)
+    file = output / "scores" / "e3.jsonl"
+    rows = (ExperimentResult.model_validate_json(line) for line in (output / "e3.jsonl").read_text().splitlines())
+    row = next(row for row in rows if row.query_id == "q003")
+    claims = [
+        {
+            "text": "You may return it within 14 days.",
+            "value": 0.0,
+            "start": 0,
+            "end": 44,
+            "needs": True,
+            "reason": "another source than the cited one supports it",
+            "citations": [1],
+            "sources": [
+                {"source": 1, "value": 0.0, "support": "none", "cited": True},
+                {"source": 3, "value": 1.0, "support": "full", "cited": False, "quote": "within 14 days of delivery"},
+            ],
+        },
+        {
+            "text": "Ask for a new label.",
+            "value": 0.5,
+            "start": 45,
+            "end": len(answer),
+            "needs": True,
+            "reason": "",
+            "citations": [2],
+            "sources": [{"source": 2, "value": 0.5, "support": "partial", "cited": True, "quote": "a new label"}],
+        },
+    ]
+    who = ("citation_support", 1, "e3", "q003", row_digest(row), "", WHO)
+    with file.open("ab") as stream:
+        stream.write(ScoreLine(*who, 0.25, detail={"claims": claims}).line())
+    return output
+
+
 def empty_run(output: Path) -> Path:
     """Write what a run leaves behind that selected nothing."""
     settings = {"k": 10, "retriever": "dense", "profile": "mock", "mode": "auto"}

@@ -48,6 +48,7 @@ VIEWS = (
     View("filtered", "#trials?experiment=e3&faithfulness=0..0.9&q=lamp&sort=-ms", "[data-chips] button"),
     View("nothing found", "#trials?q=nosuchword", NOTHING),
     View("opened", "#trials?open=e3-q003", CHUNKS, unfolds=True),
+    View("citations judged", "#trials?open=e3-q003&by=citation_support", ".sources", of="cited", unfolds=True),
     View("an error", "#trials?open=e3-q010", "[data-panel] .bad"),
     View("side by side", "#trials?open=e3-q003&with=e2-q003", COLUMN.format("e2-q003")),
     View("help", "#trials", "[data-help][open]", keys=("?",)),

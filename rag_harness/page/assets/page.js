@@ -366,8 +366,26 @@ const byOf = ({ claims = {} }) => [view.by, "faithfulness", ...keys(claims)].fin
 
 function claimsOf(about, whose) {
 	const by = byOf(about), all = by && claimedBy(by)[0] === whose ? about.claims[by] : [];
-	const wrap = (verdict) => (inside) => el("span.claim." + verdict[0], { "data-claim": verdict[2] }, inside, sign(verdict));
-	return all.filter((claim) => claim[1] >= 0).map(([value, start, end]) => [start, end, wrap(verdictOf(value))]);
+	const wrap = (verdict, sources) => (inside) => el("span.claim." + verdict[0], { "data-claim": verdict[2], ...(sources?.length && telling(sources)) }, inside, sign(verdict));
+	return all.filter((claim) => claim[1] >= 0).map(([value, start, end, , , , , sources]) => [start, end, wrap(verdictOf(value), sources)]);
+}
+
+const supportOf = (value) => ({ null: "no verdict", 1: "full support", 0.5: "partial support", 0: "no support" }[value] ?? "support " + written("", value));
+const resting = (sources, name = (n) => `Source ${n}`) => el("ul.sources", sources.map(([n, value, isCited, quote, why]) =>
+	el("li", isCited ? "Cites " : "Not cited: ", name(n), ": " + supportOf(value), quote && [", “", said(quote), "”"], why && dotted(why))));
+
+/** The sources of a claim and their words, while the mouse or the focus is on it. */
+function telling(sources) {
+	const tip = () => document.getElementById("tip");
+	const hide = ({ relatedTarget }) => { tip().hidden = !tip().contains(relatedTarget); };
+	const tell = ({ currentTarget }) => {
+		const box = tip(), rows = currentTarget.getClientRects(), around = box.parentElement.getBoundingClientRect();
+		box.replaceChildren(resting(sources));
+		box.hidden = false;
+		box.style.top = rows[rows.length - 1].bottom - around.top + "px";
+		box.style.left = Math.max(0, Math.min(rows[0].left - around.left, around.width - box.offsetWidth)) + "px";
+	};
+	return { tabindex: 0, role: "group", "aria-describedby": "tip", onmouseenter: tell, onfocus: tell, onmouseleave: hide, onblur: hide };
 }
 
 const sourceLink = (place, text = `Source ${place}`) => button(text, () => reveal(panel.querySelector(`[data-chunk="${place}"]`)), { class: "link", "aria-label": `Source ${place}` });
@@ -390,13 +408,14 @@ function answer(n, about) {
 	return part("Answer", error && el("p.prose.bad", `${error[1]} in ${error[0]}: `, said(error[2])), trials.abstained[n] && note("It abstained."),
 		text ? long(text, wrapped(text, claimsOf(about, "answer"), cited(about))) : !error && note("It is empty."), invalid && note(`Cited, but not in the prompt: ${invalid.join(", ")}.`),
 		by && el("div.switch", "Claims by", keys(claims).map((name) => button(name, () => go({ by: name }), { "aria-pressed": String(name === by) }))),
-		by && el("ol.claims", claims[by].map((claim) => claimLine(n, by, claim))));
+		by && el("ol.claims", claims[by].map((claim) => claimLine(n, by, claim))),
+		by && el("div.tip", { id: "tip", role: "tooltip", hidden: "", onmouseleave: ({ currentTarget }) => { currentTarget.hidden = true; } }));
 }
 
-function claimLine(n, by, [value, start, end, passage, own, why, cites]) {
+function claimLine(n, by, [value, start, end, passage, own, why, cites, sources]) {
 	const { truth, gold } = caseOf(n), [whose, source] = claimedBy(by), text = whose === "ground_truth" ? truth : trials.answer[n], at = unitsOf(text);
 	const rests = passage != null && { contexts: sourceLink(passage + 1), gold_pages: said(gold[passage]) }[source];
-	return el("li", sign(verdictOf(value)), " ", el("b", written("", value)), " ", said((own || (start < 0 ? "" : text.slice(at(start), at(end)))).slice(0, LONG)), rests && [" ← ", rests], why && dotted(why), cites && dotted("cites " + cites.join(", ")));
+	return el("li", sign(verdictOf(value)), " ", el("b", written("", value)), " ", said((own || (start < 0 ? "" : text.slice(at(start), at(end)))).slice(0, LONG)), rests && [" ← ", rests], why && dotted(why), sources?.length ? resting(sources, sourceLink) : cites && dotted("cites " + cites.join(", ")));
 }
 
 // The rest of a trial
@@ -605,8 +624,9 @@ function toggle(menu) {
 	menu.querySelector("summary").focus();
 }
 function escape() {
-	const menu = pick(".pick[open]");
-	menu ? toggle(menu) : panel.hidden || close();
+	const menu = pick(".pick[open]"), tip = pick(".tip:not([hidden])");
+	if (tip) tip.hidden = true;
+	else menu ? toggle(menu) : panel.hidden || close();
 }
 
 const ACTS = { j: () => step(1), k: () => step(-1), Escape: escape, "/": () => search.focus(), s: beside, "?": () => toggle(pick("[data-help]")) };

@@ -43,7 +43,7 @@ def _scores(run: Run, suite: str, wanted: Collection[str]) -> Mapping[str, list[
 
 
 def claims_of(judged: LineOfMeasure) -> dict[str, Any]:
-    """Return the verdicts on claims, by measure: text, value, position, passage, reason, citations."""
+    """Return the verdicts on claims, by measure: value, position, passage, text, reason, citations, sources."""
     return {name: said for name, score in judged.items() if (said := _claims(score))}
 
 
@@ -62,7 +62,23 @@ def _claim(claim: Mapping[str, Any]) -> list[Any]:
     text = "" if isinstance(placed[0], int) and placed[0] >= 0 else str(claim.get("text", ""))
     number = round(float(value), 3) if isinstance(value, (int, float)) else None
     cites = claim.get("citations") or None
-    found = [number, *placed, claim.get("passage"), text, str(claim.get("reason", "")), cites]
+    found = [number, *placed, claim.get("passage"), text, str(claim.get("reason", "")), cites, _sources(claim)]
     while found and found[-1] in ("", None) and len(found) > 3:
         found.pop()
     return found
+
+
+def _sources(claim: Mapping[str, Any]) -> list[list[Any]] | None:
+    """Return what supports a claim whose citations were judged: number, support, whether it is cited, words, reason."""
+    sources = claim.get("sources")
+    if not isinstance(sources, list):
+        return None
+    return [
+        [each.get("source"), each.get("value"), int(bool(each.get("cited"))), *_said(each)]
+        for each in sources
+        if isinstance(each, Mapping)
+    ]
+
+
+def _said(source: Mapping[str, Any]) -> tuple[str, str]:
+    return str(source.get("quote", "")), str(source.get("reason", ""))

@@ -103,6 +103,22 @@ def test_claims_of_the_judge_whose_scores_count_and_no_others(tmp_path: Path) ->
     assert blocks["trials-0"][0]["claims"] == {"faithfulness": [[0.912, 0, 7, 0], [None, -1, -1, None, "said"]]}
 
 
+def test_a_claim_has_the_sources_that_it_rests_on_and_their_words(tmp_path: Path) -> None:
+    row = make_row()
+    sources = [
+        {"source": 1, "value": 0.0, "support": "none", "cited": True},
+        {"source": 2, "value": 1.0, "support": "full", "cited": False, "quote": "within 30 days"},
+        {"source": 9, "value": None, "support": None, "cited": True, "reason": "no verdict"},
+    ]
+    claims = [{"text": "30 days", "value": 0.0, "start": 0, "end": 7, "citations": [1, 9], "sources": sources}]
+    scores = [score(row, "citation_support", 0.0, detail={"claims": claims})]
+    (found,) = payload_in(tmp_path, [row], scores=scores)["trials-0"][0]["claims"]["citation_support"]
+    assert found[6:] == [
+        [1, 9],
+        [[1, 0.0, 1, "", ""], [2, 1.0, 0, "within 30 days", ""], [9, None, 1, "", "no verdict"]],
+    ]
+
+
 def test_a_measure_says_whose_claims_it_has_and_what_may_support_them(tmp_path: Path) -> None:
     row = make_row()
     scores = [score(row, name, 0.9) for name in ("faithfulness", "factuality", "answer_relevancy")]
