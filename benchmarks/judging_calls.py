@@ -26,7 +26,7 @@ from judging_server import judging
 from mock_server import MockServer
 from side_by_side import TIMES, Took, alternate, show, times
 
-from rag_harness.measures.judged import Judge, JudgeQuestion, Material, Support
+from rag_harness.measures.judged import CITATIONS, CitedClaim, Judge, JudgeQuestion, Material, Support
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import ChatModel
 from rag_harness.registry import resolve
@@ -43,6 +43,8 @@ MEASURES: Mapping[str, tuple[JudgeQuestion, ...]] = {
     "context precision": ("usefulness",),
     "answer relevancy": ("relevancy",),
     "all three": ASKS,
+    "citations": (CITATIONS,),
+    "and citations": (*ASKS, CITATIONS),
     "and factuality": (*ASKS, Support("answer", "gold_pages")),
     "and answer correctness": (*ASKS, Support("answer", "ground_truth"), Support("ground_truth", "answer")),
     "and context recall": (*ASKS, Support("ground_truth", "contexts")),
@@ -91,7 +93,9 @@ async def judge_one(judge: Judge, row: Material, asks: Sequence[JudgeQuestion]) 
     for said in await asyncio.gather(*work):
         found = getattr(said, "each", said if isinstance(said, list) else [said])
         assert found
-        assert all(each.value is not None for each in found), f"not judged: {said}"
+        by_source = [source for each in found if isinstance(each, CitedClaim) for source in each.sources]
+        values = [each.value for each in by_source or found]
+        assert all(value is not None for value in values), f"not judged: {said}"
 
 
 async def judge_all(parts: RunParts, name: str, rows: Sequence[Material], asks: Sequence[JudgeQuestion]) -> None:
@@ -150,6 +154,11 @@ class Costs:
         return [measures, judge, str(len(parts.asked)), f"{prompt:,}", f"{schemas:,}"]
 
 
+def _can(judge: str, measures: str) -> bool:
+    """RAGAS defines no measure of citations."""
+    return judge != "ragas" or CITATIONS not in MEASURES[measures]
+
+
 def timed(server: MockServer, embed_model: str, judge: str, rows: Sequence[Material]) -> Took:
     """Judge all answers with nothing known of them."""
     with tempfile.TemporaryDirectory() as folder:
@@ -169,7 +178,7 @@ def main() -> None:
     name, count = counter()
     with judging(0.0) as server:
         costs = Costs(server, options.embed_model, count)
-        rows = [costs.row(measures, judge) for measures in MEASURES for judge in JUDGES]
+        rows = [costs.row(measures, judge) for measures in MEASURES for judge in JUDGES if _can(judge, measures)]
     show(f"One answer, {CHUNKS} chunks of {LENGTH} characters ({name})", costs.header, rows)
     with judging(DELAY) as server:
         material = answers(options.answers)

@@ -36,7 +36,7 @@ def reply_to(request: dict[str, Any]) -> dict[str, Any]:
         "claims": lambda: [{"quote": each, "claim": each} for each in _sentences(user)],
         "questions": lambda: [f"What is said about {each[:40]}?" for each in (_sentences(user) * 3)[:3]],
         "noncommittal": lambda: keys["noncommittal"]["type"] == "integer" and 0,
-        "verdicts": lambda: _verdicts(keys["verdicts"]["items"]["properties"]["verdict"]["enum"], user),
+        "verdicts": lambda: _verdicts(keys["verdicts"]["items"]["properties"], user),
         "statements": lambda: _statements(keys["statements"]["items"], user),
         "question": lambda: f"What is said about {_sentences(user)[0][:40]}?",
         "reason": lambda: "It says so.",
@@ -50,9 +50,11 @@ def _sentences(user: str) -> list[str]:
     return _SENTENCE.findall(next(part for part in reversed(text) if "<<" not in part and "." in part))
 
 
-def _verdicts(words: list[str], user: str) -> list[dict[str, Any]]:
-    count = user.count("<<claim ") or user.count("<<passage ")
-    return [{"index": n, "verdict": words[n % 2], "passage": n % 2} for n in range(1, count + 1)]
+def _verdicts(asked: dict[str, Any], user: str) -> list[dict[str, Any]]:
+    count, words = user.count("<<claim ") or user.count("<<passage "), asked["verdict"]["enum"]
+    more = {"needs_source": True, "support": [{"passage": 1, "quote": "It says so.", "degree": "full"}]}
+    by_passage = more if "support" in asked else {}
+    return [{"index": n, "verdict": words[n % 2], "passage": n % 2, **by_passage} for n in range(1, count + 1)]
 
 
 def _statements(items: dict[str, Any], user: str) -> list[Any]:
