@@ -104,6 +104,8 @@ def test_a_source_without_a_verdict_leaves_no_score_where_it_is_read() -> None:
     assert score("citation_support", SUPPORTED, unread).reason.startswith("1 of 2 sources of claims without a verdict")
     assert not score("citation_support", SUPPORTED, unread).undefined
     assert score("citation_support", claim([2], "?", "full")).value == 1.0
+    assert score("citation_support_trec", claim([2, 1], "?", "full")).value == 1.0, "the first citation alone is read"
+    assert score("citation_support", claim([2, 1], "?", "full")).value is None
     assert score("misattributed", claim([2], "?", "full")).value is None, "another source may support it"
 
 
