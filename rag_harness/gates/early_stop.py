@@ -27,6 +27,8 @@ def why_not(gate: Gate, unit: str) -> str:
     """Return why a gate cannot be settled before all its cases are asked; "" where it can."""
     if gate.confidence is None:
         return "it compares the value alone; write @95% behind it"
+    if gate.over is not None:
+        return "a promise over repeats has no stop rule"
     if gate.quantile is not None:
         return "a quantile has no stop rule"
     if gate.calibrated:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from rag_harness.errors import SettingsError
-from rag_harness.gates.grammar import Gate, KnownNames, Reference, check_gate, parse_gate
-from rag_harness.measures import measure_named
+from rag_harness.gates.grammar import Gate, Reference, parse_gate, wrong
+from rag_harness.gates.known_names import KnownNames, check_gate
+from rag_harness.gates.promises import Promise
+from rag_harness.measures import Unit, measure_named
+from rag_harness.measures.metamorphic import MetamorphicMeasure
+from rag_harness.types import GOLDEN
 
 
 def read_gates(
@@ -28,6 +33,37 @@ def read_gates(
         check_gate(gate, KnownNames(names, slices_of(gate.suite) if gate.slice else {}, measure_named, is_share))
         found[gate.suite, gate.slice, gate.what, gate.op, _kind(gate)] = gate
     return list(found.values())
+
+
+def check_promises(gates: Iterable[Gate], repeats: int) -> None:
+    """Make sure that a run with ``repeats`` answers to each question can judge the promises over repeats.
+
+    Raises:
+        SettingsError: there are too few answers, only first answers are measured, or it is not said which are right.
+    """
+    for gate in gates:
+        if gate.over is not None and (problem := _why_no_promise(gate, gate.over, max(repeats, 1))):
+            raise wrong(str(gate), problem)
+
+
+def _why_no_promise(gate: Gate, over: Promise, answers: int) -> str:
+    measure, what = measure_named(gate.measure), over.of(gate.measure)
+    if gate.suite == GOLDEN:
+        return "golden retrieves once for each entry; name an experiment for a promise over repeats"
+    if isinstance(measure, MetamorphicMeasure):
+        return f"{gate.measure} is checked on first answers only, so it has no promise over repeats"
+    if measure.unit != "share" and over.is_share and over.limit is None:
+        limited = replace(over, limit=("<=" if measure.better == "lower" else ">=", 1.0)).of(gate.measure)
+        return f"no value of {gate.measure} is the best one; say which are right, for example {limited}"
+    if over.k > answers:
+        asked = f"{answers} answer{'s' * (answers != 1)}"
+        return f"{what} needs {over.k} answers to each question, and this run asks for {asked}: --rag-repeats={over.k}"
+    return ""
+
+
+def unit_of(gate: Gate) -> Unit:
+    """Return the unit of a gate's value: the measure's, or a share for the chance of a promise over repeats."""
+    return "share" if gate.over is not None and gate.over.is_share else measure_named(gate.measure).unit
 
 
 def gate_or_none(text: str, k: int) -> Gate | None:

@@ -1,13 +1,13 @@
-"""Parses the text of a gate into a ``Gate``, writes it again, and checks that its names exist."""
+"""Parses the text of a gate into a ``Gate``, and writes it again."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from math import isfinite
 
-from rag_harness.errors import SettingsError, unknown
+from rag_harness.errors import SettingsError
+from rag_harness.gates.promises import FORMS, Promise, read_promise
 from rag_harness.types import GOLDEN
 
 CALIBRATED = "~calibrated"
@@ -22,12 +22,11 @@ _ELSE_EXAMPLE = "'e3: recall@5 >= 0.8 else switch to e2'"
 
 _HEAD = re.compile(r"\s*([^\[\]:<>=!]*)(\[[^\]]*\])?\s*:")
 _COMPARISON = re.compile(r"[<>=!]+")
+_CALL = re.compile(r"[^()<>=!]*\([^()]*\)")
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _KEY = re.compile(r"[\w.-]+")
 _MEASURE = re.compile(r"[A-Za-z_][\w.-]*(?:@\w+)?")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-# A sign needs a space before it, because names may contain a hyphen: gpt-4.
-_GLUED = re.compile(r"(.*[^-+])([-+])(\d*\.?\d+)")
 _OFFSET = re.compile(r"(\S+)\s+([+-])\s*(\S+)")
 _CONFIDENCE = re.compile(r"(.*?)\s*@\s*([\d.]+)\s*(%?)\s*(paired)?\s*")
 _XFAIL = re.compile(r"\s*xfail\s+(?=[^\s:\[])(.*)", re.DOTALL)
@@ -45,7 +44,9 @@ class Reference:
     offset: float = 0.0
 
     def __str__(self) -> str:
-        return f"{self.name} {'-' if self.offset < 0 else '+'} {_text(abs(self.offset))}" if self.offset else self.name
+        if not self.offset:
+            return self.name
+        return f"{self.name} {'-' if self.offset < 0 else '+'} {number_text(abs(self.offset))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,8 @@ class Gate:
     ``confidence``, in per cent, asks for evidence: without enough of it the gate neither passes nor fails.
     ``otherwise`` says what to do where the condition does not hold; it may be empty. ``paired`` asks for a paired test
     against another experiment, in place of assumption-free bounds. ``expected`` is the reason why a gate is known to
-    fail: then it is no failure when the gate fails, and a failure when it passes.
+    fail: then it is no failure when the gate fails, and a failure when it passes. ``over`` asks for several answers to
+    each question.
     """
 
     suite: str
@@ -70,6 +72,7 @@ class Gate:
     otherwise: str = ""
     paired: bool = False
     expected: str = ""
+    over: Promise | None = None
 
     def __str__(self) -> str:
         said = f"{self.condition} else {self.otherwise}" if self.otherwise else self.condition
@@ -78,13 +81,15 @@ class Gate:
     @property
     def condition(self) -> str:
         """The gate without its ``else``: the name of its verdict in reports."""
-        right = str(self.right) if isinstance(self.right, Reference) else _text(self.right)
-        evidence = f" @{_text(self.confidence)}%{' paired' * self.paired}" if self.confidence is not None else ""
+        right = str(self.right) if isinstance(self.right, Reference) else number_text(self.right)
+        evidence = f" @{number_text(self.confidence)}%{' paired' * self.paired}" if self.confidence is not None else ""
         return f"{self.where}: {self.what} {self.op} {right}{evidence}"
 
     @property
     def what(self) -> str:
         """What is compared with the threshold: ``recall@5``, ``p95(total_ms)``, ``faithfulness~calibrated``."""
+        if self.over is not None:
+            return self.over.of(self.measure)
         measure = self.measure + CALIBRATED * self.calibrated
         return measure if self.quantile is None else f"p{self.quantile}({measure})"
 
@@ -101,21 +106,6 @@ class Gate:
         return f"{self.suite}[{pairs}]" if pairs else self.suite
 
 
-@dataclass(frozen=True, slots=True)
-class KnownNames:
-    """The names that a gate may contain.
-
-    ``slices`` maps each key to the values that cases have; an empty collection allows any value. ``check_measure``
-    raises a SettingsError for a name that is no measure. ``is_share`` says whether a measure lies in [0, 1]: a
-    threshold outside of that is a mistake.
-    """
-
-    names: Collection[str]
-    slices: Mapping[str, Collection[str]]
-    check_measure: Callable[[str], object]
-    is_share: Callable[[str], bool] = lambda _: False
-
-
 def parse_gate(text: str, k: int) -> Gate:
     """Read a gate; ``@k`` becomes the option's k.
 
@@ -127,28 +117,44 @@ def parse_gate(text: str, k: int) -> Gate:
     head = _HEAD.match(text)
     name, pairs = (head[1].strip(), head[2]) if head else (GOLDEN, None)
     if not _NAME.fullmatch(name):
-        raise _wrong(text, f"{name!r} before the colon is no name of an experiment")
+        raise wrong(text, f"{name!r} before the colon is no name of an experiment")
     what, op, right = _body(text, text[head.end() :] if head else text)
     right, otherwise = _otherwise(text, right)
     right, confidence, paired = _confidence(text, right)
+    over, what = _over(text, what, op)
     share = _QUANTILE.fullmatch(what)
     measure, tilde, kind = (share[2] if share else what).partition("~")
     measure = measure.strip()
     if tilde and kind.strip() != CALIBRATED[1:]:
-        raise _wrong(text, f"'~{kind.strip()}' behind {measure!r} is unknown; write {measure}{CALIBRATED}")
+        raise wrong(text, f"'~{kind.strip()}' behind {measure!r} is unknown; write {measure}{CALIBRATED}")
     if not _MEASURE.fullmatch(measure):
-        raise _wrong(text, f"{what!r} before {op!r} is no measure")
+        raise wrong(text, f"{what!r} before {op!r} is no measure")
     measure = measure.removesuffix("@k") + f"@{k}" if measure.endswith("@k") else measure
     threshold = _right(text, right)
     if tilde and (share or isinstance(threshold, Reference)):
-        raise _wrong(text, f"{measure}{CALIBRATED} is a mean, to be held against a number")
+        raise wrong(text, f"{measure}{CALIBRATED} is a mean, to be held against a number")
     if share and confidence and isinstance(threshold, Reference):
-        raise _wrong(text, f"a quantile against {threshold.name} has no bounds; ask for a mean, or leave the @ away")
+        raise wrong(text, f"a quantile against {threshold.name} has no bounds; ask for a mean, or leave the @ away")
     if paired and not isinstance(threshold, Reference):
-        raise _wrong(text, "'paired' compares with another experiment, case by case; leave it away before a number")
+        raise wrong(text, "'paired' compares with another experiment, case by case; leave it away before a number")
+    if over and isinstance(threshold, Reference) and threshold.name == BASELINE:
+        raise wrong(text, f"a baseline keeps first answers only; hold {over.of(measure)} against a number")
     quantile = int(share[1]) if share else None
     where = _slice(text, pairs)
-    return Gate(name, where, measure, op, threshold, quantile, bool(tilde), confidence, otherwise, paired)
+    return Gate(name, where, measure, op, threshold, quantile, bool(tilde), confidence, otherwise, paired, "", over)
+
+
+def _over(text: str, what: str, op: str) -> tuple[Promise | None, str]:
+    """Separate a promise over repeats from the name of its measure."""
+    try:
+        found = read_promise(what)
+    except ValueError as problem:
+        raise wrong(text, str(problem)) from None
+    if found and not _MEASURE.fullmatch(found[1]):
+        raise wrong(text, f"{found[1]!r} in {what!r} is no measure; write {FORMS}")
+    if not found and what.startswith(("pass^", "pass@")):
+        raise wrong(text, f"{what!r} before {op!r} is no measure; write {FORMS}")
+    return found or (None, what)
 
 
 def _expected(text: str, rest: str, k: int) -> Gate:
@@ -156,58 +162,18 @@ def _expected(text: str, rest: str, k: int) -> Gate:
     found = _REASON.fullmatch(rest)
     reason = " ".join(found[2].split()) if found else ""
     if not found or not reason:
-        raise _wrong(text, f"'xfail' says behind ' -- ' why the gate fails; write {_XFAIL_EXAMPLE}")
+        raise wrong(text, f"'xfail' says behind ' -- ' why the gate fails; write {_XFAIL_EXAMPLE}")
     return replace(parse_gate(found[1], k), expected=reason)
 
 
-def check_gate(gate: Gate, known: KnownNames) -> None:
-    """Make sure that everything a gate names exists.
-
-    Raises:
-        SettingsError: an unknown measure, experiment or slice, or a threshold that a share cannot have.
-    """
-    _known(gate, "experiment", gate.suite, set(known.names) - {BASELINE})
-    for key, value in gate.slice:
-        _known(gate, "slice key", key, known.slices)
-        if known.slices[key]:
-            _known(gate, f"value of {key}", value, known.slices[key])
-    if isinstance(gate.right, Reference):
-        _known_right(gate, gate.right, known)
-    try:
-        known.check_measure(gate.measure)
-    except SettingsError as error:
-        raise SettingsError(f"Gate '{gate}': {error}") from error
-    if known.is_share(gate.measure) and isinstance(gate.right, Reference) and abs(gate.right.offset) > 1:
-        raise _wrong(str(gate), f"two of {gate.measure} differ by 1 at most; {_text(abs(gate.right.offset))} is more")
-    if known.is_share(gate.measure) and not isinstance(gate.right, Reference) and not 0 <= gate.right <= 1:
-        raise _wrong(
-            str(gate), f"{gate.measure} lies between 0 and 1; {_text(gate.right)} does not. Write 0.95 for 95 %"
-        )
-
-
-def _known_right(gate: Gate, right: Reference, known: KnownNames) -> None:
-    if right.name == BASELINE and BASELINE not in known.names:
-        raise SettingsError(
-            f"Gate '{gate}': there is no baseline in this run. Name a saved one with --rag-compare NAME."
-        )
-    if right.name == gate.suite:
-        raise _wrong(str(gate), f"{right.name!r} would be compared with itself")
-    if right.name not in known.names and (glued := _GLUED.fullmatch(right.name)):
-        raise _wrong(str(gate), f"an offset needs spaces around its sign; write '{' '.join(glued.groups())}'")
-    _known(gate, "experiment", right.name, known.names)
-
-
-def _known(gate: Gate, kind: str, name: str, names: Collection[str]) -> None:
-    if name not in names:
-        raise SettingsError(f"Gate '{gate}': {unknown(kind, name, names)}")
-
-
 def _body(text: str, body: str) -> tuple[str, str, str]:
-    found = _COMPARISON.search(body)
+    # The comparison of a promise stands behind its parentheses: pass^3(token_f1>=0.5) >= 0.9.
+    call = _CALL.match(body)
+    found = _COMPARISON.search(body, call.end() if call else 0)
     if found is None:
-        raise _wrong(text, f"no comparison in {body.strip()!r}; use one of {' '.join(_OPERATORS)}")
+        raise wrong(text, f"no comparison in {body.strip()!r}; use one of {' '.join(_OPERATORS)}")
     if found[0] not in _OPERATORS:
-        raise _wrong(text, f"{found[0]!r} is no comparison; use one of {' '.join(_OPERATORS)}")
+        raise wrong(text, f"{found[0]!r} is no comparison; use one of {' '.join(_OPERATORS)}")
     return body[: found.start()].strip(), found[0], body[found.end() :].strip()
 
 
@@ -218,11 +184,11 @@ def _otherwise(text: str, right: str) -> tuple[str, str]:
         return right, ""
     condition, otherwise = found[1].strip(), " ".join((found[2] or "").split())
     if not condition:
-        raise _wrong(text, f"there is no threshold before 'else'; write {_ELSE_EXAMPLE}")
+        raise wrong(text, f"there is no threshold before 'else'; write {_ELSE_EXAMPLE}")
     if not otherwise:
-        raise _wrong(text, f"nothing stands behind 'else'; write {_ELSE_EXAMPLE}, or leave 'else' out")
+        raise wrong(text, f"nothing stands behind 'else'; write {_ELSE_EXAMPLE}, or leave 'else' out")
     if _LATE_CONFIDENCE.fullmatch(otherwise):
-        raise _wrong(
+        raise wrong(
             text, "a confidence stands before 'else', behind it it is text; write >= 0.8 @95% else switch to e2"
         )
     return condition, otherwise
@@ -236,11 +202,12 @@ def _confidence(text: str, right: str) -> tuple[str, float | None, bool]:
     try:
         confidence = float(found[2])
     except ValueError:
-        raise _wrong(text, f"{found[2]!r} behind '@' is no confidence; write @95%") from None
+        raise wrong(text, f"{found[2]!r} behind '@' is no confidence; write @95%") from None
     if not found[3]:
-        raise _wrong(text, "a confidence is in per cent; write @95%")
+        raise wrong(text, "a confidence is in per cent; write @95%")
     if not 50 < confidence < 100:
-        raise _wrong(text, f"a confidence lies above 50 % and below 100 %; {_text(confidence)} does not. Write @95%")
+        shown = number_text(confidence)
+        raise wrong(text, f"a confidence lies above 50 % and below 100 %; {shown} does not. Write @95%")
     return found[1], confidence, bool(found[4])
 
 
@@ -249,9 +216,9 @@ def _slice(text: str, pairs: str | None) -> tuple[tuple[str, str], ...]:
     for pair in pairs[1:-1].split(",") if pairs is not None else ():
         key, equals, value = (part.strip() for part in pair.partition("="))
         if not (equals and value and _KEY.fullmatch(key)):
-            raise _wrong(text, f"{pair.strip()!r} in the brackets is no key=value, e.g. [query_type=multi_hop]")
+            raise wrong(text, f"{pair.strip()!r} in the brackets is no key=value, e.g. [query_type=multi_hop]")
         if key in found:
-            raise _wrong(text, f"{key!r} stands twice in the brackets")
+            raise wrong(text, f"{key!r} stands twice in the brackets")
         found[key] = value
     return tuple(found.items())
 
@@ -261,25 +228,27 @@ def _right(text: str, right: str) -> float | Reference:
         return _number(text, right)
     if right.endswith("%"):
         number = right[:-1].strip()
-        share = f"{_text(float(number) / 100)}" if _NUMBER.fullmatch(number) else "0.95"
-        raise _wrong(text, f"a threshold is a share, not a percentage; write {share} instead of {right!r}")
+        share = f"{number_text(float(number) / 100)}" if _NUMBER.fullmatch(number) else "0.95"
+        raise wrong(text, f"a threshold is a share, not a percentage; write {share} instead of {right!r}")
     offset = _OFFSET.fullmatch(right)
     name = offset[1] if offset else right
     if not _NAME.fullmatch(name) or (offset and not _NUMBER.fullmatch(offset[3])):
-        raise _wrong(text, f"{right!r} on the right is no number, no experiment, and no 'baseline - 0.02'")
+        raise wrong(text, f"{right!r} on the right is no number, no experiment, and no 'baseline - 0.02'")
     return Reference(name, _number(text, offset[2] + offset[3]) if offset else 0.0)
 
 
 def _number(text: str, digits: str) -> float:
     number = float(digits)
     if not isfinite(number):
-        raise _wrong(text, f"{digits!r} is too large a number")
+        raise wrong(text, f"{digits!r} is too large a number")
     return number
 
 
-def _text(number: float) -> str:
+def number_text(number: float) -> str:
+    """Write a number as a person would: 1, not 1.0."""
     return repr(number).removesuffix(".0")
 
 
-def _wrong(text: str, problem: str) -> SettingsError:
+def wrong(text: str, problem: str) -> SettingsError:
+    """Return the error of a gate: its text, the problem, and an example."""
     return SettingsError(f"Gate '{text.strip()}': {problem}. {_EXAMPLE}")

@@ -44,7 +44,8 @@ def remarks_on(gate: Gate, sides: Mapping[str, SuiteScores], rules: GateRules) -
     """Return whether any case was lost, and the remarks on the cases that were looked at."""
     where = dict(gate.slice)
     lost = sum(scores.lost_of(where) for scores in sides.values())
-    remarks = [f"{lost} case{'s' * (lost > 1)} lost to a crash, so it cannot pass"] if lost else []
+    why = "without all answers" if gate.over else "lost to a crash"
+    remarks = [f"{lost} case{'s' * (lost > 1)} {why}, so it cannot pass"] if lost else []
     selected, total = min((scores.selected_of(where), scores.total_of(where)) for scores in sides.values())
     is_part = selected < total and (len(sides) > 1 or gate not in rules.settled)
     remarks += [f"{selected} of {total} cases {rules.chosen}"] if is_part else []

@@ -60,13 +60,15 @@ class RunGates:
             SettingsError: a gate cannot be read, or names what does not exist.
         """
         from rag_harness.gates.belonging import check_data, gates_set
-        from rag_harness.gates.gates_of_run import read_gates
+        from rag_harness.gates.gates_of_run import check_promises, read_gates
         from rag_harness.plugin.gate_rules import asked
 
         session, settings = self._session, self._session.settings
         check_data(settings.data, settings.k, session.cases.data_of)
         texts = gates_set(settings)
-        return asked(read_gates(texts, settings.k, self._names(texts), self._slices_of), settings)
+        gates = read_gates(texts, settings.k, self._names(texts), self._slices_of)
+        check_promises(gates, settings.repeats)
+        return asked(gates, settings)
 
     def _names(self, texts: Sequence[str]) -> list[str]:
         """Return the names that gates may use. A user's experiment is known by its test, which may not be here."""
@@ -119,8 +121,9 @@ class RunGates:
     def _verdict(self, gate: Gate, refused: bool) -> Verdict:
         from rag_harness.gates import BASELINE, Reference, Verdict, judge
         from rag_harness.gates.calibrated import corrections
-        from rag_harness.measures import measure_named
+        from rag_harness.gates.gates_of_run import unit_of
         from rag_harness.plugin.gate_age import if_fresh
+        from rag_harness.report.over_repeats import answers_said, over_repeats
 
         spent = sum(trial.experiment == gate.suite for trial in self._recorder.not_run)
         if spent and not self._session.settings.gate_partial:
@@ -133,15 +136,18 @@ class RunGates:
         if other := self._judged_otherwise(gate):
             return Verdict(gate, "failed", reason=f"the baseline was {other}. Save a new one with --rag-save")
         baseline = self.baseline.suites if self.baseline else {}
-        unit = measure_named(gate.measure).unit
         settings = self._session.settings
         correct = corrections(settings.path(settings.judges), self._session.output)
         rules = self._rules_for(gate, self._rules, self.findings.has_settled(gate.suite))
         is_all = self._has_all_affected(gate)
         if is_all:
             rules = replace(rules, chosen=f"affected by {settings.affected_by}")
-        verdict = judge(gate, self.findings.tables, is_all or settings.gate_partial, baseline, unit, correct, rules)
-        return if_fresh(verdict, self.findings.tables, settings.max_age)
+        tables = self.findings.tables
+        counted, is_part = over_repeats(gate, tables), is_all or settings.gate_partial
+        verdict = judge(gate, counted, is_part, baseline, unit_of(gate), correct, rules)
+        if said := answers_said(gate, tables) if verdict.value is not None else "":
+            verdict = replace(verdict, reason=", ".join(filter(None, [verdict.reason, said])))
+        return if_fresh(verdict, tables, settings.max_age)
 
     def _has_all_affected(self, gate: Gate) -> bool:
         """Whether the cases asked of a gate's suite are exactly those that --rag-affected-by leaves."""

@@ -127,6 +127,7 @@ class RunRecord:
         settled = missing if name in arrivals.settled else []
         others = [] if settled else missing
         not_run = [case_id for case_id in others if interrupted or TrialId(name, case_id) in arrivals.not_run]
+        answers = 1 if name == GOLDEN else max(self._session.settings.repeats, 1)
         return SuiteRecord(
             data=self._data.name_of(name),
             file=result_path(self._session.output, name).name,
@@ -143,7 +144,14 @@ class RunRecord:
             pages=self._data.pages(self._data.name_of(name)),
             languages=self._data.languages(self._data.name_of(name)),
             judging=dict(arrivals.judging.get(name, {})),
+            answers=answers,
+            computes=answers > 1 and self._computes(name),
         )
+
+    def _computes(self, experiment: str) -> bool:
+        from rag_harness.engine.repeated import computes_its_answers
+
+        return computes_its_answers(experiment, self._session.settings)
 
     def _total(self, name: str, selected: list[str]) -> int:
 

@@ -60,7 +60,8 @@ class TrialRunner:
     def _follow(self, trial: Trial, experiment: Experiment, row: ExperimentResult) -> bool:
         """Judge a row and answer its trial again, as wanted; return whether any of that is under way."""
         is_judged = self.judgements.after(trial, row)
-        return (row.ok and self.repeats.after(trial, experiment)) or is_judged
+        # An answer that raised is a try, too: a promise over repeats counts how often that happens.
+        return self.repeats.after(trial, experiment) or is_judged
 
     def result(self, item: pytest.Item, trial: Trial, experiment: Experiment) -> Shipped | NotRun:
         """Return the result of ``trial``.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -77,6 +77,7 @@ class SuiteTable:
             was not judged on the measures that define them.
         said_again: values of repeated judgements, by measure and case.
         clusters: cluster of each case, in their order, where the run was told of clusters; "" for a case without one.
+        later: returns the tables of the later answers to each case, which it reads when it is first called.
     """
 
     def __init__(
@@ -97,6 +98,7 @@ class SuiteTable:
         self.categories: Sequence[str] | None = None
         self.said_again: Mapping[str, Mapping[str, Sequence[float | None]]] = {}
         self.clusters: Sequence[str] | None = None
+        self.later: Callable[[], Sequence[SuiteTable]] = tuple
 
     def total_of(self, where: SliceLabels, /) -> int:
         """Count the cases in the data."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +48,8 @@ def read_tables(output: Path, measures: MeasuresOf, manifest: RunManifest | None
             name: _read_table(output / record.file, name, record, cases[record.data], measures(name))
             for name, record in sorted(manifest.suites.items())
         }
+        for name, table in tables.items():
+            table.later = cache(partial(_later, output, name, manifest.suites[name], table))
         if key := manifest.settings.get("cluster"):
             for name, table in tables.items():
                 table.clusters = clusters_in(cases[manifest.suites[name].data], key)
@@ -72,6 +75,14 @@ def read_repeat(output: Path, name: str, repeat: int, record: SuiteRecord, measu
         return _read_table(result_path(output, repeat_name(name, repeat)), name, again, cases, measures)
     finally:
         cases.close()
+
+
+def _later(output: Path, name: str, record: SuiteRecord, first: SuiteTable) -> Sequence[SuiteTable]:
+    """Return the tables of the answers number 2 and up. Answers that are computed are all like the first one."""
+    if record.computes:
+        return [first] * (record.answers - 1)
+    looked_at = [column.measure for column in first.columns.values()]
+    return [read_repeat(output, name, repeat, record, looked_at) for repeat in range(2, record.answers + 1)]
 
 
 def _read_table(rows: Path, name: str, record: SuiteRecord, cases: CaseFile, measures: Sequence[Measure]) -> SuiteTable:

@@ -52,6 +52,8 @@ class SuiteRecord(_Record):
         pages: digest of the documents behind its questions at the time of the run; empty where it is not known.
         languages: what to know about the languages of its documents, a sentence each; empty where all are English.
         replayed: whether some answers are replayed ones; new recordings may change them.
+        answers: how many answers the run asked for to each case.
+        computes: whether answers are computed, the same each time, so that each case was asked once all the same.
         is_current: whether this run's code, settings and data would give the same rows; None where that is not known.
     """
 
@@ -72,6 +74,8 @@ class SuiteRecord(_Record):
     pages: str = ""
     languages: list[str] = []
     replayed: bool = False
+    answers: int = 1
+    computes: bool = False
 
     @property
     def is_complete(self) -> bool:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from rag_harness.errors import SettingsError
 from rag_harness.gates import Gate, KnownNames, Reference, Verdict, check_gate, judge, parse_gate, verdict_lines
 from rag_harness.gates.gates_of_run import is_share, read_gates
+from rag_harness.gates.promises import Promise, PromiseKind
 from rag_harness.gates.verdict import together
 from rag_harness.measures import measure_named
 from rag_harness.stats import clopper_pearson, difference_interval, quantile_interval
@@ -31,6 +32,17 @@ values = st.text(st.characters(exclude_characters=",]", exclude_categories=["Cs"
     lambda text: text == text.strip()
 )
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20).map(lambda text: " ".join(text.split()))
+
+
+@st.composite
+def promises(draw: st.DrawFn) -> Promise:
+    kinds: list[PromiseKind] = ["pass^", "worst_of_", "flip_rate"]
+    kind = draw(st.sampled_from(kinds))
+    limit = draw(st.none() | st.tuples(st.sampled_from([">=", "<=", ">", "<"]), numbers))
+    k = 2 if kind == "flip_rate" else draw(st.integers(1, 99))
+    return Promise(kind, k, None if kind == "worst_of_" else limit)
+
+
 gates = st.builds(
     Gate,
     names,
@@ -41,7 +53,8 @@ gates = st.builds(
     st.sampled_from([None, 50, 95, 99]),
     confidence=st.sampled_from([None, 95.0, 99.5]),
     otherwise=(texts | texts.map("else {0}".format) | texts.map("{0} else".format)).map(str.strip),
-).filter(lambda gate: not (gate.quantile and gate.confidence and isinstance(gate.right, Reference)))
+    over=st.none() | promises(),
+).filter(lambda gate: not (gate.quantile and (gate.over or (gate.confidence and isinstance(gate.right, Reference)))))
 
 
 @dataclass

@@ -17,6 +17,7 @@ from rag_harness.gates import Gate, Reference, parse_gate
 from rag_harness.gates.verdict import meets_threshold
 from rag_harness.measures.judged.categories import FAILED_CATEGORIES
 from rag_harness.report.asked_measures import asked_measures
+from rag_harness.report.over_repeats import over_repeats
 from rag_harness.report.suite_table import CaseState, SuiteTable
 from rag_harness.report.summary_file import SUMMARY_FILE
 from rag_harness.report.tables import read_tables
@@ -99,7 +100,7 @@ def failed_gates(output: Path, experiment: str, k: int) -> list[Gate]:
 
 def _below(table: SuiteTable, gate: Gate) -> Iterator[str]:
     assert not isinstance(gate.right, Reference)
-    values = table.values(gate.measure, dict(gate.slice))
+    values = over_repeats(gate, {gate.suite: table})[gate.suite].values(gate.measure, dict(gate.slice))
     return (case for case, value in values.items() if not meets_threshold(value, gate.op, gate.right))
 
 

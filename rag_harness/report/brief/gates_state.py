@@ -12,6 +12,7 @@ from rag_harness.gates import BASELINE, Gate, Reference
 from rag_harness.gates.gates_of_run import gate_or_none
 from rag_harness.gates.units import bounds, told_apart
 from rag_harness.gates.verdict import equal
+from rag_harness.report.over_repeats import over_repeats
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.causes import CauseLine
 from rag_harness.stats.by_case import differences
@@ -146,6 +147,7 @@ def _needs(gate: Gate | None, tables: Mapping[str, SuiteTable]) -> Iterator[str]
 
 def _worst(gate: Gate, tables: Mapping[str, SuiteTable], causes: Sequence[CauseLine]) -> str:
     """Return the trial with the worst value; of several that with a cause, the worst of these first."""
+    tables = over_repeats(gate, tables)
     table = tables.get(gate.suite)
     if table is None or not table.has(gate.measure):
         return ""

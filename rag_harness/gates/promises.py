@@ -1,0 +1,82 @@
+"""Promises over repeats: what a gate asks of several answers to the same question.
+
+``pass^3(citation_recall)`` is the chance that all of 3 answers are right, ``worst_of_3(token_f1)`` the mean worst value
+of 3, and ``flip_rate(token_f1>=0.5)`` the chance that of 2 answers one is right and one is wrong. An answer is right
+where the measure has its best value, or where it holds the condition that stands behind the measure.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import isfinite
+from typing import Literal, TypeAlias
+
+PromiseKind: TypeAlias = Literal["pass^", "worst_of_", "flip_rate"]
+FORMS = "pass^3(…), worst_of_3(…) or flip_rate(…)"
+_OF = re.compile(r"(pass\^|worst_of_|flip_rate)\s*(\w*)\s*\(\s*(.*?)\s*\)")
+_LIMITED = re.compile(r"(.*?)\s*([<>=!]+)\s*(.*)")
+_LIMITS = (">=", "<=", ">", "<")
+_KINDS: dict[str, PromiseKind] = {"pass^": "pass^", "worst_of_": "worst_of_", "flip_rate": "flip_rate"}
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What is asked of ``k`` answers to each question.
+
+    ``limit`` is the condition of a right answer, as an operator and a number. None is the measure's best value.
+    """
+
+    kind: PromiseKind
+    k: int
+    limit: tuple[str, float] | None = None
+
+    def of(self, measure: str) -> str:
+        """Return the text of the promise about a measure: ``pass^3(token_f1>=0.5)``."""
+        number = "" if self.kind == "flip_rate" else str(self.k)
+        limit = f"{self.limit[0]}{repr(self.limit[1]).removesuffix('.0')}" if self.limit else ""
+        return f"{self.kind}{number}({measure}{limit})"
+
+    @property
+    def is_share(self) -> bool:
+        """Whether its values are chances, whatever the unit of the measure is."""
+        return self.kind != "worst_of_"
+
+
+def read_promise(what: str) -> tuple[Promise, str] | None:
+    """Return the promise in the left side of a gate, and the name of its measure; None where there is none.
+
+    Raises:
+        ValueError: it is half a promise; the message is the problem in words.
+    """
+    found = _OF.fullmatch(what)
+    if not found:
+        return None
+    kind, digits, inner = _KINDS[found[1]], found[2], found[3]
+    if kind == "flip_rate":
+        if digits:
+            raise ValueError(f"flip_rate compares 2 answers, and takes no number; write flip_rate({inner})")
+        return _promise(kind, 2, inner)
+    if not (digits.isascii() and digits.isdigit() and int(digits) > 0):
+        raise ValueError(f"a number of answers, 1 or more, stands behind {kind!r}; write {kind}3({inner})")
+    return _promise(kind, int(digits), inner)
+
+
+def _promise(kind: PromiseKind, k: int, inner: str) -> tuple[Promise, str]:
+    if "~" in inner:
+        raise ValueError(f"people's labels are of first answers, so {inner} has no promise over repeats")
+    limited = _LIMITED.fullmatch(inner)
+    if not limited:
+        return Promise(kind, k), inner
+    measure, op, digits = limited.groups()
+    if kind == "worst_of_":
+        raise ValueError(f"{kind}{k} takes the values themselves; write {kind}{k}({measure}), or pass^{k}({inner})")
+    if op not in _LIMITS:
+        raise ValueError(f"{op!r} in {inner!r} is no comparison; use one of {' '.join(_LIMITS)}")
+    try:
+        limit = float(digits)
+    except ValueError:
+        limit = float("nan")
+    if not isfinite(limit):
+        raise ValueError(f"{digits!r} in {inner!r} is no number")
+    return Promise(kind, k, (op, limit)), measure

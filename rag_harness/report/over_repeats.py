@@ -1,0 +1,93 @@
+"""A suite as a promise over repeats counts it: one value a case, of all answers to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+
+import numpy as np
+import numpy.typing as npt
+
+from rag_harness.gates import Gate, Reference
+from rag_harness.gates.promises import Promise
+from rag_harness.measures import Measure
+from rag_harness.report.suite_table import CaseState, Column, SuiteTable
+from rag_harness.stats.inputs import Floats
+from rag_harness.stats.tries import Rights, all_right, flips, worst_of
+
+_EQUAL = 1e-12
+
+
+def over_repeats(gate: Gate, tables: Mapping[str, SuiteTable]) -> Mapping[str, SuiteTable]:
+    """Return the suites of ``gate`` as it counts them; the same tables where it asks for no promise over repeats."""
+    if gate.over is None:
+        return tables
+    names = [gate.suite, *([gate.right.name] if isinstance(gate.right, Reference) else [])]
+    found = {name: tables[name] for name in names if name in tables and gate.measure in tables[name].columns}
+    return {name: _counted(table, gate.measure, gate.over) for name, table in found.items()}
+
+
+def answers_said(gate: Gate, tables: Mapping[str, SuiteTable]) -> str:
+    """Say how many answers to each case a promise over repeats counts; empty for any other gate."""
+    table = tables.get(gate.suite)
+    if gate.over is None or table is None:
+        return ""
+    later = table.later()
+    computed = ", computed and so all the same" if later and all(each is table for each in later) else ""
+    return f"{len(later) + 1} answer{'s' * bool(later)} to each case{computed}"
+
+
+def _counted(first: SuiteTable, measure: str, promise: Promise) -> SuiteTable:
+    """Return a table with one value a case.
+
+    A case has a value only where each of its answers has one: which of them has none may depend on how good they are.
+    An answer that raised counts the worst. A case of which an answer did not come counts as lost.
+    """
+    tables = [first, *first.later()]
+    lost = np.any([table.states == CaseState.LOST for table in tables], axis=0) & (first.states != CaseState.LEFT_OUT)
+    totals = copy(first.totals)
+    totals.outcomes = _together([table.totals.outcomes for table in tables])
+    column = _column([table.columns[measure] for table in tables], promise)
+    states = np.where(lost, CaseState.LOST, first.states).astype(np.uint8)
+    found = SuiteTable(first.ids, first.labels, states, {measure: column}, totals)
+    found.clusters = first.clusters
+    return found
+
+
+def _together(outcomes: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    """Return a digest of all rows of each case; 0 where one is not there."""
+    found = outcomes[0].copy()
+    for each in outcomes[1:]:
+        found = found * 31 + each
+    return np.where(np.all([each != 0 for each in outcomes], axis=0), found, 0)
+
+
+def _column(answers: Sequence[Column], promise: Promise) -> Column:
+    first = answers[0]
+    block = np.stack([column.values for column in answers], axis=1)
+    values, has_each = np.full(len(block), np.nan), ~np.isnan(block).any(axis=1)
+    enough = len(answers) >= promise.k
+    if enough:
+        values[has_each] = _kept(block[has_each], first.measure, promise)
+    # The measure may apply to some answers only, as to those that state something. Such a case could have had a value.
+    partly = ~np.isnan(block).all(axis=1)
+    why = "no value of each answer" if enough else f"fewer than {promise.k} answers"
+    reasons = [*first.reasons, why]
+    absent = np.where(np.isnan(values), np.where(partly, len(first.reasons), first.absent), 0).astype(np.uint8)
+    return Column(first.measure, values, absent, reasons, first.unmeasured | {len(first.reasons)})
+
+
+def _kept(block: Floats, measure: Measure, promise: Promise) -> Floats:
+    """Return what the answers to each case come to, from values of shape (cases, answers)."""
+    if promise.kind == "worst_of_":
+        return worst_of(block, promise.k, measure.better == "higher")
+    right = right_answers(block, measure, promise.limit)
+    return flips(right) if promise.kind == "flip_rate" else all_right(right, promise.k)
+
+
+def right_answers(block: Floats, measure: Measure, limit: tuple[str, float] | None) -> Rights:
+    """Return which values are right: those that hold the limit, else those that are the best of a share."""
+    op, threshold = limit or ((">=", 1.0) if measure.better == "higher" else ("<=", 0.0))
+    is_equal = np.abs(block - threshold) <= _EQUAL
+    beyond = block > threshold if ">" in op else block < threshold
+    return (beyond | is_equal) if "=" in op else (beyond & ~is_equal)

@@ -1,0 +1,129 @@
+"""Promises over repeats: what may be written, and what a run must have for them."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_harness.errors import SettingsError
+from rag_harness.gates import Gate, Reference, check_gate, parse_gate
+from rag_harness.gates.early_stop import EarlyStop
+from rag_harness.gates.gates_of_run import check_promises, measures_by_suite, read_gates, unit_of
+from rag_harness.gates.promises import Promise
+from tests.unit.test_gates import KNOWN
+
+
+@pytest.mark.parametrize(
+    ("text", "over", "measure"),
+    [
+        ("pass^3(citation_recall) >= 0.9", Promise("pass^", 3), "citation_recall"),
+        ("pass^ 3 ( recall@k ) >= 0.9", Promise("pass^", 3), "recall@7"),
+        ("pass^12(token_f1 >= .5) >= 0.9", Promise("pass^", 12, (">=", 0.5)), "token_f1"),
+        ("pass^3(total_ms<3000)>=0.9", Promise("pass^", 3, ("<", 3000.0)), "total_ms"),
+        ("worst_of_3(token_f1) >= 0.9", Promise("worst_of_", 3), "token_f1"),
+        ("flip_rate(token_f1>=0.5) >= 0.9", Promise("flip_rate", 2, (">=", 0.5)), "token_f1"),
+    ],
+)
+def test_what_may_be_written(text: str, over: Promise, measure: str) -> None:
+    assert parse_gate(f"e3: {text}", 7) == Gate("e3", (), measure, ">=", 0.9, over=over)
+
+
+def test_all_parts_of_a_gate_go_with_it() -> None:
+    text = "xfail e3[query_type=direct]: pass^3(token_f1>=0.5) >= e2 - 0.1 @95% paired else ask Ann -- small model"
+    gate = parse_gate(text, 5)
+    assert str(gate) == text
+    assert (gate.over, gate.right, gate.confidence) == (Promise("pass^", 3, (">=", 0.5)), Reference("e2", -0.1), 95.0)
+    assert measures_by_suite([text], 5) == {"e3": ["token_f1"], "e2": ["token_f1"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("pass^(token_f1)", "a number of answers, 1 or more, stands behind 'pass^'; write pass^3(token_f1)"),
+        ("pass^0(token_f1)", "a number of answers, 1 or more"),
+        ("worst_of_x(token_f1)", "behind 'worst_of_'; write worst_of_3(token_f1)"),
+        ("flip_rate3(token_f1)", "flip_rate compares 2 answers, and takes no number; write flip_rate(token_f1)"),
+        ("worst_of_3(token_f1>=0.5)", "write worst_of_3(token_f1), or pass^3(token_f1>=0.5)"),
+        ("pass@3(token_f1)", "write pass^3(…), worst_of_3(…) or flip_rate(…)"),
+        ("pass^3 token_f1", "'pass^3 token_f1' before '>=' is no measure; write pass^3(…)"),
+        ("pass^3(p95(total_ms))", "'p95(total_ms)' in 'pass^3(p95(total_ms))' is no measure"),
+        ("pass^3()", "'' in 'pass^3()' is no measure"),
+        ("p95(pass^3(token_f1))", "'p95(pass^3(token_f1))' before '>=' is no measure"),
+        ("pass^3(token_f1=>0.5)", "'=>' in 'token_f1=>0.5' is no comparison"),
+        ("pass^3(token_f1>=half)", "'half' in 'token_f1>=half' is no number"),
+        ("pass^3(token_f1>=1e999)", "is no number"),
+        ("pass^3(faithfulness~calibrated)", "people's labels are of first answers"),
+    ],
+)
+def test_a_mistake_is_shown_with_what_was_meant(text: str, problem: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        parse_gate(f"e3: {text} >= 0.9", 5)
+    assert problem in str(error.value)
+    assert f"Gate 'e3: {text} >= 0.9'" in str(error.value)
+
+
+def test_a_baseline_has_no_repeats_to_compare_with() -> None:
+    with pytest.raises(SettingsError, match=r"a baseline keeps first answers only; hold pass\^3\(token_f1\) against"):
+        parse_gate("e3: pass^3(token_f1) >= baseline - 0.02", 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("pass^3(token_f1) >= 95", "pass^3(token_f1) lies between 0 and 1; 95 does not"),
+        ("pass^3(total_ms<=3000) >= 95", "pass^3(total_ms<=3000) lies between 0 and 1; 95 does not"),
+        ("flip_rate(total_ms<=3000) <= e2 + 2", "two of flip_rate(total_ms<=3000) differ by 1 at most; 2 is more"),
+        ("worst_of_3(token_f1) >= 95", "worst_of_3(token_f1) lies between 0 and 1; 95 does not"),
+        ("pass^3(token_f1>=50) >= 0.9", "token_f1 lies between 0 and 1; 50 does not"),
+        ("pass^3(tokn_f1) >= 0.9", "Unknown measure 'tokn_f1'. Did you mean 'token_f1'?"),
+    ],
+)
+def test_what_cannot_be_is_an_error_before_anything_runs(text: str, problem: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        check_gate(parse_gate(f"e3: {text}", 5), KNOWN)
+    assert problem in str(error.value)
+
+
+def test_times_may_be_held_against_times() -> None:
+    check_gate(parse_gate("e3: worst_of_3(total_ms) <= 3000", 5), KNOWN)
+    assert unit_of(parse_gate("e3: worst_of_3(total_ms) <= 3000", 5)) == "ms"
+    assert unit_of(parse_gate("e3: pass^3(total_ms<=3000) >= 0.9", 5)) == "share"
+    assert unit_of(parse_gate("e3: p95(total_ms) <= 3000", 5)) == "ms"
+
+
+@pytest.mark.parametrize(
+    ("text", "repeats", "problem"),
+    [
+        (
+            "e3: pass^3(token_f1) >= 0.9",
+            2,
+            "pass^3(token_f1) needs 3 answers to each question, and this run asks for 2 answers: --rag-repeats=3",
+        ),
+        ("e3: pass^3(token_f1) >= 0.9", 0, "and this run asks for 1 answer: --rag-repeats=3"),
+        ("e3: flip_rate(token_f1) <= 0.1", 1, "flip_rate(token_f1) needs 2 answers"),
+        ("golden: pass^3(recall@5) >= 0.9", 3, "golden retrieves once for each entry"),
+        ("e3: pass^3(metamorphic_case) >= 0.9", 3, "metamorphic_case is checked on first answers only"),
+        ("e3: pass^3(total_ms) >= 0.9", 3, "say which are right, for example pass^3(total_ms<=1)"),
+    ],
+)
+def test_what_a_run_cannot_judge_is_refused(text: str, repeats: int, problem: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        check_promises([parse_gate(text, 5)], repeats)
+    assert problem in str(error.value)
+    assert f"Gate '{text}'" in str(error.value)
+
+
+def test_what_a_run_can_judge_is_not() -> None:
+    texts = ["pass^3(token_f1)", "worst_of_3(total_ms)", "pass^2(total_ms<=3000)", "flip_rate(error_rate)", "token_f1"]
+    check_promises([parse_gate(f"e3: {text} >= 0.9", 5) for text in texts], 3)
+    check_promises([parse_gate("e3: pass^1(token_f1) >= 0.9", 5)], 0)
+
+
+def test_gates_on_one_measure_stand_beside_each_other() -> None:
+    texts = ["token_f1", "pass^3(token_f1)", "pass^2(token_f1)", "pass^3(token_f1>=0.5)", "worst_of_3(token_f1)"]
+    found = read_gates([f"e3: {text} >= 0.9" for text in [*texts, *texts]], 5, ["e3"], lambda _: {})
+    assert [gate.what for gate in found] == texts
+
+
+def test_it_has_no_stop_rule() -> None:
+    with pytest.raises(SettingsError, match="a promise over repeats has no stop rule"):
+        EarlyStop(parse_gate("e3: pass^3(token_f1) >= 0.9 @95%", 5), 20)
