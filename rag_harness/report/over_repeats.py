@@ -28,13 +28,16 @@ def over_repeats(gate: Gate, tables: Mapping[str, SuiteTable]) -> Mapping[str, S
 
 
 def answers_said(gate: Gate, tables: Mapping[str, SuiteTable]) -> str:
-    """Say how many answers to each case a promise over repeats counts; empty for any other gate."""
+    """Say how many answers to each case a promise over repeats counts, and how many raised; empty for other gates."""
     table = tables.get(gate.suite)
     if gate.over is None or table is None:
         return ""
-    later = table.later()
-    computed = ", computed and so all the same" if later and all(each is table for each in later) else ""
-    return f"{len(later) + 1} answer{'s' * bool(later)} to each case{computed}"
+    later, chosen = table.later(), table.mask(dict(gate.slice))
+    if later and all(each is table for each in later):
+        return f"{len(later) + 1} answers to each case, computed and so all the same"
+    raised = sum(int((chosen & (each.states == CaseState.ERROR)).sum()) for each in [table, *later])
+    said = f", {raised:,} answer{'s' * (raised > 1)} raised an error" if raised else ""
+    return f"{len(later) + 1} answer{'s' * bool(later)} to each case{said}"
 
 
 def _counted(first: SuiteTable, measure: str, promise: Promise) -> SuiteTable:
