@@ -146,7 +146,7 @@ class RunGates:
         counted, is_part = over_repeats(gate, tables), is_all or settings.gate_partial
         verdict = judge(gate, counted, is_part, baseline, unit_of(gate), correct, rules)
         if said := answers_said(gate, tables) if verdict.value is not None else "":
-            verdict = replace(verdict, reason=", ".join(filter(None, [verdict.reason, said])))
+            verdict = replace(verdict, reason="; ".join(filter(None, [verdict.reason, said])))
         return if_fresh(verdict, tables, settings.max_age)
 
     def _has_all_affected(self, gate: Gate) -> bool:

@@ -12,11 +12,12 @@ import pytest
 from tests.plugin.conftest import Suite
 from tests.plugin.counting_server import CountingServer, counting_server, let_ask
 from tests.plugin.test_repeats import OWN, TRUTH, let_ask_embedded
+from tests.unit.judges.scripted import Asked, honest
 
 PASS, LIMITED, WORST, FLIPS = (
     "e1: pass^3(token_f1) >= 0.5 @95%",
     "e1: pass^2(token_f1>=0.5) >= 0.1",
-    "e1: worst_of_3(token_f1) >= 0.1 else ask for whole sentences",
+    "e1: worst_of_3(token_f1) >= 0.95 else ask for whole sentences",
     "e1: flip_rate(token_f1) <= 0.9 @95%",
 )
 
@@ -80,13 +81,16 @@ def test_tries_are_recorded_one_by_one_replayed_and_judged(asking: Suite, model:
     assert {gate["n"] for gate in found.values()} == {12}
     assert found[PASS]["reason"].endswith("3 answers to each case")
     result.stdout.fnmatch_lines_random(["*e1: pass^3(token_f1) >= 0.5 @95%*", "*3 answers to each case*"])
-    report = (asking.path / "report.html").read_text()
-    assert "pass^3(token_f1)" in report
-    said = sum(len(each) for each in model.said.values())
+    shown = asking.pytester.run("rag-harness", "report", "output", "-o", "comment.md")
+    assert shown.ret == 0, shown.stderr.str()
+    for file in ("report.html", "comment.md"):
+        said = (asking.path / file).read_text()
+        assert "pass^3(token_f1)" in said.replace("\\", ""), file
+        assert "ask for whole sentences" in said, file
     again = run(asking, "--rag-mode=replay", *asked, "--rag-output=again", "-n2")
     assert again.ret == result.ret
     assert gates(asking, "again") == found
-    assert sum(len(each) for each in model.said.values()) == said == 36
+    assert sum(len(each) for each in model.said.values()) == 36
 
 
 def test_each_try_has_a_recording_of_its_own(asking: Suite, model: Wavering) -> None:
@@ -113,6 +117,24 @@ def test_more_than_are_asked_is_refused_before_anything_is(asking: Suite, server
         ]
     )
     assert not server.calls
+
+
+def test_the_judge_is_asked_about_each_try_and_only_for_the_gate(suite: Suite) -> None:
+    def reply(body: Any) -> str:
+        keys = tuple(body["response_format"]["json_schema"]["schema"]["properties"])
+        return json.dumps(honest(Asked(body["messages"][0]["content"], body["messages"][1]["content"], keys)))
+
+    with counting_server(delay=0.0, reply=reply) as judge:
+        judged = ("--rag-judge-model=gpt-x", f"--rag-judge-base-url={judge.url}", "--rag-repeats=2")
+        gate = "e3[query_type=direct]: pass^2(faithfulness>=0.01) >= 0"
+        suite.run(*judged, "--rag-mode=record", f"--rag-gate={gate}")
+        asked = sum(judge.calls.values())
+        suite.run(*judged, "--rag-mode=replay", f"--rag-gate={gate}", "--rag-output=again")
+        assert sum(judge.calls.values()) == asked
+    assert {score["measure"] for score in suite.rows("derived/scores/e3+repeat2")} == {"faithfulness"}
+    found = gates(suite)[gate]
+    assert found["value"] is not None, found
+    assert gates(suite, "again")[gate] == found
 
 
 FAILING = OWN.replace(
