@@ -14,6 +14,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from functools import partial
+from math import comb
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,14 +30,38 @@ Value = Callable[[Floats], Floats]
 DRAWS = 1000
 CASES = (40, 200)
 KS = (2, 3, 5)
-LARGE = 1_000_000
-CHANCES: dict[str, Draw] = {
-    "all alike, 0.9": lambda _, n: np.full(n, 0.9),
-    "80 % sure, others 0.5": lambda rng, n: np.where(rng.random(n) < 0.8, 1.0, 0.5),
-    "97 % sure, others 0.3": lambda rng, n: np.where(rng.random(n) < 0.97, 1.0, 0.3),
-    "10 % never, others 0.97": lambda rng, n: np.where(rng.random(n) < 0.1, 0.0, 0.97),
-    "skewed, Beta(8, 1)": lambda rng, n: rng.beta(8, 1, n),
-    "sure or hopeless, Beta(0.5, 0.5)": lambda rng, n: rng.beta(0.5, 0.5, n),
+
+
+class Population(NamedTuple):
+    """Chances of being right: how they are drawn, and the mean of chance^k."""
+
+    draw: Draw
+    moment: Callable[[int], float]
+
+
+def two_kinds(share: float, one: float, other: float) -> Population:
+    """Return a population of which ``share`` has one chance, the rest the other."""
+    return Population(
+        lambda rng, n: np.where(rng.random(n) < share, one, other),
+        lambda k: share * one**k + (1 - share) * other**k,
+    )
+
+
+def beta(a: float, b: float) -> Population:
+    """Return a population whose chances have a beta distribution."""
+    return Population(
+        lambda rng, n: rng.beta(a, b, n),
+        lambda k: float(np.prod([(a + i) / (a + b + i) for i in range(k)])),
+    )
+
+
+CHANCES = {
+    "all alike, 0.9": two_kinds(1.0, 0.9, 0.9),
+    "80 % sure, others 0.5": two_kinds(0.8, 1.0, 0.5),
+    "97 % sure, others 0.3": two_kinds(0.97, 1.0, 0.3),
+    "10 % never, others 0.97": two_kinds(0.1, 0.0, 0.97),
+    "skewed, Beta(8, 1)": beta(8, 1),
+    "sure or hopeless, Beta(0.5, 0.5)": beta(0.5, 0.5),
 }
 
 
@@ -78,6 +104,16 @@ def flips_of(scores: Floats) -> Floats:
     return flips(scores == 1)
 
 
+def lowest_of_3(moment: Callable[[int], float]) -> float:
+    """Return the mean lowest score of 3 tries: of j wrong ones it is 1 / (j + 1), without a wrong one 1."""
+    found = 0.0
+    for j in range(4):
+        # chance^(3 - j) (1 - chance)^j, written out in powers of the chance
+        mean = sum(comb(j, i) * (-1) ** i * moment(3 - j + i) for i in range(j + 1))
+        found += comb(3, j) * mean / (j + 1)
+    return found
+
+
 def main() -> None:
     """Print a line for each promise, number of tries, and number of cases."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -85,23 +121,25 @@ def main() -> None:
     parser.add_argument("runs", nargs="?", type=int, default=20_000)
     given = parser.parse_args()
     bounded.DRAWS = DRAWS
-    large = np.random.default_rng(given.seed)
     print("of 95 %: wrong PASS / wrong FAIL in %; the highest of the six populations, then tries taken for cases")
     for k in KS:
         for n in (k, 2 * k):
             for cases in CASES:
                 found, naive = {}, {}
-                for name, draw in CHANCES.items():
-                    truth = float((draw(large, LARGE) ** k).mean())
+                for name, (draw, moment) in CHANCES.items():
+                    truth = moment(k)
                     found[name] = wrong(draw, partial(right_of, k=k), truth, cases, n, given.runs, given.seed)
                     naive[name] = as_if_tries_were_cases(draw, truth, cases, n, k, given.runs // 100, given.seed)
                 print_line(f"pass^{k}", n, cases, found, f"{100 * max(naive.values()):.0f} ({worst(naive)})")
-    for name, value in (("worst_of_3", partial(worst_of, k=3)), ("flip_rate", flips_of)):
+    others: list[tuple[str, Value, Callable[[Callable[[int], float]], float]]] = [
+        ("worst_of_3", partial(worst_of, k=3), lowest_of_3),
+        ("flip_rate", flips_of, lambda moment: 2 * (moment(1) - moment(2))),
+    ]
+    for name, value, true in others:
         for cases in CASES:
             found = {}
-            for chances, draw in CHANCES.items():
-                truth = float(value(tries_of(draw(large, LARGE), 5, large)).mean())
-                found[chances] = wrong(draw, value, truth, cases, 5, given.runs, given.seed)
+            for chances, (draw, moment) in CHANCES.items():
+                found[chances] = wrong(draw, value, true(moment), cases, 5, given.runs, given.seed)
             print_line(name, 5, cases, found, "")
 
 

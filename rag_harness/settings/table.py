@@ -246,7 +246,7 @@ class Settings:
     )
     repeats: int = option(
         0,
-        "answer each query so many times, and say where the noise is: queries, pipeline, judge",
+        "answer each query so many times: for gates such as pass^3(…), and to say where the noise is",
         "nothing",
         ge=0,
         le=100,

@@ -17,7 +17,6 @@ from rag_harness.gates import Gate, Reference, parse_gate
 from rag_harness.gates.verdict import meets_threshold
 from rag_harness.measures.judged.categories import FAILED_CATEGORIES
 from rag_harness.report.asked_measures import asked_measures
-from rag_harness.report.over_repeats import over_repeats
 from rag_harness.report.suite_table import CaseState, SuiteTable
 from rag_harness.report.summary_file import SUMMARY_FILE
 from rag_harness.report.tables import read_tables
@@ -85,7 +84,10 @@ def count_worse(table: SuiteTable, than: float) -> int:
 
 
 def failed_gates(output: Path, experiment: str, k: int) -> list[Gate]:
-    """Return the gates on a mean of ``experiment`` that failed in the run, from ``summary.json``."""
+    """Return the gates on a mean of ``experiment`` that failed in the run, from ``summary.json``.
+
+    Causes are looked for in first answers, so a promise over repeats is none of them.
+    """
     try:
         said = read_json((output / SUMMARY_FILE).read_bytes()).get("gates", [])
     except (OSError, ValueError, AttributeError):
@@ -94,13 +96,16 @@ def failed_gates(output: Path, experiment: str, k: int) -> list[Gate]:
     return [
         gate
         for gate in gates
-        if gate.suite == experiment and gate.quantile is None and not isinstance(gate.right, Reference)
+        if gate.suite == experiment
+        and gate.quantile is None
+        and gate.over is None
+        and not isinstance(gate.right, Reference)
     ]
 
 
 def _below(table: SuiteTable, gate: Gate) -> Iterator[str]:
     assert not isinstance(gate.right, Reference)
-    values = over_repeats(gate, {gate.suite: table})[gate.suite].values(gate.measure, dict(gate.slice))
+    values = table.values(gate.measure, dict(gate.slice))
     return (case for case, value in values.items() if not meets_threshold(value, gate.op, gate.right))
 
 

@@ -64,6 +64,7 @@ def test_a_gate_that_failed_has_those_below_its_threshold_looked_at(tmp_path: Pa
         {"gate": "x1: faithfulness >= 0.65", "state": "passed"},
         {"gate": "x1: p95(total_ms) <= 1", "state": "failed"},
         {"gate": "x1: faithfulness >= x2", "state": "failed"},
+        {"gate": "x1: pass^3(faithfulness) >= 0.9", "state": "failed"},
         {"gate": "x2: faithfulness >= 0.9", "state": "failed"},
     ]
     (tmp_path / "summary.json").write_text(json.dumps({"gates": verdicts}))
