@@ -93,6 +93,17 @@ def test_tries_are_recorded_one_by_one_replayed_and_judged(asking: Suite, model:
     assert sum(len(each) for each in model.said.values()) == 36
 
 
+def test_all_of_what_an_answer_owes_is_owed_each_time(asking: Suite, model: Wavering) -> None:
+    owed = [{"contains": "45 days"}, {"max_words": 80}]
+    queries = [{"query_id": f"q{n}", "query": f"question {n}", "expect": owed} for n in range(12)]
+    asking.write_queries(queries)
+    texts = ["e1: pass^3(expectations) >= 0.9", "e1: worst_of_3(expectations) >= 0.9"]
+    run(asking, "--rag-mode=live", "--rag-repeats=3", *(f"--rag-gate={text}" for text in texts))
+    right, found = model.right, gates(asking)
+    assert found[texts[0]]["value"] == pytest.approx(sum(n == 3 for n in right) / 12)
+    assert found[texts[1]]["value"] == pytest.approx(sum(1 if n == 3 else 0.5 for n in right) / 12)
+
+
 def test_each_try_has_a_recording_of_its_own(asking: Suite, model: Wavering) -> None:
     """Without the recordings of the third tries, those alone are missing: no other try stands in for them."""
     run(asking, "--rag-mode=record", "--rag-repeats=2")
