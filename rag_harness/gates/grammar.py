@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import isfinite
 
 from rag_harness.errors import SettingsError
-from rag_harness.gates.promises import FORMS, Promise, read_promise
+from rag_harness.gates.promises import FORMS, Promise, number_text, read_promise
 from rag_harness.types import GOLDEN
 
 CALIBRATED = "~calibrated"
@@ -121,7 +121,7 @@ def parse_gate(text: str, k: int) -> Gate:
     what, op, right = _body(text, text[head.end() :] if head else text)
     right, otherwise = _otherwise(text, right)
     right, confidence, paired = _confidence(text, right)
-    over, what = _over(text, what, op)
+    over, what = _over(text, what)
     share = _QUANTILE.fullmatch(what)
     measure, tilde, kind = (share[2] if share else what).partition("~")
     measure = measure.strip()
@@ -144,7 +144,7 @@ def parse_gate(text: str, k: int) -> Gate:
     return Gate(name, where, measure, op, threshold, quantile, bool(tilde), confidence, otherwise, paired, "", over)
 
 
-def _over(text: str, what: str, op: str) -> tuple[Promise | None, str]:
+def _over(text: str, what: str) -> tuple[Promise | None, str]:
     """Separate a promise over repeats from the name of its measure."""
     try:
         found = read_promise(what)
@@ -152,8 +152,6 @@ def _over(text: str, what: str, op: str) -> tuple[Promise | None, str]:
         raise wrong(text, str(problem)) from None
     if found and not _MEASURE.fullmatch(found[1]):
         raise wrong(text, f"{found[1]!r} in {what!r} is no measure; write {FORMS}")
-    if not found and what.startswith(("pass^", "pass@")):
-        raise wrong(text, f"{what!r} before {op!r} is no measure; write {FORMS}")
     return found or (None, what)
 
 
@@ -242,11 +240,6 @@ def _number(text: str, digits: str) -> float:
     if not isfinite(number):
         raise wrong(text, f"{digits!r} is too large a number")
     return number
-
-
-def number_text(number: float) -> str:
-    """Write a number as a person would: 1, not 1.0."""
-    return repr(number).removesuffix(".0")
 
 
 def wrong(text: str, problem: str) -> SettingsError:

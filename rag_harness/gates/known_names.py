@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from rag_harness.errors import SettingsError, unknown
-from rag_harness.gates.grammar import BASELINE, Gate, Reference, number_text, wrong
+from rag_harness.gates.grammar import BASELINE, Gate, Reference, wrong
+from rag_harness.gates.promises import number_text
 
 # A sign needs a space before it, because names may contain a hyphen: gpt-4.
 _GLUED = re.compile(r"(.*[^-+])([-+])(\d*\.?\d+)")

@@ -34,13 +34,18 @@ class Promise:
     def of(self, measure: str) -> str:
         """Return the text of the promise about a measure: ``pass^3(token_f1>=0.5)``."""
         number = "" if self.kind == "flip_rate" else str(self.k)
-        limit = f"{self.limit[0]}{repr(self.limit[1]).removesuffix('.0')}" if self.limit else ""
+        limit = f"{self.limit[0]}{number_text(self.limit[1])}" if self.limit else ""
         return f"{self.kind}{number}({measure}{limit})"
 
     @property
     def is_share(self) -> bool:
         """Whether its values are chances, whatever the unit of the measure is."""
         return self.kind != "worst_of_"
+
+
+def number_text(number: float) -> str:
+    """Write a number as a person would: 1, not 1.0."""
+    return repr(number).removesuffix(".0")
 
 
 def read_promise(what: str) -> tuple[Promise, str] | None:
@@ -51,6 +56,8 @@ def read_promise(what: str) -> tuple[Promise, str] | None:
     """
     found = _OF.fullmatch(what)
     if not found:
+        if what.startswith(("pass^", "pass@")):
+            raise ValueError(f"{what!r} is no promise over repeats; write {FORMS}")
         return None
     kind, digits, inner = _KINDS[found[1]], found[2], found[3]
     if kind == "flip_rate":

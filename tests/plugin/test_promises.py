@@ -95,8 +95,7 @@ def test_tries_are_recorded_one_by_one_replayed_and_judged(asking: Suite, model:
 
 def test_all_of_what_an_answer_owes_is_owed_each_time(asking: Suite, model: Wavering) -> None:
     owed = [{"contains": "45 days"}, {"max_words": 80}]
-    queries = [{"query_id": f"q{n}", "query": f"question {n}", "expect": owed} for n in range(12)]
-    asking.write_queries(queries)
+    asking.write_queries([{"query_id": f"q{n}", "query": f"question {n}", "expect": owed} for n in range(12)])
     texts = ["e1: pass^3(expectations) >= 0.9", "e1: worst_of_3(expectations) >= 0.9"]
     run(asking, "--rag-mode=live", "--rag-repeats=3", *(f"--rag-gate={text}" for text in texts))
     right, found = model.right, gates(asking)

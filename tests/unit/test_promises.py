@@ -44,7 +44,7 @@ def test_all_parts_of_a_gate_go_with_it() -> None:
         ("flip_rate3(token_f1)", "flip_rate compares 2 answers, and takes no number; write flip_rate(token_f1)"),
         ("worst_of_3(token_f1>=0.5)", "write worst_of_3(token_f1), or pass^3(token_f1>=0.5)"),
         ("pass@3(token_f1)", "write pass^3(…), worst_of_3(…) or flip_rate(…)"),
-        ("pass^3 token_f1", "'pass^3 token_f1' before '>=' is no measure; write pass^3(…)"),
+        ("pass^3 token_f1", "'pass^3 token_f1' is no promise over repeats; write pass^3(…)"),
         ("pass^3(p95(total_ms))", "'p95(total_ms)' in 'pass^3(p95(total_ms))' is no measure"),
         ("pass^3()", "'' in 'pass^3()' is no measure"),
         ("p95(pass^3(token_f1))", "'p95(pass^3(token_f1))' before '>=' is no measure"),
