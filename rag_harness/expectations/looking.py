@@ -46,17 +46,17 @@ def _looked(expectation: Expectation, answer: AnswerSeen) -> Kept:
 def kept_share(found: Sequence[Kept]) -> tuple[float | None, str]:
     """Return the weighted share of expectations that are kept, and what is said of those that are not.
 
-    It is 0 where one that must be kept is not. Else it is None where one could not be checked: the others must not
-    stand for it.
+    It is None where one could not be checked: the others must not stand for it, and a figure over the cases that happen
+    to be decided would be of other cases. Else it is 0 where one that must be kept is not.
     """
     broken = [each for each in found if each.kept is False]
     unchecked = [each for each in found if each.kept is None]
-    if any(each.expectation.must for each in broken):
-        first = next(each for each in broken if each.expectation.must)
-        return 0.0, f"must {first.expectation}: {first.said}"
     if unchecked:
         first = unchecked[0]
         return None, f"{len(unchecked)} of {len(found)} could not be checked: {first.expectation}: {first.said}"
+    if any(each.expectation.must for each in broken):
+        first = next(each for each in broken if each.expectation.must)
+        return 0.0, f"must {first.expectation}: {first.said}"
     total = sum(each.expectation.weight for each in found)
     share = sum(each.expectation.weight for each in found if each.kept) / total
     return share, "; ".join(f"{each.expectation}: {each.said}" for each in broken)

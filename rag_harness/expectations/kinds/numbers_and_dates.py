@@ -13,7 +13,7 @@ from rag_harness.types import Expectation
 
 _NUMBER = re.compile(r"(?<![\w.,])[-−]?\d+(?:[.,'’\u00a0\u202f ]\d+)*(?![\w])")
 _WORD_BEHIND = re.compile(r"[\s\u00a0]*([^\W\d_]+|[%€$£°])")
-_WORD_BEFORE = re.compile(r"([%€$£]|[^\W\d_]+)[\s\u00a0]*$")
+_SIGNS = "%€$£"
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
            "december")  # fmt: skip
 _DATE = re.compile(
@@ -68,8 +68,14 @@ def _values(text: str) -> Iterator[float]:
 
 
 def _beside(text: str, start: int, end: int) -> list[str]:
-    behind, before = _WORD_BEHIND.match(text, end), _WORD_BEFORE.search(text[max(0, start - 40) : start])
-    return [match[1].lower() for match in (behind, before) if match]
+    behind, before = _WORD_BEHIND.match(text, end), text[max(0, start - 40) : start].rstrip()
+    word = before[-1:] if before.endswith(tuple(_SIGNS)) else before[len(before.rstrip(_letters(before))) :]
+    return [each.lower() for each in (behind[1] if behind else "", word) if each]
+
+
+def _letters(text: str) -> str:
+    """Return the letters of a text, to be taken off its end."""
+    return "".join(set(filter(str.isalpha, text))) or " "
 
 
 class Date(ExpectationKind):

@@ -17,7 +17,7 @@ from rag_harness.types import Expectation
 
 _ENDING = re.compile(r"(?<=\w)(?:\\[.?]|[,;:!])+\Z")
 """Punctuation at the end of a word, escaped."""
-_BLANKS = re.compile(r"\s+([.,;:!?])(?!\w)")
+_BLANK = re.compile(r" ([.,;:!?])(?!\w)")
 _SHOWN = 160
 """The most characters of an answer that a message shows."""
 _COMPARED = 2_000
@@ -68,7 +68,7 @@ def _whole_words(text: str, start: int, end: int) -> str:
 
 def _plain(text: str) -> str:
     """Return a part of an answer for a message: in one line, cut, and without the blanks that citation marks leave."""
-    text = _BLANKS.sub(r"\1", " ".join(text.split()))
+    text = _BLANK.sub(r"\1", " ".join(text.split()))
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
