@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from rag_harness.expectations.kind import AnswerSeen, ExpectationKind, Finding, Source
 from rag_harness.expectations.looking import Kept, kept_share, looked_at
-from rag_harness.expectations.reading import expectations_of, known_kinds, needs_judge
+from rag_harness.expectations.reading import expectations_of, known_kinds, needs_judge, tells_by_words
 
 __all__ = [
     "AnswerSeen",
@@ -27,4 +27,5 @@ __all__ = [
     "known_kinds",
     "looked_at",
     "needs_judge",
+    "tells_by_words",
 ]

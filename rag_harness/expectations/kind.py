@@ -94,6 +94,11 @@ class ExpectationKind(ABC):
     """Values that may stand beside the demand, by name, with their types."""
     judged: ClassVar[bool] = False
     """Whether only a judge can tell. Such a kind is not looked at without one."""
+    of_words: ClassVar[bool] = False
+    """Whether it looks at the words alone, so that a right answer written by a person keeps to it, too.
+
+    Checks of questions set such a kind against the ground truth.
+    """
 
     @abstractmethod
     def problem(self, demand: Expectation) -> str:

@@ -39,6 +39,11 @@ def needs_judge(expectation: Expectation) -> bool:
     return kind_of(expectation.kind).judged
 
 
+def tells_by_words(expectation: Expectation) -> bool:
+    """Whether an expectation is about the words alone, so that a right answer written by a person keeps to it, too."""
+    return kind_of(expectation.kind).of_words
+
+
 def expectations_of(raw: object) -> tuple[tuple[Expectation, ...], list[str]]:
     """Return the expectations that ``raw`` lists, and what is wrong with it, a sentence each.
 

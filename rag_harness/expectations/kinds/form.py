@@ -24,6 +24,7 @@ class _Counted(ExpectationKind):
 
     things: ClassVar[str]
     is_most: ClassVar[bool] = True
+    of_words = True
 
     def problem(self, demand: Expectation) -> str:
         return most_problem(demand.wanted) or (

@@ -30,6 +30,7 @@ class Number(ExpectationKind):
     ``within`` is the greatest distance; ``unit`` a word or sign beside it.
     """
 
+    of_words = True
     options: ClassVar[Mapping[str, type | tuple[type, ...]]] = {"within": (int, float), "unit": str}
 
     def problem(self, demand: Expectation) -> str:
@@ -80,6 +81,8 @@ def _letters(text: str) -> str:
 
 class Date(ExpectationKind):
     """This date (2024-03-01) stands in the answer: also as "1 March 2024", "March 1, 2024" or "01.03.2024"."""
+
+    of_words = True
 
     def problem(self, demand: Expectation) -> str:
         try:

@@ -46,6 +46,7 @@ def pattern_problem(pattern: str, case: bool = True) -> str:
 class Regex(ExpectationKind):
     """The regular expression matches somewhere in the answer. It knows neither look-around nor back-references."""
 
+    of_words = True
     options: ClassVar[Mapping[str, type | tuple[type, ...]]] = {"case": bool}
 
     def problem(self, demand: Expectation) -> str:

@@ -78,6 +78,7 @@ def _equal(answer: AnswerSeen, wanted: str, options: Mapping[str, Any]) -> Findi
 
 
 class _OneText(ExpectationKind):
+    of_words = True
     options: ClassVar[Mapping[str, type | tuple[type, ...]]] = {"case": bool}
 
     def problem(self, demand: Expectation) -> str:

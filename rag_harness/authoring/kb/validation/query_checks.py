@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rag_harness.authoring.kb.page import fold, squeeze
 from rag_harness.authoring.kb.plan import PLAN_FILE, PlannedFact
+from rag_harness.authoring.kb.validation.expecting import expectations
 from rag_harness.authoring.kb.validation.material import Material
 from rag_harness.authoring.kb.validation.pages import links_of
 from rag_harness.authoring.kb.validation.plan import BROKEN_PLAN, NO_PLAN
@@ -20,7 +21,8 @@ from rag_harness.dataset.queries import EvidenceLine, QueryLine
 from rag_harness.dataset.query_types import KNOWN_TYPES, type_problem
 from rag_harness.words.terms import terms
 
-_NAMES = ("queries", "types", "references", "quotes", "selections", "direct", "multi-hop", "negative", "distribution")
+_NAMES = ("queries", "types", "references", "quotes", "selections", "expectations", "direct", "multi-hop", "negative",
+          "distribution")  # fmt: skip
 _SEVERAL = ("multi_hop", "comparison")
 """Types of queries that need more than one page."""
 Queries = Read[QueryLine]
@@ -31,7 +33,7 @@ def checks(material: Material, file: Path | None, types: tuple[str, ...] = ()) -
     if file is None:
         return [CheckResult(name, skipped="no file of queries; name one with --queries FILE") for name in _NAMES]
     read = read_query_lines(file)
-    rooms = (_queries, _references, _quotes, selections, _direct, _multi_hop, _negative)
+    rooms = (_queries, _references, _quotes, selections, expectations, _direct, _multi_hop, _negative)
     found = [room(material, read) for room in rooms] + [_distribution(material, read)]
     return [found[0], _types(read, types), *found[1:]]
 

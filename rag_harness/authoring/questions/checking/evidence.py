@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from rag_harness.authoring.kb.page import squeeze
@@ -16,7 +17,8 @@ from rag_harness.authoring.questions.checking.placing import (
     tells_page,
     with_other_figures,
 )
-from rag_harness.types import Evidence
+from rag_harness.expectations import tells_by_words
+from rag_harness.types import Evidence, Expectation
 from rag_harness.words.terms import figures
 
 
@@ -82,8 +84,20 @@ def _lost(asked: QuestionWithGold, quote: Evidence, filename: str, now: str, pag
 
 
 def _answer(asked: QuestionWithGold, quote: Evidence, found: QuotedPassage) -> Iterator[Finding]:
-    """Yield a finding if the ground truth has a figure that the page no longer has."""
-    outdated = (figures(quote.quote) - figures(found.text)) & figures(asked.ground_truth)
-    if outdated:
+    """Yield a finding if the ground truth, or an expectation, has a figure that the page no longer has."""
+    gone = figures(quote.quote) - figures(found.text)
+    if outdated := gone & figures(asked.ground_truth):
         said = ", ".join(sorted(outdated))
         yield Finding("answer", quote.filename, f"the ground truth says {said}", asked.ground_truth)
+    for each in asked.expect:
+        if gone & _figures_wanted(each):
+            yield Finding("expectation", quote.filename, f"{each}: the page no longer says so. Mend it.")
+
+
+def _figures_wanted(each: Expectation) -> frozenset[str]:
+    """Return the figures that an answer has to have; figures of its form, such as its length, are none of them."""
+    if each.negated or not tells_by_words(each):
+        return frozenset()
+    if each.kind == "number":
+        return frozenset({f"{each.wanted:g}"})
+    return figures(json.dumps(each.wanted)) if isinstance(each.wanted, str | list) else frozenset()

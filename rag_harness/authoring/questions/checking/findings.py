@@ -18,6 +18,7 @@ What = Literal[
     "heading gone",
     "page unread",
     "answer",
+    "expectation",
     "may be answered",
     "one page holds all",
 ]

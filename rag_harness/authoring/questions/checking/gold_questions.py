@@ -9,7 +9,7 @@ from pathlib import Path
 from rag_harness.authoring.questions.metadata_keys import LOOKED_AT
 from rag_harness.dataset.golden import GoldenEntry, read_golden
 from rag_harness.dataset.queries import read_queries
-from rag_harness.types import Case, Evidence
+from rag_harness.types import Case, Evidence, Expectation
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,8 @@ class QuestionWithGold:
     """A question with its gold.
 
     ``pages`` are the relevant documents, and ``quotes`` its evidence; a quote without a file name is from one of
-    ``pages``. ``looked_at`` are pages that have its words but do not answer it.
+    ``pages``. ``looked_at`` are pages that have its words but do not answer it. ``expect`` is what it demands of its
+    answers.
     """
 
     name: str
@@ -28,6 +29,7 @@ class QuestionWithGold:
     quotes: tuple[Evidence, ...] = ()
     answerable: bool = True
     looked_at: tuple[str, ...] = ()
+    expect: tuple[Expectation, ...] = ()
 
 
 def is_golden(file: Path) -> bool:
@@ -61,6 +63,7 @@ def _of_case(case: Case) -> QuestionWithGold:
         case.evidence,
         case.answerable,
         (looked_at,) if isinstance(looked_at, str) else tuple(looked_at),
+        case.expect,
     )
 
 

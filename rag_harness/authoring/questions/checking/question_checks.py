@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection as Some
 from collections.abc import Iterator, Sequence
 
+from rag_harness.authoring.kb.owed import wrongly_expected
 from rag_harness.authoring.questions.checking.evidence import quote_findings
 from rag_harness.authoring.questions.checking.findings import Finding, Proposal, Report
 from rag_harness.authoring.questions.checking.gold_questions import QuestionWithGold
@@ -38,6 +39,10 @@ def _findings(asked: QuestionWithGold, pages: Pages) -> Iterator[Finding]:
     quotes = list(quote_findings(asked, pages))
     yield from quotes
     yield from _pages(asked, pages, {each.filename for each in quotes if each.what == "moved"})
+    if asked.expect:
+        documents = {**dict.fromkeys(pages.unread, ""), **pages.texts}
+        for said in wrongly_expected(asked.expect, asked.ground_truth, asked.answerable, documents):
+            yield Finding("expectation", why=said)
     if not asked.answerable:
         yield from _answered(asked, pages)
     elif len({quote.filename for quote in asked.quotes}) > 1:

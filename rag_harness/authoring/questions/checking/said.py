@@ -21,6 +21,7 @@ _SAID = {
     "heading gone": "heading gone",
     "page unread": "page cannot be read",
     "answer": "answer probably changed",
+    "expectation": "expectation",
     "may be answered": "may be answered now",
     "one page holds all": "one page holds all evidence",
 }

@@ -11,6 +11,7 @@ import pytest
 from rag_harness.__main__ import main
 from rag_harness.authoring.kb.validation.stated import NO_FACTS
 from rag_harness.commands import FOUND
+from rag_harness.expectations import known_kinds
 from tests.unit.dataset.kb_builder import Kb, query
 
 
@@ -236,3 +237,29 @@ def test_a_golden_file_that_cannot_be_read(kb: Kb) -> None:
     kb.golden = json.dumps([{"query": "a?"}])
     assert all(error.startswith("golden: golden.json: entry 1 ('a?'): ") for error in kb.errors())
     assert kb.errors()
+
+
+def test_expectations_are_looked_at_with_file_and_line(kb: Kb) -> None:
+    kb.ask(
+        query(expect=[{"contains": "€3.50"}, {"cites": "returns.md"}, {"context_contains": "label costs"}]),
+        query(2, expect=[{"contians": "€3.50"}, {"max_words": -1}, {"cites": "retruns.md"}]),
+        query(3, expect=[{"number": 4.5}]),
+        negative(expect=[{"answers": True}]),
+        query(4, expect="contains"),
+    )
+    assert [each for each in kb.errors() if each.startswith("expect")] == [
+        "expectations: queries.jsonl:2: q_direct_002: expect: 0: Unknown kind of expectation 'contians'. Did you mean "
+        f"'contains'? Known: {', '.join(known_kinds())}.",
+        "expectations: queries.jsonl:2: q_direct_002: expect: 1: max_words: a number of 0 or more was expected; found "
+        "-1.",
+        "expectations: queries.jsonl:2: q_direct_002: expect: cites “retruns.md”: no document is called 'retruns.md'. "
+        "Mend the name.",
+        "expectations: queries.jsonl:3: q_direct_003: expect: number 4.5: the ground truth does not keep to it: its "
+        "numbers are 3.50. Mend one of the two.",
+        "expectations: queries.jsonl:4: q_negative_001: expect: answers: no document answers the question, so a right "
+        "answer declines. Mend one of the two.",
+        "expectations: queries.jsonl:5: q_direct_004: expect: a list of objects was expected, e.g. [{\"contains\": "
+        '"45 days"}]; found "contains".',
+    ]  # fmt: skip
+    check = next(each for each in kb.validate().checks if each.name == "expectations")
+    assert check.checked == "6 expectations"

@@ -347,3 +347,54 @@ def test_a_passage_of_two_sentences_is_found_as_two() -> None:
     assert found is not None
     assert found.text == "Parcels are kept for a week. Then they are sent back to you."
     assert reworded(page, "Lanterns are red and green.") is None
+
+
+def test_expectations_that_cannot_be_read_are_told_with_their_line(
+    kb: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(kb / "queries.jsonl", [ROWS[0], {**ROWS[1], "expect": [{"contians": "9 days"}, {"weight": 0, "number": 9}]}])
+    assert main(["queries", "check", str(kb)]) == CANNOT_RUN
+    said = capsys.readouterr().err
+    assert (
+        "queries.jsonl:2: q_held: expect: 0: Unknown kind of expectation 'contians'. Did you mean 'contains'?" in said
+    )
+    assert "queries.jsonl:2: q_held: expect: 1: weight is 0. Write a number above 0" in said
+
+
+def test_an_expectation_against_its_own_gold_or_the_documents_is_found(
+    kb: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    held = {**ROWS[1], "expect": [{"number": 9, "unit": "days"}, {"contains": "10 days"}, {"cites": "gone.md"}]}
+    write(kb / "queries.jsonl", [held, {**ROWS[3], "expect": [{"answers": True}]}])
+    assert main(["queries", "check", str(kb)]) == FOUND
+    assert capsys.readouterr().out.splitlines()[:3] == [
+        "q_held: expectation: contains “10 days”: the ground truth does not keep to it: the nearest is “9 days.”. Mend "
+        "one of the two.",
+        "q_held: expectation: cites “gone.md”: no document is called 'gone.md'. Mend the name.",
+        "q_fish: expectation: answers: no document answers the question, so a right answer declines. Mend one of the "
+        "two.",
+    ]
+
+
+def test_an_expectation_that_the_documents_contradict_by_now_is_found_and_kept(
+    kb: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expect = [
+        {"number": 9, "unit": "days", "must": True},
+        {"contains": "9 days"},
+        {"not": {"contains": "9 hours"}},
+        {"max_words": 9},
+        {"contains": "days"},
+    ]
+    write(kb / "queries.jsonl", [{**ROWS[1], "expect": expect}])
+    put(kb, delivery=DELIVERY.replace("9 days", "12 days"))
+    mended = kb / "mended.jsonl"
+    assert main(["queries", "check", str(kb), "-o", str(mended)]) == FOUND
+    assert [line for line in capsys.readouterr().out.splitlines() if "expectation" in line] == [
+        "q_held: expectation (delivery.md): number 9, unit “days”: the page no longer says so. Mend it.",
+        "q_held: expectation (delivery.md): contains “9 days”: the page no longer says so. Mend it.",
+    ]
+    after = json.loads(mended.read_text())
+    assert after["expect"] == expect
+    assert after["metadata"]["reviewed"] == "no"
+    assert "contains “9 days”: the page no longer says so" in after["metadata"]["affected"]
