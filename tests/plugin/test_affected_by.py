@@ -174,6 +174,13 @@ def test_questions_that_git_does_not_have_are_all_new(repo: Repository) -> None:
     assert found.unknown == "mine.jsonl"
 
 
+def test_a_question_of_which_more_is_demanded_has_changed(repo: Repository) -> None:
+    first, *others = QUERIES
+    rows = [{**first, "expect": [{"max_words": 120}]}, *others]
+    (repo.folder / "kb" / "queries.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in rows))
+    assert changes(repo).change.questions == {first["query_id"]}
+
+
 def test_a_public_collection_has_no_folder_to_look_at(repo: Repository) -> None:
     folder = repo.folder / "beir"
     (folder / "qrels").mkdir(parents=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rag_harness.errors import DataError
+from rag_harness.expectations import expectations_of
 from rag_harness.results.cases import CaseFile, kept, write_cases
 from rag_harness.results.score import parse_score
 from rag_harness.types import Case, Query
@@ -41,3 +42,13 @@ def test_a_field_of_another_type_is_a_damaged_case(tmp_path: Path, damage: dict[
 @pytest.mark.parametrize("damage", [{"query_id": []}, {"detail": [1]}, {"row": None}, {"reason": {}}, {"judge": 3}])
 def test_a_score_with_a_field_of_another_type_is_none(damage: dict[str, object]) -> None:
     assert parse_score(json.dumps({**json.loads(LINE.line()), **damage})) is None
+
+
+def test_what_a_case_demands_of_its_answers_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    raw = [{"not": {"contains": "refund", "case": True}, "weight": 2, "must": True}, {"number": 9, "unit": "days"}]
+    case = Case(Query("q1", "How long?"), expect=expectations_of(raw)[0])
+    write_cases(tmp_path, "data", [kept(case), kept(Case(Query("q2", "Why?")))])
+    lines = [json.loads(line) for line in CaseFile.place(tmp_path, "data").read_text().splitlines()]
+    assert [each.get("expect") for each in lines] == [[{**raw[0], "weight": 2.0}, raw[1]], None]
+    with closing(CaseFile(tmp_path, "data")) as cases:
+        assert [each.case.expect for each in (cases[0], cases[1])] == [case.expect, ()]
