@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from rag_harness.__main__ import main
+from rag_harness.commands.starter import drafted
 from tests.plugin.conftest import PAGES
 from tests.unit.authoring.questions.shop import folder
 
@@ -100,6 +101,36 @@ def test_the_placeholder_of_an_older_golden_set_passes_no_gate_and_is_kept(pytes
     result.stdout.fnmatch_lines(
         ["not judged *golden: recall@1 >= 0.8 @95% *", "*its one case is a placeholder: write a*"]
     )
+
+
+def test_the_first_draft_says_what_its_answer_owes_and_keeps_to_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = folder(tmp_path)
+    assert init(tmp_path, "--kb", "my_docs") == 0
+    said = capsys.readouterr().out
+    assert 'The first of them says in "expect" what its answer owes: two examples, for you to write more.' in said
+    first, *others = rows_of(tmp_path)
+    assert first["expect"] == [{"cites": first["context_reference"][0]}, {"max_words": 120}]  # type: ignore[index]
+    assert not any("expect" in each for each in others)
+    assert main(["queries", "check", str(made), "--queries", str(tmp_path / "queries.jsonl")]) == 0
+
+
+def test_a_first_draft_of_two_pages_cites_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder(tmp_path)
+    monkeypatch.setattr(drafted, "WANTED", 0)
+    monkeypatch.setattr(drafted, "_MULTI_HOP", 2)
+    assert init(tmp_path, "--kb", "my_docs") == 0
+    first = rows_of(tmp_path)[0]
+    assert first["query_type"] == "multi_hop"
+    assert first["expect"] == [{"cites_all": first["context_reference"]}, {"max_words": 120}]
+
+
+def test_an_example_question_says_what_its_answer_owes(tmp_path: Path) -> None:
+    assert init(tmp_path, "--example") == 0
+    (first,) = [each for each in rows_of(tmp_path) if "expect" in each]
+    assert first["expect"] == [{"number": 16, "must": True}, {"cites": "membership.md"}]
+    assert main(["queries", "check", str(tmp_path / "docs"), "--queries", str(tmp_path / "queries.jsonl")]) == 0
 
 
 def test_an_empty_folder_gets_an_example_whose_gate_is_judged(
