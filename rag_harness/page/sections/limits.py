@@ -8,8 +8,9 @@ from rag_harness.page.run import Run
 from rag_harness.page.sections.made_of import authors, selected_of
 from rag_harness.settings.profiles import SIMULATED
 
-SYNTHETIC = frozenset({"2b2f3707f9269104"})
-"""Digests of the questions that ship with the harness, ``data/kb``, about an invented shop."""
+SYNTHETIC = frozenset({"2b2f3707f9269104", "9cffe29979c52fe8"})
+"""Digests of the questions that ship with the harness, ``data/kb``, about an invented shop, before and after they got
+``expect``."""
 _WHAT = {
     "embedded/": "a baseline reader that copies from its sources",
     "mock/": "a stand-in for tests",

@@ -86,7 +86,7 @@ def test_statistics_are_those_that_the_report_uses(tmp_path: Path) -> None:
 
 
 def test_the_data_that_ship_are_known_to_be_synthetic() -> None:
-    assert {file_digest(ROOT / "data" / "kb" / "queries.jsonl")} == SYNTHETIC
+    assert file_digest(ROOT / "data" / "kb" / "queries.jsonl") in SYNTHETIC
 
 
 def test_limits_are_those_of_this_run(tmp_path: Path) -> None:
