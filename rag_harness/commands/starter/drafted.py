@@ -12,7 +12,7 @@ WANTED = 20
 _MULTI_HOP = 4
 """How many of the questions have several hops, if the pages allow so many."""
 _SEED = 0
-MOST_WORDS = 120
+_MOST_WORDS = 120
 """How long an answer may be, in the example of what an answer owes."""
 _EXPECTED = 'The first of them says in "expect" what its answer owes: two examples, for you to write more.'
 _NO_FACT = "no fact was found in English or another language with question forms"
@@ -46,7 +46,7 @@ def drafted_questions(folder: Path, done: Started) -> str:
 def _expected(pages: list[str]) -> list[dict[str, object]]:
     """Return two expectations that hold for each right answer, whatever the drafted question asks."""
     cites: dict[str, object] = {"cites": pages[0]} if len(pages) == 1 else {"cites_all": pages}
-    return [cites, {"max_words": MOST_WORDS}]
+    return [cites, {"max_words": _MOST_WORDS}]
 
 
 def placeholder(page: str) -> str:
