@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rag_harness.dataset.queries import read_queries
-from rag_harness.measures.expected import Expectations, found_in
+from rag_harness.measures.expectation_measures import Expectations, found_in
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case
 from tests.plugin.study import ROOT
