@@ -55,12 +55,17 @@ _KINDS = {
 def quality_lines(found: SuiteTable, writer: LineWriter) -> Iterator[Line]:
     """Yield the main measures of one experiment with their intervals."""
     said = []
-    for name in [each for each in _MEASURES if found.has(each)][:_FEW_MEASURES]:
+    for name in [each for each in _MEASURES if _tells(found, each)][:_FEW_MEASURES]:
         unit, between = found.columns[name].measure.unit, found.interval(name)
         mean = value_said(found.aggregate([name])[name] or 0.0, unit)
         said.append(f"{name} {mean}{f' {bounds(*between, unit)}' if between else ''}".replace(" ", TIE))
     if said:
         yield from writer.labelled("quality", f"{TIE} ".join(said))
+
+
+def _tells(found: SuiteTable, name: str) -> bool:
+    """Whether a measure has values. What few questions demand stands in the report, which says how many they are."""
+    return found.has(name) and (name != "expectations" or 2 * len(found.values(name, {})) >= len(found.ids))
 
 
 def kind_lines(found: SuiteTable, writer: LineWriter) -> list[Line]:
@@ -80,7 +85,7 @@ def kind_lines(found: SuiteTable, writer: LineWriter) -> list[Line]:
 def table_lines(brief: Brief, writer: LineWriter) -> Iterator[Line]:
     """Yield a table with a row an experiment; those that are equal in everything share one."""
     tables = brief.tables
-    columns = [name for name in _MEASURES if any(found.has(name) for found in tables.values())]
+    columns = [name for name in _MEASURES if any(_tells(found, name) for found in tables.values())]
     groups = [group for field in brief.fields for group in field.groups]
     rows = [["", *(_SHORT.get(each, each) for each in columns), "declined", "short"]]
     for name, *same in groups[:_FEW_ROWS]:
