@@ -41,7 +41,7 @@ def asked_anew(parts: JudgeParts, repeat: int) -> Judge:
 
 def says_the_same(settings: Settings) -> bool:
     """Whether a repeated judgement always gives the same result, because the judge is deterministic."""
-    return judge_name(settings) == "embedded"
+    return judge_name(settings) in ("embedded", "encoder")
 
 
 class _Anew(PartsAround):

@@ -107,6 +107,8 @@ def judge_said(judge: str, model: str) -> str:
     """Name the judge for people. A judge that is not an LLM is not presented as one."""
     if is_no_llm(model):
         return f"{model} (words and vectors compared, no LLM)"
+    if judge == "encoder":
+        return f"{model} (a classifier of claims, no LLM)"
     return f"{model} (an LLM, method {judge})" if model else "nobody: the judge cannot be had"
 
 

@@ -231,9 +231,15 @@ class Settings:
         (), "what is judged, by name, with commas between or repeatable; what a gate names is judged anyway", "nothing"
     )
     judge: str = option(
-        "", "how answers are judged: embedded, fused or ragas; default: embedded without an LLM, else fused", "judging"
+        "",
+        "how answers are judged: embedded, fused, ragas or encoder; default: embedded without an LLM, else fused",
+        "judging",
     )
-    judge_model: str = option("", "chat model that judges; default: the profile's, else the chat model", "judging")
+    judge_model: str = option(
+        "",
+        "chat model that judges, or the encoder's classifier; default: the profile's, else the chat model",
+        "judging",
+    )
     judge_base_url: str = option("", "OpenAI-compatible endpoint of the judge; default: the chat model's", "judging")
     writer_model: str = option("", "chat model of role writer: other words for questions, summaries for t5", "nothing")
     writer_base_url: str = option("", "OpenAI-compatible endpoint of the writer; default: the chat model's", "nothing")
