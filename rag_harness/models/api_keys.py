@@ -9,7 +9,7 @@ from rag_harness.errors import PrerequisiteError, RegistryError, SettingsError, 
 from rag_harness.models.endpoints import Endpoint, endpoint_of
 from rag_harness.models.model_names import chat_name, embedder_name, judge_name
 from rag_harness.models.recording.network_guard import LOOPBACK
-from rag_harness.registry import model_name, registered
+from rag_harness.registry import model_name, registered, rivals
 from rag_harness.settings import Settings, access_of
 from rag_harness.settings.prices import prices_of
 from rag_harness.settings.profiles import EMBEDDED_URL
@@ -36,12 +36,17 @@ def check_judge(settings: Settings) -> None:
     """Check key and price of the judge, for a run that judges.
 
     Raises:
-        RegistryError: no judge has that name.
+        RegistryError: no judge has that name, or several have it.
         PrerequisiteError: the judge cannot be called; says why.
     """
     name = judge_name(settings)
     if name not in registered("judges"):
         raise RegistryError(unknown("judge", name, registered("judges")))
+    if len(found := rivals("judges", name)) > 1:
+        raise RegistryError(
+            f"{len(found)} judges are called {name!r}: {' and '.join(found)}. Which of them would judge is left to "
+            f"chance. Uninstall one, or register yours by another name."
+        )
     if name not in ASKING:
         return
     asked = endpoint_of(settings, "judge")

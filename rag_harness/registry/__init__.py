@@ -4,7 +4,8 @@
 Built-in parts and a user's own parts are registered in the same way. A part is imported on first use.
 
 Every room above calls it. It never decides which part is wanted. ``identity/`` digests the code that a part runs,
-``installed`` knows the distribution. Public: ``resolve``, ``registered``, ``module_of``. Begin reading below.
+``installed`` knows the distribution. Public: ``resolve``, ``registered``, ``module_of``, ``rivals``. Begin
+reading below.
 """
 
 from __future__ import annotations
@@ -47,6 +48,13 @@ _ONE = {
 def registered(group: str) -> dict[str, EntryPoint]:
     """Return the entry points of ``rag_harness.<group>`` by name."""
     return {point.name: point for point in installed.entry_points_by()(group=f"rag_harness.{group}")}
+
+
+def rivals(group: str, name: str) -> list[str]:
+    """Return what is registered as ``name``, with its distribution. Of several, chance would take one."""
+    points = installed.entry_points_by()(group=f"rag_harness.{group}", name=name)
+    brought = {point.value: point.dist.name if point.dist else "an unknown package" for point in points}
+    return [f"{value} of {dist}" for value, dist in sorted(brought.items())]
 
 
 def resolve(group: str, name: str) -> Any:

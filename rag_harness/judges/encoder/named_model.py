@@ -53,7 +53,7 @@ def named_model(name: str, refusal: str = "") -> NamedModel:
     Raises:
         PrerequisiteError: there is no such model here, or it cannot judge; says why.
     """
-    if Path(name).is_dir():
+    if name and Path(name).is_dir():
         folder = Path(name)
         return _judging(name, folder, _digest(tuple(_stats(folder))))
     on_hub = _ON_HUB.fullmatch(name)

@@ -29,6 +29,7 @@ MOST_CHARACTERS = 400_000
 """Most characters of a text and its passages together."""
 NO_PASSAGE = "no text to judge by"
 ONLY_SUPPORT = "not judged: an encoder says whether a text supports a claim, and nothing else"
+NO_QUOTES = f"{ONLY_SUPPORT}; quotes of the evidence say which chunks are useful, and there are none"
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,7 @@ class EncoderOpinion:
     async def usefulness(self) -> Sequence[Usefulness]:
         quotes = [_folded(quote) for quote in self.material.quotes if quote.strip()]
         if not quotes:
-            raise NotJudgedError(
-                f"{ONLY_SUPPORT}; a chunk is called useful by quotes of the evidence, and there are none"
-            )
+            raise NotJudgedError(NO_QUOTES)
         return [Usefulness(float(any(quote in _folded(text) for quote in quotes))) for text in self.material.contexts]
 
     async def relevancy(self) -> Relevancy:

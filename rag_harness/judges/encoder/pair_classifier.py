@@ -25,7 +25,9 @@ class PairClassifier(PairReading):
 
     def support_of(self, inputs: Sequence[TokenIds]) -> dict[int, float]:
         model, tokenizer = self.loaded.model, self.loaded.tokenizer
-        has_segments = getattr(model.config, "type_vocab_size", 0) > 1
+        # BERT was trained with two segments. RoBERTa's config has them too, and its tokenizer never tells them apart.
+        trained = "token_type_ids" in tokenizer.model_input_names and not self._format.text
+        has_segments = trained and getattr(model.config, "type_vocab_size", 0) > 1
 
         def forward(ids: Any, mask: Any) -> Any:
             said = {"token_type_ids": _segments(ids, tokenizer.sep_token_id)} if has_segments else {}

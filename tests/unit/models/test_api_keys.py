@@ -2,12 +2,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from rag_harness.errors import PrerequisiteError
-from rag_harness.models.api_keys import check_api_keys
+from rag_harness.errors import PrerequisiteError, RegistryError
+from rag_harness.models.api_keys import check_api_keys, check_judge
+from rag_harness.registry import installed, registered
 from rag_harness.settings import Settings
 from rag_harness.settings.loading import load_settings
 from rag_harness.settings.profiles import BUILT_IN_PROFILES, Profile
@@ -140,3 +142,21 @@ def test_a_model_of_a_server_of_its_own_needs_a_key_of_its_own(role: str) -> Non
     check_api_keys(settings_of("embedded", **named, **{f"{role}_api_key": SECRET}))
     check_api_keys(settings_of("embedded", **{f"{role}_base_url": REMOTE}))
     check_api_keys(settings_of("embedded", **{**named, f"{role}_base_url": "http://127.0.0.1:8080/v1"}))
+
+
+def test_two_judges_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    shop, bank = (SimpleNamespace(name=name, value=f"{name}:create", dist=SimpleNamespace(name=name)) for name in "ab")
+
+    def points(points: list[Any]) -> None:
+        monkeypatch.setattr(installed, "entry_points_by", lambda: lambda group, name="": points)
+        registered.cache_clear()
+
+    settings = Settings(judge="a")
+    bank.name = "a"
+    points([shop, bank])
+    with pytest.raises(RegistryError, match=r"2 judges are called 'a': a:create of a and b:create of b\. Which"):
+        check_judge(settings)
+    points([shop, shop])  # the same one, found in two folders
+    check_judge(settings)
+    monkeypatch.undo()
+    registered.cache_clear()

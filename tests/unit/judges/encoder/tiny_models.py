@@ -1,4 +1,4 @@
-"""Tiny models of the architectures that judge, made from configs: 16 wide, a word a token, random or with set biases."""
+"""Tiny models of the architectures that judge, made from configs: 16 wide, a word a token, random or biased."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-WORDS = (
-    "a the lamp lamps fee zinc oak return returns refund refunds take takes within five seven days is free shop opens "
-    "at nine ten parcels to Norway cost twelve euros They are not sent on Sundays How long does and passage passages "
-    "output question following predict . , : ? ! 1 2 3 45"
-).split()
+_TEXT = """
+    a the lamp lamps fee zinc oak return returns refund refunds take takes within five seven days is free shop opens
+    at nine ten parcels to Norway cost twelve euros They are not sent on Sundays How long does and passage passages
+    output question following predict . , : ? ! 1 2 3 45
+"""
+WORDS = _TEXT.split()
 FRAMES = {
     "roberta": ("<s> $A </s>", "<s> $A </s> </s> $B </s>"),
     "deberta-v2": ("[CLS] $A [SEP]", "[CLS] $A [SEP] $B [SEP]"),
@@ -41,7 +42,8 @@ def save_tokenizer(folder: Path, kind: str) -> None:
     single, pair = FRAMES[kind]
     named = [(token, ids[token]) for token in dict.fromkeys(special.values())]
     fast.post_processor = TemplateProcessing(single=single, pair=pair, special_tokens=named)
-    PreTrainedTokenizerFast(tokenizer_object=fast, **special).save_pretrained(folder)
+    read = ["input_ids", "attention_mask", *(["token_type_ids"] if kind == "bert" else [])]
+    PreTrainedTokenizerFast(tokenizer_object=fast, model_input_names=read, **special).save_pretrained(folder)
 
 
 def _special(kind: str) -> dict[str, str]:
@@ -50,7 +52,8 @@ def _special(kind: str) -> dict[str, str]:
     if kind == "roberta":
         own = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
         return own | {"cls_token": "<s>", "sep_token": "</s>"}
-    return {"pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]", "unk_token": "[UNK]"}
+    own = {"pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]", "unk_token": "[UNK]"}
+    return own | ({"eos_token": "[SEP]"} if kind == "deberta-v2" else {})
 
 
 def save_model(

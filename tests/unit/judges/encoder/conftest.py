@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+collect_ignore = [] if find_spec("transformers") else ["test_encoder_judge.py", "test_pairs.py", "test_tokens.py"]
