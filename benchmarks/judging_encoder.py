@@ -1,6 +1,6 @@
 """What the encoder judge adds to the time of its bare model: 200 answers, five chunks each, faithfulness.
 
-    python benchmarks/judging_encoder.py [--rounds 7]
+    python benchmarks/judging_encoder.py [--rounds 7] [--only MODEL]
 
 The models are tiny and random: of the work, as much as possible is ours. Bare is transformers alone: every claim and
 chunk tokenized in one call, batches of similar length, softmax, maximum over the chunks. The judge is asked by the
@@ -145,9 +145,14 @@ def row(folder: Path, name: str, architecture: str, rounds: int) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--rounds", type=int, default=7)
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--only", choices=MODELS, help="one of the models")
+    chosen = parser.parse_args()
+    import torch
+
+    torch.set_num_threads(1)  # of tiny layers, two threads wait for each other more than they work
+    wanted = {name: MODELS[name] for name in MODELS if chosen.only in (None, name)}
     with TemporaryDirectory() as folder:
-        rows = [row(Path(folder), name, architecture, rounds) for name, architecture in MODELS.items()]
+        rows = [row(Path(folder), name, architecture, chosen.rounds) for name, architecture in wanted.items()]
     header = ["tiny model", "bare, s", "judged, s", "again, from the store, s", "added"]
     show(f"{ANSWERS} answers of {SENTENCES} sentences x {CHUNKS} chunks", header, rows)
 
