@@ -57,14 +57,15 @@ class TokenClassifier:
 
     def read(self, texts: Sequence[TextKey]) -> list[Readings]:
         """Return start, end and P(unsupported) of each token, shape (n, 3); a row of NaN where a text is too long."""
-        asked = [
-            (place, prompt, text)
-            for place, (question, text, *passages) in enumerate(texts)
-            for prompt in self._prompts(question, text, passages)
-        ]
+        whole = self._encoded([(_prompt(question, passages), text) for question, text, *passages in texts])
+        inputs = [(place, each) for place, each in enumerate(whole) if len(each.ids) <= self.loaded.longest]
+        for place in sorted({*range(len(texts))} - {place for place, _ in inputs}):
+            question, text, *passages = texts[place]
+            several = self._encoded([(prompt, text) for prompt in self._prompts(question, text, passages)])
+            inputs += [(place, each) for each in several]
         found: list[Readings | None] = [None] * len(texts)
-        for number, rows in self._unsupported([(prompt, text) for _, prompt, text in asked]):
-            place = asked[number][0]
+        for number, rows in self._unsupported([each for _, each in inputs]):
+            place = inputs[number][0]
             before = found[place]
             found[place] = rows if before is None else _lowest(before, rows)
         return [np.full((1, 3), np.nan) if rows is None else _rounded(rows) for rows in found]
@@ -89,14 +90,11 @@ class TokenClassifier:
         return ClaimSupport(value, alone, f"not supported: {said}" if said else "", words)
 
     def _prompts(self, question: str, text: str, passages: Sequence[str]) -> list[str]:
-        """Return what the text is compared with: all passages in one prompt if they fit, else in several.
+        """Return what the text is compared with, where all passages do not fit into one input.
 
         No prompt, where the text leaves no room for a passage.
         """
-        whole = _prompt(question, passages)
         used, longest = self.loaded.counts([text])[0] + _SPARE, self.loaded.longest
-        if self.loaded.counts([whole])[0] + used <= longest:
-            return [whole]
         room = longest - used - self.loaded.counts([_prompt(question, [""] * len(passages))])[0]
         if room < longest // 4:
             return []
@@ -113,17 +111,20 @@ class TokenClassifier:
             left -= size + _SPARE
         return [_prompt(question, group) for group in groups]
 
-    def _unsupported(self, pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[int, Readings]]:
+    def _encoded(self, pairs: Sequence[tuple[str, str]]) -> list[Any]:
+        """Return the tokens of each (prompt, text): ids, places, and which of the two each is of."""
         if not pairs:
-            return
-        loaded = self.loaded
-        prompts, texts = ([loaded.plain(text) for text in side] for side in zip(*pairs, strict=True))
-        encoded = loaded.tokenizer(prompts, texts, return_offsets_mapping=True, verbose=False)
-        for number, logits in loaded.run(encoded["input_ids"], self._forward):
-            inside = np.array([side == 1 for side in encoded.sequence_ids(number)])
-            places = np.array(encoded["offset_mapping"][number], np.float64)
-            unsupported = 1 - probabilities(logits[: len(inside)])[:, self._supporting]
-            rows = np.column_stack([places, unsupported])[inside]
+            return []
+        prompts, texts = ([self.loaded.plain(text) for text in side] for side in zip(*pairs, strict=True))
+        options = {"return_offsets_mapping": True, "verbose": False}
+        return list(self.loaded.tokenizer(prompts, texts, **options).encodings)
+
+    def _unsupported(self, inputs: Sequence[Any]) -> Iterator[tuple[int, Readings]]:
+        for number, logits in self.loaded.run([each.ids for each in inputs], self._forward):
+            inside = np.array([side == 1 for side in inputs[number].sequence_ids])
+            places = np.array(inputs[number].offsets, np.float64)[inside]
+            unsupported = 1 - probabilities(logits[: len(inside)][inside])[:, self._supporting]
+            rows = np.column_stack([places, unsupported])
             yield number, rows[rows[:, 1] > rows[:, 0]]
 
     def _forward(self, ids: Any, mask: Any) -> Any:

@@ -79,7 +79,19 @@ def test_beyond_4096_tokens_the_lowest_of_several_inputs_counts(modern: Path) ->
 def test_4k_tokens_are_one_input(modern: Path) -> None:
     family: Any = family_of(modern)
     passages = [words(1200, seed) for seed in range(3)]
-    assert len(family._prompts("How long?", words(40, 5), passages)) == 1
+    inputs: list[int] = []
+    run = family.loaded.run
+
+    def noted(ids: Any, forward: Any) -> Any:
+        inputs.extend(map(len, ids))
+        return run(ids, forward)
+
+    object.__setattr__(family.loaded, "run", noted)
+    (rows,) = family.read([("How long?", words(40, 5), *passages)])
+    vars(family.loaded).pop("run")
+    assert len(inputs) == 1
+    assert 3600 < inputs[0] <= 4096
+    assert len(rows) >= 40
 
 
 def test_the_bias_of_a_label_is_its_probability(tmp_path: Path) -> None:
