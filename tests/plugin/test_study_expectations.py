@@ -54,7 +54,7 @@ def test_the_docs_say_what_share_is_kept(study: Path, experiment: str) -> None:
             f"{len(values)}",
             f"{sum(value == 1 for value in values)}",
             f"{sum(value == 0 for value in values)}",
-            f"{sum(values) / len(values):.3f}",
+            f"{sum(values) / len(values):.3f}" if values else "-",
         ]
 
 
