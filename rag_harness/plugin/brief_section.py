@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rag_harness.plugin.screen import write_lines, write_section
@@ -61,11 +62,13 @@ class BriefSection:
 
     def _lines(self, quiet: bool) -> Sequence[Line]:
         from rag_harness.report.brief import brief_of
+        from rag_harness.report.brief.gates_state import with_worst_why
         from rag_harness.report.brief.terminal_lines import brief_lines, three_lines
         from rag_harness.report.summary_file import verdict_json
 
         verdicts = [verdict_json(each) for each in self._gates.verdicts]
         brief = brief_of(self._findings.tables, self._findings.manifest, verdicts, self._attribution.causes)
+        brief = replace(brief, gates=with_worst_why(brief.gates, self._first_broken))
         output = str(self._session.settings.output)
         width = columns(unknown=_USUAL)
         if quiet:
@@ -73,6 +76,11 @@ class BriefSection:
         is_open = bool(self._gates.configured) and not verdicts
         has_report = bool(self._session.settings.report)
         return brief_lines(brief, output, width, has_report=has_report, is_open=is_open, notes=[*self._notes()])
+
+    def _first_broken(self, trial: str) -> str:
+        from rag_harness.derived.attribution.whole_trial import first_broken  # only where such a gate failed
+
+        return first_broken(self._findings.output, self._findings.manifest, trial)
 
     def _notes(self) -> Iterator[Line]:
         """Yield what else has to be known: errors, drafts, rows that were set aside, recordings that are unused."""

@@ -105,6 +105,17 @@ def test_what_every_answer_owes_stands_in_the_ini_file(fixed: Suite) -> None:
     wrong.stdout.fnmatch_lines(["*rag_expect: 0: Unknown kind of expectation 'max_word'. Did you mean 'max_words'?*"])
 
 
+def test_a_failed_gate_names_what_its_worst_trial_does_not_keep_and_what_stands_there(
+    fixed: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RAG_SECTIONS", raising=False)
+    expecting(fixed, [{"contains": "45 days"}], [{"max_words": 3}, {"contains": "54 days", "must": True}])
+    text = fixed.run("--rag-gate=mine: expectations >= 0.9").stdout.str()
+    assert "worst: mine-q1: contains “54 days”: the nearest is “45 days.”" in text
+    other = fixed.run("--rag-gate=mine: token_f1 >= 0.9", "--rag-gate=mine: recall@5 >= 0.9").stdout.str()
+    assert "contains" not in other
+
+
 def test_explain_and_report_say_what_is_not_kept(fixed: Suite, capsys: pytest.CaptureFixture[str]) -> None:
     expecting(fixed, [{"contains": "54 days", "must": True}, {"cites": "returns.md"}, {"decides": "pass"}])
     fixed.run("--rag-report=report.html")

@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from rag_harness.derived.attribution.causes_text import label_lines
+from rag_harness.expectations import Kept
 from rag_harness.measures.expectation_measures import found_in
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.manifest import RunManifest, of_run
@@ -13,6 +14,8 @@ from rag_harness.results.row import ExperimentResult, rows_in
 from rag_harness.types import GOLDEN
 
 _MOST_LINES = 12
+_LARGEST = 64 << 20
+"""Bytes of rows that are read to say of one trial what it does not keep to."""
 
 
 def row_of_trial(output: Path, manifest: RunManifest, trial: str) -> ExperimentResult | None:
@@ -27,16 +30,34 @@ def row_of_trial(output: Path, manifest: RunManifest, trial: str) -> ExperimentR
     return None
 
 
+def first_broken(output: Path, manifest: RunManifest, trial: str) -> str:
+    """Return the first expectation that a trial does not keep, with what stands there; empty without one.
+
+    Empty too where the file of rows is too large to be read for one trial.
+    """
+    files = {output / record.file for record in manifest.suites.values()}
+    if sum(file.stat().st_size for file in files if file.is_file()) > _LARGEST:
+        return ""
+    row = row_of_trial(output, manifest, trial)
+    found = _looked_at(output, manifest, row) if row and row.ok else []
+    broken = [each for each in found if each.kept is False]
+    first = next((each for each in broken if each.expectation.must), next(iter(broken), None))
+    return f"{first.expectation}: {first.said}" if first else ""
+
+
+def _looked_at(output: Path, manifest: RunManifest, row: ExperimentResult) -> list[Kept]:
+    with closing(CaseFile(output, manifest.suites[row.experiment].data)) as cases:
+        position = cases.position.get(row.query_id)
+        return found_in(cases[position].case, row) if position is not None else []
+
+
 def broken_lines(output: Path, manifest: RunManifest, row: ExperimentResult) -> list[str]:
     """Return what is expected of a trial and not kept, with what stands there; and what could not be checked."""
     if not row.ok:
         return []
-    with closing(CaseFile(output, manifest.suites[row.experiment].data)) as cases:
-        position = cases.position.get(row.query_id)
-        found = found_in(cases[position].case, row) if position is not None else []
     return [
         line
-        for each in found
+        for each in _looked_at(output, manifest, row)
         if not each.kept
         for line in label_lines(
             "expected" if each.kept is False else "unchecked", f"{each.expectation}: {each.said}", _MOST_LINES

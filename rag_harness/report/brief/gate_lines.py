@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from rag_harness.report.brief.gates_state import BAD, GateLine, GatesState
+from rag_harness.report.brief.gates_state import BAD, FEW_GATES, GateLine, GatesState
 from rag_harness.report.brief.writer import LABEL, TIE, Colour, Line, LineWriter
 from rag_harness.report.wording import counted, listed
 
 _EXAMPLE = "e3: recall@5 >= 0.8"
 _COLOURS: Mapping[str, Colour] = {"FAIL": "red", "PASS": "green"}
 _OTHER_STATES = {"inconclusive": "undecided", "xfailed": "failed as expected", "not judged": "not judged"}
-_FEW_GATES, _FEW_NEEDED = 3, 2
+_FEW_NEEDED = 2
 
 
 def failed_gate_lines(state: GatesState, writer: LineWriter) -> Iterator[Line]:
     """Yield the failed gates, each with its worst trial, and the first that is undecided."""
-    for gate in state.failed[:_FEW_GATES]:
+    for gate in state.failed[:FEW_GATES]:
         yield from _gate(gate.state.upper(), gate, "red", writer)
         if gate.worst:
-            yield Line(writer.cut(f"{'':<{LABEL}}worst: {gate.worst}"), "red")
-    if more := len(state.failed) - _FEW_GATES:
+            why = f": {gate.worst_why}" if gate.worst_why else ""
+            yield Line(writer.cut(f"{'':<{LABEL}}worst: {gate.worst}{why}"), "red")
+    if more := len(state.failed) - FEW_GATES:
         yield from [Line(f"{'':<{LABEL}}and {counted(more, 'failed gate')} more: -v", "red")] if more > 0 else []
     for gate in state.undecided[:1]:
         yield from _gate("UNSURE", gate, "yellow", writer)

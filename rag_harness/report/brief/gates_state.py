@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
@@ -17,6 +17,10 @@ from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.causes import CauseLine
 from rag_harness.stats.by_case import differences
 
+MEASURED_BY = "expect"
+"""Stands in the names of all measures of expectations."""
+FEW_GATES = 3
+"""Failed gates that the end of a run shows."""
 BAD = ("failed", "stale", "xpassed")
 """States of a gate that fail a run."""
 
@@ -31,6 +35,7 @@ class GateLine:
         figures: value and 95 % interval, of a comparison both values and the difference; empty where not judged.
         reason: what is to be said beside the figures.
         worst: id of the trial that counts most against it; empty where none can be named.
+        worst_why: what that trial does not keep to; empty where nobody looked.
     """
 
     condition: str
@@ -38,6 +43,7 @@ class GateLine:
     figures: str = ""
     reason: str = ""
     worst: str = ""
+    worst_why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +101,18 @@ def gates_state(
         closest=nearest[1] if nearest[0] < inf else None,
         needed=sorted({name for said, gate in read if said["state"] == "not judged" for name in _needs(gate, tables)}),
     )
+
+
+def with_worst_why(state: GatesState, why: Callable[[str], str]) -> GatesState:
+    """Return the state with what the worst trial of each failed gate on expectations does not keep to.
+
+    ``why`` says that of a trial; it reads the trial's row, so it is asked of the few gates that are shown.
+    """
+    shown = [
+        replace(line, worst_why=why(line.worst)) if line.worst and MEASURED_BY in line.condition else line
+        for line in state.failed[:FEW_GATES]
+    ]
+    return replace(state, failed=[*shown, *state.failed[FEW_GATES:]])
 
 
 def _passed(said: Mapping[str, Any]) -> bool:
