@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from rag_harness.expectations.kind import AnswerSeen, ExpectationKind, Finding, Source
 from rag_harness.expectations.looking import Kept, kept_share, looked_at
-from rag_harness.expectations.reading import expectations_of, known_kinds, needs_judge, tells_by_words
+from rag_harness.expectations.reading import expectations_of, known_kinds, tells_by_words
 
 __all__ = [
     "AnswerSeen",
@@ -26,6 +26,5 @@ __all__ = [
     "kept_share",
     "known_kinds",
     "looked_at",
-    "needs_judge",
     "tells_by_words",
 ]

@@ -92,8 +92,6 @@ class ExpectationKind(ABC):
 
     options: ClassVar[Mapping[str, type | tuple[type, ...]]] = {}
     """Values that may stand beside the demand, by name, with their types."""
-    judged: ClassVar[bool] = False
-    """Whether only a judge can tell. Such a kind is not looked at without one."""
     of_words: ClassVar[bool] = False
     """Whether it looks at the words alone, so that a right answer written by a person keeps to it, too.
 

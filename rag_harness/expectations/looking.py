@@ -9,8 +9,6 @@ from rag_harness.expectations.kind import LONGEST, AnswerSeen, Finding
 from rag_harness.expectations.reading import kind_of
 from rag_harness.types import Expectation
 
-WITHOUT_JUDGE = "only a judge can tell"
-
 
 @dataclass(frozen=True)
 class Kept:
@@ -32,13 +30,10 @@ def looked_at(expectations: Sequence[Expectation], answer: AnswerSeen) -> list[K
 
 
 def _looked(expectation: Expectation, answer: AnswerSeen) -> Kept:
-    kind = kind_of(expectation.kind)
-    if kind.judged:
-        found = Finding(None, WITHOUT_JUDGE)
-    elif len(answer.text) > LONGEST:
+    if len(answer.text) > LONGEST:
         found = Finding(None, f"the answer has {len(answer.text):,} characters; {LONGEST:,} are looked at")
     else:
-        found = kind.look(answer, expectation)
+        found = kind_of(expectation.kind).look(answer, expectation)
     kept = None if found.does is None else found.does != expectation.negated
     return Kept(expectation, kept, found.said, found.start, found.end)
 
@@ -54,9 +49,9 @@ def kept_share(found: Sequence[Kept]) -> tuple[float | None, str]:
     if unchecked:
         first = unchecked[0]
         return None, f"{len(unchecked)} of {len(found)} could not be checked: {first.expectation}: {first.said}"
-    if any(each.expectation.must for each in broken):
-        first = next(each for each in broken if each.expectation.must)
-        return 0.0, f"must {first.expectation}: {first.said}"
+    for each in broken:
+        if each.expectation.must:
+            return 0.0, f"must {each.expectation}: {each.said}"
     total = sum(each.expectation.weight for each in found)
     share = sum(each.expectation.weight for each in found if each.kept) / total
     return share, "; ".join(f"{each.expectation}: {each.said}" for each in broken)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from math import isfinite
@@ -32,11 +31,6 @@ def kind_of(name: str) -> ExpectationKind:
     """Return the kind of a registered name."""
     made: ExpectationKind = resolve(GROUP, name)()
     return made
-
-
-def needs_judge(expectation: Expectation) -> bool:
-    """Whether only a judge can tell if an expectation is kept."""
-    return kind_of(expectation.kind).judged
 
 
 def tells_by_words(expectation: Expectation) -> bool:
@@ -111,20 +105,22 @@ def _demand(demand: Mapping[str, Any], negated: bool, beside: Mapping[str, Any])
     return f"{name}: {problem}" if problem else read
 
 
-_OPPOSITES = (("declines", "answers"), ("max_words", "min_words"), ("max_chars", "min_chars"))
+_LIMITS = (("max_words", "min_words"), ("max_chars", "min_chars"))
 
 
 def _contradictions(found: Sequence[Expectation]) -> Iterator[str]:
     """Yield pairs that no answer can keep to at once."""
-    said = Counter((each.kind, json.dumps([each.wanted, dict(each.options)], sort_keys=True)) for each in found)
-    both = {(each.kind, json.dumps([each.wanted, dict(each.options)], sort_keys=True), each.negated) for each in found}
-    for kind, wanted in said:
-        if {(kind, wanted, True), (kind, wanted, False)} <= both:
-            yield f"{kind} is demanded and forbidden at once: {_short(json.loads(wanted)[0])}"
+    ways: dict[str, set[bool]] = {}
+    for each in found:
+        demand = json.dumps([each.kind, each.wanted, dict(each.options)], sort_keys=True)
+        seen = ways.setdefault(demand, set())
+        if seen == {not each.negated}:
+            yield f"{each.kind} is demanded and forbidden at once: {_short(each.wanted)}"
+        seen.add(each.negated)
     plain = {each.kind: each.wanted for each in found if not each.negated}
     if "declines" in plain and "answers" in plain:
         yield "declines and answers are demanded at once"
-    for most, least in _OPPOSITES[1:]:
+    for most, least in _LIMITS:
         if most in plain and least in plain and plain[most] < plain[least]:
             yield f"{most} {plain[most]} is less than {least} {plain[least]}"
 

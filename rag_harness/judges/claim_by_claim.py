@@ -35,31 +35,11 @@ from rag_harness.measures.judged.cited_claims import SUPPORTS_FROM
 from rag_harness.words.sentences.judged import judged_sentences
 
 
-class ClaimByClaim:
-    """A judge that never sees the marks of an answer, and says which sources support its claims.
-
-    Args:
-        judge: the judge itself.
-    """
-
-    def __init__(self, judge: Judge) -> None:
-        self._judge, self._marks_off = judge, CitationsOff(judge)
-
-    @property
-    def name(self) -> str:
-        return self._judge.name
-
-    @property
-    def model(self) -> str:
-        return self._judge.model
-
-    @property
-    def revision(self) -> str:
-        """The judge's own revision, and a digest of the rules by which marks are removed."""
-        return self._marks_off.revision
+class ClaimByClaim(CitationsOff):
+    """A judge that never sees the marks of an answer, and says which sources support its claims."""
 
     def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> Opinion:
-        said = self._marks_off.opinion(material, asks)
+        said = super().opinion(material, asks)
         return _WithCitations(said, self._judge, material, asks) if CITATIONS in asks else said
 
 

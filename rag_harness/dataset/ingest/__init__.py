@@ -54,10 +54,11 @@ def is_readable(file: Path) -> bool:
 
 def is_page(file: Path, folder: Path) -> bool:
     """Return whether a file below ``folder`` is a document by its name, or by its beginning if the name may lie."""
-    if is_page_named(file) or not is_readable(file):
-        return is_readable(file)
+    if is_page_named(file):
+        return True
     # Only a file that may be opened is looked into. One that may not is no document, rather than an error.
-    return not fault_of_place(file, folder) and _PERHAPS[file.suffix.lower()].is_document(file)
+    is_open = is_readable(file) and not fault_of_place(file, folder)
+    return is_open and _PERHAPS[file.suffix.lower()].is_document(file)
 
 
 def is_page_named(file: Path) -> bool:

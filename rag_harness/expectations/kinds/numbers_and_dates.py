@@ -11,7 +11,9 @@ from rag_harness.expectations.kind import AnswerSeen, ExpectationKind, Finding
 from rag_harness.expectations.kinds.demand_checks import most_problem, number_problem
 from rag_harness.types import Expectation
 
-_NUMBER = re.compile(r"(?<![\w.,])[-−]?\d+(?:[.,'’\u00a0\u202f ]\d+)*(?![\w])")
+_NUMBER = re.compile(
+    r"(?<![\w.,])[-−]?(?:\d{1,3}(?:[\u00a0\u202f ]\d{3})+(?![\u00a0\u202f ]?\d)(?:[.,]\d+)*|\d+(?:[.,'’]\d+)*)(?!\w)"
+)
 _WORD_BEHIND = re.compile(r"[\s\u00a0]*([^\W\d_]+|[%€$£°])")
 _SIGNS = "%€$£"
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",

@@ -17,8 +17,8 @@ from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.causes import CauseLine
 from rag_harness.stats.by_case import differences
 
-MEASURED_BY = "expect"
-"""Stands in the names of all measures of expectations."""
+_OF_EXPECTATIONS = ("expectations", "expect_")
+"""Stand in the names of the measures of expectations."""
 FEW_GATES = 3
 """Failed gates that the end of a run shows."""
 BAD = ("failed", "stale", "xpassed")
@@ -36,6 +36,7 @@ class GateLine:
         reason: what is to be said beside the figures.
         worst: id of the trial that counts most against it; empty where none can be named.
         worst_why: what that trial does not keep to; empty where nobody looked.
+        measure: what the gate is on; empty where its text cannot be read.
     """
 
     condition: str
@@ -44,6 +45,7 @@ class GateLine:
     reason: str = ""
     worst: str = ""
     worst_why: str = ""
+    measure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,9 @@ def with_worst_why(state: GatesState, why: Callable[[str], str]) -> GatesState:
     ``why`` says that of a trial; it reads the trial's row, so it is asked of the few gates that are shown.
     """
     shown = [
-        replace(line, worst_why=why(line.worst)) if line.worst and MEASURED_BY in line.condition else line
+        replace(line, worst_why=why(line.worst))
+        if line.worst and any(name in line.measure for name in _OF_EXPECTATIONS)
+        else line
         for line in state.failed[:FEW_GATES]
     ]
     return replace(state, failed=[*shown, *state.failed[FEW_GATES:]])
@@ -124,7 +128,8 @@ def _line(
 ) -> GateLine:
     is_bad = said["state"] in BAD and gate is not None
     worst = _worst(gate, tables, causes) if is_bad and gate is not None else ""
-    return GateLine(said["gate"], said["state"], _figures(said, gate), said.get("reason") or "", worst)
+    measure = gate.measure if gate is not None else ""
+    return GateLine(said["gate"], said["state"], _figures(said, gate), said.get("reason") or "", worst, measure=measure)
 
 
 def _figures(said: Mapping[str, Any], gate: Gate | None) -> str:
