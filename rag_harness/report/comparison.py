@@ -129,8 +129,13 @@ def compare(now: SavedRun, before: SavedRun, measures: Sequence[str] = ()) -> Co
         tuple(warnings(before, now)),
         tuple(notes(before, now)),
         tuple(change for name in both for change in _changes(name, now, before, measures)),
-        is_same_run=(now.date, now.commit, now.suites) == (before.date, before.commit, before.suites),
+        is_same_run=_said_of(now) == _said_of(before),
     )
+
+
+def _said_of(run: SavedRun) -> tuple[object, ...]:
+    """Return what two files of the same run have in common. Two runs of one second may differ in their judges alone."""
+    return run.date, run.commit, run.suites, run.judges
 
 
 def _changes(name: str, now_run: SavedRun, before_run: SavedRun, wanted: Sequence[str]) -> list[MeasureChange]:

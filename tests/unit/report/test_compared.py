@@ -99,3 +99,10 @@ def test_what_is_no_run_says_where_was_looked(tmp_path: Path, capsys: pytest.Cap
     assert "'gone' is no run" in capsys.readouterr().err
     assert main(["compare", str(tmp_path), str(tmp_path)]) == CANNOT_RUN
     assert "does not describe a run" in capsys.readouterr().err
+
+
+def test_two_runs_of_one_second_that_differ_in_their_judge_are_two() -> None:
+    one, other = ({"judges": {"e3": [("embedded", "embedded/alignment", revision)]}} for revision in "12")
+    before, now = run({"faithfulness": BEFORE}, **one), run({"faithfulness": BEFORE}, **other)
+    assert compared_lines(before, before)[0].startswith("The two runs are the same")
+    assert not compared_lines(before, now)[0].startswith("The two runs are the same")
