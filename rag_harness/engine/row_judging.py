@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from rag_harness.engine.workplace import AskJudge
@@ -12,7 +12,10 @@ from rag_harness.files.log import log
 from rag_harness.judges.scoring import judged
 from rag_harness.judges.spent import Spent, spending
 from rag_harness.measures import Score
-from rag_harness.measures.judged import Judge, JudgedMeasure, Material, Support
+from rag_harness.measures.expectation_measures import found_in
+from rag_harness.measures.judged import CITATIONS, Judge, JudgedMeasure, Material, Support
+from rag_harness.measures.judged.criteria import CRITERIA, MaterialOfCase
+from rag_harness.measures.judged.judged_expectations import JudgedExpectations, criteria_of
 from rag_harness.measures.quotes import as_shown
 from rag_harness.registry.identity import code_digest
 from rag_harness.results.row import ExperimentResult
@@ -125,7 +128,7 @@ class Judging:
         applying = [measure for measure in measures if not measure.applies(case)]
         author, material = self._author_or_nobody(), self._material(row, case, applying)
         digest = row_digest(row)
-        wanted = [_Wanted(measure, digest, _gold_digest(measure, material)) for measure in applying]
+        wanted = [_Wanted(measure, digest, self._gold_digest(measure, material)) for measure in applying]
         with spending() as spent:
             turns = [await self._turn(row, author, material, wanted, find, turn) for turn in range(repeats + 1)]
         return JudgedRow(author, turns[0][0], tuple(line for _, lines in turns for line in lines), spent)
@@ -159,7 +162,7 @@ class Judging:
 
     def _material(self, row: ExperimentResult, case: Case, measures: Collection[JudgedMeasure]) -> Material:
         pages = self._pages(row.experiment, case) if any(map(_needs_pages, measures)) else ()
-        return Material(
+        material = Material(
             question=row.query,
             answer=row.llm_answer,
             contexts=tuple(chunk.text for chunk in row.retrieved_chunks),
@@ -169,6 +172,27 @@ class Judging:
             abstained=row.abstained,
             answerable=case.answerable,
         )
+        if not any(CRITERIA in measure.asks for measure in measures):
+            return material
+        expected = found_in(case, row)
+        plain = {each.name: getattr(material, each.name) for each in fields(material)}
+        return MaterialOfCase(**plain, expected=tuple(expected), criteria=tuple(criteria_of(expected)))
+
+    def _gold_digest(self, measure: JudgedMeasure, material: Material) -> str:
+        """Return the digest of what else decides a score, beside row and judge's revision: texts and code."""
+        pages = material.gold_pages if _needs_pages(measure) else ()
+        own = code_digest(type(measure).__module__)
+        return text_digest([*material.quotes, "", *pages, "", own, *self._beside(measure, material)])
+
+    def _beside(self, measure: JudgedMeasure, material: Material) -> list[str]:
+        """Return what further questions depend on; nothing for measures that ask none."""
+        expected = material.expected if isinstance(material, MaterialOfCase) else ()
+        counted = [each for each in expected if isinstance(measure, JudgedExpectations) and measure.counts(each)]
+        more = [f"{each.expectation!r} {each.kept}" for each in counted]
+        if self._broken or not {CITATIONS, CRITERIA} & set(measure.asks):
+            return more
+        identity = getattr(self._judge.get(), "identity_of", None)
+        return [identity(measure.asks), *more] if identity else more
 
     def _pages(self, experiment: str, case: Case) -> Sequence[str]:
         try:
@@ -206,12 +230,6 @@ class Judging:
         self, material: Material, measures: Sequence[JudgedMeasure], turn: int
     ) -> Coroutine[Any, Any, Mapping[str, Score]]:
         return judged(material, measures, self._anew(turn) if turn and self._anew else self._judge.get())
-
-
-def _gold_digest(measure: JudgedMeasure, material: Material) -> str:
-    """Return the digest of what else decides a score, beside row and judge: texts, and the code of ``measure``."""
-    pages = material.gold_pages if _needs_pages(measure) else ()
-    return text_digest([*material.quotes, "", *pages, "", code_digest(type(measure).__module__)])
 
 
 def _needs_pages(measure: JudgedMeasure) -> bool:

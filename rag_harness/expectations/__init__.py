@@ -13,8 +13,8 @@ an ``AnswerSeen``. Begin reading with ``kind.py``. A kind of your own is a class
 from __future__ import annotations
 
 from rag_harness.expectations.kind import AnswerSeen, ExpectationKind, Finding, Source
-from rag_harness.expectations.looking import Kept, kept_share, looked_at
-from rag_harness.expectations.reading import expectations_of, known_kinds, tells_by_words
+from rag_harness.expectations.looking import Kept, as_found, kept_share, looked_at
+from rag_harness.expectations.reading import expectations_of, kind_of, known_kinds, needs_model, tells_by_words
 
 __all__ = [
     "AnswerSeen",
@@ -22,9 +22,12 @@ __all__ = [
     "Finding",
     "Kept",
     "Source",
+    "as_found",
     "expectations_of",
     "kept_share",
+    "kind_of",
     "known_kinds",
     "looked_at",
+    "needs_model",
     "tells_by_words",
 ]

@@ -6,13 +6,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeAlias
 
 from rag_harness.types import Expectation
 from rag_harness.words.citation_marks import CITATION
 
 LONGEST = 200_000
 """The most characters of an answer that are looked at. Longer ones are not checked, and that is said."""
+
+
+AsksFor: TypeAlias = Literal["nothing", "criterion", "similarity"]
+"""What a kind needs a model for: nothing, a judge's verdict on a criterion, or the vectors of an embedder."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,13 @@ class ExpectationKind(ABC):
 
     Checks of questions set such a kind against the ground truth.
     """
+
+    asks: ClassVar[AsksFor] = "nothing"
+    """What it needs a model for. Where it needs one, ``look`` is not asked: the answer is judged."""
+
+    def criterion(self, demand: Expectation) -> str:
+        """Return the criterion that a judge is asked about, for a kind that asks for one."""
+        return str(demand.wanted)
 
     @abstractmethod
     def problem(self, demand: Expectation) -> str:

@@ -25,8 +25,14 @@ class Kept:
 
 
 def looked_at(expectations: Sequence[Expectation], answer: AnswerSeen) -> list[Kept]:
-    """Return each expectation with what was found. What could not be checked is kept by neither direction of "not"."""
+    """Return each expectation with what was found in an answer."""
     return [_looked(each, answer) for each in expectations]
+
+
+def as_found(expectation: Expectation, found: Finding) -> Kept:
+    """Return an expectation with what was found. What could not be told is kept by neither direction of "not"."""
+    kept = None if found.does is None else found.does != expectation.negated
+    return Kept(expectation, kept, found.said, found.start, found.end)
 
 
 def _looked(expectation: Expectation, answer: AnswerSeen) -> Kept:
@@ -34,8 +40,7 @@ def _looked(expectation: Expectation, answer: AnswerSeen) -> Kept:
         found = Finding(None, f"the answer has {len(answer.text):,} characters; {LONGEST:,} are looked at")
     else:
         found = kind_of(expectation.kind).look(answer, expectation)
-    kept = None if found.does is None else found.does != expectation.negated
-    return Kept(expectation, kept, found.said, found.start, found.end)
+    return as_found(expectation, found)
 
 
 def kept_share(found: Sequence[Kept]) -> tuple[float | None, str]:

@@ -38,6 +38,11 @@ def tells_by_words(expectation: Expectation) -> bool:
     return kind_of(expectation.kind).of_words
 
 
+def needs_model(expectation: Expectation) -> bool:
+    """Whether a judge or an embedder has to be asked about an expectation: its row alone does not tell."""
+    return kind_of(expectation.kind).asks != "nothing"
+
+
 def expectations_of(raw: object) -> tuple[tuple[Expectation, ...], list[str]]:
     """Return the expectations that ``raw`` lists, and what is wrong with it, a sentence each.
 

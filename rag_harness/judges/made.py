@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from rag_harness.judges.all_questions import AllQuestions
 from rag_harness.judges.citations import CitationsOff
-from rag_harness.judges.claim_by_claim import ClaimByClaim
 from rag_harness.judges.parts_around import PartsAround
 from rag_harness.judges.spent import CountedParts
 from rag_harness.measures.judged import Judge
@@ -31,7 +31,7 @@ def judge_of(parts: JudgeParts) -> Judge:
     """
     name = judge_name(parts.settings)
     note("judge", module_of("judges", name), CitationsOff.__module__, CountedParts.__module__)
-    return ClaimByClaim(cast("Judge", resolve("judges", name)(CountedParts(parts))))
+    return AllQuestions(cast("Judge", resolve("judges", name)(CountedParts(parts))), parts.embedder)
 
 
 def asked_anew(parts: JudgeParts, repeat: int) -> Judge:
@@ -50,6 +50,10 @@ class _Anew(PartsAround):
     def __init__(self, parts: JudgeParts, repeat: int) -> None:
         super().__init__(parts)
         self._repeat = repeat
+
+    @property
+    def repeat(self) -> int:
+        return self._repeat
 
     @property
     def stores(self) -> Any:

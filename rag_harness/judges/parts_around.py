@@ -15,6 +15,11 @@ class PartsAround:
         self._parts = parts
 
     @property
+    def repeat(self) -> int:
+        """How often the judge was asked before."""
+        return getattr(self._parts, "repeat", 0)
+
+    @property
     def settings(self) -> Settings:
         return self._parts.settings
 

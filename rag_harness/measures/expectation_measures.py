@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from rag_harness.expectations import AnswerSeen, Kept, Source, kept_share, known_kinds, looked_at
+from rag_harness.expectations import (
+    AnswerSeen,
+    Kept,
+    Source,
+    kept_share,
+    kind_of,
+    known_kinds,
+    looked_at,
+    needs_model,
+)
 from rag_harness.measures.hits import document_in
+from rag_harness.measures.judged.judged_expectations import EXPECTATIONS, NOT_JUDGED, JudgedOfKind, told
 from rag_harness.measures.measure import Need, RowMeasure, Score
 from rag_harness.types import Case
 
@@ -18,15 +29,21 @@ _NONE = "nothing is expected"
 
 
 class Expectations(RowMeasure):
-    """The weighted share of a case's expectations that its answer keeps; 0 where one with ``must`` is not kept."""
+    """The weighted share of a case's expectations that its answer keeps; 0 where one with ``must`` is not kept.
 
-    called, needs = "expectations", ("answer",)
+    Where a model has to be asked about one of them, the value comes from the judged scores.
+    """
+
+    called, needs = EXPECTATIONS, ("answer",)
+    by_judge = True
 
     def applies(self, case: Case) -> str:
         """Return why there is nothing to keep to."""
         return "" if case.expect else _NONE
 
     def score(self, case: Case, row: ExperimentResult) -> Score:
+        if any(map(needs_model, case.expect)):
+            return Score(None, NOT_JUDGED)
         share, said = kept_share(found_in(case, row, explained=False))
         return Score(share, said)
 
@@ -57,18 +74,26 @@ class ExpectationsOfKind(RowMeasure):
         return Score(share, said)
 
 
-def measure_of_kind(name: str) -> ExpectationsOfKind | None:
+def measure_of_kind(name: str) -> ExpectationsOfKind | JudgedOfKind | None:
     """Return the measure called ``expect_<kind>``; None where no kind is called so."""
     kind = name.removeprefix(PREFIX)
-    return ExpectationsOfKind(kind) if name.startswith(PREFIX) and kind in known_kinds() else None
+    if not name.startswith(PREFIX) or kind not in known_kinds():
+        return None
+    return ExpectationsOfKind(kind) if kind_of(kind).asks == "nothing" else JudgedOfKind(kind)
 
 
-def found_in(case: Case, row: ExperimentResult, explained: bool = True) -> list[Kept]:
+def found_in(
+    case: Case, row: ExperimentResult, explained: bool = True, judged: Mapping[str, Any] | None = None
+) -> list[Kept]:
     """Return each expectation of a case, and what was found in an answer to it.
 
-    ``explained``: whether what stands there instead of a missing text is looked for.
+    Args:
+        case: the case.
+        row: its answer.
+        explained: whether what stands there instead of a missing text is looked for.
+        judged: detail of the judged score of ``expectations``, for those that need a model; None without one.
     """
-    return looked_at(case.expect, _seen(case, row, explained))
+    return told(looked_at(case.expect, _seen(case, row, explained)), judged)
 
 
 def _seen(case: Case, row: ExperimentResult, explained: bool) -> AnswerSeen:

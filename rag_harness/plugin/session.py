@@ -54,7 +54,7 @@ class RagSession:
         self.experiments = Experiments(self._settings, self.cases, self._parts, self._golden)
         self.identities = Identities(self._settings, self.experiments, self._parts, self._golden)
         self._versions = Once(lambda: versions_for_workers(self.settings))
-        self.wanted = WantedMeasures(self._settings.get)
+        self.wanted = WantedMeasures(self._settings.get, self.cases.of)
         self._pages: dict[str, dict[str, str]] = {}
 
     @property

@@ -13,6 +13,7 @@ from rag_harness.work.once import Once
 if TYPE_CHECKING:
     from rag_harness.measures.judged import JudgedMeasure
     from rag_harness.settings import Settings
+    from rag_harness.types import Case
 
 
 class WantedMeasures:
@@ -20,9 +21,11 @@ class WantedMeasures:
 
     Args:
         settings: gives the run's settings.
+        cases: gives the cases of an experiment.
     """
 
-    def __init__(self, settings: Callable[[], Settings]) -> None:
+    def __init__(self, settings: Callable[[], Settings], cases: Callable[[str], Sequence[Case]]) -> None:
+        self._cases = cases
         self._settings, self._named = settings, Once(self._read)
         # Cached, since they are asked for with every trial. Nothing that they depend on changes in a run.
         self._measures, self._columns = cache(self._measures_of), cache(self._columns_of)
@@ -42,7 +45,18 @@ class WantedMeasures:
     def _measures_of(self, experiment: str) -> tuple[JudgedMeasure, ...]:
         from rag_harness.measures import parts_of
 
-        return tuple(parts_of(self._names(experiment)))
+        named = {measure.name: measure for measure in parts_of(self._names(experiment))}
+        return tuple({**named, **{each.name: each for each in self._expected(experiment)}}.values())
+
+    def _expected(self, experiment: str) -> list[JudgedMeasure]:
+        """Return the measures of expectations that need a model: all of a case, and each such kind."""
+        cases = self._cases(experiment)
+        if not any(case.expect for case in cases):
+            return []
+        from rag_harness.measures.judged.judged_expectations import JudgedExpectations, JudgedOfKind, judged_kinds
+
+        kinds = judged_kinds(cases)
+        return [JudgedExpectations(), *map(JudgedOfKind, kinds)] if kinds else []
 
     def judged_names(self, experiment: str) -> Sequence[str]:
         """Return the names of a suite's judged measures, those that are computed from other judged ones included.
@@ -55,7 +69,8 @@ class WantedMeasures:
     def _columns_of(self, experiment: str) -> tuple[str, ...]:
         from rag_harness.measures import columns_of
 
-        return tuple(columns_of(self._names(experiment)))
+        of_kinds = [each.name for each in self._expected(experiment)]
+        return tuple(dict.fromkeys([*columns_of(self._names(experiment)), *of_kinds]))
 
     def check_judge(self, experiments: Iterable[str]) -> None:
         """Make sure, before anything runs, that the judged measures of these experiments can be judged.

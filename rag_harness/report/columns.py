@@ -78,6 +78,11 @@ class Growing:
         open_: Mask = np.isnan(self._values) & (self._absent == 0)
         return open_
 
+    def lacks(self, why: str) -> Mask:
+        """Return which cases have no value for this reason."""
+        lacking: Mask = self._absent == self._reasons.get(why, -1)
+        return lacking
+
     def scores(self, positions: _Rows) -> MeasureArrays:
         """Return the scores of cases."""
         reasons = [(why, number not in self._unmeasured) for number, why in enumerate(self._reasons)]

@@ -11,6 +11,7 @@ from rag_harness.measures import Measure
 from rag_harness.measures.composite import CompositeMeasure
 from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.measures.judged.categories import CATEGORY_MEASURES
+from rag_harness.measures.judged.judged_expectations import NOT_JUDGED
 from rag_harness.measures.metamorphic import CHECKER, MetamorphicMeasure
 from rag_harness.report.answer_kinds import answer_kinds
 from rag_harness.report.blocks.block import Mask, MeasureArrays, Reason, RowBlock
@@ -38,6 +39,8 @@ class JudgedColumns:
         self._columns, self._ids = columns, ids
         self._authors = frozenset(authors)
         self._judged = _those(columns, JudgedMeasure)
+        # Row measures whose value a judge gives where rows do not tell.
+        self._completed = {name: each for name, each in columns.items() if getattr(each.measure, "by_judge", False)}
         self._checked = _those(columns, MetamorphicMeasure)
         self._composites = _those(columns, CompositeMeasure)
         self._order: list[_Rows] = []
@@ -62,10 +65,11 @@ class JudgedColumns:
         Repeated judgements are no scores; they are kept apart.
         """
         is_open = {name: column.is_open() for name, column in self._judged.items()}
+        is_open |= {name: column.lacks(NOT_JUDGED) for name, column in self._completed.items()}
         for block in blocks if self._judged else ():
             counts = self._is_of_rows(block) & block.by(self._authors)
             reasons = list(map(_judged_reason, block.texts.reasons))
-            for name, column in self._judged.items():
+            for name, column in (self._judged | self._completed).items():
                 lines = block.of_measure(name, column.measure.version, counts)
                 lines = lines[is_open[name][block["position"][lines]]]
                 is_again = block["repeat"][lines] != 0

@@ -62,7 +62,7 @@ class Asked:
 
     settings = Settings(repeats=2)
     parts: RunParts
-    wanted = WantedMeasures(lambda: Settings(repeats=2))
+    wanted = WantedMeasures(lambda: Settings(repeats=2), lambda _: [])
     identities = SimpleNamespace(fingerprint=lambda _: "print")
 
     def __init__(self) -> None:

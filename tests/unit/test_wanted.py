@@ -15,7 +15,7 @@ from rag_harness.types import GOLDEN
 
 
 def wanted(**options: Any) -> WantedMeasures:
-    return WantedMeasures(lambda: Settings(**options))
+    return WantedMeasures(lambda: Settings(**options), lambda _: [])
 
 
 def measures(of: WantedMeasures, experiment: str, *names: str) -> list[str]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from rag_harness.derived.attribution.causes_text import label_lines
-from rag_harness.expectations import Kept
+from rag_harness.expectations import Kept, needs_model
 from rag_harness.measures.expectation_measures import found_in
+from rag_harness.measures.judged.judged_expectations import EXPECTATIONS
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.manifest import RunManifest, of_run
 from rag_harness.results.row import ExperimentResult, rows_in
+from rag_harness.results.score import SCORES, Author, read_scores, row_digest
 from rag_harness.types import GOLDEN
 
 _MOST_LINES = 12
@@ -48,7 +52,22 @@ def first_broken(output: Path, manifest: RunManifest, trial: str) -> str:
 def _looked_at(output: Path, manifest: RunManifest, row: ExperimentResult) -> list[Kept]:
     with closing(CaseFile(output, manifest.suites[row.experiment].data)) as cases:
         position = cases.position.get(row.query_id)
-        return found_in(cases[position].case, row) if position is not None else []
+        if position is None:
+            return []
+        case = cases[position].case
+        judged = _judged(output, manifest, row) if any(map(needs_model, case.expect)) else None
+        return found_in(case, row, judged=judged)
+
+
+def _judged(output: Path, manifest: RunManifest, row: ExperimentResult) -> Mapping[str, Any] | None:
+    """Return what a judge of the run said of a trial's expectations; None where it was not asked."""
+    record, digest, found = manifest.suites[row.experiment], row_digest(row), None
+    authors = {Author(*author) for author in record.authors}
+    for line in read_scores(output / SCORES / record.file):
+        is_of_row = line.query_id == row.query_id and line.row == digest and not line.repeat
+        if is_of_row and line.measure == EXPECTATIONS and line.author in authors:
+            found = line.detail
+    return found
 
 
 def broken_lines(output: Path, manifest: RunManifest, row: ExperimentResult) -> list[str]:

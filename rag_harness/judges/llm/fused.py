@@ -12,6 +12,7 @@ answer relevancy alone, faithfulness alone            1, 2
 each further pair of claims and source                1: factuality; claims of the answer by the ground truth; of the
                                                       ground truth by contexts or answer; nuggets by the answer
 the ground truth, where its claims are wanted         1 for all experiments
+criteria in words, twelve together                    1; one more where something was left out
 ====================================================  =====================================================
 
 One more call is needed for each further pair with missing verdicts. An empty text needs none.
@@ -44,7 +45,9 @@ class FusedJudge:
 
     def __init__(self, parts: JudgeParts) -> None:
         self._parts = parts
-        self._tools = Tools(asking_of(parts, shares=True), Once(self._known), Nearness(parts.embedder))
+        self._tools = Tools(
+            asking_of(parts, shares=True), Once(self._known), Nearness(parts.embedder), getattr(parts, "repeat", 0)
+        )
 
     @property
     def model(self) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rag_harness.errors import ModelOutputError, RagHarnessError, RecordingMissError
 from rag_harness.judges.llm import judging
 from rag_harness.judges.llm.cited_opinion import cited_claim
+from rag_harness.judges.llm.criteria_replies import CriterionReply, ask_criteria, in_any_order, verdict_on
 from rag_harness.judges.llm.judge_chat import JudgeChat
 from rag_harness.judges.llm.judge_replies import Missing, PassageVerdict
 from rag_harness.judges.llm.judging import AskedSupport, JudgedTexts, asked_twice
@@ -30,6 +31,7 @@ from rag_harness.measures.judged import (
     Verdict,
     Verdicts,
 )
+from rag_harness.measures.judged.criteria import MOST_TOGETHER, CriterionVerdict, MaterialOfCase
 from rag_harness.work.once import Once
 
 _FAITHFULNESS = Support("answer", "contexts")
@@ -42,6 +44,8 @@ class Tools:
     asking: JudgeChat
     known: Once[KnownUsefulness]
     nearness: Nearness
+    repeat: int = 0
+    """How often the judge was asked before."""
 
 
 class FusedOpinion:
@@ -68,6 +72,26 @@ class FusedOpinion:
         count = len(self._material.contexts)
         return [cited_claim(*each, places, count) for each in zip(found, judged.each, strict=True)]
 
+    async def criteria(self) -> Sequence[CriterionVerdict]:
+        """Return a verdict on each criterion: a call for twelve of them, and one more where something is missing."""
+        wanted = self._material.criteria if isinstance(self._material, MaterialOfCase) else ()
+        asked = in_any_order(wanted, self._material.answer, self._tools.repeat)
+        parts = [asked[at : at + MOST_TOGETHER] for at in range(0, len(asked), MOST_TOGETHER)]
+        said = {each.criterion: each for part in parts for each in await self._criteria(part)}
+        return [said[each] for each in wanted]
+
+    async def _criteria(self, asked: Sequence[str]) -> Sequence[CriterionVerdict]:
+        question, answer = self._material.question, self._material.answer
+
+        async def ask(texts: Sequence[str], again: bool) -> Sequence[CriterionReply]:
+            return await ask_criteria(self._asking, question, answer, texts, again)
+
+        async def allowed() -> bool:
+            return True
+
+        judged = await asked_twice(asked, ask, allowed)
+        return [verdict_on(*each, answer) for each in zip(asked, judged.each, strict=True)]
+
     async def usefulness(self) -> Sequence[Usefulness]:
         material = self._material
         if not material.ground_truth.strip():
@@ -87,7 +111,7 @@ class FusedOpinion:
 
     async def _supported(
         self, claims: ClaimedText, source: SupportSource, by_each: bool = False
-    ) -> tuple[tuple[Claim, ...], JudgedTexts]:
+    ) -> tuple[tuple[Claim, ...], JudgedTexts[PassageVerdict]]:
         """Return the claims with the verdict on each; ``by_each`` asks for the support of each passage, too."""
         found, may_ask_again = await self._claims(claims)
         if not found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from rag_harness.judges.llm.cited_replies import DEGREES, PassageSupport, read_cited
 from rag_harness.judges.llm.judge_chat import JudgeChat, prompt
@@ -14,7 +15,9 @@ from rag_harness.judges.llm.schemas import BOOLEAN, NUMBER, TEXT, Schema, list_s
 SUPPORTED = {"supported": 1.0, "unsupported": 0.0}
 USEFULNESS_VALUES = {"useful": 1.0, "useless": 0.0}
 
-AskAboutTexts = Callable[[Sequence[str], bool], Awaitable[Sequence[PassageVerdict]]]
+SaidT = TypeVar("SaidT", bound=PassageVerdict)
+
+AskAboutTexts = Callable[[Sequence[str], bool], Awaitable[Sequence[SaidT]]]
 """Takes texts, and whether they are asked about again; returns the verdict on each."""
 
 AskedSupport = Callable[[JudgeChat, Sequence[str], Sequence[str], bool], Awaitable[Sequence[PassageVerdict]]]
@@ -22,16 +25,16 @@ AskedSupport = Callable[[JudgeChat, Sequence[str], Sequence[str], bool], Awaitab
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedTexts:
+class JudgedTexts(Generic[SaidT]):
     """The verdict on each text; ``again`` says that the judge was asked a second time."""
 
-    each: tuple[PassageVerdict, ...]
+    each: tuple[SaidT, ...]
     again: bool = False
 
 
 async def asked_twice(
-    texts: Sequence[str], ask: AskAboutTexts, may_ask_again: Callable[[], Awaitable[bool]]
-) -> JudgedTexts:
+    texts: Sequence[str], ask: AskAboutTexts[SaidT], may_ask_again: Callable[[], Awaitable[bool]]
+) -> JudgedTexts[SaidT]:
     """Ask about ``texts``, and once more about those without a verdict, where that is allowed."""
     said = list(await ask(texts, False))
     missing = [place for place, each in enumerate(said) if each.missing]

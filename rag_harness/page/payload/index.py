@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_harness.measures.expectation_measures import found_in
+from rag_harness.measures.judged.judged_expectations import EXPECTATIONS
 from rag_harness.measures.quotes import as_shown
 from rag_harness.page.payload.columns import Columns, of_row
 from rag_harness.page.payload.details import Chunk, Details
@@ -94,7 +95,9 @@ class _Gathering:
             for position, row, judged in rows_of(run, name, places):
                 asked = cases[position].case
                 quotes = [quote.quote for quote in as_shown(asked, row).evidence]
-                expected = found_in(asked, row) if row.ok and asked.expect else []
+                score = judged.get(EXPECTATIONS)
+                by_judge = score.detail if score else None
+                expected = found_in(asked, row, judged=by_judge) if row.ok and asked.expect else []
                 kind = table.categories[position] if table.categories else ""
                 found[position] = details.of(
                     row, judged, quotes, causes.get(row.query_id), kind, _gaps(table, position), expected

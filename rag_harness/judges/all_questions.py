@@ -1,0 +1,117 @@
+"""Answers every question for every judge: what it does not say itself is asked of it in another way.
+
+A judge that has the method ``criteria`` is asked once about all criteria. Any other judge is asked which facts the
+answer states. How near an answer is to a text is no opinion: the run's embedder tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+
+from rag_harness.files.sources import json_digest
+from rag_harness.judges.citations import Unmarked, unmarked_answer
+from rag_harness.judges.claim_by_claim import ClaimByClaim
+from rag_harness.judges.embedded.judgement_reading import JudgementReading
+from rag_harness.judges.facts import met_by_facts
+from rag_harness.judges.llm.shared import Shared
+from rag_harness.measures.judged import (
+    CITATIONS,
+    CitedClaim,
+    Claim,
+    ClaimedText,
+    Judge,
+    JudgeQuestion,
+    Material,
+    Opinion,
+    Relevancy,
+    SupportSource,
+    Usefulness,
+    Verdicts,
+)
+from rag_harness.measures.judged.cited_claims import cited_claims
+from rag_harness.measures.judged.criteria import (
+    CRITERIA,
+    CriterionVerdict,
+    MaterialOfCase,
+    OpinionOfCriteria,
+)
+from rag_harness.protocols import TextEmbedder
+from rag_harness.registry.identity import code_digest
+from rag_harness.work.local_work import on_local_thread
+
+
+class AllQuestions(ClaimByClaim):
+    """A judge that never sees the marks of an answer, and answers the questions ``CITATIONS`` and ``CRITERIA``, too.
+
+    Args:
+        judge: the judge.
+        embedder: returns the run's embedder, for how near an answer is to a text.
+    """
+
+    def __init__(self, judge: Judge, embedder: Callable[[], TextEmbedder]) -> None:
+        super().__init__(judge)
+        self._embedder, self._reading = embedder, JudgementReading(embedder)
+
+    def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> Opinion:
+        said = super().opinion(material, asks)
+        return _AllAnswered(said, self._judge, material, asks, self._reading) if CRITERIA in asks else said
+
+    def identity_of(self, asks: Collection[JudgeQuestion]) -> str:
+        """Return the digest of what decides the answers to ``asks`` beside the judge's revision; empty without any."""
+        if CRITERIA in asks:
+            embedder = self._embedder()
+            return json_digest([code_digest(__name__), embedder.model, embedder.revision])
+        return code_digest(ClaimByClaim.__module__) if CITATIONS in asks else ""
+
+
+class _AllAnswered:
+    """An opinion that also says which criteria an answer meets. They are judged once."""
+
+    def __init__(
+        self,
+        said: Opinion,
+        judge: Judge,
+        material: Material,
+        asks: Collection[JudgeQuestion],
+        reading: JudgementReading,
+    ) -> None:
+        self._said, self._judge, self._material, self._asks, self._reading = said, judge, material, asks, reading
+        self._plain = unmarked_answer(material.answer, len(material.contexts))
+        self._found: Shared[Sequence[CriterionVerdict]] = Shared()
+
+    async def supported(self, claims: ClaimedText, source: SupportSource) -> Verdicts:
+        return await self._said.supported(claims, source)
+
+    async def usefulness(self) -> Sequence[Usefulness]:
+        return await self._said.usefulness()
+
+    async def relevancy(self) -> Relevancy:
+        return await self._said.relevancy()
+
+    async def citations(self) -> Sequence[CitedClaim]:
+        return await cited_claims(self._said)
+
+    async def criteria(self) -> Sequence[CriterionVerdict]:
+        return await self._found.get(CRITERIA, self._criteria)
+
+    async def nearness(self, text: str) -> float:
+        """Return the cosine of ``text`` and the answer without its marks."""
+        array = await on_local_thread(lambda: self._reading.cosine(text, self._plain.text))
+        return float(array[0, 0])
+
+    async def _criteria(self) -> Sequence[CriterionVerdict]:
+        wanted = self._material.criteria if isinstance(self._material, MaterialOfCase) else ()
+        material = replace(self._material, answer=self._plain.text)
+        opinion = self._judge.opinion(material, self._asks)
+        if not isinstance(opinion, OpinionOfCriteria):
+            return await met_by_facts(self._judge, material, wanted, self._asks)
+        return [_placed(self._plain, each) for each in await opinion.criteria()]
+
+
+def _placed(plain: Unmarked, said: CriterionVerdict) -> CriterionVerdict:
+    """Return a verdict with the place of its quote in the answer as it was given."""
+    if said.start < 0:
+        return said
+    claim = plain.placed([Claim(said.quote, said.start, said.end)])[0]
+    return replace(said, start=claim.start, end=claim.end)
