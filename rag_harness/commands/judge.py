@@ -30,7 +30,7 @@ def run_score(chosen: argparse.Namespace) -> int:
     from rag_harness.judges.answers.answer_scores import score_file
     from rag_harness.judges.answers.judging_answers import AskedMeasures
     from rag_harness.judges.made import judge_of
-    from rag_harness.models.api_keys import check_judge
+    from rag_harness.models.api_keys import check_one_judge
     from rag_harness.pipelines.generation import abstains
     from rag_harness.pipelines.parts import RunParts
     from rag_harness.report.summary import judge_said
@@ -38,7 +38,7 @@ def run_score(chosen: argparse.Namespace) -> int:
 
     settings = load_settings(settings_said(chosen, _SETTINGS))
     asked = AskedMeasures(chosen.measures.replace(",", " ").split())
-    check_judge(settings)
+    check_one_judge(settings, "rag-harness judge score")
     parts = RunParts(settings)
     judge = judge_of(parts)
     tally = run_closing(score_file(chosen.answers, chosen.scores, asked, judge, settings, abstains), parts)

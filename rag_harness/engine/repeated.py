@@ -19,6 +19,7 @@ from rag_harness.settings.profiles import EMBEDDED_URL
 
 if TYPE_CHECKING:
     # Imported for types only: a run that judges nothing imports no judge.
+    from rag_harness.engine.panel_judging import PanelJudging
     from rag_harness.engine.row_judging import Find, Judging
     from rag_harness.protocols import Experiment
 
@@ -55,7 +56,7 @@ class Repeating:
     """
 
     workplace: Workplace
-    judging: Callable[[int], Judging]
+    judging: Callable[[int], Judging | PanelJudging]
     find: Find
     keep: Callable[[bytes], Awaitable[None]]
 

@@ -33,18 +33,20 @@ Find = Callable[[str, tuple[str, ...]], ScoreLine | None]
 
 @dataclass(frozen=True, slots=True)
 class JudgedRow:
-    """The scores of a row by measure, the lines of the new ones, and what judging cost."""
+    """The scores of a row by measure, the lines of the new ones, and what judging cost. ``panel`` are the judges, in
+    their order, where several have judged."""
 
     author: Author
     scores: Mapping[str, Score]
     new: tuple[bytes, ...] = ()
     spent: Spent = field(default_factory=Spent)
+    panel: tuple[Author, ...] = ()
 
     def plain(self) -> dict[str, Any]:
         """Return what the writer of the files needs, in types that xdist can send."""
-        who, used = self.author, self.spent.usage
+        used = self.spent.usage
         return {
-            "author": [who.judge, who.model, who.revision],
+            "authors": [[who.judge, who.model, who.revision] for who in self.panel or (self.author,)],
             "lines": [line.decode() for line in self.new],
             "spent": [used.prompt_tokens, used.completion_tokens, used.calls, self.spent.recorded],
         }

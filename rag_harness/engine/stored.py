@@ -58,9 +58,14 @@ class Stored:
 
     def reread_scores(self, journal: Path, trial: TrialId) -> dict[str, Score]:
         """Return the scores of a trial, by measure, that this process has put into its journal."""
+        found = self.reread_lines(journal, trial)
+        return {one.measure: Score(one.value, one.reason, one.detail, one.undefined) for one in found}
+
+    def reread_lines(self, journal: Path, trial: TrialId) -> list[ScoreLine]:
+        """Return the lines of a trial's scores that this process has put into its journal; none of repeats."""
         lines = [line for line in journal.read_bytes().splitlines() if line.startswith(BEGIN)]
         found = [score for score in map(parse_score, lines) if score is not None and score.trial == trial]
-        return {one.measure: Score(one.value, one.reason, one.detail, one.undefined) for one in found if not one.repeat}
+        return [one for one in found if not one.repeat]
 
     def scores_left_of(self, trial: TrialId) -> list[bytes]:
         """Return the lines of a trial's scores that dead workers of this run have left."""

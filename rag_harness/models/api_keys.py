@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from rag_harness.errors import PrerequisiteError, RegistryError, SettingsError, unknown
 from rag_harness.models.endpoints import Endpoint, endpoint_of
+from rag_harness.models.judge_panel import settings_of_judges
 from rag_harness.models.model_names import chat_name, embedder_name, judge_name
 from rag_harness.models.recording.network_guard import LOOPBACK
 from rag_harness.registry import model_name, registered, rivals
@@ -32,13 +33,37 @@ def check_api_keys(settings: Settings) -> None:
     _refuse([*_chat_key(settings), *helpers, *_embedding_key(settings)])
 
 
+def asks_a_model(settings: Settings) -> bool:
+    """Return whether a judge of the run calls a chat model."""
+    return any(judge_name(each) in ASKING for each in settings_of_judges(settings))
+
+
 def check_judge(settings: Settings) -> None:
-    """Check key and price of the judge, for a run that judges.
+    """Check key and price of the judge, or of each judge of a panel, for a run that judges.
 
     Raises:
+        SettingsError: the panel cannot be used.
         RegistryError: no judge has that name, or several have it.
         PrerequisiteError: the judge cannot be called; says why.
     """
+    for each in settings_of_judges(settings):
+        _check_judge(each)
+    if settings.panel and settings.engine == "ray":
+        raise SettingsError("A panel of judges is asked from the process of the tests: leave out --rag-engine=ray.")
+
+
+def check_one_judge(settings: Settings, what: str) -> None:
+    """Check the judge of ``what``, which takes one judge.
+
+    Raises:
+        PrerequisiteError: the settings name a panel, or the judge cannot be called; says why.
+    """
+    if "," in settings.judge or settings.panel:
+        raise SettingsError(f"{what} takes one judge at a time, and --rag-judge={settings.judge} is a panel.")
+    check_judge(settings)
+
+
+def _check_judge(settings: Settings) -> None:
     name = judge_name(settings)
     if name not in registered("judges"):
         raise RegistryError(unknown("judge", name, registered("judges")))

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, cast
 from rag_harness.work.once import Once
 
 if TYPE_CHECKING:
+    from rag_harness.engine.panel_judging import PanelJudging
     from rag_harness.engine.row_judging import JudgedRow, Judging
     from rag_harness.engine.trial_rows import Trial
     from rag_harness.measures import Score
     from rag_harness.measures.judged import JudgedMeasure
     from rag_harness.plugin.equipment import Equipment
     from rag_harness.plugin.session import RagSession
+    from rag_harness.protocols import JudgeParts
     from rag_harness.results.row import ExperimentResult
     from rag_harness.types import Case, TrialId
 
@@ -60,11 +62,9 @@ class Judgements:
             raise CriticalError(f"The judge cannot be asked: {why}")
 
     def _is_remote(self) -> bool:
-        from rag_harness.models.api_keys import ASKING
-        from rag_harness.models.model_names import judge_name
+        from rag_harness.models.api_keys import asks_a_model
 
-        session = self._session
-        return session.access.calls_network and judge_name(session.settings) in ASKING
+        return self._session.access.calls_network and asks_a_model(self._session.settings)
 
     def is_untried(self, experiment: str) -> bool:
         """Whether a judge over the network is to be asked, and no call has yet shown whether it works."""
@@ -89,15 +89,22 @@ class Judgements:
         if why := self._judging.get().broken:
             raise CriticalError(f"The judge cannot be asked: {why}")
 
-    def _make_judging(self) -> Judging:
+    def _make_judging(self) -> Judging | PanelJudging:
+        from rag_harness.engine.panel_judging import PanelJudging
+        from rag_harness.judges.panel import parts_of_judges
+
+        judges = [self._judging_of(parts) for parts in parts_of_judges(self._session.parts)]
+        rule = self._session.settings.panel
+        return PanelJudging(rule, judges) if rule else judges[0]
+
+    def _judging_of(self, parts: JudgeParts) -> Judging:
         from rag_harness.engine.row_judging import Judging
         from rag_harness.judges.made import asked_anew, judge_of
 
-        parts, session = self._session.parts, self._session
         return Judging(
             lambda: judge_of(parts),
-            session.gold_pages,
-            session.settings.deadline,
+            self._session.gold_pages,
+            self._session.settings.deadline,
             lambda turn: asked_anew(parts, turn),
             self._kit.workplace.get().ask,
         )
@@ -181,12 +188,20 @@ class Judgements:
         judged = self._result(trial.id)
         found = dict(judged.scores) if judged is not None else {}
         if any(measure.name not in found and measure.name in self._kept.get(trial.id, ()) for measure in wanted):
-            journal = self._kit.journal.get().file
-            found = {**self._kit.stored.get().reread_scores(journal, trial.id), **found}
+            found = {**self._reread(trial.id), **found}
         missing = [measure for measure in wanted if measure.name not in found and not measure.applies(trial.case)]
         if missing:
             found |= self._judge_now(trial, row, missing)
         return _of(name, wanted, found, trial.case)
+
+    def _reread(self, trial: TrialId) -> Mapping[str, Score]:
+        """Return the scores of a trial that were forgotten, from the journal."""
+        from rag_harness.engine.panel_judging import PanelJudging
+
+        stored, journal, judging = self._kit.stored.get(), self._kit.journal.get().file, self._judging.get()
+        if isinstance(judging, PanelJudging):
+            return judging.scores_of(stored.reread_lines(journal, trial))
+        return stored.reread_scores(journal, trial)
 
     def _judge_now(self, trial: Trial, row: ExperimentResult, measures: Sequence[JudgedMeasure]) -> Mapping[str, Score]:
         """Judge a measure that was not named before the run. The scores are kept for later, but are in no table."""

@@ -37,7 +37,7 @@ class Recorder:
         resumed: the queries whose row was made by an earlier run.
         fingerprints: of the rows that came, by experiment.
         replayed: experiments with answers from recordings.
-        authors: the judges whose judgements came, by experiment.
+        authors: the judges whose judgements came, by experiment; those of a panel in its order.
         judging: tokens and calls of the judge's model, by experiment.
         not_run: trials that could have passed the budget.
         settled: experiments that were stopped early, since all of their gates were settled.
@@ -54,7 +54,7 @@ class Recorder:
         self.resumed: dict[str, set[str]] = {}
         self.fingerprints: dict[str, set[str]] = {}
         self.replayed: set[str] = set()
-        self.authors: dict[str, set[tuple[str, str, str]]] = {}
+        self.authors: dict[str, dict[tuple[str, str, str], None]] = {}
         self.judging: dict[str, Counter[str]] = {}
         self._score_files: dict[str, ScoreFile] = {}
         self.missed: list[str] = []
@@ -212,8 +212,8 @@ class Recorder:
 
     def _take_judged(self, experiment: str, judged: Mapping[str, Any]) -> None:
         """Take the judge, the new scores and the costs of a row's judgement."""
-        judge, model, revision = judged["author"]
-        self.authors.setdefault(experiment, set()).add((judge, model, revision))
+        authors = [(judge, model, revision) for judge, model, revision in judged["authors"]]
+        self.authors.setdefault(experiment, {}).update(dict.fromkeys(authors))
         for line in judged["lines"]:
             self._append_score(experiment, line.encode())
         self.judging.setdefault(experiment, Counter()).update(dict(zip(SPENT, judged["spent"], strict=True)))

@@ -76,8 +76,7 @@ def _forecast(session: RagSession, trials: TrialRunner, selected: Collected) -> 
     """Return the line about what the selected trials will ask for."""
     from rag_harness.engine.expected import forecast
     from rag_harness.errors import RagHarnessError
-    from rag_harness.models.api_keys import ASKING
-    from rag_harness.models.model_names import judge_name
+    from rag_harness.models.api_keys import asks_a_model
     from rag_harness.pipelines import known_experiments
 
     try:
@@ -89,9 +88,7 @@ def _forecast(session: RagSession, trials: TrialRunner, selected: Collected) -> 
         return f"rag: recording: what it will cost cannot be told: {error}"
     found.unknown += len(selected.own)
     asks = found.chat.recorded or found.chat.to_send or found.texts or found.unknown or found.services
-    judged = judge_name(session.settings) in ASKING and any(
-        session.wanted.judged_names(t.experiment) for t in selected.trials
-    )
+    judged = asks_a_model(session.settings) and any(session.wanted.judged_names(t.experiment) for t in selected.trials)
     return f"{found.line()}{'; and what the judge is asked' * judged}" if asks or judged else ""
 
 

@@ -10,6 +10,7 @@ from rag_harness.types import GOLDEN, TrialId
 from rag_harness.work.once import Once
 
 if TYPE_CHECKING:
+    from rag_harness.engine.panel_judging import PanelJudging
     from rag_harness.engine.repeated import RepeatedTrial, Repeating
     from rag_harness.engine.row_judging import Judging
     from rag_harness.engine.trial_rows import Trial
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.equipment import Equipment
     from rag_harness.plugin.judgements import Judgements
     from rag_harness.plugin.session import RagSession
-    from rag_harness.protocols import Experiment
+    from rag_harness.protocols import Experiment, JudgeParts
     from rag_harness.results.row import ExperimentResult
     from rag_harness.types import Case
 
@@ -46,15 +47,23 @@ class Repeats:
         kit = self._kit
         return Repeating(kit.workplace.get(), judging, kit.stored.get().score, kit.journal.get().keep)
 
-    def _judging(self, repeat: int) -> Judging:
+    def _judging(self, repeat: int) -> Judging | PanelJudging:
         """Return the judging of the answers number ``repeat``. Judgements of other answers are not used again."""
+        from rag_harness.engine.panel_judging import PanelJudging
+        from rag_harness.judges.panel import parts_of_judges
+
+        judges = [self._judging_by(parts, repeat) for parts in parts_of_judges(self._session.parts)]
+        rule = self._session.settings.panel
+        return PanelJudging(rule, judges) if rule else judges[0]
+
+    def _judging_by(self, parts: JudgeParts, repeat: int) -> Judging:
         from rag_harness.engine.repeated import JUDGE_SEEDS
         from rag_harness.engine.row_judging import Judging
         from rag_harness.judges.made import asked_anew, judge_of, says_the_same
 
-        parts, session = self._session.parts, self._session
+        session = self._session
         first = JUDGE_SEEDS * (repeat - 1)
-        computes = says_the_same(session.settings)
+        computes = says_the_same(parts.settings)
         make = (lambda: judge_of(parts)) if computes else (lambda: asked_anew(parts, first))
         ask = self._kit.workplace.get().ask
         elsewhere = _of_repeat(ask, 0 if computes else first, first) if ask else None

@@ -128,6 +128,8 @@ class RunRecord:
         others = [] if settled else missing
         not_run = [case_id for case_id in others if interrupted or TrialId(name, case_id) in arrivals.not_run]
         answers = 1 if name == GOLDEN else max(self._session.settings.repeats, 1)
+        authors = arrivals.authors.get(name, {})
+        panel = self._session.settings.panel if authors else ""
         return SuiteRecord(
             data=self._data.name_of(name),
             file=result_path(self._session.output, name).name,
@@ -139,7 +141,8 @@ class RunRecord:
             settled=sorted(settled),
             resumed=ids_or_all(sorted(arrivals.resumed.get(name, ())), total),
             judged=list(self._session.wanted.judged_names(name)),
-            authors=sorted(arrivals.authors.get(name, ())),
+            authors=[*authors] if panel else sorted(authors),
+            panel=panel,
             replayed=name in arrivals.replayed,
             pages=self._data.pages(self._data.name_of(name)),
             languages=self._data.languages(self._data.name_of(name)),

@@ -87,18 +87,27 @@ def _judged_by(session: RagSession, selected: Collected) -> str:
             return ""
     except PrerequisiteError:
         return ""  # the reader of the gates reports it
-    from rag_harness.models.endpoints import endpoint_of
-    from rag_harness.models.model_names import judge_name
+    from rag_harness.models.judge_panel import settings_of_judges
     from rag_harness.report.scorecard import one_family
     from rag_harness.report.summary import judge_said
+    from rag_harness.results.panel_names import panel_label
+
+    settings = session.settings
+    judges = [_judge_and_model(each) for each in settings_of_judges(settings)]
+    said = panel_label(settings.panel, judges) if settings.panel else judge_said(*judges[0])
+    kin = [line for _, model in judges for line in one_family(model, [settings.chat_model])]
+    return "".join(f"\nrag: {line}" for line in (f"judged by {said}", *kin))
+
+
+def _judge_and_model(settings: Settings) -> tuple[str, str]:
+    from rag_harness.models.endpoints import endpoint_of
+    from rag_harness.models.model_names import judge_name
     from rag_harness.settings.profiles import BUILT_IN_PROFILES
 
-    judge = judge_name(session.settings)
+    judge = judge_name(settings)
     # A judge that runs in this process has its profile's name. It does not ask the model that the settings name.
     in_process = BUILT_IN_PROFILES.get(judge)
-    model = in_process.judge_model if in_process else endpoint_of(session.settings, "judge").model
-    kin = one_family(model, [session.settings.chat_model])
-    return "".join(f"\nrag: {line}" for line in (f"judged by {judge_said(judge, model)}", *kin))
+    return judge, in_process.judge_model if in_process else endpoint_of(settings, "judge").model
 
 
 def _answers_by(selected: Collected, settings: Settings) -> str:

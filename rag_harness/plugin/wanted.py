@@ -80,7 +80,9 @@ class WantedMeasures:
         """
         from rag_harness.measures import parts_of
         from rag_harness.models.api_keys import check_judge
+        from rag_harness.models.judge_panel import panel_of
 
+        panel_of(self._settings())
         everywhere, by_suite = self._named.get()
         parts_of([*everywhere, *(name for names in by_suite.values() for name in names)])
         if any(self.judged_measures(experiment) for experiment in experiments):

@@ -15,6 +15,7 @@ from rag_harness.files.json_text import read_json
 from rag_harness.measures import is_judged
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.manifest import RunManifest
+from rag_harness.results.panel_names import panel_label
 from rag_harness.results.row import first_problem
 from rag_harness.types import is_in
 
@@ -87,8 +88,9 @@ class SavedRun(_Saved):
 
     ``fingerprint`` has the parts ``data``, ``models`` and ``settings``, each of any depth. Runs with different ``data``
     are not comparable; the other parts are what is compared. ``date`` is ISO 8601. ``judges`` has for each suite the
-    judge, model and revision of its judgements, ``code`` the fingerprints of its rows, and ``pages`` the digest of the
-    documents behind its questions; a file of an older release lacks the last two.
+    judge, model and revision of its judgements, ``panels`` how a panel of them decides, ``code`` the fingerprints of
+    its rows, and ``pages`` the digest of the documents behind its questions; a file of an older release lacks the last
+    three.
     """
 
     schema_version: Literal[1] = 1
@@ -98,6 +100,7 @@ class SavedRun(_Saved):
     fingerprint: _Parts
     suites: dict[str, SavedSuite]
     judges: dict[str, list[tuple[str, str, str]]] = {}
+    panels: dict[str, str] = {}
     code: dict[str, list[str]] = {}
     pages: dict[str, str] = {}
     clusters: dict[str, Mapping[str, str]] = Field(default={}, exclude=True)
@@ -105,13 +108,18 @@ class SavedRun(_Saved):
 
     def judged_otherwise(self, other: SavedRun, suite: str, measure: str) -> str:
         """Return how the judges of a measure differ in ``other``. Scores of two judges are not comparable."""
-        mine, theirs = self.judges.get(suite, []), other.judges.get(suite, [])
+        mine, theirs = self._judged_by(suite), other._judged_by(suite)
         if mine == theirs or not is_judged(measure):
             return ""
-        return f"judged by {_judges(theirs)}, this run by {_judges(mine)}"
+        return f"judged by {_judges(*theirs)}, this run by {_judges(*mine)}"
+
+    def _judged_by(self, suite: str) -> tuple[str, list[tuple[str, str, str]]]:
+        return self.panels.get(suite, ""), self.judges.get(suite, [])
 
 
-def _judges(authors: Sequence[tuple[str, str, str]]) -> str:
+def _judges(panel: str, authors: Sequence[tuple[str, str, str]]) -> str:
+    if panel:
+        return panel_label(panel, [author[:2] for author in authors])
     return " and ".join(f"{model} ({judge}, {revision[:8]})" for judge, model, revision in authors) or "nobody"
 
 
@@ -130,6 +138,7 @@ def saved_run(manifest: RunManifest, tables: Mapping[str, SuiteTable]) -> SavedR
         },
         suites=suites,
         judges={name: record.authors for name, record in manifest.suites.items() if record.authors},
+        panels={name: record.panel for name, record in manifest.suites.items() if record.panel},
         code={name: sorted(record.fingerprints) for name, record in manifest.suites.items() if name in suites},
         pages={name: record.pages for name, record in manifest.suites.items() if name in suites and record.pages},
         clusters={name: tables[name].cluster_by_case or {} for name in suites if tables[name].clusters is not None},
@@ -157,6 +166,8 @@ def saved_suite(table: SuiteTable) -> SavedSuite:
 def save(file: Path, run: SavedRun) -> None:
     """Write the run atomically: a reader sees the old file or the whole new one."""
     content = run.model_dump(mode="json")
+    if not run.panels:
+        del content["panels"]
     content["depths"] = {name: suite["depth"] for name, suite in content["suites"].items() if suite["depth"]}
     content["suites"] = {name: suite["cases"] for name, suite in content["suites"].items()}
     write_atomically(file, (_json(content, _DEPTH_OF_CASES) + "\n").encode())

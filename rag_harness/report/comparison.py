@@ -135,7 +135,7 @@ def compare(now: SavedRun, before: SavedRun, measures: Sequence[str] = ()) -> Co
 
 def _said_of(run: SavedRun) -> tuple[object, ...]:
     """Return what two files of the same run have in common. Two runs of one second may differ in their judges alone."""
-    return run.date, run.commit, run.suites, run.judges
+    return run.date, run.commit, run.suites, run.judges, run.panels
 
 
 def _changes(name: str, now_run: SavedRun, before_run: SavedRun, wanted: Sequence[str]) -> list[MeasureChange]:

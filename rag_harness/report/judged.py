@@ -18,6 +18,8 @@ from rag_harness.report.blocks.block import Mask, MeasureArrays, Reason, RowBloc
 from rag_harness.report.blocks.scores import ScoreBlock
 from rag_harness.report.columns import Growing
 from rag_harness.report.composed import composed
+from rag_harness.report.panel_columns import PanelColumns
+from rag_harness.report.panel_values import PanelValues
 
 _NOT_JUDGED: Reason = ("no judgement", False)
 _NOT_CHECKED: Reason = ("no check: it was not sampled, or the run ended before", True)
@@ -31,10 +33,15 @@ class JudgedColumns:
         columns: all columns of the suite, by measure.
         authors: judge, model and revision of the scores that count.
         ids: ids of all cases in the data.
+        panel: how these judges decide together; empty where there is one.
     """
 
     def __init__(
-        self, columns: Mapping[str, Growing], authors: Sequence[tuple[str, str, str]], ids: Sequence[str]
+        self,
+        columns: Mapping[str, Growing],
+        authors: Sequence[tuple[str, str, str]],
+        ids: Sequence[str],
+        panel: str = "",
     ) -> None:
         self._columns, self._ids = columns, ids
         self._authors = frozenset(authors)
@@ -43,6 +50,7 @@ class JudgedColumns:
         self._completed = {name: each for name, each in columns.items() if getattr(each.measure, "by_judge", False)}
         self._checked = _those(columns, MetamorphicMeasure)
         self._composites = _those(columns, CompositeMeasure)
+        self._panel = PanelColumns(panel, authors, self._judged, len(ids)) if panel else None
         self._order: list[_Rows] = []
         self._is_noted = np.zeros(len(ids), np.bool_)
         self._digests = np.zeros((len(ids), 3), np.uint32)
@@ -73,6 +81,10 @@ class JudgedColumns:
                 lines = block.of_measure(name, column.measure.version, counts)
                 lines = lines[is_open[name][block["position"][lines]]]
                 is_again = block["repeat"][lines] != 0
+                if self._panel is not None:
+                    self._panel.note_again(name, block, lines[is_again])
+                    self._panel.put(name, block, lines[~is_again], list(map(_reason, block.texts.reasons)))
+                    continue
                 self._note_again(name, block, lines[is_again])
                 _put(column, block, lines[~is_again], reasons)
 
@@ -98,6 +110,9 @@ class JudgedColumns:
 
     def close(self) -> None:
         """Set the reason for rows without a score, and compute the composites."""
+        if self._panel is not None:
+            for name, column in self._judged.items():
+                self._panel.close(name, column, self._open(column))
         for column in self._judged.values():
             column.leave_out(self._open(column), _NOT_JUDGED)
         for column in self._checked.values():
@@ -125,10 +140,16 @@ class JudgedColumns:
 
     def said_again(self) -> dict[str, dict[str, list[float | None]]]:
         """Return the values of repeated judgements, by measure and case."""
+        if self._panel is not None:
+            return self._panel.said_again(self._ids)
         return {
             measure: {case: list(values.values()) for case, values in by_case.items()}
             for measure, by_case in self._said.items()
         }
+
+    def panels(self) -> Mapping[str, PanelValues]:
+        """Return what each judge of a panel has said, by measure; nothing where one judge has judged."""
+        return self._panel.found if self._panel is not None else {}
 
     def categories(self) -> list[str] | None:
         """Return the category of each answer, "" where there is none; None where its measures were not judged."""

@@ -154,7 +154,7 @@ def _cells(
 ) -> Iterator[PairDifference]:
     names = {name: None for each in (first, second) for name in judged_measures(tables[each])}
     study = {"g_mean", _risk(tables[first], tables[second])}
-    otherwise = suites[first].authors != suites[second].authors
+    otherwise = suites[first].judged_by != suites[second].judged_by
     for name in sorted(names, key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST)):
         cell = PairDifference(first, second, name, "study" if name in study else "others")
         yield compared(tables, cell, "they were judged by different judges" if otherwise else "")

@@ -12,7 +12,7 @@ from rag_harness.measures.judged.categories import kinds_shown
 from rag_harness.models.families import maker_of
 from rag_harness.report.money import money
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.report.summary import SHORT_MEASURE_NAMES, judge_said, table
+from rag_harness.report.summary import SHORT_MEASURE_NAMES, is_no_llm, judges_said, table
 from rag_harness.results.manifest import SuiteRecord
 from rag_harness.settings.prices import Prices
 from rag_harness.stats import quantile
@@ -32,7 +32,7 @@ def scorecard_lines(
     if not judged:
         return []
     authors = dict.fromkeys(author[:2] for name in judged for author in suites[name].authors)
-    whose = " and ".join(judge_said(*author) for author in authors)
+    whose = " and ".join(judges_said(suites[name] for name in judged))
     answering = {model for suite in judged.values() for model in suite.totals.models}
     kin = [line for _, model in authors for line in one_family(model, answering)]
     took = _took([suites[name] for name in judged], [model for _, model in authors], prices)
@@ -54,7 +54,10 @@ def _took(records: Sequence[SuiteRecord], models: Sequence[str], prices: Prices 
         spent.update(record.judging)
     if not spent["calls"]:
         return []
-    cost = prices.cost(models[0], spent["prompt_tokens"], spent["completion_tokens"]) if prices and models else None
+    # The tokens of all judges are counted together, so their cost is known where one model was asked.
+    asked = {model for model in models if not is_no_llm(model)} or set(models)
+    model = asked.pop() if len(asked) == 1 else ""
+    cost = prices.cost(model, spent["prompt_tokens"], spent["completion_tokens"]) if prices and model else None
     replayed = f", {spent['recorded']} of them replayed" if spent["recorded"] else ""
     tokens = f"{spent['prompt_tokens']:,} tokens in, {spent['completion_tokens']:,} out"
     return [f"judging took {spent['calls']} calls{replayed}; {tokens}" + (f"; {money(cost)}" if cost else "")]

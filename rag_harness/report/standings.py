@@ -117,7 +117,7 @@ class _Field:
         """Yield the differences of all pairs."""
         for first, second in combinations(self.having, 2):
             judged = self.measure in judged_measures(self.tables[first])
-            otherwise = judged and suites[first].authors != suites[second].authors
+            otherwise = judged and suites[first].judged_by != suites[second].judged_by
             cell = PairDifference(first, second, self.measure, "others", where=self._places)
             yield compared(self.tables, cell, "they were judged by different judges" if otherwise else "", draws)
 

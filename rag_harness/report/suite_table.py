@@ -15,6 +15,7 @@ import numpy.typing as npt
 from rag_harness.gates.bounds import interval_of_mean
 from rag_harness.measures import Measure
 from rag_harness.measures.judged import CATEGORIES
+from rag_harness.report.panel_values import PanelValues
 from rag_harness.report.totals import Totals
 from rag_harness.stats.by_case import CaseValues
 from rag_harness.stats.means import mean_of
@@ -76,6 +77,7 @@ class SuiteTable:
         categories: category of each answer, in the order of the cases; "" where a case has none. None where the suite
             was not judged on the measures that define them.
         said_again: values of repeated judgements, by measure and case.
+        panels: what each judge of a panel has said, by measure; empty where one judge has judged.
         clusters: cluster of each case, in their order, where the run was told of clusters; "" for a case without one.
         later: returns the tables of the later answers to each case, which it reads when it is first called.
     """
@@ -97,6 +99,7 @@ class SuiteTable:
         self._masks: dict[frozenset[tuple[str, str]], _Mask] = {}
         self.categories: Sequence[str] | None = None
         self.said_again: Mapping[str, Mapping[str, Sequence[float | None]]] = {}
+        self.panels: Mapping[str, PanelValues] = {}
         self.clusters: Sequence[str] | None = None
         self.later: Callable[[], Sequence[SuiteTable]] = tuple
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rag_harness.report.money import money
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.results.manifest import SuiteRecord
+from rag_harness.results.panel_names import panel_label
 from rag_harness.settings.profiles import SIMULATED
 
 HEADER = (
@@ -110,6 +112,17 @@ def judge_said(judge: str, model: str) -> str:
     if judge == "encoder":
         return f"{model} (a classifier of claims, no LLM)"
     return f"{model} (an LLM, method {judge})" if model else "nobody: the judge cannot be had"
+
+
+def judges_said(suites: Iterable[SuiteRecord]) -> list[str]:
+    """Name the judges of suites for people, each once. A panel is one."""
+    found: dict[str, None] = {}
+    for suite in suites:
+        pairs = [author[:2] for author in suite.authors]
+        found |= dict.fromkeys(
+            [panel_label(suite.panel, pairs)] if suite.panel else [judge_said(*pair) for pair in pairs]
+        )
+    return list(found)
 
 
 def _summary(experiment: str, suite: SuiteTable) -> ExperimentSummary:

@@ -104,7 +104,7 @@ class _Reading:
         self._states = _states_before(record, cases)
         self._totals = Totals(len(cases.ids))
         self._columns = {measure.name: Growing(measure, len(cases.ids)) for measure in measures}
-        self._judged = JudgedColumns(self._columns, record.authors, cases.ids)
+        self._judged = JudgedColumns(self._columns, record.authors, cases.ids, record.panel)
 
     def take(self, block: RowBlock) -> None:
         """Take the rows of a block. Rows of another run, and later rows of the same case, are left out."""
@@ -142,6 +142,7 @@ class _Reading:
         columns = {name: column.finished(self._unmet(column.measure)) for name, column in self._columns.items()}
         table = SuiteTable(self._cases.ids, self._cases.labels, self._states, columns, self._totals)
         table.categories, table.said_again = self._judged.categories(), self._judged.said_again()
+        table.panels = self._judged.panels()
         return table
 
     def _unmet(self, measure: Measure) -> str:

@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from rag_harness.errors import DataError
 from rag_harness.files.atomic import write_atomically
@@ -46,7 +46,8 @@ class SuiteRecord(_Record):
         settled: selected cases that were not asked for: every gate of the suite was settled without them.
         resumed: cases whose row an earlier run has made.
         judged: measures that the rows were judged on, by name: those of a judge, and those that are computed from them.
-        authors: judge, model and revision of each judge of this run.
+        authors: judge, model and revision of each judge of this run; those of a panel in its order.
+        panel: how a panel of judges decides; empty where one judge has judged.
         judging: cost of judging in this run: tokens, calls, and the number of replayed calls.
         made: when an earlier run made the rows, where it made all of them and this run did not look at the suite.
         pages: digest of the documents behind its questions at the time of the run; empty where it is not known.
@@ -68,6 +69,7 @@ class SuiteRecord(_Record):
     resumed: Some = []
     judged: list[str] = []
     authors: list[tuple[str, str, str]] = []
+    panel: str = ""
     judging: dict[str, int] = {}
     made: str = ""
     is_current: bool | None = None
@@ -76,6 +78,17 @@ class SuiteRecord(_Record):
     replayed: bool = False
     answers: int = 1
     computes: bool = False
+
+    @model_serializer(mode="wrap")
+    def _as_written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave the panel out where there is none: the file of a run with one judge stays as it was."""
+        written: dict[str, Any] = write(self)
+        return {name: value for name, value in written.items() if name != "panel" or value}
+
+    @property
+    def judged_by(self) -> tuple[str, list[tuple[str, str, str]]]:
+        """Who judged, as comparisons see it: other judges, or another rule of a panel, are another measure."""
+        return self.panel, self.authors
 
     @property
     def is_complete(self) -> bool:

@@ -25,6 +25,7 @@ VerdictBy = Literal["point", "evidence"]
 Inconclusive = Literal["warn", "fail"]
 StopOrSkip = Literal["stop", "skip"]
 EngineName = Literal["local", "ray"]
+PanelRule = Literal["", "majority", "mean", "calibrated"]
 Population = Literal["like", "finite"]
 
 
@@ -232,8 +233,12 @@ class Settings:
     )
     judge: str = option(
         "",
-        "how answers are judged: embedded, fused, ragas or encoder; default: embedded without an LLM, else fused",
+        "how answers are judged: embedded, fused, ragas or encoder; several with commas between, fused@gpt-x,embedded, "
+        "are a panel; default: embedded without an LLM, else fused",
         "judging",
+    )
+    panel: PanelRule = option(
+        "", "how several judges decide: majority (the median), mean, or calibrated against people's labels", "judging"
     )
     judge_model: str = option(
         "",

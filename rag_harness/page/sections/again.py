@@ -66,6 +66,7 @@ def _met(run: Run) -> Iterator[tuple[str, str]]:
     for name in run.experiments:
         yield f"fingerprint of {name}", ", ".join(run.suites[name].fingerprints)
     authors = {author: None for name in run.experiments for author in run.suites[name].authors}
+    yield "panel", ", ".join(dict.fromkeys(run.suites[name].panel for name in run.experiments))
     yield "judge", "; ".join(f"{judge}, {model}, revision {revision}" for judge, model, revision in authors)
     models = [manifest.settings.get(role) for role in ("chat_model", "embed_model", "rerank_model")]
     yield "models", ", ".join(str(model) for model in models if model)

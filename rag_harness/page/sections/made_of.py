@@ -8,7 +8,7 @@ from rag_harness.page.content import Block, Facts, Prose
 from rag_harness.page.run import Run
 from rag_harness.report.drafts import draft_lines
 from rag_harness.report.scorecard import one_family
-from rag_harness.report.summary import answers_by, judge_said
+from rag_harness.report.summary import answers_by, judges_said
 from rag_harness.types import GOLDEN
 
 
@@ -30,7 +30,7 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     manifest, settings = run.manifest, run.manifest.settings
     yield "run", "" if run.is_alone else run.name
     yield "answers", answers_by(run.experiments).removeprefix("answers ") if run.experiments else ""
-    yield "judged by", " and ".join(judge_said(*author) for author in authors(run)) or "nobody"
+    yield "judged by", " and ".join(judges_said(run.suites[name] for name in run.experiments)) or "nobody"
     yield "profile", str(settings.get("profile", ""))
     yield "mode", str(settings.get("mode", ""))
     yield "times", _times(run)

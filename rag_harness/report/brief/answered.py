@@ -10,7 +10,7 @@ from math import isfinite
 
 from rag_harness.report.origins import Origin
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.report.summary import author, judge_said
+from rag_harness.report.summary import author, judges_said
 from rag_harness.results.manifest import RunManifest
 
 
@@ -47,14 +47,13 @@ def answered(tables: Mapping[str, SuiteTable], manifest: RunManifest) -> Answere
     models: Counter[str] = Counter()
     for table in tables.values():
         models.update(table.totals.models)
-    judges = {judge[:2]: None for name in tables for judge in manifest.suites[name].authors}
     return Answered(
         asked=asked,
         rows=asked - errors - lost,
         errors=errors,
         lost=lost,
         authors=tuple(dict.fromkeys(author(model) for model, _ in models.most_common())),
-        judges=tuple(judge_said(*judge) for judge in judges),
+        judges=tuple(judges_said(manifest.suites[name] for name in tables)),
         origins=tuple(_origins(tables)),
         earlier=tuple(name for name in tables if manifest.suites[name].made),
     )
