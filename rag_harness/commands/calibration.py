@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -129,7 +130,7 @@ def _subject(
 
     version = judged_measure(chosen.measure).version
     author = (scored.author if scored else None) or _author_of(labels)
-    name = chosen.name or f"{author.judge}-{chosen.measure}"
+    name = chosen.name or _name(chosen, author)
     date = datetime.now(timezone.utc).isoformat(timespec="seconds")
     own = {label.item: label.score for label in labels if label.score is not None}
     given = scored.scores if scored and scored.author else {}
@@ -140,6 +141,14 @@ def _subject(
     digests = {item: row_digest(row) for item, row in rows.items()}
     subject = CalibrationSubject(name, chosen.measure, version, author, date, chosen.threshold)
     return subject, JudgeScores(scores, lengths, digests)
+
+
+def _name(chosen: argparse.Namespace, author: Author) -> str:
+    """Return the calibration's name: judge and measure, with the model where the run has two judges of one name."""
+    from rag_harness.judges.calibration.scored_answers import judges_called
+
+    model = re.sub(r"[^\w.]+", "-", author.model).strip("-") if judges_called(chosen.output, author.judge) > 1 else ""
+    return "-".join(filter(None, (author.judge, model, chosen.measure)))
 
 
 def _author_of(labels: Sequence[AnswerLabel]) -> Author:

@@ -14,6 +14,7 @@ from rag_harness.gates.verdict import Interval, Verdict, VerdictState, meets_thr
 
 if TYPE_CHECKING:
     from rag_harness.judges.calibration.correct import ExperimentScores
+    from rag_harness.results.score import Author, ScoreLine
 
 
 class PeoplesMean(NamedTuple):
@@ -45,13 +46,21 @@ def corrections(judges: Path, output: Path) -> Correct:
 
     def correct(gate: Gate, values: Mapping[str, float]) -> PeoplesMean:
         from rag_harness.judges.calibration.correct import corrected_mean
+        from rag_harness.judges.calibration.panel_correction import corrected_panel_mean
         from rag_harness.judges.calibration.saved import read_calibrations
+        from rag_harness.results.manifest import read_manifest
 
-        scores = _scores(gate, values, output)
-        others = [value for case, value in values.items() if case not in scores.values]
         # Each bound of a gate that asks for evidence holds by itself; both together hold with a lower confidence.
         confidence = 0.95 if gate.confidence is None else 2 * gate.confidence / 100 - 1
-        found = corrected_mean(scores, read_calibrations(judges), others, confidence)
+        if rule := read_manifest(output).suites[gate.suite].panel:
+            each = _panel_scores(gate, values, output)
+            judged = set.intersection(*(set(scores.values) for scores in each))
+            others = [value for case, value in values.items() if case not in judged]
+            found = corrected_panel_mean(rule, each, read_calibrations(judges), others, confidence)
+        else:
+            scores = _scores(gate, values, output)
+            others = [value for case, value in values.items() if case not in scores.values]
+            found = corrected_mean(scores, read_calibrations(judges), others, confidence)
         return PeoplesMean(found.value, found.interval, found.said)
 
     return correct
@@ -75,7 +84,38 @@ def corrected_verdict(
 
 def _scores(gate: Gate, values: Mapping[str, float], output: Path) -> ExperimentScores:
     """Return the judge's scores behind ``values``: those of this run, which has one judge."""
-    from rag_harness.judges.calibration.correct import ExperimentScores
+    lines = {line.query_id: line for line in _lines_of_run(gate, output) if line.value == values.get(line.query_id)}
+    judges = {(line.author, line.version) for line in lines.values()}
+    if not judges:
+        raise DataError(_nobody(gate))
+    if len(judges) > 1:
+        raise DataError(f"{len(judges)} judges have scored {gate.measure} of {gate.suite} in this run; use one")
+    ((author, version),) = judges
+    return _of(gate, version, author, lines)
+
+
+def _panel_scores(gate: Gate, values: Mapping[str, float], output: Path) -> list[ExperimentScores]:
+    """Return each judge's scores of the answers in ``values``, in the order of the panel."""
+    from rag_harness.results.manifest import read_manifest
+    from rag_harness.results.score import Author
+
+    by_judge: dict[Author, dict[str, ScoreLine]] = {
+        Author(*author): {} for author in read_manifest(output).suites[gate.suite].authors
+    }
+    for line in _lines_of_run(gate, output):
+        if line.query_id in values:
+            by_judge[line.author][line.query_id] = line
+    if not all(by_judge.values()):
+        raise DataError(_nobody(gate))
+    return [_of(gate, next(iter(lines.values())).version, author, lines) for author, lines in by_judge.items()]
+
+
+def _nobody(gate: Gate) -> str:
+    return f"no judge has scored {gate.measure} of {gate.suite} in this run; only judged measures have one"
+
+
+def _lines_of_run(gate: Gate, output: Path) -> list[ScoreLine]:
+    """Return the lines of the gate's measure that this run's judges have written of this run's rows."""
     from rag_harness.results.manifest import read_manifest
     from rag_harness.results.row import rows_in
     from rag_harness.results.score import SCORES, Author, read_scores, row_digest
@@ -83,21 +123,16 @@ def _scores(gate: Gate, values: Mapping[str, float], output: Path) -> Experiment
     suite = read_manifest(output).suites[gate.suite]
     ours = {Author(*author) for author in suite.authors}
     there = {row.query_id: row_digest(row) for row in rows_in(output / suite.file)}
-    lines = {
-        line.query_id: line
+    return [
+        line
         for line in read_scores(output / SCORES / suite.file)
-        if (line.measure, line.repeat, line.row) == (gate.measure, 0, there.get(line.query_id))
-        and line.author in ours
-        and line.value == values.get(line.query_id)
-    }
-    judges = {(line.author, line.version) for line in lines.values()}
-    if not judges:
-        raise DataError(
-            f"no judge has scored {gate.measure} of {gate.suite} in this run; only judged measures have one"
-        )
-    if len(judges) > 1:
-        raise DataError(f"{len(judges)} judges have scored {gate.measure} of {gate.suite} in this run; use one")
-    ((author, version),) = judges
+        if (line.measure, line.repeat, line.row) == (gate.measure, 0, there.get(line.query_id)) and line.author in ours
+    ]
+
+
+def _of(gate: Gate, version: int, author: Author, lines: Mapping[str, ScoreLine]) -> ExperimentScores:
+    from rag_harness.judges.calibration.correct import ExperimentScores
+
     found = {case: line.value for case, line in lines.items() if line.value is not None}
     rows = {case: line.row for case, line in lines.items()}
     return ExperimentScores(gate.suite, gate.measure, version, author, found, rows)

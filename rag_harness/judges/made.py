@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from rag_harness.errors import SettingsError
 from rag_harness.judges.all_questions import AllQuestions
 from rag_harness.judges.citations import CitationsOff
 from rag_harness.judges.parts_around import PartsAround
 from rag_harness.judges.spent import CountedParts
 from rag_harness.measures.judged import Judge
 from rag_harness.models.anew import asked_again
-from rag_harness.models.judge_panel import settings_of_judges
 from rag_harness.models.model_names import judge_name
 from rag_harness.models.recording.store import ArrayStore
 from rag_harness.protocols import ChatModel, JudgeParts
@@ -28,13 +26,10 @@ def judge_of(parts: JudgeParts) -> Judge:
     """Return the judge of a run, made from its parts. It never sees citation marks.
 
     Raises:
-        SettingsError: the settings name a panel. ``judges.panel`` has the parts of each of its judges.
         RegistryError: no judge has the name in the settings.
         PrerequisiteError: it needs a package that is not installed.
     """
     name = judge_name(parts.settings)
-    if "," in name:
-        raise SettingsError(f"One judge is asked here, and --rag-judge={name} is a panel. Name one.")
     note("judge", module_of("judges", name), CitationsOff.__module__, CountedParts.__module__)
     return AllQuestions(cast("Judge", resolve("judges", name)(CountedParts(parts))), parts.embedder)
 
@@ -45,9 +40,8 @@ def asked_anew(parts: JudgeParts, repeat: int) -> Judge:
 
 
 def says_the_same(settings: Settings) -> bool:
-    """Whether a repeated judgement always gives the same result, because the judge is deterministic, or all judges of
-    a panel are."""
-    return all(judge_name(each) in ("embedded", "encoder") for each in settings_of_judges(settings))
+    """Whether a repeated judgement always gives the same result, because the judge is deterministic."""
+    return judge_name(settings) in ("embedded", "encoder")
 
 
 class _Anew(PartsAround):

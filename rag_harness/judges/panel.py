@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from rag_harness.judges.made import says_the_same
 from rag_harness.judges.parts_around import PartsAround
 from rag_harness.models.endpoints import Endpoints
 from rag_harness.models.judge_panel import settings_of_judges
-from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import ChatModel, JudgeParts
 from rag_harness.settings import Settings
+
+if TYPE_CHECKING:
+    from rag_harness.pipelines.parts import RunParts
 
 
 def parts_of_judges(parts: RunParts) -> tuple[JudgeParts, ...]:
@@ -18,6 +23,11 @@ def parts_of_judges(parts: RunParts) -> tuple[JudgeParts, ...]:
     """
     each = settings_of_judges(parts.settings)
     return (parts,) if each == (parts.settings,) else tuple(_MemberParts(parts, settings) for settings in each)
+
+
+def all_say_the_same(settings: Settings) -> bool:
+    """Whether a repeated judgement always gives the same result: every judge of the run is deterministic."""
+    return all(says_the_same(each) for each in settings_of_judges(settings))
 
 
 class _MemberParts(PartsAround):

@@ -111,12 +111,12 @@ class Judgements:
 
     def choose_repeated(self, trials: Iterable[TrialId]) -> None:
         """Choose at random which of the selected trials are judged again. Every process chooses the same."""
-        from rag_harness.judges.made import says_the_same
+        from rag_harness.judges.panel import all_say_the_same
 
         settings = self._session.settings
         if self._repeated is None:
             judged = [trial for trial in trials if self._session.wanted.judged_measures(trial.experiment)]
-            wanted = settings.judge_repeats and not says_the_same(settings)
+            wanted = settings.judge_repeats and not all_say_the_same(settings)
             self._repeated = frozenset(sorted(set(judged), key=_lot)[: REPEATED if wanted else 0])
 
     def after(self, trial: Trial, row: ExperimentResult) -> bool:

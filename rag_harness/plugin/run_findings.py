@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rag_harness.report.abstention import Abstention
     from rag_harness.report.noise import Noise
     from rag_harness.report.pairwise import PairDifference
+    from rag_harness.report.panels import PanelFinding
     from rag_harness.report.standing import Standings
     from rag_harness.report.suite_table import SuiteTable
     from rag_harness.results.manifest import RunManifest, SuiteRecord
@@ -114,7 +115,18 @@ class RunFindings:
         slices = {"slices": [each.as_json() for each in self.standings.found]} if self.standings.found else {}
         lines = {name: each.model_dump() for name, each in self.manifest.skipped.items()}
         skipped = {"skipped": lines} if lines else {}
-        return pairs | skipped | (sure if self.abstentions else {}) | noise | slices | self.more
+        panels = {"panels": [each.as_json() for each in self.panels]} if self.panels else {}
+        return pairs | panels | skipped | (sure if self.abstentions else {}) | noise | slices | self.more
+
+    @cached_property
+    def panels(self) -> list[PanelFinding]:
+        """How far the judges of a panel agree, and what they are worth by people's labels."""
+        if not any(record.panel for record in self.manifest.suites.values()):
+            return []
+        from rag_harness.report.panels import panel_findings
+
+        settings = self._session.settings
+        return panel_findings(self.tables, settings.path(settings.judges))
 
     @cached_property
     def noises(self) -> list[Noise]:

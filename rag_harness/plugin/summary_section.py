@@ -47,6 +47,10 @@ class SummarySection:
         from rag_harness.settings.prices import prices_of
 
         lines = scorecard_lines(self._findings.tables, suites, prices_of(self._session.settings))
+        if self._findings.panels:
+            from rag_harness.report.panels import panel_lines
+
+            lines += panel_lines(self._findings.panels)
         write_section(terminal, "rag scorecard", lines)
 
     def print_pairwise(self, terminal: pytest.TerminalReporter) -> None:

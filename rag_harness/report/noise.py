@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.engine.repeated import computes_its_answers
-from rag_harness.judges.made import says_the_same
+from rag_harness.judges.panel import all_say_the_same
 from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.report.abstention import RIGHT_BY, RIGHT_FROM
 from rag_harness.report.suite_table import SuiteTable
@@ -140,11 +140,11 @@ def noises(output: Path, manifest: RunManifest, tables: Mapping[str, SuiteTable]
 def _noise(output: Path, name: str, manifest: RunManifest, first: SuiteTable, settings: Settings) -> Noise:
     record = manifest.suites[name]
     if settings.repeats > 1 and computes_its_answers(name, settings):
-        return Noise(name, 1, reason=COMPUTED + (JUDGE_TOO if record.authors and says_the_same(settings) else ""))
+        return Noise(name, 1, reason=COMPUTED + (JUDGE_TOO if record.authors and all_say_the_same(settings) else ""))
     looked_at = [column.measure for column in first.columns.values()]
     repeats = range(2, settings.repeats + 1)
     answers = [first, *(read_repeat(output, name, repeat, record, looked_at) for repeat in repeats)]
-    return noise_of(name, answers, [*record.judged, "token_f1"], says_the_same(settings), settings.judge_repeats)
+    return noise_of(name, answers, [*record.judged, "token_f1"], all_say_the_same(settings), settings.judge_repeats)
 
 
 def noise_of(

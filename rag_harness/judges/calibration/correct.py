@@ -62,7 +62,7 @@ def corrected_mean(
         raise DataError(
             f"{calibration.name}.json cannot correct it: {found.reason}. Label more answers, then: {CALIBRATE_AGAIN}"
         )
-    return _joined(found, found.interval, len(scores.values), others, _said(found, labels, len(labels) - len(current)))
+    return joined(found, found.interval, len(scores.values), others, _said(found, labels, len(labels) - len(current)))
 
 
 def calibration_of(scores: ExperimentScores, calibrations: Sequence[Calibration]) -> Calibration:
@@ -121,7 +121,7 @@ def _said(found: Corrected, labels: Sequence[LabelledScore], earlier: int) -> st
     return f"{said}; {earlier} of the labels are of earlier answers" if earlier else said
 
 
-def _joined(found: Corrected, interval: Interval, n: int, others: Sequence[float], said: str) -> CorrectedMean:
+def joined(found: Corrected, interval: Interval, n: int, others: Sequence[float], said: str) -> CorrectedMean:
     """Combine the corrected mean of ``n`` judged answers with the values of unjudged ones, by their numbers."""
     every, more = n + len(others), fsum(others)
     value, low, high = ((n * each + more) / every for each in (found.value, *interval))

@@ -80,7 +80,7 @@ def _lines(output: Path, rows: Mapping[Item, ExperimentResult]) -> list[ScoreLin
 
 
 def _meant(author: Author, judge: str) -> bool:
-    return not judge or judge in (author.judge, author.model)
+    return not judge or judge in (author.judge, author.model, f"{author.judge}@{author.model}")
 
 
 def _author(found: set[Author], output: Path, judge: str, measure: str) -> Author | None:
@@ -102,6 +102,11 @@ def _author(found: set[Author], output: Path, judge: str, measure: str) -> Autho
 def whole_name(author: Author) -> str:
     """Return a judge's name for people."""
     return " ".join(part for part in (author.judge, author.model, author.revision) if part)
+
+
+def judges_called(output: Path, judge: str) -> int:
+    """Return how many judges of this name the last run had: a panel may have one name with several models."""
+    return sum(author.judge == judge for author in _of_last_run(output))
 
 
 def _of_last_run(output: Path) -> set[Author]:

@@ -17,7 +17,8 @@ def rows_of(run: Run, suite: str, places: Iterable[int]) -> Iterator[tuple[int, 
     """Yield position of the case, row and scores by measure, for the rows at ``places`` that the table counts."""
     table, record = run.tables[suite], run.suites[suite]
     position = {table.ids[place]: place for place in places}
-    authors, scores = {Author(*author) for author in record.authors}, _scores(run, suite, position)
+    order = {Author(*author): place for place, author in enumerate(record.authors)}
+    authors, scores = order.keys(), _scores(run, suite, position)
     is_of_run, seen = of_run(record), set[int]()
     for row in rows_among(run.output / record.file, position):
         place = position.get(row.query_id)
@@ -25,9 +26,10 @@ def rows_of(run: Run, suite: str, places: Iterable[int]) -> Iterator[tuple[int, 
             continue
         seen.add(place)
         digest = row_digest(row) if row.query_id in scores else ""
+        # Of a panel the claims of its first judge are shown.
         judged = {
             score.measure: score
-            for score in scores.get(row.query_id, ())
+            for score in sorted(scores.get(row.query_id, ()), key=lambda score: -order.get(score.author, 0))
             if score.row == digest and score.author in authors and not score.repeat
         }
         yield place, row, judged

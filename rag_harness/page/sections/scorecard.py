@@ -11,6 +11,7 @@ from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, w
 from rag_harness.page.figures import NONE, mean_cell, measure_title, tail_cell, why_none
 from rag_harness.page.run import UNJUDGED, Run
 from rag_harness.page.sections.costs import costs, times
+from rag_harness.page.sections.panel_table import panel_table
 from rag_harness.report.best import best_of
 from rag_harness.report.direction import NEITHER
 from rag_harness.report.pairwise import RISKS, TAIL
@@ -67,6 +68,7 @@ def _blocks(run: Run) -> Iterator[Block | None]:
             "Other measures of retrieval", [_table(run, "scorecard-others", rest, "Means, as above; without tests")]
         )
     yield _categories(run)
+    yield panel_table(run)
     yield costs(run)
     yield times(run)
 
