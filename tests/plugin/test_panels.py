@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rag_harness.__main__ import main
 from tests.plugin.conftest import Suite
 
 MEASURES = "--rag-measures=faithfulness"
@@ -118,3 +119,168 @@ def test_the_figure_of_a_panel_is_made_of_all_judges_whose_lines_stay_their_own(
     }
     assert len(scores(panel)) == 12
     assert summary(panel)["e3"]["faithfulness"] == pytest.approx(value)
+
+
+def test_workers_ask_each_judge_once_and_a_second_run_asks_only_the_new_judge(panel: Suite, cold_python: None) -> None:
+    panel.run(MEASURES, "--rag-judge=kind@plain,strict@plain", "--rag-panel=mean", "-n2").assert_outcomes(passed=4)
+    assert asked(panel) == {"kind plain": 4, "strict plain": 4}
+    again = panel.run(MEASURES, "--rag-judge=strict@plain,kind@mild,kind@plain", "--rag-panel=majority")
+    again.stdout.fnmatch_lines(["judged by panel of 3 (majority): strict plain, kind mild, kind plain"])
+    assert asked(panel) == {"kind plain": 4, "strict plain": 4, "kind mild": 4}
+    assert summary(panel)["e3"]["faithfulness"] == pytest.approx(0.4)
+    alone = panel.run(MEASURES, "--rag-judge=strict", "--rag-judge-model=plain")
+    alone.stdout.fnmatch_lines(["judged by plain (an LLM, method strict)"])
+    assert summary(panel)["e3"]["faithfulness"] == 0
+    assert "panels" not in summary(panel)
+    assert "panel" not in json.loads((panel.path / "output" / "run.json").read_text())["suites"]["e3"]
+    assert sum(asked(panel).values()) == 12
+
+
+def test_a_silent_judge_is_named_and_its_answer_has_no_score_of_the_panel(panel: Suite) -> None:
+    judges = "--rag-judge=kind@plain,silent@plain,strict@plain"
+    result = panel.run("--rag-gate=e3: faithfulness >= 0.1", judges, "--rag-panel=majority")
+    result.assert_outcomes(passed=4, failed=1)
+    reason = "1 of the 3 judges of the panel is silent: silent plain: it is asleep"
+    result.stdout.fnmatch_lines(
+        [
+            f"e3: faithfulness: 1 of 4 have no verdict: {reason[:50]}*",
+            "e3 faithfulness: 3 of 4 answers by all 3 judges; silent plain is silent on 1; judges among each*",
+            "failed      e3: faithfulness >= 0.1*",
+            "*25.0% of 4 cases could not be measured*",
+        ]
+    )
+    (found,) = summary(panel)["panels"]
+    assert (found["cases"], found["judged"], found["silent"]) == (4, 3, {"silent plain": 1})
+    panel.run("--rag-gate=e3: faithfulness >= 0.1", judges, "--rag-panel=majority")
+    assert asked(panel) == {"kind plain": 4, "strict plain": 4, "silent plain": 5}, "only the silent one is asked again"
+
+
+SEEN_BY_A_TEST = """
+import pytest
+
+@pytest.mark.e3
+def test_scores(rag_result, rag_scores):
+    score = rag_scores["faithfulness"]
+    if "lamp" in rag_result.query:
+        assert score.value is None and "silent plain: it is asleep" in score.reason
+    else:
+        assert score.value == 1.0
+        assert score.detail["judges"] == {"kind plain": 1.0, "strict plain": 0.0, "silent plain": 1.0}
+"""
+
+
+def test_a_test_sees_the_score_of_the_panel(panel: Suite) -> None:
+    for file in panel.path.glob("test_*.py"):
+        file.write_text(SEEN_BY_A_TEST)
+    result = panel.run("--rag-judge=kind@plain,strict@plain,silent@plain", "--rag-panel=majority")
+    result.assert_outcomes(passed=4)
+
+
+@pytest.mark.parametrize(
+    ("judges", "rule", "said"),
+    [
+        ("kind,brokn", "mean", "*Unknown judge 'brokn'. Did you mean 'broken'?*"),
+        ("kind,strict", "", "*names 2 judges: say how they decide, --rag-panel=majority, mean or calibrated*"),
+        ("kind", "mean", "*--rag-panel=mean is for several judges, and --rag-judge names one judge, kind*"),
+        ("kind@a,kind@a", "mean", "*names the same judge and model twice: kind@a*"),
+        ("kind,broken", "mean", "*The judge cannot be asked: RuntimeError: no such judge here*"),
+        (
+            "kind,same@a,same@b",
+            "mean",
+            "*two judges of the panel are the same one, same one*",
+        ),
+    ],
+)
+def test_what_is_no_panel_is_refused_before_anything_is_asked(panel: Suite, judges: str, rule: str, said: str) -> None:
+    result = panel.run(MEASURES, f"--rag-judge={judges}", *([f"--rag-panel={rule}"] if rule else []))
+    assert result.ret != 0
+    assert result.parseoutcomes().get("passed", 0) == 0
+    assert any(result.stdout.str().find(part) >= 0 or part in result.stderr.str() for part in [said.strip("*")])
+    assert not asked(panel)
+    assert not panel.rows()
+
+
+def label(suite: Suite) -> None:
+    labels = [("q_direct_001", 1), ("q_direct_002", 1), ("q_direct_003", 0)]
+    lines = [json.dumps({"experiment": "e3", "query_id": query, "human": human}) for query, human in labels]
+    (suite.path / "labels.jsonl").write_text("\n".join(lines))
+
+
+@pytest.mark.parametrize("rule", ["calibrated", "mean", "majority"])
+def test_people_correct_a_panel_and_say_what_it_is_worth(
+    panel: Suite, rule: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(panel.path)
+    judges = ["--rag-judge=kind@plain,kind@mild,strict@plain", f"--rag-panel={rule}"]
+    gate = "--rag-gate=e3: faithfulness~calibrated >= 0.1"
+    before = panel.run(gate, *judges)
+    before.stdout.fnmatch_lines(
+        [
+            "*what they are worth is not known: no calibration of faithfulness*",
+            "failed *",
+            "*cannot be calibrated: no calibration of faithfulness*",
+        ]
+    )
+    label(panel)
+    assert main(["judge", "calibrate", "labels.jsonl"]) == 2
+    assert "has scores of faithfulness by 3 judges" in capsys.readouterr().err
+    for judge in ("kind@plain", "kind@mild", "strict"):
+        assert main(["judge", "calibrate", "labels.jsonl", "--judge", judge]) == 0
+    assert sorted(file.name for file in (panel.path / "judges").iterdir()) == [
+        "kind-mild-faithfulness.json",
+        "kind-plain-faithfulness.json",
+        "strict-faithfulness.json",
+    ]
+    after = panel.run(gate, *judges)
+    assert after.ret == 0
+    after.stdout.fnmatch_lines(
+        [
+            "*on 3 labels: 3 judges are 1.0 independent votes (ρ of errors 1.00); accuracy of the panel *",
+            "passed      e3: faithfulness~calibrated >= 0.1*",
+            f"*calibrated on 3 labels, panel of 3 ({rule})*",
+        ]
+    )
+    worth = summary(panel)["panels"][0]["worth"]
+    assert (worth["n_eff"], worth["best"]) == (pytest.approx(1), "kind plain")
+    assert worth["by_judge"] == {
+        "kind plain": pytest.approx(2 / 3),
+        "kind mild": pytest.approx(1 / 3),
+        "strict plain": pytest.approx(1 / 3),
+    }
+    assert main(["report", "output", "-o", "report.html"]) == 0
+    page = (panel.path / "report.html").read_text()
+    assert "Panel of judges" in page
+    assert f"panel of 3 ({rule})" in page
+
+
+def test_other_judges_or_another_rule_are_not_compared(panel: Suite) -> None:
+    judges = "--rag-judge=kind@plain,strict@plain"
+    panel.run(MEASURES, judges, "--rag-panel=mean", "--rag-save=main").assert_outcomes(passed=4)
+    other = panel.run(MEASURES, judges, "--rag-panel=majority", "--rag-compare=main")
+    other.stdout.fnmatch_lines(["*are not compared: before was judged by panel of 2 (mean):*"])
+    saved = json.loads((panel.path / "baselines" / "main.json").read_text())
+    assert set(saved["panels"].values()) == {"mean"}
+
+
+def test_a_judge_of_a_panel_that_is_asked_again_gives_the_panel_again(panel: Suite) -> None:
+    result = panel.run(MEASURES, "--rag-judge=kind@plain,strict@plain", "--rag-panel=mean", "--rag-judge-repeats=2")
+    result.stdout.fnmatch_lines(["faithfulness: judged again: 0.0% of verdicts flip*n=4"])
+    assert asked(panel) == {"kind plain": 12, "strict plain": 12}
+
+
+def test_a_killed_run_asks_no_judge_again_what_all_judges_have_said(panel: Suite, cold_python: None) -> None:
+    own = panel.path / "site" / "own_judges.py"
+    whole = own.read_text()
+    end = """    def value(self):
+        if self._of.name == "strict" and "fish" in self._material.question:
+            import os, time; time.sleep(0.3); os.kill(os.getpid(), 9)
+"""
+    own.write_text(whole.replace("    def value(self):\n", end, 1))
+    options = [MEASURES, "--rag-judge=kind@plain,strict@plain", "--rag-panel=mean", "--rag-concurrency=1"]
+    assert panel.run(*options).ret == -9
+    assert asked(panel) == {"kind plain": 4, "strict plain": 4}
+    own.write_text(whole)
+    panel.run(*options).assert_outcomes(passed=4)
+    assert len(scores(panel)) == 8
+    # Only the answer that was being judged when the run was killed is judged again.
+    assert asked(panel) == {"kind plain": 5, "strict plain": 5}
