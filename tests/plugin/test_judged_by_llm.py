@@ -28,12 +28,14 @@ class Model:
 
     def __init__(self) -> None:
         self.kinds: list[str] = []
+        self.models: list[str] = []
         self.says = ""
 
     def reply(self, body: Any) -> str:
         keys = tuple(body["response_format"]["json_schema"]["schema"]["properties"])
         asked = Asked(body["messages"][0]["content"], body["messages"][1]["content"], keys)
         self.kinds.append(asked.kind)
+        self.models.append(body["model"])
         return self.says or json.dumps(honest(asked))
 
 
@@ -134,3 +136,21 @@ def test_a_judge_that_is_asked_again_says_whether_it_is_of_one_mind(
     assert len(model.kinds) == asked
     lines = (judged.path / "again" / "scores" / "e3_filtered_rag.jsonl").read_text().splitlines()
     assert {json.loads(line).get("repeat", 0) for line in lines} == {0, 1, 2}
+
+
+def test_a_panel_asks_each_of_its_models_and_replays_each(judged: Suite, server: CountingServer, model: Model) -> None:
+    panel = ("--rag-judge=fused@gpt-x,fused@meta/llama-3:8b,mock", "--rag-panel=majority")
+    result = run(judged, server, *panel, "--rag-mode=record")
+    result.assert_outcomes(passed=8)
+    said = "panel of 3 (majority): fused gpt-x, fused meta/llama-3:8b, mock"
+    result.stdout.fnmatch_lines(
+        [f"rag: judged by {said}", f"judged by {said}", f"judging took {len(model.kinds)} calls; *"]
+    )
+    lines = {line for file in judged.path.glob("output/scores/*.jsonl") for line in file.read_text().splitlines()}
+    assert {json.loads(line)["model"] for line in lines} == {"gpt-x", "meta/llama-3:8b", "mock/word-overlap"}
+    assert set(model.models) == {"gpt-x", "meta/llama-3:8b"}
+    asked = len(model.kinds)
+    run(judged, server, *panel, "--rag-mode=replay", "--rag-output=again").assert_outcomes(passed=8)
+    again = {line for file in judged.path.glob("again/scores/*.jsonl") for line in file.read_text().splitlines()}
+    assert again == lines
+    assert len(model.kinds) == asked
