@@ -69,9 +69,9 @@ def settings_of_judges(settings: Settings) -> tuple[Settings, ...]:
         SettingsError: the panel cannot be used.
     """
     members = panel_of(settings)
-    return tuple(settings_of(settings, member) for member in members) if members else (settings,)
+    return tuple(settings_of_member(settings, member) for member in members) if members else (settings,)
 
 
-def settings_of(settings: Settings, member: PanelMember) -> Settings:
+def settings_of_member(settings: Settings, member: PanelMember) -> Settings:
     """Return the settings in which one judge of the panel is the only judge."""
     return replace(settings, judge=member.judge, judge_model=member.model or settings.judge_model, panel="")

@@ -54,8 +54,13 @@ class LineByLine:
     """Stands in for ``JudgedColumns``."""
 
     def __init__(
-        self, columns: Mapping[str, PlainColumn], authors: Sequence[tuple[str, str, str]], ids: Sequence[str]
+        self,
+        columns: Mapping[str, PlainColumn],
+        authors: Sequence[tuple[str, str, str]],
+        ids: Sequence[str],
+        panel: str = "",
     ) -> None:
+        assert not panel, "one judge's scores are read here"
         self._columns, self._authors = columns, {Author(*author) for author in authors}
         self._position_of = {case_id: position for position, case_id in enumerate(ids)}
         self._judged = {n: column for n, column in columns.items() if isinstance(column.measure, JudgedMeasure)}
@@ -64,6 +69,9 @@ class LineByLine:
         self._digests: dict[int, str] = {}
         self._said: dict[str, dict[str, dict[int, float | None]]] = {}
         self._abstained, self._answerable = np.zeros(len(ids), np.bool_), np.ones(len(ids), np.bool_)
+
+    def panels(self) -> dict[str, object]:
+        return {}
 
     def note(self, block: RowBlock, rows: npt.NDArray[np.intp]) -> None:
         positions = block["position"][rows]
