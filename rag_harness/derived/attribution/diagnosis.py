@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from rag_harness.derived.attribution.broken import BrokenFact
+from rag_harness.derived.attribution.broken_rules import AnswerState, cause_of_broken
 from rag_harness.derived.attribution.cause_names import (
     GOLD_DOUBTFUL,
     JUDGE_DOUBTFUL,
@@ -73,6 +75,8 @@ class FailureFacts:
         cut_off: the evidence that the answer stops before its end.
         others_gold: why its gold belongs to another question; empty where nothing says so.
         judged: scores of measures that compare the answer with the ground truth, by name.
+        broken: the expectations that the answer does not keep.
+        wants_refusal: whether the right answer is that the documents do not answer the question.
     """
 
     query: str
@@ -87,6 +91,23 @@ class FailureFacts:
     cut_off: CutOff = CutOff()
     others_gold: str = ""
     judged: Mapping[str, float] = field(default_factory=dict)
+    broken: Sequence[BrokenFact] = ()
+    wants_refusal: bool = False
+
+    @property
+    def fails_by_gold(self) -> bool:
+        """Whether the trial fails by its gold or its category, whatever is expected of it beside that."""
+        if self.gold.contradicted:
+            return True
+        refused = self.abstained and self.answerable
+        return bool(self.category) or refused or (self.right.value is not None and not self.right.right)
+
+    @property
+    def only_expected(self) -> bool:
+        """Whether its expectations alone tell that it failed: its gold does not, or there is none."""
+        if not self.broken or self.gold.contradicted:
+            return False
+        return self.right.right or bool(self.gold.nothing) or not self.fails_by_gold
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +145,21 @@ class _Came:
     def failed(self, name: str) -> bool:
         """Whether an intervention was run and did not help."""
         return name in self._tried and self._tried[name].right is not None and not self._tried[name].repaired
+
+
+def _expected(facts: FailureFacts, came: _Came) -> Diagnosis | None:
+    if not facts.only_expected:
+        return None
+    if noise := _noise(facts, came):
+        return noise
+    state = AnswerState(facts.abstained, facts.wants_refusal, facts.cut_off, facts.gold)
+    found = cause_of_broken(facts.broken, state)
+    if found.lost is None:
+        return Diagnosis(found.cause, found.detail, found.evidence)
+    if nothing := _no_retriever(facts, came):
+        return nothing
+    detail = _DETAIL.get(found.lost.place, found.lost.place)
+    return Diagnosis(found.cause, detail, f"{found.evidence}; {_where(found.lost)}")
 
 
 def _nothing_known(facts: FailureFacts, _: _Came) -> Diagnosis | None:
@@ -220,6 +256,8 @@ def _miss(facts: FailureFacts, came: _Came) -> Diagnosis | None:
 def _where(fact: QuoteFact) -> str:
     rank = f" (rank {fact.rank})" if fact.rank else ""
     quote = f": “{fact.quote}”" if fact.quote else ""
+    if not fact.filename:
+        return f"no source of the prompt has “{fact.quote}”"
     if fact.place == "without":
         sent, whole = fact.sent
         length = f", {sent:,} characters{f' of {whole:,}' if whole else ''}"
@@ -275,6 +313,7 @@ def _unsaid(facts: FailureFacts) -> Iterator[QuoteFact]:
 
 
 _RULES = (
+    _expected,
     _nothing_known,
     _contradicted,
     _judge,

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from rag_harness.derived.attribution.bench import Bench, KnownExperiment
+from rag_harness.derived.attribution.broken import broken_facts, broken_in, wants_refusal
 from rag_harness.derived.attribution.contradicted import may_contradict
 from rag_harness.derived.attribution.derived import DerivedRuns, DerivedTrial, asks_of
 from rag_harness.derived.attribution.diagnosis import Diagnosis, FailureFacts, Trialled, diagnose
@@ -25,7 +26,7 @@ from rag_harness.derived.attribution.failing import (
 )
 from rag_harness.derived.attribution.gold import gold_facts
 from rag_harness.derived.attribution.interventions import TWICE, altered
-from rag_harness.derived.attribution.right import refuses, rightness
+from rag_harness.derived.attribution.right import Rightness, refuses, rightness
 from rag_harness.derived.attribution.swapped import Golds
 from rag_harness.derived.attribution.unfinished import CutOff, Habits, cut_off, habits_of
 from rag_harness.errors import DataError
@@ -187,6 +188,7 @@ def _failed(
 ) -> _Failed:
     right = rightness(case, row.llm_answer, row.abstained)
     abstained = row.abstained or refuses(row.llm_answer)
+    broken = broken_facts(case, row, subject.shelf)
     sources = [case.ground_truth, *(one.quote for one in case.evidence), *(c.text for c in row.retrieved_chunks)]
     facts = FailureFacts(
         query=row.query,
@@ -198,9 +200,11 @@ def _failed(
         gold=gold_facts(case, row, subject.shelf),
         category=suspect.category,
         tells=_tells(row),
-        cut_off=CutOff() if right.right or abstained else cut_off(row, sources, habits()),
+        cut_off=CutOff() if (right.right and not broken) or abstained else cut_off(row, sources, habits()),
         others_gold="" if right.right or abstained else golds().other(case, row.llm_answer, right),
         judged=suspect.judged,
+        broken=broken,
+        wants_refusal=wants_refusal(case),
     )
     return _Failed(suspect, case, row, facts, subject)
 
@@ -221,17 +225,15 @@ def _did_fail(failed: _Failed) -> bool:
 
     Where the answer is right by evidence that contradicts the ground truth, the ground truth counts as failed.
     """
-    if failed.facts.gold.contradicted:
-        return True
-    right = failed.facts.right
-    refused = failed.facts.abstained and failed.facts.answerable
-    return bool(failed.suspect.category) or refused or (right.value is not None and not right.right)
+    return failed.facts.fails_by_gold or bool(failed.facts.broken)
 
 
 def _first(failed: _Failed) -> list[DerivedTrial]:
     experiment, shelf = failed.subject.experiment, failed.subject.shelf
-    if experiment is None or failed.facts.right.right:
+    if experiment is None or (failed.facts.right.right and not failed.facts.broken):
         return []
+    if failed.facts.only_expected:
+        return asks_of(experiment, failed.case, failed.row, {})
     # Where no document answers the query, another context could contain no evidence.
     hits = altered(failed.row, failed.facts.gold, shelf) if failed.facts.answerable else {}
     return asks_of(experiment, failed.case, failed.row, hits)
@@ -249,15 +251,19 @@ def _may_be_noise(failed: _Failed) -> bool:
 
 def _take(runs: DerivedRuns, asked: Mapping[DerivedTrial, _Failed]) -> None:
     for ask, came_to in runs.run(list(asked)).items():
-        asked[ask].tried[ask.name] = _trialled(ask, came_to)
+        asked[ask].tried[ask.name] = _trialled(ask, came_to, asked[ask].facts.only_expected)
 
 
-def _trialled(ask: DerivedTrial, came_to: ExperimentResult | str) -> Trialled:
+def _trialled(ask: DerivedTrial, came_to: ExperimentResult | str, only_expected: bool) -> Trialled:
     if isinstance(came_to, str):
         return Trialled(why=came_to)
     if ask.hits is None and came_to.timings_recorded:
         return Trialled(came_to.llm_answer, why=REPLAYED)
-    return Trialled(came_to.llm_answer, rightness(ask.case, came_to.llm_answer, came_to.abstained))
+    right = rightness(ask.case, came_to.llm_answer, came_to.abstained)
+    if only_expected:
+        keeps = not broken_in(ask.case, came_to) and (right.value is None or right.right)
+        right = Rightness(right.value, keeps)
+    return Trialled(came_to.llm_answer, right)
 
 
 def _line(failed: _Failed, found: Diagnosis, why_not: str) -> CauseLine:
@@ -282,7 +288,7 @@ def _line(failed: _Failed, found: Diagnosis, why_not: str) -> CauseLine:
 
 
 def _limits(failed: _Failed, altering: Mapping[str, Trialled]) -> str:
-    if failed.subject.limits or failed.facts.right.right:
+    if failed.subject.limits or (failed.facts.right.right and not failed.facts.broken):
         return failed.subject.limits
     return next((came_to.why for came_to in altering.values() if came_to.why), "")
 

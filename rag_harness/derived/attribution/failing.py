@@ -30,6 +30,8 @@ _FIRST = 1_000
 _FIRST_CASES = 5_000
 WORST = 10
 """Number of trials of each experiment to look at beside those of failed categories."""
+EXPECTATIONS = "expectations"
+"""The measure of what is expected of an answer beside gold."""
 AGAINST_TRUTH = ("answer_correctness", "nugget_recall")
 """Judged measures of how much of the ground truth an answer has."""
 
@@ -62,17 +64,18 @@ def tables_of(output: Path, manifest: RunManifest) -> dict[str, SuiteTable]:
 def suspects(table: SuiteTable, worst: int = WORST, failed: Sequence[Gate] = ()) -> dict[str, Suspect]:
     """Return the trials of one experiment that may have failed, the worst first.
 
-    These are trials of a failed category, trials on the wrong side of the threshold of a ``failed`` gate, and the
-    ``worst`` of all.
+    These are trials of a failed category, trials that break an expectation, trials on the wrong side of the threshold
+    of a ``failed`` gate, and the ``worst`` of all.
     """
     below = {case for gate in failed if gate.measure in table.columns for case in _below(table, gate)}
     badness = badness_of(table)
+    breaks = _values(table, EXPECTATIONS) < 1
     answered = np.flatnonzero(table.states == CaseState.OK)
     ordered = answered[np.argsort(-badness[answered], kind="stable")].tolist()
     chosen = [
         place
         for n, place in enumerate(ordered)
-        if n < worst or _failed(table, place) or (below and table.ids[place] in below)
+        if n < worst or breaks[place] or _failed(table, place) or (below and table.ids[place] in below)
     ]
     return {table.ids[place]: _suspect(table, place, float(badness[place])) for place in chosen}
 
@@ -114,13 +117,15 @@ def badness_of(table: SuiteTable) -> npt.NDArray[np.float64]:
 
     An answer without an HRI, e.g. a refusal, invents nothing, so it comes after all that have one. The badness of words
     is their distance from those of the ground truth, in [0, 1]; a refusal shares none. An answer to an unanswerable
-    query is as bad as possible. The retrieved evidence does not count: selected by it, every failure would be one of
-    retrieval. A case without an answer has a badness too, which means nothing.
+    query is as bad as possible, and one that breaks expectations at least as bad as their share. The retrieved evidence
+    does not count: selected by it, every failure would be one of retrieval. A case without an answer has a badness too,
+    which means nothing.
     """
     hri = _or(_values(table, "hri"), _values(table, "hri_gold"))
     refused, shared = _values(table, "false_abstention_rate"), _or(_values(table, "token_f1"), 1.0)
     words = _or(np.maximum(refused, 1 - shared), 1 - _or(_values(table, "abstention_rate"), 1.0))
-    return _or(hri, words - 2)
+    broken = 1 - _or(_values(table, EXPECTATIONS), 1.0)
+    return _or(hri, np.maximum(words, broken) - 2)
 
 
 def _values(table: SuiteTable, measure: str) -> npt.NDArray[np.float64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -155,7 +155,7 @@ def _place(fact: QuoteFact, row: ExperimentResult, shelf: Shelf | None) -> Quote
     holders: list[Chunk] = []
     if shelf is not None and shelf.knows_index:
         holders = shelf.holding(quote) if quote else shelf.of_page(doc_id)
-    return _ranked(fact, row, holders) if holders else _held_by_none(fact, row, shelf)
+    return among(fact, row, holders) if holders else _held_by_none(fact, row, shelf)
 
 
 def _held_by_none(fact: QuoteFact, row: ExperimentResult, shelf: Shelf | None) -> QuoteFact:
@@ -171,7 +171,7 @@ def _held_by_none(fact: QuoteFact, row: ExperimentResult, shelf: Shelf | None) -
     return _without(fact, row, shelf) if came and not is_cut else replace(fact, place="cut")
 
 
-def _ranked(fact: QuoteFact, row: ExperimentResult, holders: Sequence[Chunk]) -> QuoteFact:
+def among(fact: QuoteFact, row: ExperimentResult, holders: Sequence[Chunk]) -> QuoteFact:
     """Return where a quote was lost that chunks of the index hold."""
     if sent := next(_shortened(row.retrieved_chunks, holders), None):
         return replace(fact, place="without", sent=sent)
@@ -236,13 +236,18 @@ def _rank(chunk_ids: Set[str], row: ExperimentResult) -> int | None:
 def _superseded(case: Case, row: ExperimentResult, shelf: Shelf | None) -> tuple[str, ...]:
     """Return the outdated pages on the subject in the context, without those that the question is about."""
     given = dict.fromkeys(chunk.metadata.filename for chunk in row.retrieved_chunks)
-    outdated = shelf.superseded if shelf is not None and shelf.superseded else _said_in(row)
+    outdated = outdated_pages(row, shelf)
     about = _about(case)
     return tuple(
         doc_id
         for doc_id in given
         if doc_id in outdated and doc_id not in about and (outdated[doc_id] in about or _same_matter(case, row, doc_id))
     )
+
+
+def outdated_pages(row: ExperimentResult, shelf: Shelf | None) -> Mapping[str, str]:
+    """Return the outdated pages, each with the page that replaced it; those of the context where no other are known."""
+    return shelf.superseded if shelf is not None and shelf.superseded else _said_in(row)
 
 
 def _about(case: Case) -> set[str]:

@@ -39,6 +39,20 @@ REMEDIES: Mapping[tuple[str, str], str] = {
     ): "tell the model when to refuse",
     ("Logic Failure", "distracted"): "fewer chunks (--rag-top-k), or a reranker that drops what does not belong",
     ("Logic Failure", "incomplete multi-hop"): "ask for every part: a prompt that lists them, or sub-questions",
+    ("Logic Failure", "found and not said"): "ask for it in the prompt: it stands in the sources; or a stronger model",
+    (
+        "Logic Failure",
+        "says what it must not",
+    ): "forbid it in the prompt; if no source has it, a stronger model",
+    (
+        "Logic Failure",
+        "cites another source",
+    ): "ask for the source of each statement in the prompt",
+    ("Logic Failure", "cites nothing"): "ask for citations in the prompt, and show one as an example",
+    (
+        "Logic Failure",
+        "cites a source that is not there",
+    ): "number the sources in the prompt, and say that no others exist",
     ("Noise", ""): "temperature 0 and a seed; else answer each query several times and judge the mean",
     (
         "Gold Doubtful",
@@ -49,10 +63,34 @@ REMEDIES: Mapping[tuple[str, str], str] = {
         "Gold Doubtful",
         "the answer has the figure of the evidence",
     ): "read the evidence: if it is right, mend the figure of the ground truth",
+    (
+        "Gold Doubtful",
+        "no page has what is expected",
+    ): "read the expectation: no page has it. Mend it, or add the page",
     ("Judge Doubtful", ""): "read the answer; hold the judge against people: rag-harness judge calibrate",
     (
         "Undetermined",
         "the pipeline does not say what it looked up",
     ): "return a PipelineOutput with the prompt's chunks as context; a service: [read] contexts",
     ("Undetermined", ""): "give the case a ground truth and evidence quotes",
+    ("Expectation Broken", ""): "read what stands there beside what is expected: one of the two is to be mended",
+    (
+        "Expectation Broken",
+        "form of the answer",
+    ): "ask for this form in the prompt; JSON: the model's own JSON mode",
+    ("Expectation Broken", "wording"): "ask for these words in the prompt, or mend the expectation: no source has them",
+    ("Expectation Broken", "took too long"): "see which step takes the time: the report's speed; or raise the limit",
+    (
+        "Expectation Broken",
+        "cost too much",
+    ): "fewer chunks (--rag-top-k), a cheaper model; or raise the limit",
+    ("Expectation Broken", "decided otherwise"): "look at the thresholds by which the pipeline decides",
+    (
+        "Expectation Broken",
+        "declines in words of its own",
+    ): "have the pipeline report that it abstains, or expect these words",
+    (
+        "Expectation Broken",
+        "a source that must not be in the prompt",
+    ): "filter the page out before the prompt, or take it out of the index",
 }

@@ -1,0 +1,229 @@
+"""Finds for each expectation that an answer does not keep where what it demands was lost. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+from rag_harness.derived.attribution.gold import QuoteFact, QuotePlace, among, outdated_pages
+from rag_harness.derived.attribution.right import carries, figures_of
+from rag_harness.derived.attribution.shelf import Shelf
+from rag_harness.expectations import AnswerSeen, Kept, looked_at
+from rag_harness.measures.expectation_measures import found_in
+from rag_harness.measures.hits import document_in
+from rag_harness.results.row import ExperimentResult
+from rag_harness.results.row_parts import RetrievedChunk
+from rag_harness.retrieval.documents import document_of
+from rag_harness.types import Case, Expectation
+
+CITING = frozenset(("cites", "cites_any", "cites_all", "cites_only"))
+PROMPT = frozenset(("retrieves", "context_contains"))
+FACTS = frozenset(("number", "date"))
+WORDS = FACTS | {"contains", "contains_any", "contains_all", "regex", "rouge_l", "equals", "one_of"}
+_WHOLE = frozenset(("equals", "one_of"))
+_Holds = Callable[[str, str], bool]
+"""Whether a document of this name, with this text, has what is demanded."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenFact:
+    """An expectation that an answer does not keep, and where what it demands is.
+
+    Attributes:
+        expectation: what is demanded.
+        said: what stands in the answer instead.
+        lost: where what it demands was lost; None where the prompt had it, or where it is about no source.
+        there: the source of the prompt that has it; for what is forbidden, the source that the answer has it from.
+        nowhere: whether no page has it.
+        stale: the outdated page that the answer follows; empty where it follows none.
+        in_part: whether the answer has the text that it should consist of, and more.
+    """
+
+    expectation: Expectation
+    said: str = ""
+    lost: QuoteFact | None = None
+    there: str = ""
+    nowhere: bool = False
+    stale: str = ""
+    in_part: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A text or a page that an expectation demands. ``page`` is empty for a text."""
+
+    holds: _Holds
+    text: str = ""
+    page: str = ""
+
+
+def broken_in(case: Case, row: ExperimentResult) -> list[Kept]:
+    """Return the expectations of a case that the answer in a row does not keep."""
+    return [each for each in found_in(case, row) if each.kept is False] if case.expect else []
+
+
+def broken_facts(case: Case, row: ExperimentResult, shelf: Shelf | None) -> tuple[BrokenFact, ...]:
+    """Return what is known of each expectation that the answer does not keep.
+
+    Without a ``shelf``, the content of index and pages is not known.
+    """
+    found = broken_in(case, row)
+    return tuple(_fact(each, case, row, shelf) for each in found)
+
+
+def wants_refusal(case: Case) -> bool:
+    """Whether the right answer to a case is that the documents do not answer it."""
+    return not case.answerable or any(
+        each.kind == ("answers" if each.negated else "declines") for each in case.expect if each.wanted is True
+    )
+
+
+def _fact(kept: Kept, case: Case, row: ExperimentResult, shelf: Shelf | None) -> BrokenFact:
+    demand, fact = kept.expectation, BrokenFact(kept.expectation, kept.said)
+    if demand.kind in _WHOLE and not demand.negated and _any_text(_texts(demand), demand)("", row.llm_answer):
+        return replace(fact, in_part=True)
+    if demand.negated:
+        return _forbidden(fact, case, row, shelf)
+    if demand.kind in WORDS and (stale := _stale(demand, case, row, shelf)):
+        return replace(fact, stale=stale)
+    found = [_placed(part, fact, case, row, shelf) for part in _parts(demand, case, row)]
+    # What was not in the prompt explains the answer before what was.
+    return next((each for each in found if each.lost or each.nowhere), next(iter(found), fact))
+
+
+def _parts(demand: Expectation, case: Case, row: ExperimentResult) -> Iterator[_Part]:
+    """Yield the texts and pages that the answer lacks, each of which a source could have."""
+    if demand.kind == "contains_all":
+        for text in demand.wanted:
+            holds = _any_text([text], demand)
+            if not holds("", row.llm_answer):
+                yield _Part(holds, text)
+    elif demand.kind == "rouge_l":
+        yield _Part(lambda _, text: carries(text, demand.wanted), demand.wanted)
+    elif demand.kind in _WHOLE:
+        yield _Part(_any_text(_texts(demand), demand), " or ".join(_texts(demand)))
+    elif demand.kind in WORDS:
+        yield _Part(lambda _, text: _does(demand, text), _shown(demand))
+    elif demand.kind == "context_contains":
+        yield _Part(_any_text([demand.wanted], demand), demand.wanted)
+    elif demand.kind == "cites_all":
+        cited = {document_in(case, row.retrieved_chunks[n - 1]) for n in row.citations if _is_there(n, row)}
+        yield from (_page([each]) for each in demand.wanted if not any(fnmatchcase(one, each) for one in cited))
+    elif demand.kind in CITING or demand.kind == "retrieves":
+        yield _page(_texts(demand))
+
+
+def _is_there(number: int, row: ExperimentResult) -> bool:
+    return 1 <= number <= len(row.retrieved_chunks)
+
+
+def _texts(demand: Expectation) -> list[str]:
+    return [demand.wanted] if isinstance(demand.wanted, str) else list(demand.wanted)
+
+
+def _shown(demand: Expectation) -> str:
+    """Return a demand as words that a page could have."""
+    if isinstance(demand.wanted, list):
+        return " or ".join(map(str, demand.wanted))
+    return f"{demand.wanted} {demand.options.get('unit', '')}".strip()
+
+
+def _page(names: Sequence[str]) -> _Part:
+    return _Part(lambda document, _: any(fnmatchcase(document, each) for each in names), page=", ".join(names))
+
+
+def _any_text(texts: Sequence[str], demand: Expectation) -> _Holds:
+    options = {"case": True} if demand.options.get("case") else {}
+    wanted = [(Expectation("contains", each, options), max(each.split(), key=len).casefold()) for each in texts]
+    # The index may be large: the regular expression is asked only of texts that have the longest word.
+    return lambda _, text: any(word in text.casefold() and _does(each, text) for each, word in wanted)
+
+
+def _does(demand: Expectation, text: str) -> bool:
+    """Return whether a text does what an expectation is about, as an answer would."""
+    (found,) = looked_at([replace(demand, negated=False)], AnswerSeen(text, explained=False))
+    return bool(found.kept)
+
+
+def _placed(part: _Part, fact: BrokenFact, case: Case, row: ExperimentResult, shelf: Shelf | None) -> BrokenFact:
+    """Return where a part is: in the prompt, or where it was lost."""
+    if there := next(_holding(part.holds, case, row), None):
+        return replace(fact, there=there)
+    missing = QuoteFact(part.page, part.text, True, "missing")
+    if shelf is not None and shelf.knows_index:
+        holders = [chunk for chunk in shelf.chunks.values() if part.holds(chunk.doc_id, chunk.text)]
+        if holders:
+            first = replace(missing, filename=holders[0].doc_id)
+            return replace(fact, lost=among(first, row, holders))
+    page = _page_with(part, shelf)
+    if page and shelf is not None and shelf.knows_index:
+        place: QuotePlace = "cut" if part.text and shelf.of_page(page) else "not in the index"
+        return replace(fact, lost=replace(missing, filename=page, place=place))
+    if not page and part.text and shelf is not None and (shelf.documents or shelf.knows_index):
+        return replace(fact, nowhere=True)
+    if part.page and shelf is not None and shelf.knows_index:
+        return replace(fact, lost=replace(missing, place="not in the index"))
+    return replace(fact, lost=_by_candidates(replace(missing, filename=page or part.page), part, row))
+
+
+def _page_with(part: _Part, shelf: Shelf | None) -> str:
+    known = shelf.documents if shelf is not None else {}
+    return next((doc_id for doc_id, page in known.items() if part.holds(doc_id, page.text)), "")
+
+
+def _by_candidates(missing: QuoteFact, part: _Part, row: ExperimentResult) -> QuoteFact:
+    """Return how near a page came to the prompt, where nobody knows the index: candidates name their documents."""
+    if part.text:
+        return missing
+    ranks = [n for n, each in enumerate(row.candidates, 1) if part.holds(document_of(each.chunk_id), "")]
+    if not ranks:
+        return missing
+    place: QuotePlace = "lost in reranking" if ranks[0] <= len(row.retrieved_chunks) else "ranked below k"
+    return replace(missing, place=place, rank=ranks[0])
+
+
+def _holding(holds: _Holds, case: Case, row: ExperimentResult) -> Iterator[str]:
+    """Yield the sources of the prompt that have something: "source 2, returns.md"."""
+    for number, document, chunk in _sources(case, row):
+        if holds(document, chunk.text):
+            yield f"source {number}{', ' if document else ''}{document}"
+
+
+def _sources(case: Case, row: ExperimentResult) -> Iterator[tuple[int, str, RetrievedChunk]]:
+    for number, chunk in enumerate(row.retrieved_chunks, 1):
+        yield number, document_in(case, chunk), chunk
+
+
+def _forbidden(fact: BrokenFact, case: Case, row: ExperimentResult, shelf: Shelf | None) -> BrokenFact:
+    """Return which source has what the answer must not have, and whether only outdated ones do."""
+    demand = fact.expectation
+    if demand.kind in CITING or demand.kind == "retrieves":
+        holds = _page(_texts(demand)).holds
+    elif demand.kind in WORDS or demand.kind == "context_contains":
+        holds = _holds_words(demand)
+    else:
+        return fact
+    outdated = outdated_pages(row, shelf)
+    having = [document for _, document, chunk in _sources(case, row) if holds(document, chunk.text)]
+    stale = having[0] if having and all(document in outdated for document in having) else ""
+    return replace(fact, there=next(_holding(holds, case, row), ""), stale=stale)
+
+
+def _holds_words(demand: Expectation) -> _Holds:
+    if demand.kind in _WHOLE:
+        return _any_text(_texts(demand), demand)
+    plain = replace(demand, kind="contains") if demand.kind == "context_contains" else demand
+    return lambda _, text: _does(plain, text)
+
+
+def _stale(demand: Expectation, case: Case, row: ExperimentResult, shelf: Shelf | None) -> str:
+    """Return the outdated page whose figure the answer has in place of what is demanded; empty without one."""
+    outdated = outdated_pages(row, shelf)
+    old = [(document, chunk.text) for _, document, chunk in _sources(case, row) if document in outdated]
+    if not old:
+        return ""
+    current = [chunk.text for _, document, chunk in _sources(case, row) if document not in outdated]
+    known = figures_of(" ".join([case.query.text, case.ground_truth, _shown(demand), *current]))
+    said = figures_of(row.llm_answer) - known
+    return next((document for document, text in old if said & figures_of(text)), "")
