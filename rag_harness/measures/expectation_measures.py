@@ -16,7 +16,7 @@ from rag_harness.expectations import (
     needs_model,
 )
 from rag_harness.measures.hits import document_in
-from rag_harness.measures.judged.judged_expectations import EXPECTATIONS, NOT_JUDGED, JudgedOfKind, told
+from rag_harness.measures.judged.judged_expectations import EXPECTATIONS, NOT_JUDGED, JudgedOfKind, as_judged
 from rag_harness.measures.measure import Need, RowMeasure, Score
 from rag_harness.types import Case
 
@@ -93,7 +93,7 @@ def found_in(
         explained: whether what stands there instead of a missing text is looked for.
         judged: detail of the judged score of ``expectations``, for those that need a model; None without one.
     """
-    return told(looked_at(case.expect, _seen(case, row, explained)), judged)
+    return as_judged(looked_at(case.expect, _seen(case, row, explained)), judged)
 
 
 def _seen(case: Case, row: ExperimentResult, explained: bool) -> AnswerSeen:

@@ -50,7 +50,7 @@ class JudgedColumns:
         self._completed = {name: each for name, each in columns.items() if getattr(each.measure, "by_judge", False)}
         self._checked = _those(columns, MetamorphicMeasure)
         self._composites = _those(columns, CompositeMeasure)
-        self._panel = PanelColumns(panel, authors, self._judged, len(ids)) if panel else None
+        self._panel = PanelColumns(panel, authors, self._judged | self._completed, len(ids)) if panel else None
         self._order: list[_Rows] = []
         self._is_noted = np.zeros(len(ids), np.bool_)
         self._digests = np.zeros((len(ids), 3), np.uint32)
@@ -113,6 +113,9 @@ class JudgedColumns:
         if self._panel is not None:
             for name, column in self._judged.items():
                 self._panel.close(name, column, self._open(column))
+            for name, column in self._completed.items():
+                if len(lacking := self._noted(column.lacks(NOT_JUDGED))):
+                    self._panel.close(name, column, lacking)
         for column in self._judged.values():
             column.leave_out(self._open(column), _NOT_JUDGED)
         for column in self._checked.values():
@@ -122,8 +125,12 @@ class JudgedColumns:
 
     def _open(self, column: Growing) -> _Rows:
         """Return the noted cases without a score, in the order of their rows."""
+        return self._noted(column.is_open())
+
+    def _noted(self, those: Mask) -> _Rows:
+        """Return which of ``those`` cases are noted, in the order of their rows."""
         rows = np.concatenate([np.zeros(0, np.intp), *self._order])
-        found: _Rows = rows[column.is_open()[rows]]
+        found: _Rows = rows[those[rows]]
         return found
 
     def _compose(self, column: Growing, measure: Measure) -> None:

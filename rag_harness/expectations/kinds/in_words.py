@@ -9,7 +9,7 @@ from rag_harness.expectations.kind import AnswerSeen, AsksFor, ExpectationKind, 
 from rag_harness.expectations.kinds.demand_checks import text_problem
 from rag_harness.types import Expectation
 
-MOST_WORDS = 150
+WORDS_OF_DEMAND = 150
 """The most words of a criterion, and of a text that an answer resembles."""
 
 
@@ -43,4 +43,8 @@ class Similar(ExpectationKind):
 
 def _length_problem(text: str, why: str) -> str:
     count = len(text.split())
-    return "" if count <= MOST_WORDS else f"{count:,} words; at most {MOST_WORDS}. {why}: shorten it, or make several"
+    return (
+        ""
+        if count <= WORDS_OF_DEMAND
+        else f"{count:,} words; at most {WORDS_OF_DEMAND}. {why}: shorten it, or make several"
+    )

@@ -91,7 +91,7 @@ def criteria_of(expected: Sequence[Kept]) -> list[str]:
     return list(dict.fromkeys(kind_of(each.kind).criterion(each) for each in asked))
 
 
-def told(expected: Sequence[Kept], detail: Mapping[str, Any] | None) -> list[Kept]:
+def as_judged(expected: Sequence[Kept], detail: Mapping[str, Any] | None) -> list[Kept]:
     """Return expectations with what a model said of them, from the detail of a score."""
     said = {each["expectation"]: each for each in (detail or {}).get("expectations", ())}
     return [_told(each, said.get(str(each.expectation))) for each in expected]

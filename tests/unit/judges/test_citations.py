@@ -118,6 +118,7 @@ def test_citations_are_in_the_detail_of_a_score() -> None:
 def test_every_judge_of_a_run_is_shown_no_marks_and_says_so_in_its_revision() -> None:
     class Parts:
         settings = Settings(judge="mock")
+        embedder = None
 
     judge = judge_of(cast("Any", Parts()))
     material = Material("?", "Returns are free. [Source 1]", CONTEXTS)
