@@ -294,7 +294,8 @@ class Completion:
 
     ``recorded_at`` is when a replayed answer was recorded: UTC, ISO 8601, empty where the recording has no date.
     ``outdated`` says that another version of the model recorded it. ``finish_reason`` is why the model stopped, in the
-    server's word (``stop``, ``length``); empty where the server does not say.
+    server's word (``stop``, ``length``); empty where the server does not say. ``first_token`` has the natural logarithm
+    of the probability of each token that the reply could have begun with, where that was asked for and stated.
     """
 
     text: str
@@ -308,6 +309,7 @@ class Completion:
     recorded_at: str = ""
     outdated: bool = False
     finish_reason: str = ""
+    first_token: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,7 @@ def _subject(
     from rag_harness.judges.calibration.scored_answers import judged_measure
     from rag_harness.results.score import row_digest
 
-    version = judged_measure(chosen.measure).version
+    version = scored.version if scored else judged_measure(chosen.measure).version
     author = (scored.author if scored else None) or _author_of(labels)
     name = chosen.name or _name(chosen, author)
     date = datetime.now(timezone.utc).isoformat(timespec="seconds")

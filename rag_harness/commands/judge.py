@@ -11,7 +11,7 @@ from rag_harness.shown.terminal import say
 
 _SETTINGS = {
     name: f"as --rag-{name.replace('_', '-')} of a test run"
-    for name in ("judge", "judge_model", "judge_base_url", "profile", "mode")
+    for name in ("judge", "judge_model", "judge_base_url", "profile", "mode", "rubrics")
 }
 
 
@@ -37,7 +37,7 @@ def run_score(chosen: argparse.Namespace) -> int:
     from rag_harness.settings.loading import load_settings
 
     settings = load_settings(settings_said(chosen, _SETTINGS))
-    asked = AskedMeasures(chosen.measures.replace(",", " ").split())
+    asked = AskedMeasures(chosen.measures.replace(",", " ").split(), settings.path(settings.rubrics))
     check_one_judge(settings, "rag-harness judge score")
     parts = RunParts(settings)
     judge = judge_of(parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -16,6 +16,7 @@ from rag_harness.measures.expectation_measures import found_in
 from rag_harness.measures.judged import CITATIONS, Judge, JudgedMeasure, Material, Support
 from rag_harness.measures.judged.criteria import CRITERIA, MaterialOfCase
 from rag_harness.measures.judged.judged_expectations import JudgedExpectations, criteria_of
+from rag_harness.measures.judged.rubric_measure import also_asking
 from rag_harness.measures.quotes import as_shown
 from rag_harness.registry.identity import code_digest
 from rag_harness.results.row import ExperimentResult
@@ -162,7 +163,7 @@ class Judging:
             self._broken = self._broken or f"{type(error).__name__}: {error}"
         return Author("nobody", "", "")
 
-    def _material(self, row: ExperimentResult, case: Case, measures: Collection[JudgedMeasure]) -> Material:
+    def _material(self, row: ExperimentResult, case: Case, measures: Sequence[JudgedMeasure]) -> Material:
         pages = self._pages(row.experiment, case) if any(map(_needs_pages, measures)) else ()
         material = Material(
             question=row.query,
@@ -178,7 +179,8 @@ class Judging:
             return material
         expected = found_in(case, row)
         plain = {each.name: getattr(material, each.name) for each in fields(material)}
-        return MaterialOfCase(**plain, expected=tuple(expected), criteria=tuple(criteria_of(expected)))
+        of_case = MaterialOfCase(**plain, expected=tuple(expected), criteria=tuple(criteria_of(expected)))
+        return also_asking(of_case, measures)
 
     def _gold_digest(self, measure: JudgedMeasure, material: Material) -> str:
         """Return the digest of what else decides a score, beside row and judge's revision: texts and code."""

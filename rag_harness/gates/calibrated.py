@@ -123,10 +123,13 @@ def _lines_of_run(gate: Gate, output: Path) -> list[ScoreLine]:
     suite = read_manifest(output).suites[gate.suite]
     ours = {Author(*author) for author in suite.authors}
     there = {row.query_id: row_digest(row) for row in rows_in(output / suite.file)}
+    version = suite.rubrics.get(gate.measure)
     return [
         line
         for line in read_scores(output / SCORES / suite.file)
-        if (line.measure, line.repeat, line.row) == (gate.measure, 0, there.get(line.query_id)) and line.author in ours
+        if (line.measure, line.repeat, line.row) == (gate.measure, 0, there.get(line.query_id))
+        and line.author in ours
+        and version in (None, line.version)
     ]
 
 

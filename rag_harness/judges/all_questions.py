@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
+from rag_harness.expectations.rubrics import Criterion
 from rag_harness.files.sources import json_digest
 from rag_harness.judges.citations import Unmarked, unmarked_answer
 from rag_harness.judges.claim_by_claim import ClaimByClaim
@@ -33,8 +34,10 @@ from rag_harness.measures.judged.cited_claims import cited_claims
 from rag_harness.measures.judged.criteria import (
     CRITERIA,
     CriterionVerdict,
+    LevelReached,
     MaterialOfCase,
     OpinionOfCriteria,
+    OpinionOfLevels,
 )
 from rag_harness.protocols import TextEmbedder
 from rag_harness.registry.identity import code_digest
@@ -79,6 +82,7 @@ class _AllAnswered:
         self._said, self._judge, self._material, self._asks, self._reading = said, judge, material, asks, reading
         self._plain = unmarked_answer(material.answer, len(material.contexts))
         self._found: Shared[Sequence[CriterionVerdict]] = Shared()
+        self._opinion = judge.opinion(replace(material, answer=self._plain.text), asks)
 
     async def supported(self, claims: ClaimedText, source: SupportSource) -> Verdicts:
         return await self._said.supported(claims, source)
@@ -95,6 +99,9 @@ class _AllAnswered:
     async def criteria(self) -> Sequence[CriterionVerdict]:
         return await self._found.get(CRITERIA, self._criteria)
 
+    async def level(self, scale: Criterion) -> LevelReached | None:
+        return await self._opinion.level(scale) if isinstance(self._opinion, OpinionOfLevels) else None
+
     async def nearness(self, text: str) -> float:
         """Return the cosine of ``text`` and the answer without its marks."""
         array = await on_local_thread(lambda: self._reading.cosine(text, self._plain.text))
@@ -102,11 +109,10 @@ class _AllAnswered:
 
     async def _criteria(self) -> Sequence[CriterionVerdict]:
         wanted = self._material.criteria if isinstance(self._material, MaterialOfCase) else ()
-        material = replace(self._material, answer=self._plain.text)
-        opinion = self._judge.opinion(material, self._asks)
-        if not isinstance(opinion, OpinionOfCriteria):
+        if not isinstance(self._opinion, OpinionOfCriteria):
+            material = replace(self._material, answer=self._plain.text)
             return await met_by_facts(self._judge, material, wanted, self._asks)
-        return [_placed(self._plain, each) for each in await opinion.criteria()]
+        return [_placed(self._plain, each) for each in await self._opinion.criteria()]
 
 
 def _placed(plain: Unmarked, said: CriterionVerdict) -> CriterionVerdict:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from rag_harness.measures.judged import Judge, JudgeQuestion, Material
-from rag_harness.measures.judged.criteria import CriterionVerdict
+from rag_harness.measures.judged.criteria import MEETS_FROM, CriterionVerdict
 
 _SUBJECT = r"(?:(?:the |this )?(?:answer|response|reply|it) )?(?:(?:also|clearly|correctly|explicitly) )?"
 _NOT = r"(?P<not>(?:does not |doesn't |must not |should not |never )|)(?:must |should |has to )?"
@@ -49,4 +49,5 @@ async def _met(judge: Judge, material: Material, criterion: str, asks: Collectio
         return CriterionVerdict(criterion, None, reason=missing.reason if missing else "the fact has no words")
     # A fact of several sentences is stated where each of them is.
     value = min(each.value for each in said.each if each.value is not None)
-    return CriterionVerdict(criterion, round(1 - value, 6) if absent else value, reason=said.each[0].reason)
+    why = said.each[0].reason or ("the answer says so" if value >= MEETS_FROM else "the answer does not say so")
+    return CriterionVerdict(criterion, round(1 - value, 6) if absent else value, reason=why)

@@ -6,6 +6,7 @@ from rag_harness.errors import SettingsError, unknown
 from rag_harness.measures.composite import CompositeMeasure
 from rag_harness.measures.expectation_measures import measure_of_kind
 from rag_harness.measures.judged.measure import JudgedMeasure
+from rag_harness.measures.judged.rubric_measure import rubric_measure
 from rag_harness.measures.measure import Measure
 from rag_harness.registry import registered, resolve
 
@@ -40,9 +41,9 @@ def measure_named(text: str) -> Measure:
         SettingsError: there is no such measure, or its cutoff is not possible; suggests the nearest name.
     """
     name, at, cutoff = text.strip().partition("@")
-    of_kind = measure_of_kind(name)
-    if of_kind is not None and not at:
-        return of_kind
+    by_its_name = measure_of_kind(name) or rubric_measure(name)
+    if by_its_name is not None and not at:
+        return by_its_name
     if name not in registered(MEASURES_GROUP):
         raise SettingsError(unknown("measure", name, known_measures()))
     if at and not (cutoff.isascii() and cutoff.isdigit() and int(cutoff) > 0):

@@ -77,10 +77,10 @@ class BriefSection:
         has_report = bool(self._session.settings.report)
         return brief_lines(brief, output, width, has_report=has_report, is_open=is_open, notes=[*self._notes()])
 
-    def _first_broken(self, trial: str) -> str:
+    def _first_broken(self, trial: str, measure: str) -> str:
         from rag_harness.derived.attribution.whole_trial import first_broken  # only where such a gate failed
 
-        return first_broken(self._findings.output, self._findings.manifest, trial)
+        return first_broken(self._findings.output, self._findings.manifest, trial, measure)
 
     def _notes(self) -> Iterator[Line]:
         """Yield what else has to be known: errors, drafts, rows that were set aside, recordings that are unused."""

@@ -143,6 +143,7 @@ class RunRecord:
             judged=list(self._session.wanted.judged_names(name)),
             authors=[*authors] if panel else sorted(authors),
             panel=panel,
+            rubrics={} if name == GOLDEN else self._session.wanted.rubric_versions(name),
             replayed=name in arrivals.replayed,
             pages=self._data.pages(self._data.name_of(name)),
             languages=self._data.languages(self._data.name_of(name)),

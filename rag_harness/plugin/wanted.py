@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_harness.plugin.options import names_in
@@ -11,9 +12,12 @@ from rag_harness.types import GOLDEN
 from rag_harness.work.once import Once
 
 if TYPE_CHECKING:
+    from rag_harness.expectations.rubrics import Rubric
     from rag_harness.measures.judged import JudgedMeasure
     from rag_harness.settings import Settings
     from rag_harness.types import Case
+
+_RUBRIC = "rubric_"
 
 
 class WantedMeasures:
@@ -27,6 +31,7 @@ class WantedMeasures:
     def __init__(self, settings: Callable[[], Settings], cases: Callable[[str], Sequence[Case]]) -> None:
         self._cases = cases
         self._settings, self._named = settings, Once(self._read)
+        self._rubrics = Once(self._read_rubrics)
         # Cached, since they are asked for with every trial. Nothing that they depend on changes in a run.
         self._measures, self._columns = cache(self._measures_of), cache(self._columns_of)
 
@@ -40,12 +45,28 @@ class WantedMeasures:
 
         if experiment == GOLDEN:
             return ()
-        return parts_of(names) if names else self._measures(experiment)
+        return self._with_criteria(parts_of(names)) if names else self._measures(experiment)
+
+    def _with_criteria(self, measures: Sequence[JudgedMeasure]) -> Sequence[JudgedMeasure]:
+        if not any(each.name.startswith(_RUBRIC) for each in measures):
+            return measures
+        from rag_harness.measures.judged.rubric_measure import with_criteria
+
+        return with_criteria(measures, self._rubrics.get(), self._folder())
+
+    def _folder(self) -> Path:
+        settings = self._settings()
+        return settings.path(settings.rubrics)
+
+    def _read_rubrics(self) -> Mapping[str, Rubric]:
+        from rag_harness.expectations.rubrics import read_rubrics
+
+        return read_rubrics(self._folder())
 
     def _measures_of(self, experiment: str) -> tuple[JudgedMeasure, ...]:
         from rag_harness.measures import parts_of
 
-        named = {measure.name: measure for measure in parts_of(self._names(experiment))}
+        named = {measure.name: measure for measure in self._with_criteria(parts_of(self._names(experiment)))}
         return tuple({**named, **{each.name: each for each in self._expected(experiment)}}.values())
 
     def _expected(self, experiment: str) -> list[JudgedMeasure]:
@@ -84,7 +105,7 @@ class WantedMeasures:
 
         panel_of(self._settings())
         everywhere, by_suite = self._named.get()
-        parts_of([*everywhere, *(name for names in by_suite.values() for name in names)])
+        self._with_criteria(parts_of([*everywhere, *(name for names in by_suite.values() for name in names)]))
         if any(self.judged_measures(experiment) for experiment in experiments):
             check_judge(self._settings())
 
@@ -102,7 +123,17 @@ class WantedMeasures:
 
     def _names(self, experiment: str) -> list[str]:
         everywhere, by_suite = self._named.get()
-        return [*everywhere, *by_suite.get(experiment, ())]
+        return [*everywhere, *by_suite.get(experiment, ()), *self._of_rubrics(experiment)]
+
+    def _of_rubrics(self, experiment: str) -> list[str]:
+        """Return the measures of the rubrics whose files name the experiment."""
+        return [f"{_RUBRIC}{name}" for name, each in self._rubrics.get().items() if experiment in each.experiments]
+
+    def rubric_versions(self, experiment: str) -> dict[str, int]:
+        """Return the versions of the rubrics that an experiment's answers are held against, by measure."""
+        from rag_harness.measures.judged.rubric_measure import versions_of
+
+        return versions_of(self.judged_measures(experiment))
 
     def _read(self) -> tuple[list[str], dict[str, list[str]]]:
         from rag_harness.gates.belonging import gates_set

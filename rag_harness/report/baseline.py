@@ -88,9 +88,9 @@ class SavedRun(_Saved):
 
     ``fingerprint`` has the parts ``data``, ``models`` and ``settings``, each of any depth. Runs with different ``data``
     are not comparable; the other parts are what is compared. ``date`` is ISO 8601. ``judges`` has for each suite the
-    judge, model and revision of its judgements, ``panels`` how a panel of them decides, ``code`` the fingerprints of
-    its rows, and ``pages`` the digest of the documents behind its questions; a file of an older release lacks the last
-    three.
+    judge, model and revision of its judgements, ``panels`` how a panel of them decides, ``rubrics`` the versions of
+    its rubrics by measure, ``code`` the fingerprints of its rows, and ``pages`` the digest of the documents behind its
+    questions; a file of an older release lacks the last four.
     """
 
     schema_version: Literal[1] = 1
@@ -101,6 +101,7 @@ class SavedRun(_Saved):
     suites: dict[str, SavedSuite]
     judges: dict[str, list[tuple[str, str, str]]] = {}
     panels: dict[str, str] = {}
+    rubrics: dict[str, dict[str, int]] = {}
     code: dict[str, list[str]] = {}
     pages: dict[str, str] = {}
     clusters: dict[str, Mapping[str, str]] = Field(default={}, exclude=True)
@@ -109,8 +110,11 @@ class SavedRun(_Saved):
     def judged_otherwise(self, other: SavedRun, suite: str, measure: str) -> str:
         """Return how the judges of a measure differ in ``other``. Scores of two judges are not comparable."""
         mine, theirs = self._judged_by(suite), other._judged_by(suite)
-        if mine == theirs or not is_judged(measure):
+        if not is_judged(measure):
             return ""
+        if mine == theirs:
+            same = self.rubrics.get(suite, {}).get(measure) == other.rubrics.get(suite, {}).get(measure)
+            return "" if same else f"judged by other criteria of {measure}"
         return f"judged by {_judges(*theirs)}, this run by {_judges(*mine)}"
 
     def _judged_by(self, suite: str) -> tuple[str, list[tuple[str, str, str]]]:
@@ -139,6 +143,7 @@ def saved_run(manifest: RunManifest, tables: Mapping[str, SuiteTable]) -> SavedR
         suites=suites,
         judges={name: record.authors for name, record in manifest.suites.items() if record.authors},
         panels={name: record.panel for name, record in manifest.suites.items() if record.panel},
+        rubrics={name: record.rubrics for name, record in manifest.suites.items() if record.rubrics},
         code={name: sorted(record.fingerprints) for name, record in manifest.suites.items() if name in suites},
         pages={name: record.pages for name, record in manifest.suites.items() if name in suites and record.pages},
         clusters={name: tables[name].cluster_by_case or {} for name in suites if tables[name].clusters is not None},

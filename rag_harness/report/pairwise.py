@@ -154,10 +154,17 @@ def _cells(
 ) -> Iterator[PairDifference]:
     names = {name: None for each in (first, second) for name in judged_measures(tables[each])}
     study = {"g_mean", _risk(tables[first], tables[second])}
-    otherwise = suites[first].judged_by != suites[second].judged_by
     for name in sorted(names, key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST)):
         cell = PairDifference(first, second, name, "study" if name in study else "others")
-        yield compared(tables, cell, "they were judged by different judges" if otherwise else "")
+        yield compared(tables, cell, judged_unlike(suites, first, second, name))
+
+
+def judged_unlike(suites: Mapping[str, SuiteRecord], first: str, second: str, measure: str) -> str:
+    """Return why the judged scores of two suites are not comparable; empty where they are."""
+    mine, theirs = suites[first].judged_by(measure), suites[second].judged_by(measure)
+    if mine[:2] != theirs[:2]:
+        return "they were judged by different judges"
+    return "" if mine == theirs else "the rubric was changed between them"
 
 
 def compared(

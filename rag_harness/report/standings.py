@@ -13,7 +13,7 @@ from itertools import combinations
 from math import comb, inf
 from statistics import fmean
 
-from rag_harness.report.pairwise import PairDifference, adjusted, compared, judged_measures
+from rag_harness.report.pairwise import PairDifference, adjusted, compared, judged_measures, judged_unlike
 from rag_harness.report.slices_asked import SliceAsked
 from rag_harness.report.standing import ALL_CASES, SliceStanding, Standings, Where
 from rag_harness.report.suite_table import SuiteTable
@@ -117,9 +117,9 @@ class _Field:
         """Yield the differences of all pairs."""
         for first, second in combinations(self.having, 2):
             judged = self.measure in judged_measures(self.tables[first])
-            otherwise = judged and suites[first].judged_by != suites[second].judged_by
+            why = judged_unlike(suites, first, second, self.measure) if judged else ""
             cell = PairDifference(first, second, self.measure, "others", where=self._places)
-            yield compared(self.tables, cell, "they were judged by different judges" if otherwise else "", draws)
+            yield compared(self.tables, cell, why, draws)
 
     def has(self, cell: PairDifference) -> bool:
         """Whether a cell belongs to this slice, measure and data."""

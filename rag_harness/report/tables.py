@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_harness.measures import Measure
+from rag_harness.measures.judged.rubric_measure import of_versions
 from rag_harness.report.blocks.block import Mask, RowBlock
 from rag_harness.report.blocks.blocks_of_file import read_blocks, read_score_blocks
 from rag_harness.report.blocks.segments import SEGMENT
@@ -86,6 +87,7 @@ def _later(output: Path, name: str, record: SuiteRecord, first: SuiteTable) -> S
 
 
 def _read_table(rows: Path, name: str, record: SuiteRecord, cases: CaseFile, measures: Sequence[Measure]) -> SuiteTable:
+    measures = of_versions(measures, record.rubrics)
     reading = _Reading(name, record, cases, measures)
     for block in read_blocks(rows, measures, cases, SEGMENT):
         reading.take(block)

@@ -48,6 +48,7 @@ class SuiteRecord(_Record):
         judged: measures that the rows were judged on, by name: those of a judge, and those that are computed from them.
         authors: judge, model and revision of each judge of this run; those of a panel in its order.
         panel: how a panel of judges decides; empty where one judge has judged.
+        rubrics: version of each rubric that the answers were held against, by measure: other criteria, other version.
         judging: cost of judging in this run: tokens, calls, and the number of replayed calls.
         made: when an earlier run made the rows, where it made all of them and this run did not look at the suite.
         pages: digest of the documents behind its questions at the time of the run; empty where it is not known.
@@ -70,6 +71,7 @@ class SuiteRecord(_Record):
     judged: list[str] = []
     authors: list[tuple[str, str, str]] = []
     panel: str = ""
+    rubrics: dict[str, int] = {}
     judging: dict[str, int] = {}
     made: str = ""
     is_current: bool | None = None
@@ -81,14 +83,14 @@ class SuiteRecord(_Record):
 
     @model_serializer(mode="wrap")
     def _as_written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave the panel out where there is none: the file of a run with one judge stays as it was."""
+        """Leave out panel and rubrics where there are none: the file of a run without them stays as it was."""
         written: dict[str, Any] = write(self)
-        return {name: value for name, value in written.items() if name != "panel" or value}
+        return {name: value for name, value in written.items() if name not in ("panel", "rubrics") or value}
 
-    @property
-    def judged_by(self) -> tuple[str, list[tuple[str, str, str]]]:
-        """Who judged, as comparisons see it: other judges, or another rule of a panel, are another measure."""
-        return self.panel, self.authors
+    def judged_by(self, measure: str) -> tuple[str, list[tuple[str, str, str]], int]:
+        """Return who judged a measure, as comparisons see it: other judges, another rule of a panel, and other
+        criteria of a rubric are another measure."""
+        return self.panel, self.authors, self.rubrics.get(measure, 0)
 
     @property
     def is_complete(self) -> bool:

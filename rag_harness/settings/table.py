@@ -275,6 +275,11 @@ class Settings:
         "nothing",
     )
     judges: str = path_option("judges", "folder of calibrations of judges against people", "nothing")
+    rubrics: str = path_option(
+        "rubrics",
+        "folder of rubrics, criteria that a judge holds answers against: tone.toml is rubric_tone",
+        "nothing",
+    )
     reliability: str = path_option("reliability", "folder of calibrations of r1's confidence", "nothing")
     threshold: tuple[str, ...] = option(
         (), "limit of r1's decisions, repeatable: passed=0.7, of mode strict strict.passed=0.8", "reliability"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from time import sleep
@@ -23,6 +23,9 @@ class CountingServer(ModelServer):
     def __init__(self, delay: float, reply: Reply) -> None:
         super().__init__(_Handler)
         self.delay, self.reply = delay, reply
+        self.first_token: Callable[[Any], Mapping[str, float]] = _states_none
+        self.refused = ""
+        """A key of a request's body that the server does not take."""
         self.in_flight = self.most = 0
 
 
@@ -41,22 +44,38 @@ class _Handler(BaseHTTPRequestHandler):
         with self.server.lock:
             self.server.in_flight -= 1
         with suppress(OSError):
-            self._answer(self.server.reply(body))
+            if self.server.refused in body:
+                self._send(400, "application/json", _refusal(self.server.refused))
+            else:
+                self._answer(self.server.reply(body), self.server.first_token(body))
 
-    def _answer(self, text: str) -> None:
+    def _answer(self, text: str, first: Mapping[str, float]) -> None:
         delta = {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]}
+        if first:
+            likely = [{"token": token, "logprob": logprob} for token, logprob in first.items()]
+            delta["choices"][0]["logprobs"] = {"content": [{"token": text, "logprob": -1, "top_logprobs": likely}]}
         usage = {"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}}
         head = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "counting"}
         lines = [*(f"data: {json.dumps({**head, **each})}\n\n" for each in (delta, usage)), "data: [DONE]\n\n"]
-        content = "".join(lines).encode()
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream")
+        self._send(200, "text/event-stream", "".join(lines).encode())
+
+    def _send(self, status: int, kind: str, content: bytes) -> None:
+        self.send_response(status)
+        self.send_header("content-type", kind)
         self.send_header("content-length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
 
     def log_message(self, *args: object) -> None:
         """Keep the output of the tests quiet."""
+
+
+def _states_none(_body: Any) -> Mapping[str, float]:
+    return {}
+
+
+def _refusal(key: str) -> bytes:
+    return json.dumps({"error": {"message": f"Unsupported parameter: {key!r}", "param": key}}).encode()
 
 
 def _question(body: Any) -> str:

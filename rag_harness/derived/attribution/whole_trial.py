@@ -11,6 +11,8 @@ from rag_harness.derived.attribution.causes_text import label_lines
 from rag_harness.expectations import Kept, needs_model
 from rag_harness.measures.expectation_measures import found_in
 from rag_harness.measures.judged.judged_expectations import EXPECTATIONS
+from rag_harness.measures.judged.rubric_measure import PREFIX as RUBRIC
+from rag_harness.measures.judged.rubric_measure import kept_of_rubrics
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.manifest import RunManifest, of_run
 from rag_harness.results.row import ExperimentResult, rows_in
@@ -34,40 +36,54 @@ def row_of_trial(output: Path, manifest: RunManifest, trial: str) -> ExperimentR
     return None
 
 
-def first_broken(output: Path, manifest: RunManifest, trial: str) -> str:
-    """Return the first expectation that a trial does not keep, with what stands there; empty without one.
+def first_broken(output: Path, manifest: RunManifest, trial: str, measure: str) -> str:
+    """Return the first expectation, or criterion of a rubric, that a trial does not keep, with what stands there.
 
-    Empty too where the file of rows is too large to be read for one trial.
+    Empty without one, and where the file of rows is too large to be read for one trial.
+
+    Args:
+        output: folder of the run.
+        manifest: the run.
+        trial: the trial's id.
+        measure: what the gate is on: of that of a rubric, its criteria are looked at, of any other the expectations.
     """
     files = {output / record.file for record in manifest.suites.values()}
     if sum(file.stat().st_size for file in files if file.is_file()) > _LARGEST:
         return ""
     row = row_of_trial(output, manifest, trial)
-    found = _looked_at(output, manifest, row) if row and row.ok else []
+    if row is None or not row.ok:
+        return ""
+    of_rubric = RUBRIC in measure
+    found = _of_rubrics(_details(output, manifest, row), measure) if of_rubric else _expected(output, manifest, row)
     broken = [each for each in found if each.kept is False]
     first = next((each for each in broken if each.expectation.must), next(iter(broken), None))
     return f"{first.expectation}: {first.said}" if first else ""
 
 
-def _looked_at(output: Path, manifest: RunManifest, row: ExperimentResult) -> list[Kept]:
+def _of_rubrics(details: Mapping[str, Mapping[str, Any]], measure: str = "") -> list[Kept]:
+    return kept_of_rubrics({name: said for name, said in details.items() if not measure or name in measure})
+
+
+def _expected(output: Path, manifest: RunManifest, row: ExperimentResult) -> list[Kept]:
     with closing(CaseFile(output, manifest.suites[row.experiment].data)) as cases:
         position = cases.position.get(row.query_id)
         if position is None:
             return []
         case = cases[position].case
-        judged = _judged(output, manifest, row) if any(map(needs_model, case.expect)) else None
-        return found_in(case, row, judged=judged)
+        asks = any(map(needs_model, case.expect))
+        return found_in(case, row, judged=_details(output, manifest, row).get(EXPECTATIONS) if asks else None)
 
 
-def _judged(output: Path, manifest: RunManifest, row: ExperimentResult) -> Mapping[str, Any] | None:
-    """Return what a judge of the run said of a trial's expectations; None where it was not asked."""
-    record, digest, found = manifest.suites[row.experiment], row_digest(row), None
+def _details(output: Path, manifest: RunManifest, row: ExperimentResult) -> dict[str, Mapping[str, Any]]:
+    """Return the details of what a judge of the run said of a trial's expectations and by rubrics, by measure."""
+    record, digest = manifest.suites[row.experiment], row_digest(row)
     authors = {Author(*author) for author in record.authors}
-    for line in read_scores(output / SCORES / record.file):
-        is_of_row = line.query_id == row.query_id and line.row == digest and not line.repeat
-        if is_of_row and line.measure == EXPECTATIONS and line.author in authors:
-            found = line.detail
-    return found
+    return {
+        line.measure: line.detail
+        for line in read_scores(output / SCORES / record.file)
+        if line.query_id == row.query_id and line.row == digest and not line.repeat and line.author in authors
+        if line.measure == EXPECTATIONS or record.rubrics.get(line.measure) == line.version
+    }
 
 
 def broken_lines(output: Path, manifest: RunManifest, row: ExperimentResult) -> list[str]:
@@ -76,12 +92,17 @@ def broken_lines(output: Path, manifest: RunManifest, row: ExperimentResult) -> 
         return []
     return [
         line
-        for each in _looked_at(output, manifest, row)
+        for each in (*_expected(output, manifest, row), *_by_rubrics(output, manifest, row))
         if not each.kept
         for line in label_lines(
             "expected" if each.kept is False else "unchecked", f"{each.expectation}: {each.said}", _MOST_LINES
         )
     ]
+
+
+def _by_rubrics(output: Path, manifest: RunManifest, row: ExperimentResult) -> list[Kept]:
+    is_there = bool(manifest.suites[row.experiment].rubrics)
+    return _of_rubrics(_details(output, manifest, row)) if is_there else []
 
 
 def trial_lines(row: ExperimentResult) -> list[str]:

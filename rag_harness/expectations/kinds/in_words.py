@@ -19,7 +19,7 @@ class Rubric(ExpectationKind):
     asks: ClassVar[AsksFor] = "criterion"
 
     def problem(self, demand: Expectation) -> str:
-        return text_problem(demand.wanted) or _length_problem(str(demand.wanted), "A rubric is one criterion")
+        return words_problem(demand.wanted)
 
     def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         return Finding(None, "no judge was asked")
@@ -35,16 +35,17 @@ class Similar(ExpectationKind):
         at_least = demand.options.get("at_least")
         if at_least is None or not 0 < at_least <= 1:
             return f"at_least is {at_least}. Write a number above 0 and up to 1: cosines differ between embedders"
-        return text_problem(demand.wanted) or _length_problem(str(demand.wanted), "A long text resembles many")
+        return words_problem(demand.wanted, "A long text resembles many")
 
     def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         return Finding(None, "no embedder was asked")
 
 
-def _length_problem(text: str, why: str) -> str:
-    count = len(text.split())
-    return (
-        ""
-        if count <= WORDS_OF_DEMAND
-        else f"{count:,} words; at most {WORDS_OF_DEMAND}. {why}: shorten it, or make several"
-    )
+def words_problem(text: object, why: str = "A rubric is one criterion") -> str:
+    """Return what is wrong with a text of few words; empty where nothing is."""
+    if problem := text_problem(text):
+        return problem
+    count = len(str(text).split())
+    if count <= WORDS_OF_DEMAND:
+        return ""
+    return f"{count:,} words; at most {WORDS_OF_DEMAND}. {why}: shorten it, or make several"

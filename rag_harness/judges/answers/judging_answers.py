@@ -6,14 +6,17 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from rag_harness.errors import CriticalError, RagHarnessError, SettingsError
+from rag_harness.expectations.rubrics import read_rubrics
 from rag_harness.files.log import log
 from rag_harness.judges.answers.answers_file import GivenAnswer
 from rag_harness.judges.scoring import judged
 from rag_harness.measures import Score, known_measures, measure_named, parts_of
 from rag_harness.measures.composite import CompositeMeasure
 from rag_harness.measures.judged import Judge, JudgedMeasure
+from rag_harness.measures.judged.rubric_measure import also_asking, with_criteria
 from rag_harness.registry import resolve
 from rag_harness.work.deadline import Deadline
 
@@ -31,13 +34,14 @@ class JudgedAnswer:
 
 @dataclass(frozen=True)
 class AskedMeasures:
-    """The requested measures by name, and the judged measures that they need.
+    """The requested measures by name, and the judged measures that they need. ``rubrics`` is the folder of rubrics.
 
     Raises:
         SettingsError: a name is no measure, or no judged one.
     """
 
     names: Sequence[str]
+    rubrics: Path = Path("rubrics")
     parts: Sequence[JudgedMeasure] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -46,7 +50,8 @@ class AskedMeasures:
         for name in self.names:
             if not parts_of([name]):
                 raise SettingsError(f"{name!r} is no judged measure. Judged are: {', '.join(_judged_names())}.")
-        object.__setattr__(self, "parts", parts_of(self.names))
+        parts = with_criteria(parts_of(self.names), read_rubrics(self.rubrics), self.rubrics)
+        object.__setattr__(self, "parts", parts)
 
     def of(self, scores: Mapping[str, Score]) -> dict[str, Score]:
         """Return the scores of the requested measures, from those of their parts."""
@@ -93,7 +98,8 @@ class _Judging:
             return self._none(self.broken)
         try:
             late = f"deadline: not judged within {self.seconds:g} s"
-            return await Deadline(self.seconds, late).bound(judged(given.material, self.asked.parts, self.judge))
+            material = also_asking(given.material, self.asked.parts)
+            return await Deadline(self.seconds, late).bound(judged(material, self.asked.parts, self.judge))
         except CriticalError as error:
             self.broken = self.broken or str(error)
             return self._none(self.broken)

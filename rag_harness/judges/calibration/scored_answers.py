@@ -9,6 +9,7 @@ from pathlib import Path
 from rag_harness.errors import DataError, unknown
 from rag_harness.measures import measure_named
 from rag_harness.measures.judged import JudgedMeasure
+from rag_harness.measures.judged.rubric_measure import rubric_measure
 from rag_harness.results.manifest import read_manifest
 from rag_harness.results.row import ExperimentResult, rows_in
 from rag_harness.results.score import SCORES, Author, ScoreLine, read_scores, row_digest
@@ -39,16 +40,32 @@ def read_scored(output: Path, measure: str, judge: str = "") -> ScoredAnswers:
     Raises:
         DataError: there are no answers, the measure is not judged, or several judges have scored and none is named.
     """
-    version = judged_measure(measure).version
+    judged_measure(measure)
     rows = _rows(output)
     if not rows:
         raise DataError(f"No answers in {output}: run pytest first, or name the folder with --output DIR.")
+    version = _version(output, measure)
     lines = [line for line in _lines(output, rows) if (line.measure, line.version) == (measure, version)]
     author = _author({line.author for line in lines if _meant(line.author, judge)}, output, judge, measure)
     said = {(line.experiment, line.query_id): line for line in lines if line.author == author}
     scores = {item: line.value for item, line in said.items() if line.value is not None}
     missing = {item: line.reason for item, line in said.items() if line.value is None}
     return ScoredAnswers(rows, scores, missing, author, version)
+
+
+def _version(output: Path, measure: str) -> int:
+    """Return the version of a measure's scores in a folder; of a rubric, that of the criteria that were asked.
+
+    Raises:
+        DataError: experiments were held against different criteria of a rubric.
+    """
+    if rubric_measure(measure) is None:
+        return judged_measure(measure).version
+    suites = read_manifest(output).suites.values()
+    versions = {record.rubrics[measure] for record in suites if measure in record.rubrics}
+    if len(versions) > 1:
+        raise DataError(f"{measure} was changed between the experiments in {output}: run all of them again first.")
+    return next(iter(versions), 0)
 
 
 def judged_measure(name: str) -> JudgedMeasure:

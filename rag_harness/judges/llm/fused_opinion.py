@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from rag_harness.errors import ModelOutputError, RagHarnessError, RecordingMissError
+from rag_harness.expectations.rubrics import Criterion
 from rag_harness.judges.llm import judging
 from rag_harness.judges.llm.cited_opinion import cited_claim
 from rag_harness.judges.llm.criteria_replies import CriterionReply, ask_criteria, in_any_order, verdict_on
@@ -15,6 +16,8 @@ from rag_harness.judges.llm.judging import AskedSupport, JudgedTexts, asked_twic
 from rag_harness.judges.llm.judging_limits import too_many
 from rag_harness.judges.llm.known import KnownUsefulness
 from rag_harness.judges.llm.nearness import Nearness
+from rag_harness.judges.llm.scale_levels import ask_level
+from rag_harness.judges.llm.shared import Shared
 from rag_harness.judges.llm.splitting import Split, SplitPart, SplitParts, form_first, split
 from rag_harness.judges.llm.texts import NOTHING_TO_JUDGE_BY, passages_of
 from rag_harness.measures.judged import (
@@ -31,10 +34,11 @@ from rag_harness.measures.judged import (
     Verdict,
     Verdicts,
 )
-from rag_harness.measures.judged.criteria import MOST_TOGETHER, CriterionVerdict, MaterialOfCase
+from rag_harness.measures.judged.criteria import MOST_TOGETHER, CriterionVerdict, LevelReached, MaterialOfCase
 from rag_harness.work.once import Once
 
 _FAITHFULNESS = Support("answer", "contexts")
+_BY_LEVEL = "the scale was read by its levels"
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,7 @@ class FusedOpinion:
     def __init__(self, tools: Tools, material: Material, asks: Collection[JudgeQuestion]) -> None:
         self._tools, self._material, self._asks = tools, material, asks
         self._asking = tools.asking
+        self._levels: Shared[dict[Criterion, LevelReached]] = Shared()
 
     async def supported(self, claims: ClaimedText, source: SupportSource) -> Verdicts:
         passages = passages_of(self._material, source)
@@ -74,11 +79,28 @@ class FusedOpinion:
 
     async def criteria(self) -> Sequence[CriterionVerdict]:
         """Return a verdict on each criterion: a call for twelve of them, and one more where something is missing."""
+        read = await self._levels.get("all", self._read_levels)
+        of_scales = {text for scale in read for text in scale.asked}
         wanted = self._material.criteria if isinstance(self._material, MaterialOfCase) else ()
-        asked = in_any_order(wanted, self._material.answer, self._tools.repeat)
+        left = [each for each in wanted if each not in of_scales]
+        asked = in_any_order(left, self._material.answer, self._tools.repeat)
         parts = [asked[at : at + MOST_TOGETHER] for at in range(0, len(asked), MOST_TOGETHER)]
         said = {each.criterion: each for part in parts for each in await self._criteria(part)}
-        return [said[each] for each in wanted]
+        return [said.get(each) or CriterionVerdict(each, None, reason=_BY_LEVEL) for each in wanted]
+
+    async def level(self, scale: Criterion) -> LevelReached | None:
+        """Return how far up a scale the answer is, from a call of its own; None where no probabilities are stated."""
+        return (await self._levels.get("all", self._read_levels)).get(scale)
+
+    async def _read_levels(self) -> dict[Criterion, LevelReached]:
+        """Return the scales that probabilities tell."""
+        rubrics = self._material.rubrics.values() if isinstance(self._material, MaterialOfCase) else ()
+        found: dict[Criterion, LevelReached] = {}
+        for scale in (each for rubric in rubrics for each in rubric.criteria if each.levels):
+            level = await ask_level(self._asking, self._material.question, self._material.answer, scale)
+            if level is not None:
+                found[scale] = level
+        return found
 
     async def _criteria(self, asked: Sequence[str]) -> Sequence[CriterionVerdict]:
         question, answer = self._material.question, self._material.answer

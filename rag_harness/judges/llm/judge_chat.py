@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 
+from rag_harness.errors import RecordingMissError
 from rag_harness.files.sources import json_digest
 from rag_harness.judges.llm.marked_texts import MarkedText, marked
 from rag_harness.judges.llm.schemas import Schema, object_schema, response_format, shape
 from rag_harness.judges.llm.shared import Shared
+from rag_harness.models.first_token import with_alternatives
 from rag_harness.models.recording.store import key_of
 from rag_harness.protocols import ChatModel, JudgeParts
 from rag_harness.registry.identity import code_digest
@@ -28,7 +30,7 @@ class JudgeChat:
     """
 
     def __init__(self, chat: ChatModel, shares: bool) -> None:
-        self.chat = chat
+        self.chat, self._states_probabilities = chat, True
         self._shared: Shared[str] | None = Shared() if shares else None
 
     async def ask(self, task: str, sections: Sequence[MarkedText], reply: Mapping[str, Schema], end: str = "") -> str:
@@ -49,6 +51,26 @@ class JudgeChat:
             return await self._complete(messages, reply)
         key = key_of(*(message.content for message in messages))
         return await self._shared.get(key, lambda: self._complete(messages, reply))
+
+    async def first_token(self, task: str, sections: Sequence[MarkedText]) -> Mapping[str, float]:
+        """Return the log-probability of each token that the reply could begin with; empty where they are not stated.
+
+        A model that once stated none is not asked again.
+
+        Raises:
+            RagHarnessError: any error of the chat model.
+        """
+        messages = [Message("system", f"{prompt('data')}\n\n{task}"), Message("user", marked(sections))]
+        if not self._states_probabilities:
+            return {}
+        try:
+            with with_alternatives():
+                found = (await self.chat.complete(messages)).first_token
+        except RecordingMissError:
+            # The run that recorded had learnt from another answer that the model states none.
+            return {}
+        self._states_probabilities = bool(found)
+        return found
 
     async def _complete(self, messages: Sequence[Message], reply: Mapping[str, Schema]) -> str:
         return (await self.chat.complete(messages, response_format(reply))).text

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol, cast, runtime_checkable
 
 from rag_harness.errors import NotJudgedError
 from rag_harness.expectations import Kept
+from rag_harness.expectations.rubrics import Criterion, Rubric
 from rag_harness.measures.judged.opinion import JudgeQuestion, Material, Opinion
 
 CRITERIA = cast("JudgeQuestion", "criteria")
@@ -26,10 +27,12 @@ class MaterialOfCase(Material):
     Attributes:
         expected: the case's expectations, with what the row alone tells of each.
         criteria: all criteria that a judge is asked about, each once.
+        rubrics: the rubrics that the answer is held against, by name.
     """
 
     expected: tuple[Kept, ...] = ()
     criteria: tuple[str, ...] = ()
+    rubrics: Mapping[str, Rubric] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,23 @@ class OpinionOfNearness(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class LevelReached:
+    """How far up a scale an answer is, from 0 on the worst level to 1 on the best; ``said`` names the level."""
+
+    value: float
+    said: str
+
+
+@runtime_checkable
+class OpinionOfLevels(Protocol):
+    """An opinion that says how far up a scale the answer is."""
+
+    async def level(self, scale: Criterion) -> LevelReached | None:
+        """Return how far up a scale the answer is; None where only binary criteria tell."""
+        ...
+
+
 async def criteria_met(opinion: Opinion, wanted: Sequence[str]) -> list[CriterionVerdict]:
     """Return the verdict on each criterion that is ``wanted``, from one opinion on all criteria of its material.
 
@@ -86,3 +106,23 @@ async def criteria_met(opinion: Opinion, wanted: Sequence[str]) -> list[Criterio
         raise NotJudgedError("cannot be measured: this judge does not say which criteria an answer meets")
     said = {each.criterion: each for each in await opinion.criteria()}
     return [said.get(each, CriterionVerdict(each, None, reason="the judge was not asked")) for each in wanted]
+
+
+async def levels_reached(opinion: Opinion, scale: Criterion) -> tuple[float | None, str]:
+    """Return how far up a scale an answer is, from 0 to 1, and what is said of it: the share of its levels above the
+    worst that the answer reaches, where the judge does not tell more.
+
+    Raises:
+        NotJudgedError: the judge does not answer this question.
+        RagHarnessError: the judge failed.
+    """
+    if isinstance(opinion, OpinionOfLevels) and (level := await opinion.level(scale)) is not None:
+        return level.value, level.said
+    met = await criteria_met(opinion, scale.asked)
+    lacking = next((each for each in met if each.value is None), None)
+    if lacking is not None:
+        return None, lacking.reason or "the judge cannot tell"
+    reached = [each.value is not None and each.value >= MEETS_FROM for each in met]
+    name = scale.levels[sum(reached)]
+    words = next((f": “{each.quote}”" for each in met if each.quote), "")
+    return sum(reached) / len(reached), f"{name}{words}"

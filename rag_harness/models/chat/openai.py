@@ -26,6 +26,7 @@ from rag_harness.models.chat.failures import (
 )
 from rag_harness.models.chat.replayed import Replayed
 from rag_harness.models.chat.streamed import StreamedCompletion, StreamError
+from rag_harness.models.first_token import MOST_ALTERNATIVES, alternatives
 from rag_harness.models.recording.cassettes import OUTDATED, RECORDED_AT, TOTAL, TTFT
 from rag_harness.models.retrying import retried
 from rag_harness.protocols import ChatParts, KeyOwner
@@ -92,7 +93,7 @@ class OpenAIChat:
             recorded,
             wait,
         )
-        self._has_schemas = True
+        self._has_schemas = self._has_alternatives = True
 
     @cached_property
     def _client(self) -> AsyncOpenAI:
@@ -113,9 +114,14 @@ class OpenAIChat:
         return self._replayed(messages, response_format) or await self._called(messages, response_format)
 
     def _replayed(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Completion | None:
-        """Return the recorded answer. A model without structured output was asked again, without the schema."""
+        """Return the recorded answer. A model without structured output was asked again, without the schema; one that
+        states no probabilities, without these."""
         found = self._recorded(self._request(messages, schema))
-        return found or (schema and self._recorded(self._request(messages, None))) or None
+        if found is None and schema:
+            return self._recorded(self._request(messages, None))
+        if found is None and alternatives.get():
+            return self._recorded(self._request(messages, None, 0))
+        return found
 
     async def _called(self, messages: Sequence[Message], response_format: Mapping[str, Any] | None) -> Completion:
         _ = self._client  # made now, so that no call's time includes the SDK's import
@@ -149,6 +155,15 @@ class OpenAIChat:
             if schema is not None and isinstance(error, refusals()) and "response_format" in str(error):
                 self._has_schemas = False
                 return await self._once(messages, None, time)
+            # Others state no probabilities. They are asked for the same reply without them.
+            if (
+                self._has_alternatives
+                and alternatives.get()
+                and isinstance(error, refusals())
+                and "logprobs" in str(error)
+            ):
+                self._has_alternatives = False
+                return await self._once(messages, response_format, time)
             if not may_pass(error):
                 raise ModelCallError(f"{self.model}: the request was refused: {error}") from error
             raise PassingError(error) from error
@@ -172,7 +187,7 @@ class OpenAIChat:
         usage, is_replayed, headers = said.usage or Usage(calls=1), replayed is not None, response.headers
         when = {"recorded_at": headers.get(RECORDED_AT, ""), "outdated": OUTDATED in headers} if is_replayed else {}
         found = Completion(text, said.model, usage, *times, recorded=is_replayed, **when)
-        return replace(found, finish_reason=said.finish_reason)
+        return replace(found, finish_reason=said.finish_reason, first_token=said.first_token)
 
     async def _sent(self, request: dict[str, Any]) -> Any:
         """Return the raw response. The SDK's objects for each chunk would take 0.6 ms a call."""
@@ -182,7 +197,9 @@ class OpenAIChat:
         client: Any = self._client
         return await client.post("/chat/completions", body=request, cast_to=Response, stream=True)
 
-    def _request(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> dict[str, Any]:
+    def _request(
+        self, messages: Sequence[Message], schema: Mapping[str, Any] | None, most: int = MOST_ALTERNATIVES
+    ) -> dict[str, Any]:
         request: dict[str, Any] = {
             "model": self.model,
             "messages": [{"role": message.role, "content": message.content} for message in messages],
@@ -195,6 +212,8 @@ class OpenAIChat:
             request["seed"] = self._sampling.seed + seed_shift.get()
         if schema is not None:
             request["response_format"] = schema
+        if (wanted := min(alternatives.get(), most)) and self._has_alternatives:
+            request |= {"logprobs": True, "top_logprobs": wanted}
         return request
 
     def _hide_key(self, error: APIError) -> None:

@@ -57,6 +57,7 @@ def completion_of(found: Recorded, model: str, longest: int = LONGEST_ANSWER) ->
         recorded_at=found.recorded_at,
         outdated=found.outdated,
         finish_reason=said.finish_reason,
+        first_token=said.first_token,
     )
 
 

@@ -63,6 +63,7 @@ class StreamedCompletion:
     finish_reason: str = ""
     is_done: bool = False
     listener: CallListener | None = field(default_factory=listening.get)
+    first_token: dict[str, float] = field(default_factory=dict)
     _text: list[str] = field(default_factory=list)
     _length: int = 0
     _events: Events = field(default_factory=Events)
@@ -97,6 +98,8 @@ class StreamedCompletion:
         for choice in (chunk.get("choices") or ())[:1]:
             self.finish_reason = str(choice.get("finish_reason") or self.finish_reason)
             self.end = self.finish_reason or self.end
+            if not self.first_token:
+                self.first_token = _first_token(choice.get("logprobs") or {})
             if content := (choice.get("delta") or {}).get("content"):
                 self.first = self.first or perf_counter()
                 self._text.append(content)
@@ -119,3 +122,11 @@ class StreamedCompletion:
         if not self._text:
             raise ModelOutputError(f"{self.model} answered without any text (finish_reason {self.end!r}).")
         return "".join(self._text)
+
+
+def _first_token(logprobs: Any) -> dict[str, float]:
+    """Return the log-probabilities of the first token that is no blank; of equal ones the last counts."""
+    for said in logprobs.get("content") or ():
+        if str(said.get("token", "")).strip():
+            return {str(each["token"]): float(each["logprob"]) for each in said.get("top_logprobs") or ()}
+    return {}

@@ -8,6 +8,7 @@ from typing import Any
 
 from rag_harness.measures.expectation_measures import found_in
 from rag_harness.measures.judged.judged_expectations import EXPECTATIONS
+from rag_harness.measures.judged.rubric_measure import kept_of_rubrics
 from rag_harness.measures.quotes import as_shown
 from rag_harness.page.payload.columns import Columns, of_row
 from rag_harness.page.payload.details import Chunk, Details
@@ -95,9 +96,9 @@ class _Gathering:
             for position, row, judged in rows_of(run, name, places):
                 asked = cases[position].case
                 quotes = [quote.quote for quote in as_shown(asked, row).evidence]
-                score = judged.get(EXPECTATIONS)
-                by_judge = score.detail if score else None
-                expected = found_in(asked, row, judged=by_judge) if row.ok and asked.expect else []
+                detail = {name: score.detail for name, score in judged.items()}
+                expected = found_in(asked, row, judged=detail.get(EXPECTATIONS)) if row.ok and asked.expect else []
+                expected += kept_of_rubrics(detail)
                 kind = table.categories[position] if table.categories else ""
                 found[position] = details.of(
                     row, judged, quotes, causes.get(row.query_id), kind, _gaps(table, position), expected

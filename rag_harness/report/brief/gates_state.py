@@ -17,8 +17,8 @@ from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.causes import CauseLine
 from rag_harness.stats.by_case import differences
 
-_OF_EXPECTATIONS = ("expectations", "expect_")
-"""Stand in the names of the measures of expectations."""
+_OF_EXPECTATIONS = ("expectations", "expect_", "rubric_")
+"""Stand in the names of the measures of expectations, and of rubrics."""
 FEW_GATES = 3
 """Failed gates that the end of a run shows."""
 BAD = ("failed", "stale", "xpassed")
@@ -105,13 +105,13 @@ def gates_state(
     )
 
 
-def with_worst_why(state: GatesState, why: Callable[[str], str]) -> GatesState:
-    """Return the state with what the worst trial of each failed gate on expectations does not keep to.
+def with_worst_why(state: GatesState, why: Callable[[str, str], str]) -> GatesState:
+    """Return the state with what the worst trial of each failed gate on expectations or a rubric does not keep to.
 
-    ``why`` says that of a trial; it reads the trial's row, so it is asked of the few gates that are shown.
+    ``why`` says that of a trial and a measure; it reads the trial's row: it is asked of the few gates that are shown.
     """
     shown = [
-        replace(line, worst_why=why(line.worst))
+        replace(line, worst_why=why(line.worst, line.measure))
         if line.worst and any(name in line.measure for name in _OF_EXPECTATIONS)
         else line
         for line in state.failed[:FEW_GATES]
@@ -168,6 +168,10 @@ def _needs(gate: Gate | None, tables: Mapping[str, SuiteTable]) -> Iterator[str]
     yield from (name for name in named if name not in tables and name != BASELINE)
 
 
+def _is_share(table: SuiteTable, measure: str) -> bool:
+    return table.columns[measure].measure.unit == "share"
+
+
 def _worst(gate: Gate, tables: Mapping[str, SuiteTable], causes: Sequence[CauseLine]) -> str:
     """Return the trial with the worst value; of several that with a cause, the worst of these first."""
     tables = over_repeats(gate, tables)
@@ -180,6 +184,8 @@ def _worst(gate: Gate, tables: Mapping[str, SuiteTable], causes: Sequence[CauseL
     if not values:
         return ""
     limit = (min if ">" in gate.op else max)(values.values())
+    if not isinstance(gate.right, Reference) and ">" in gate.op and limit == 1 and _is_share(table, gate.measure):
+        return ""  # every value is the best there is: the gate fails by the cases that have none
     worst = {case for case, value in values.items() if value == limit}
     explained = (line.query_id for line in causes if line.experiment == gate.suite and line.query_id in worst)
     return f"{gate.suite}-{next(explained, min(worst))}"

@@ -49,8 +49,8 @@ class Asked:
 
     @property
     def kind(self) -> str:
-        """What is asked: claims, questions, claims+questions, supported, useful; statements, … of ragas."""
-        words = "useful" if "useful for" in self.system else "supported"
+        """What is asked: claims, questions, claims+questions, supported, useful, met; statements, … of ragas."""
+        words = "useful" if "useful for" in self.system else "met" if '"met"' in self.system else "supported"
         return words if self.keys == ("verdicts",) else "+".join(key for key in self.keys if key != "noncommittal")
 
 
@@ -92,6 +92,9 @@ def honest(asked: Asked) -> dict[str, Any]:
     if asked.kind == "supported":
         support = _support_by_each if "needs_source" in asked.system else _support
         return {"verdicts": [support(n, claim, passages) for n, claim in enumerate(asked.numbered("claim"), 1)]}
+    if asked.kind == "met":
+        answer = asked.sections["answer"]
+        return {"verdicts": [_met(n, each, answer) for n, each in enumerate(asked.numbered("criterion"), 1)]}
     if asked.kind == "useful":
         wanted = asked.sections["right answer"]
         return {"verdicts": [_useful(n, wanted, passage) for n, passage in enumerate(passages, 1)]}
@@ -122,6 +125,14 @@ def _support_by_each(number: int, claim: str, passages: Sequence[str]) -> dict[s
         if 2 * len(found) >= len(_words(claim))
     ]
     return {**_support(number, claim, passages), "needs_source": "Hello" not in claim, "support": by}
+
+
+def _met(number: int, criterion: str, answer: str) -> dict[str, Any]:
+    """Quote the first sentence that shares a word of five letters with the criterion; "tone" is hard to tell."""
+    wanted = {word for word in _words(criterion) if len(word) > 4}
+    quote = next((each for each in sentences(answer) if wanted & _words(each)), "")
+    verdict = "cannot tell" if "tone" in criterion else "met" if quote else "not met"
+    return {"index": number, "quote": quote, "verdict": verdict}
 
 
 def _useful(number: int, wanted: str, passage: str) -> dict[str, Any]:
