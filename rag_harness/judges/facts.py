@@ -17,14 +17,15 @@ _SUBJECT = r"(?:(?:the |this )?(?:answer|response|reply|it) )?(?:(?:also|clearly
 _NOT = r"(?P<not>(?:does not |doesn't |must not |should not |never )|)(?:must |should |has to )?"
 _TO = "(?: the (?:user|customer|reader))?"
 _VERB = rf"(?:say|state|mention|note|explain|tell|confirm|add|point out|make clear|claim)s?{_TO}"
-_FACT = re.compile(rf"\s*{_SUBJECT}{_NOT}{_VERB} that (?P<fact>\S.*?)\s*[.!]?\s*", re.IGNORECASE | re.DOTALL)
+_BEGINNING = re.compile(rf"{_SUBJECT}{_NOT}{_VERB} that ", re.IGNORECASE)
 NO_FACT = 'this judge tells only whether an answer states a fact: write "says that …", or name a judge with an LLM'
 
 
 def fact_of(criterion: str) -> tuple[str, bool] | None:
     """Return the fact that a criterion asks for, and whether the answer must not state it; None for any other one."""
-    found = _FACT.fullmatch(criterion)
-    return (found["fact"], bool(found["not"])) if found else None
+    found = _BEGINNING.match(criterion.strip())
+    fact = criterion.strip()[found.end() :].rstrip(" .!") if found else ""
+    return (fact, bool(found["not"])) if found and fact else None
 
 
 async def met_by_facts(

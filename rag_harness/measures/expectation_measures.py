@@ -35,7 +35,6 @@ class Expectations(RowMeasure):
     """
 
     called, needs = EXPECTATIONS, ("answer",)
-    by_judge = True
 
     def applies(self, case: Case) -> str:
         """Return why there is nothing to keep to."""

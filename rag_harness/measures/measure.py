@@ -114,9 +114,6 @@ class NamedMeasure:
 class RowMeasure(NamedMeasure, ABC):
     """A measure that is computed from a row. Derive from it, set what differs, and register the class."""
 
-    by_judge: ClassVar[bool] = False
-    """Whether a judged measure of the same name gives values of cases which rows alone do not tell."""
-
     @abstractmethod
     def score(self, case: Case, row: ExperimentResult) -> Score:
         """Return the score of a row with an answer, of a case that the measure applies to."""

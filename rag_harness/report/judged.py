@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from rag_harness.measures import Measure
 from rag_harness.measures.composite import CompositeMeasure
+from rag_harness.measures.expectation_measures import Expectations
 from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.measures.judged.categories import CATEGORY_MEASURES
 from rag_harness.measures.judged.judged_expectations import NOT_JUDGED
@@ -46,8 +47,8 @@ class JudgedColumns:
         self._columns, self._ids = columns, ids
         self._authors = frozenset(authors)
         self._judged = _those(columns, JudgedMeasure)
-        # Row measures whose value a judge gives where rows do not tell.
-        self._completed = {name: each for name, each in columns.items() if getattr(each.measure, "by_judge", False)}
+        # A judge gives their values where rows do not tell.
+        self._completed = _those(columns, Expectations)
         self._checked = _those(columns, MetamorphicMeasure)
         self._composites = _those(columns, CompositeMeasure)
         self._panel = PanelColumns(panel, authors, self._judged | self._completed, len(ids)) if panel else None
