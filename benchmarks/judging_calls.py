@@ -27,6 +27,7 @@ from mock_server import MockServer
 from side_by_side import TIMES, Took, alternate, show, times
 
 from rag_harness.measures.judged import CITATIONS, CitedClaim, Judge, JudgeQuestion, Material, Support
+from rag_harness.measures.judged.criteria import CRITERIA, MaterialOfCase
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import ChatModel
 from rag_harness.registry import resolve
@@ -35,7 +36,15 @@ from rag_harness.types import Completion, Message
 
 ROOT = Path(__file__).parent.parent
 DELAY, IN_FLIGHT, CHUNKS, LENGTH = 0.2, 64, 5, 720
-JUDGES = ("fused", "ragas")
+JUDGES, _MOST = ("fused", "ragas"), "and 6 criteria"
+CRITERIA_ASKED = (
+    "names the exception for opened goods",
+    "blames nobody",
+    "says that the sender of the parcel pays",
+    "names the next step",
+    "promises no refund",
+    "says which page it has that from",
+)
 FAITHFULNESS = Support("answer", "contexts")
 ASKS: tuple[JudgeQuestion, ...] = (FAITHFULNESS, "usefulness", "relevancy")
 MEASURES: Mapping[str, tuple[JudgeQuestion, ...]] = {
@@ -45,6 +54,7 @@ MEASURES: Mapping[str, tuple[JudgeQuestion, ...]] = {
     "all three": ASKS,
     "citations": (CITATIONS,),
     "and citations": (*ASKS, CITATIONS),
+    "and 6 criteria": (*ASKS, CITATIONS, CRITERIA),
     "and factuality": (*ASKS, Support("answer", "gold_pages")),
     "and answer correctness": (*ASKS, Support("answer", "ground_truth"), Support("ground_truth", "answer")),
     "and context recall": (*ASKS, Support("ground_truth", "contexts")),
@@ -84,7 +94,8 @@ def _answer(number: int, contexts: Sequence[str]) -> Material:
     sentences = [f"{context[n * 60 : n * 60 + 90].replace('.', ',').strip()}." for n, context in enumerate(contexts)]
     question = f"Question {number}: {contexts[0][:60]}?"
     truth = " ".join(sentences[:2])
-    return Material(question, " ".join(sentences), tuple(contexts), truth, tuple(contexts[:2]), tuple(sentences[:2]))
+    given = (question, " ".join(sentences), tuple(contexts), truth, tuple(contexts[:2]), tuple(sentences[:2]))
+    return MaterialOfCase(*given, criteria=CRITERIA_ASKED)
 
 
 async def judge_one(judge: Judge, row: Material, asks: Sequence[JudgeQuestion]) -> None:
@@ -155,17 +166,19 @@ class Costs:
 
 
 def _can(judge: str, measures: str) -> bool:
-    """RAGAS defines no measure of citations."""
-    return judge != "ragas" or CITATIONS not in MEASURES[measures]
+    """RAGAS defines no measure of citations, and knows no criteria."""
+    return judge != "ragas" or not {CITATIONS, CRITERIA} & {*MEASURES[measures]}
 
 
-def timed(server: MockServer, embed_model: str, judge: str, rows: Sequence[Material]) -> Took:
+def timed(
+    server: MockServer, embed_model: str, judge: str, rows: Sequence[Material], asks: Sequence[JudgeQuestion] = ASKS
+) -> Took:
     """Judge all answers with nothing known of them."""
     with tempfile.TemporaryDirectory() as folder:
         parts = RunParts(settings_of(server, Path(folder), embed_model))
         parts.embedder().embed_queries(["The model is loaded before the clock starts."])
         started, cpu = perf_counter(), process_time()
-        asyncio.run(judge_all(parts, judge, rows, ASKS))
+        asyncio.run(judge_all(parts, judge, rows, asks))
         return Took(perf_counter() - started, process_time() - cpu)
 
 
@@ -183,9 +196,11 @@ def main() -> None:
     with judging(DELAY) as server:
         material = answers(options.answers)
         runs = {judge: partial(timed, server, options.embed_model, judge, material) for judge in JUDGES}
+        everything = MEASURES[_MOST]
+        runs |= {_MOST: partial(timed, server, options.embed_model, "fused", material, everything)}
         took = alternate(runs, options.repetitions)
     title = f"{options.answers} answers x CP, F, AR, {DELAY * 1000:.0f} ms a call, {IN_FLIGHT} in flight"
-    show(f"{title}, {options.embed_model}", ["judge", *TIMES], [[judge, *times(took[judge])] for judge in JUDGES])
+    show(f"{title}, {options.embed_model}", ["judge", *TIMES], [[name, *times(took[name])] for name in took])
 
 
 if __name__ == "__main__":

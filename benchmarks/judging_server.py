@@ -51,10 +51,18 @@ def _sentences(user: str) -> list[str]:
 
 
 def _verdicts(asked: dict[str, Any], user: str) -> list[dict[str, Any]]:
-    count, words = user.count("<<claim ") or user.count("<<passage "), asked["verdict"]["enum"]
+    count, words = _count(user, "claim", "passage", "criterion"), asked["verdict"]["enum"]
     more = {"needs_source": True, "support": [{"passage": 1, "quote": "It says so.", "degree": "full"}]}
     by_passage = more if "support" in asked else {}
-    return [{"index": n, "verdict": words[n % 2], "passage": n % 2, **by_passage} for n in range(1, count + 1)]
+    quoted = {"quote": ""} if "quote" in asked else {}
+    return [
+        {"index": n, "verdict": words[n % 2], "passage": n % 2, **quoted, **by_passage} for n in range(1, count + 1)
+    ]
+
+
+def _count(user: str, *names: str) -> int:
+    """Return how many sections have the first of these names that any has."""
+    return next(filter(None, (user.count(f"<<{name} ") for name in names)), 0)
 
 
 def _statements(items: dict[str, Any], user: str) -> list[Any]:

@@ -1,31 +1,18 @@
 """Criteria that ask whether an answer states a fact, for a judge that only says which statements a text supports.
 
-``says that opened goods are excluded`` is the statement ``opened goods are excluded``. What else a criterion may ask of
-an answer, its tone or its form, such a judge cannot tell.
+What else a criterion may ask of an answer, its tone or its form, such a judge cannot tell.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from rag_harness.expectations.facts import fact_of
 from rag_harness.measures.judged import Judge, JudgeQuestion, Material
 from rag_harness.measures.judged.criteria import MEETS_FROM, CriterionVerdict
 
-_SUBJECT = r"(?:(?:the |this )?(?:answer|response|reply|it) )?(?:(?:also|clearly|correctly|explicitly) )?"
-_NOT = r"(?P<not>(?:does not |doesn't |must not |should not |never )|)(?:must |should |has to )?"
-_TO = "(?: the (?:user|customer|reader))?"
-_VERB = rf"(?:say|state|mention|note|explain|tell|confirm|add|point out|make clear|claim)s?{_TO}"
-_BEGINNING = re.compile(rf"{_SUBJECT}{_NOT}{_VERB} that ", re.IGNORECASE)
 NO_FACT = 'this judge tells only whether an answer states a fact: write "says that …", or name a judge with an LLM'
-
-
-def fact_of(criterion: str) -> tuple[str, bool] | None:
-    """Return the fact that a criterion asks for, and whether the answer must not state it; None for any other one."""
-    found = _BEGINNING.match(criterion.strip())
-    fact = criterion.strip()[found.end() :].rstrip(" .!") if found else ""
-    return (fact, bool(found["not"])) if found and fact else None
 
 
 async def met_by_facts(

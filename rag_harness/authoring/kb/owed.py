@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from rag_harness.expectations import AnswerSeen, Source, looked_at, tells_by_words
+from rag_harness.expectations import AnswerSeen, Source, kind_of, looked_at, tells_by_words
+from rag_harness.expectations.facts import fact_of
 from rag_harness.types import Expectation
+from rag_harness.words.contradictions import against
+from rag_harness.words.terms import figures, terms
 
 _NAMES_DOCUMENTS = ("cites", "cites_any", "cites_all", "cites_only", "retrieves")
 _IN_A_SOURCE = "context_contains"
@@ -28,7 +31,22 @@ def wrongly_expected(
         if kept.kept is False:
             yield f"{kept.expectation}: the ground truth does not keep to it: {kept.said}. Mend one of the two."
     for each in expect:
+        if why := _fact_against(each, ground_truth):
+            yield f"{each}: {why}. Mend one of the two."
         yield from (f"{each}: {why}" for why in (*_declining(each, ground_truth, answerable), *_gone(each, documents)))
+
+
+def _fact_against(each: Expectation, ground_truth: str) -> str:
+    """Return how the ground truth itself fails a rubric that asks for a fact; empty where the rules see nothing."""
+    found = fact_of(kind_of(each.kind).criterion(each)) if kind_of(each.kind).asks == "criterion" else None
+    if found is None or not ground_truth.strip():
+        return ""
+    fact, absent = found
+    if absent == each.negated:
+        other = next(iter(against(fact, [ground_truth])), None)
+        return f"the ground truth says {other.differs[1]!r} and not {other.differs[0]!r}" if other else ""
+    is_said = terms(fact) <= terms(ground_truth) and figures(fact) <= figures(ground_truth)
+    return "the ground truth says so itself" if terms(fact) and is_said and not against(fact, [ground_truth]) else ""
 
 
 def _declining(each: Expectation, ground_truth: str, answerable: bool) -> Iterator[str]:

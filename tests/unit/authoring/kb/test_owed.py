@@ -109,3 +109,21 @@ def test_which_kinds_are_set_against_the_ground_truth() -> None:
         "contains", "contains_all", "contains_any", "date", "ends_with", "equals", "max_chars", "max_sentences",
         "max_words", "min_chars", "min_words", "number", "one_of", "regex", "rouge_l", "starts_with",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("demand", "truth", "why"),
+    [
+        ({"rubric": "says that a lamp can be returned within 60 days"}, "A lamp can be returned within 45 days.", "60"),
+        ({"rubric": "must not say that a lamp can be returned"}, "A lamp can be returned within 45 days.", "itself"),
+        ({"not": {"rubric": "says that a lamp can be returned"}}, "A lamp can be returned within 45 days.", "itself"),
+        ({"rubric": "says that a lamp can be returned within 45 days"}, "A lamp can be returned within 45 days.", ""),
+        ({"rubric": "says that the sender pays for the parcel"}, "A lamp can be returned within 45 days.", ""),
+        ({"rubric": "must not say that refunds take a month"}, "A lamp can be returned within 45 days.", ""),
+        ({"rubric": "is polite about 60 days"}, "A lamp can be returned within 45 days.", ""),
+        ({"rubric": "says that a lamp can be returned within 60 days"}, "", ""),
+    ],
+)
+def test_a_rubric_that_the_ground_truth_fails_is_named(demand: dict[str, Any], truth: str, why: str) -> None:
+    found = said(demand, truth=truth)
+    assert [why in each for each in found] == [True] * bool(why), found
