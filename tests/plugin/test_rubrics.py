@@ -138,6 +138,12 @@ def test_a_changed_rubric_is_another_version_that_is_judged_anew_and_not_asked_a
     # The first version is known still, and read again.
     assert fixed.run(gate).ret == 0
     assert len(lines(fixed)) == 6
+    (block,) = payload_of(read_runs([fixed.path / "output"])).trials
+    assert OTHER not in json.dumps(block)
+    # A run that does not ask for it shows nothing of it.
+    fixed.run()
+    (block,) = payload_of(read_runs([fixed.path / "output"])).trials
+    assert "expected" not in block[0]
 
 
 def test_a_run_is_read_without_its_rubrics(fixed: Suite, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from rag_harness.measures.judged.rubric_measure import PREFIX as RUBRIC
 from rag_harness.page.run import Run
 from rag_harness.results.manifest import of_run
 from rag_harness.results.row import ExperimentResult, rows_among
@@ -31,6 +32,7 @@ def rows_of(run: Run, suite: str, places: Iterable[int]) -> Iterator[tuple[int, 
             score.measure: score
             for score in sorted(scores.get(row.query_id, ()), key=lambda score: -order.get(score.author, 0))
             if score.row == digest and score.author in authors and not score.repeat
+            if not score.measure.startswith(RUBRIC) or record.rubrics.get(score.measure) == score.version
         }
         yield place, row, judged
 
