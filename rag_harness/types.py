@@ -113,6 +113,18 @@ class Query:
     text: str
     inputs: Metadata = field(default_factory=dict)
 
+    @property
+    def history(self) -> tuple[Message, ...]:
+        """What was said before it, the oldest first; empty where it is no turn of a conversation, or the first."""
+        return tuple(Message(each["role"], each["content"]) for each in self.inputs.get("history", ()) if self.place)
+
+    @property
+    def place(self) -> dict[str, str]:
+        """The id of its conversation and its number there, from 1, as labels; empty where it is no turn."""
+        conversation, turn = self.inputs.get("conversation"), self.inputs.get("turn")
+        is_turn = isinstance(conversation, str) and isinstance(turn, int)
+        return {"conversation": str(conversation), "turn": str(turn)} if is_turn else {}
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -179,7 +191,7 @@ class Case:
     @property
     def labels(self) -> dict[str, str]:
         """The labels that the case can be sliced by: values of its metadata, and its query type."""
-        return {**slices_of(self.metadata), "query_type": self.query_type}
+        return {**slices_of(self.metadata), **self.query.place, "query_type": self.query_type}
 
 
 def slices_of(metadata: Metadata) -> dict[str, str]:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
 
+from rag_harness.dataset.conversations import DECLINES, SaidTurn, histories, order_problems, turn_id, turns_of_line
 from rag_harness.dataset.ingest import page_files
 from rag_harness.dataset.placeholder import labelled
 from rag_harness.dataset.query_types import type_problem
 from rag_harness.errors import DataError
 from rag_harness.expectations import expectations_of
+from rag_harness.files.json_text import read_json
 from rag_harness.types import NEGATIVE, Case, Evidence, Query
 
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -38,7 +41,10 @@ class QueryLine(BaseModel):
     """One line of ``queries.jsonl``."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
-    query_id: _Id
+    query_id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.\-]+(#[0-9]+)?$", max_length=120)]
+    conversation: _Id | None = None
+    turn: Annotated[int, Field(strict=True, ge=1)] | None = None
+    reply: str = ""
     query_type: _Text = "direct"
     query: _Text
     inputs: dict[str, Any] = Field(default_factory=dict)
@@ -49,6 +55,23 @@ class QueryLine(BaseModel):
     evidence: tuple[EvidenceLine, ...] = ()
     metadata: dict[str, Any] = Field(default_factory=dict)
     expect: Any = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_by_its_turn(cls, line: Any) -> Any:
+        """Give a turn of a conversation its id; refuse one that states another, or half of what makes a turn."""
+        if not isinstance(line, dict) or not ({"conversation", "turn", "reply"} & line.keys()):
+            if isinstance(line, dict) and "#" in str(line.get("query_id")):
+                raise ValueError("query_id: '#' stands only in the ids of turns, which name themselves")
+            return line
+        conversation, turn = line.get("conversation"), line.get("turn")
+        if conversation is None or turn is None:
+            lacks = "conversation" if conversation is None else "turn"
+            raise ValueError(f"{lacks} is missing: a turn has the conversation's id and a number from 1")
+        name = turn_id(str(conversation), turn)
+        if line.get("query_id", name) != name:
+            raise ValueError(f"query_id is {line['query_id']!r}, and that of this turn is {name!r}. Leave it out")
+        return {**line, "query_id": name}
 
     @field_validator("context_reference", mode="before")
     @classmethod
@@ -65,17 +88,30 @@ class QueryLine(BaseModel):
         json.dumps(value, allow_nan=False)
         return value
 
-    def case(self) -> Case:
-        """Return the line as a case."""
+    @property
+    def is_answerable(self) -> bool:
+        """Whether the documents have the answer."""
+        return self.query_type != NEGATIVE if self.answerable is None else self.answerable
+
+    @property
+    def reference_reply(self) -> str:
+        """What the assistant has said to it, as later turns see it where the reference is their history."""
+        return self.reply or self.ground_truth or ("" if self.is_answerable else DECLINES)
+
+    def case(self, history: Sequence[Mapping[str, str]] = ()) -> Case:
+        """Return the line as a case. ``history`` is what was said before it, where it is a turn."""
         evidence = tuple(Evidence(each.filename, each.quote) for each in self.evidence)
-        answerable = self.query_type != NEGATIVE if self.answerable is None else self.answerable
+        inputs = self.inputs
+        if self.conversation is not None:
+            place = {"conversation": self.conversation, "turn": self.turn}
+            inputs = {**inputs, **place, **({"history": [*history]} if history else {})}
         return Case(
-            Query(self.query_id, self.query, self.inputs),
+            Query(self.query_id, self.query, inputs),
             self.query_type,
             self.ground_truth,
             dict.fromkeys(self.context_reference, 1) | self.qrels,
             evidence,
-            answerable,
+            self.is_answerable,
             labelled(self.query, self.metadata),
             expectations_of(self.expect)[0] if self.expect != () else (),
         )
@@ -101,25 +137,49 @@ def read_queries(
     """
     pages = [page.relative_to(kb_dir).as_posix() for page in page_files(kb_dir)] if kb_dir else []
     stops, found = skipped is None, [] if skipped is None else skipped
-    cases: list[Case] = []
+    kept: list[tuple[int, QueryLine]] = []
     first_line: dict[str, int] = {}
     for number, text in _lines(file, None if stops else found):
-        line, wrong = _parse(text)
-        if line and line.query_id in first_line:
-            wrong.append(f"query_id {line.query_id!r} stands already on line {first_line[line.query_id]}.")
-        if line:
+        lines, wrong = lines_of(text)
+        for line in lines:
+            if line.query_id in first_line and not line.conversation:
+                wrong.append(f"query_id {line.query_id!r} stands already on line {first_line[line.query_id]}.")
             wrong += [*_type_problems(line, types), *_missing_pages(line, kb_dir, pages), *_expect_problems(line)]
         found += [f"{file}:{number}: {each}" for each in (wrong if stops else ["; ".join(wrong)] if wrong else ())]
-        if line and (stops or not wrong):
+        for line in lines if stops or not wrong else ():
             first_line.setdefault(line.query_id, number)
-        if line and not wrong:
-            cases.append(line.case())
+        kept += [(number, line) for line in lines if not wrong]
+    cases, disorder = _cases(kept, f"{file}:", stops)
+    if not (stops and found):  # a line that cannot be read is missing in its conversation
+        found += disorder
     if stops and found:
         raise DataError("\n".join(found))
     if not cases:
         empty = f"{file} holds no query: each line is an object with query_id, query_type and query."
         raise DataError("\n".join([*found[:_SAID], empty]))
     return cases
+
+
+def _cases(kept: Sequence[tuple[int, QueryLine]], file: str, stops: bool) -> tuple[list[Case], list[str]]:
+    """Return the cases of lines, turns with their history, and what is wrong with the order of turns.
+
+    A conversation with a turn that cannot be used is left out whole, where such lines do not stop the reading.
+    """
+    turns = [
+        SaidTurn(number, line.conversation, line.turn, line.query, line.reference_reply)
+        for number, line in kept
+        if line.conversation is not None and line.turn is not None
+    ]
+    problems = order_problems(turns)
+    conversation_of = {each.line: each.conversation for each in turns}
+    broken = {conversation_of[number] for number, _ in problems}
+    said_before = dict(zip(((each.conversation, each.turn) for each in turns), histories(turns), strict=True))
+    cases = [
+        line.case(said_before.get((line.conversation or "", line.turn or 0), ()))
+        for _, line in kept
+        if stops or line.conversation not in broken
+    ]
+    return cases, [f"{file}{number}: {said}" for number, said in problems]
 
 
 def _lines(file: Path, undecoded: list[str] | None) -> Sequence[tuple[int, str]]:
@@ -152,10 +212,27 @@ def _without_undecoded(file: Path, undecoded: list[str]) -> str:
     return "\n".join(lines)
 
 
-def _parse(text: str) -> tuple[QueryLine | None, list[str]]:
-    """Return a line, or None and what is wrong with it."""
+def lines_of(text: str) -> tuple[list[QueryLine], list[str]]:
+    """Return the question of a line, or the turns of the conversation that it holds, and what is wrong with it."""
+    if '"turns"' in text and isinstance(raw := _object(text), dict) and "turns" in raw:
+        turns, wrong = turns_of_line(raw)
+        read = [_line(partial(QueryLine.model_validate, each)) for each in turns]
+        wrong += [f"turn {n}: {said}" for n, (_, problems) in enumerate(read, 1) for said in problems]
+        return [line for line, _ in read if line is not None], wrong
+    line, wrong = _line(partial(QueryLine.model_validate_json, text))
+    return ([] if line is None else [line]), wrong
+
+
+def _object(text: str) -> Any:
     try:
-        return QueryLine.model_validate_json(text), []
+        return read_json(text)
+    except ValueError:
+        return None
+
+
+def _line(read: Callable[[], QueryLine]) -> tuple[QueryLine | None, list[str]]:
+    try:
+        return read(), []
     except ValidationError as error:
         named = ((".".join(str(part) for part in each["loc"]) or "line", each["msg"]) for each in error.errors())
         return None, [f"{field}: {said}" for field, said in named]

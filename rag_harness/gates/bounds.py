@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Population = Literal["like", "finite"]
 """The population of a verdict: all cases like these, or only the cases of the suite."""
-Clusters = Callable[[str], Mapping[str, str]]
+Clusters = Callable[[str], Mapping[str, str] | None]
 """Returns the cluster of each case of a suite. A case with "" is a cluster by itself."""
 _INTERVAL = 0.975
 """Confidence of each end of a 95 % interval. A gate with a higher confidence uses that for its interval."""
@@ -134,9 +134,9 @@ def span_of(values: Sequence[float], unit: str, is_difference: bool = False) -> 
 
 def clusters_of(suite: str, cases: Mapping[str, float], grouping: Grouping) -> list[Hashable] | None:
     """Return the cluster of each case; None where there are no clusters."""
-    if grouping.clusters is None:
+    known = grouping.clusters(suite) if grouping.clusters is not None else None
+    if known is None:
         return None
-    known = grouping.clusters(suite)
     return [known.get(case) or (case,) for case in cases]
 
 
@@ -156,7 +156,7 @@ def _of_quantile(
         return exact, exact
     if clusters is not None:
         raise UndefinedError(
-            f"a quantile has no bounds by {grouping.cluster}; ask for a mean, or leave --rag-cluster away"
+            f"a quantile has no bounds by {grouping.cluster}; ask for a mean, or name --rag-cluster=none"
         )
     return quantile_interval(values, share, 2 * confidence - 1)
 

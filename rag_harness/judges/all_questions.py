@@ -14,7 +14,7 @@ from rag_harness.files.sources import json_digest
 from rag_harness.judges.citations import Unmarked, unmarked_answer
 from rag_harness.judges.claim_by_claim import ClaimByClaim
 from rag_harness.judges.embedded.judgement_reading import JudgementReading
-from rag_harness.judges.facts import met_by_facts
+from rag_harness.judges.facts_stated import met_by_facts
 from rag_harness.judges.llm.shared import Shared
 from rag_harness.measures.judged import (
     CITATIONS,

@@ -33,7 +33,8 @@ def check_clusters(gates: Iterable[Gate], session: RagSession) -> None:
         SettingsError: the cases of a gate have no such label.
     """
     key = session.settings.cluster
-    suites = {gate.suite for gate in gates if gate.confidence is not None} if key else set()
+    is_named = key not in ("", "none")
+    suites = {gate.suite for gate in gates if gate.confidence is not None} if is_named else set()
     for suite in sorted(suites):
         from rag_harness.report.clusters import check_cluster
 
@@ -51,8 +52,8 @@ def rules_of(session: RagSession, findings: RunFindings) -> GateRules:
     return GateRules(
         max_unmeasured=settings.max_unmeasured,
         population=settings.population,
-        cluster=settings.cluster,
-        clusters=_clusters(findings) if settings.cluster else None,
+        cluster=next((table.cluster_key for table in findings.tables.values() if table.cluster_key), ""),
+        clusters=_clusters(findings),
         counts_drafts=settings.gate_unreviewed,
         review=_review(session),
         skipped=lambda suite: _skipped(findings, suite),
@@ -81,9 +82,9 @@ def _review(session: RagSession) -> Callable[[str], str]:
     return review
 
 
-def _clusters(findings: RunFindings) -> Callable[[str], Mapping[str, str]]:
+def _clusters(findings: RunFindings) -> Callable[[str], Mapping[str, str] | None]:
     @cache
-    def clusters(suite: str) -> Mapping[str, str]:
-        return findings.tables[suite].cluster_by_case or {}
+    def clusters(suite: str) -> Mapping[str, str] | None:
+        return findings.tables[suite].cluster_by_case
 
     return clusters

@@ -12,6 +12,21 @@ SOURCE_PAGE = "source_page"
 """Cluster by the first relevant document of a case."""
 CONVERSATION = "conversation"
 _CONVERSATION_KEYS = (CONVERSATION, "conversation_id")
+_TURN = "turn"
+NO_CLUSTERS = "none"
+"""Turns of a conversation count as cases of their own."""
+
+
+def cluster_key(named: str, labels: Iterable[Mapping[str, str]]) -> str:
+    """Return what makes cases alike: what is ``named``, else the conversation, where cases are turns of one.
+
+    Args:
+        named: the value of ``--rag-cluster``.
+        labels: labels of the cases.
+    """
+    if named:
+        return "" if named == NO_CLUSTERS else named
+    return CONVERSATION if any(_TURN in each and CONVERSATION in each for each in labels) else ""
 
 
 def cluster_of(case: Case, labels: Mapping[str, str], key: str) -> str:

@@ -78,6 +78,7 @@ class SuiteTable:
             was not judged on the measures that define them.
         said_again: values of repeated judgements, by measure and case.
         panels: what each judge of a panel has said, by measure; empty where one judge has judged.
+        cluster_key: the label whose values are the clusters; empty without clusters.
         clusters: cluster of each case, in their order, where the run was told of clusters; "" for a case without one.
         later: returns the tables of the later answers to each case, which it reads when it is first called.
     """
@@ -101,6 +102,7 @@ class SuiteTable:
         self.said_again: Mapping[str, Mapping[str, Sequence[float | None]]] = {}
         self.panels: Mapping[str, PanelValues] = {}
         self.clusters: Sequence[str] | None = None
+        self.cluster_key = ""
         self.later: Callable[[], Sequence[SuiteTable]] = tuple
 
     def total_of(self, where: SliceLabels, /) -> int:

@@ -209,7 +209,10 @@ class Settings:
         "", "oldest that answers may be, 7d or 12h: gates on older ones fail as stale; default: any age", "nothing"
     )
     cluster: str = option(
-        "", "what makes cases alike, for evidence: source_page, conversation, or a key of their metadata", "nothing"
+        "",
+        "what makes cases alike, for evidence: source_page, conversation, a key of their metadata, none; default: "
+        "conversation, where cases are turns",
+        "nothing",
     )
     population: Population = option(
         "like", "what evidence is about: cases like these, or finite, these cases and no others", "nothing"

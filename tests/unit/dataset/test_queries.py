@@ -102,7 +102,7 @@ def test_all_problems_come_in_one_error(file: Path, kb: Path) -> None:
         "2: line: Invalid JSON: EOF while parsing an object at line 1 column 1",
         "3: line: Input should be an object",
         "4: query_id 'q1' stands already on line 1.",
-        "5: query_id: String should match pattern '^[A-Za-z0-9_.\\-]+$'",
+        "5: query_id: String should match pattern '^[A-Za-z0-9_.\\-]+(#[0-9]+)?$'",
         "6: query_type: Input should be a valid string",
         "6: query: String should have at least 1 character",
         "6: colour: Extra inputs are not permitted",

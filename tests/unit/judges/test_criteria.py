@@ -17,7 +17,7 @@ from rag_harness.expectations.facts import fact_of
 from rag_harness.expectations.kind import AnswerSeen, Finding
 from rag_harness.expectations.rubrics import Criterion, Rubric
 from rag_harness.judges.all_questions import AllQuestions
-from rag_harness.judges.facts import NO_FACT
+from rag_harness.judges.facts_stated import NO_FACT
 from rag_harness.judges.llm.criteria_replies import CANNOT_TELL, NOT_THERE, in_any_order
 from rag_harness.judges.llm.fused import create
 from rag_harness.judges.llm.scale_levels import level_of

@@ -1,0 +1,123 @@
+"""Conversations in a file of questions: their turns as cases, what was said before each, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_harness.dataset.conversations import DECLINES, MOST_TURNS, SaidTurn, histories, order_problems
+from rag_harness.dataset.queries import read_queries
+from rag_harness.errors import DataError
+from rag_harness.types import Case, Message, Query
+
+LAMP: dict[str, Any] = {"query": "How long can I return a lamp?", "ground_truth": "45 days"}
+TURNS: list[dict[str, Any]] = [LAMP, {"query": "And a chair?", "reply": "Also 45 days, dear."}, {"query": "?"}]
+WHOLE = {"conversation": "c1", "turns": TURNS}
+
+
+def turn(number: Any, conversation: Any = "c1", **more: Any) -> dict[str, Any]:
+    return {"conversation": conversation, "turn": number, "query": f"question {number}?", "ground_truth": "yes", **more}
+
+
+def read(folder: Path, *lines: object, **options: Any) -> list[Case]:
+    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    return read_queries(folder / "queries.jsonl", **options)
+
+
+def test_a_line_a_conversation_and_a_line_a_turn_are_the_same(tmp_path: Path) -> None:
+    turns = [{"conversation": "c1", "turn": n, **each} for n, each in enumerate(TURNS, 1)]
+    cases = read(tmp_path, WHOLE)
+    assert cases == read(tmp_path, *turns)
+    assert [case.query.query_id for case in cases] == ["c1#1", "c1#2", "c1#3"]
+    assert [case.labels["turn"] for case in cases] == ["1", "2", "3"]
+    assert {case.labels["conversation"] for case in cases} == {"c1"}
+
+
+def test_each_turn_has_what_was_said_before_it(tmp_path: Path) -> None:
+    first, second, third = read(tmp_path, WHOLE)
+    assert first.query.history == ()
+    assert "history" not in first.query.inputs
+    assert second.query.history == (Message("user", LAMP["query"]), Message("assistant", "45 days"))
+    assert third.query.history[2:] == (Message("user", "And a chair?"), Message("assistant", "Also 45 days, dear."))
+
+
+def test_what_the_documents_do_not_answer_is_declined_in_the_history(tmp_path: Path) -> None:
+    cases = read(tmp_path, turn(1, ground_truth="", query_type="negative"), turn(2))
+    assert cases[1].query.history[1].content == DECLINES
+
+
+def test_metadata_of_a_conversation_are_those_of_its_turns(tmp_path: Path) -> None:
+    turns = [{"query": "?", "metadata": {"kind": "first"}}, {"query": "?", "metadata": {"part": "report"}}]
+    first, second = read(tmp_path, {"conversation": "c1", "metadata": {"part": "fit"}, "turns": turns})
+    assert first.metadata == {"part": "fit", "kind": "first"}
+    assert second.metadata["part"] == "report"
+
+
+def test_questions_of_no_conversation_stand_beside_them(tmp_path: Path) -> None:
+    cases = read(tmp_path, {"query_id": "q1", "query": "Alone?"}, WHOLE, {"query_id": "q2", "query": "Alone, too?"})
+    assert [case.query.place.get("turn") for case in cases] == [None, "1", "2", "3", None]
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ([turn(1), turn(1)], "queries.jsonl:2: turn 1 of 'c1' stands there twice: already on line 1"),
+        ([turn(1), turn(3)], "queries.jsonl:2: turn 3 of 'c1' comes without turn 2"),
+        ([turn(2), turn(1)], "queries.jsonl:1: turn 2 of 'c1' comes without turn 1"),
+        ([turn(1), turn(2), turn(1)], "queries.jsonl:3: turn 1 of 'c1' comes after turn 2"),
+        ([turn(1), turn(1, "c2"), turn(2)], "queries.jsonl:3: conversation 'c1' stands already on line 1"),
+        ([WHOLE, {**WHOLE}], "queries.jsonl:2: conversation 'c1' stands already|queries.jsonl:2: turn 1 of 'c1' comes"),
+        ([turn(0)], "turn: Input should be greater than or equal to 1"),
+        ([turn("1")], "turn: Input should be a valid integer"),
+        ([turn(True)], "turn: "),
+        ([turn(1, "c 1")], "conversation: "),
+        ([turn(1, 7)], "conversation: "),
+        ([turn(1, query_id="other")], "query_id is 'other', and that of this turn is 'c1#1'"),
+        ([{"query_id": "c1#1", "query": "?"}], "'#' stands only in the ids of turns"),
+        ([{"query_id": "q1", "query": "?", "turn": 1}], "conversation is missing"),
+        ([{"query_id": "q1", "query": "?", "conversation": "c1"}], "turn is missing"),
+        ([{"conversation": "c1", "turns": []}], "turns: a list of objects was expected"),
+        ([{"conversation": "c1", "turns": "two"}], "turns: a list of objects was expected"),
+        ([{"conversation": "c1", "turns": [LAMP, "And then?"]}], "turns: a list of objects was expected"),
+        ([{"turns": [LAMP]}], "turn 1: .*conversation is missing"),
+        ([{"conversation": "c1", "query": "?", "turns": [LAMP]}], "query: a conversation has conversation, turns"),
+        ([{"conversation": "c1", "turns": [{**LAMP, "turn": 2}]}], "'turn' stands in a turn"),
+        ([{"conversation": "c1", "turns": [LAMP, {"ground_truth": "yes"}]}], "turn 2: query: Field required"),
+        ([{"conversation": "c1", "turns": [LAMP, {"query": "?", "gold": 1}]}], "turn 2: gold: Extra inputs"),
+        ([{"conversation": "c1", "turns": [LAMP] * (MOST_TURNS + 1)}], f"{MOST_TURNS + 1}; a conversation has"),
+        ([{"conversation": "c1", "metadata": 3, "turns": [LAMP]}], "metadata: an object was expected"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, lines: list[object], said: str) -> None:
+    with pytest.raises(DataError, match=rf"(?s)queries\.jsonl:\d+: .*{said}" if "queries" not in said else said):
+        read(tmp_path, *lines)
+
+
+def test_a_conversation_with_a_turn_that_cannot_be_used_is_skipped_whole(tmp_path: Path) -> None:
+    skipped: list[str] = []
+    lines = [turn(1), turn(2, query=""), turn(3), turn(1, "c2"), turn(2, "c2")]
+    cases = read(tmp_path, *lines, skipped=skipped)
+    assert [case.query.query_id for case in cases] == ["c2#1", "c2#2"]
+    assert len(skipped) == 2
+    assert "turn 3 of 'c1' comes without turn 2" in skipped[1]
+
+
+def test_a_query_with_inputs_of_its_own_is_no_turn() -> None:
+    assert Query("q", "?", {"conversation": "c", "history": ["a", "b"]}).place == {}
+    assert Query("q", "?", {"conversation": "c", "history": ["a", "b"]}).history == ()
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 3)), max_size=8))
+def test_turns_are_in_order_or_that_is_said(places: list[tuple[str, int]]) -> None:
+    turns = [SaidTurn(n, *each, "?", "!") for n, each in enumerate(places, 1)]
+    grouped = [name for n, (name, _) in enumerate(places) if n == 0 or places[n - 1][0] != name]
+    numbers = {name: [turn for each, turn in places if each == name] for name in "ab"}
+    in_order = all(each == [*range(1, len(each) + 1)] for each in numbers.values())
+    assert (not order_problems(turns)) == (in_order and len(grouped) == len({*grouped}))
+    if in_order:
+        assert [len(each) for each in histories(turns)] == [2 * (turn - 1) for _, turn in places]
