@@ -7,7 +7,7 @@ the mean of chance^k over the population. A verdict is wrong where a bound lies 
 does, FAIL where the upper one does. Goal: 5 % each at 95 %. Beside that, what goes wrong where tries are taken for
 cases: the share of right tries, with Clopper & Pearson's bounds of that many tries, to the power of k.
 
-Where k = n the bounds are exact and quick, and five times as many runs are made; of worst_of_3 a fifth. Else they come
+Where k = n the bounds are exact and quick, and five times as many runs are made. Else they come
 from 10,000 draws, as a gate's do. Equal seeds make equal draws, so fewer of them would move all bounds of a line
 together.
 """
@@ -139,11 +139,10 @@ def main() -> None:
         ("flip_rate", flips_of, lambda moment: 2 * (moment(1) - moment(2))),
     ]
     for name, value, true in others:
-        runs = given.runs if name == "flip_rate" else given.runs // 5
         for cases in CASES:
             found = {}
             for chances, (draw, moment) in CHANCES.items():
-                found[chances] = wrong(draw, value, true(moment), cases, 5, runs, given.seed)
+                found[chances] = wrong(draw, value, true(moment), cases, 5, given.runs, given.seed)
             print_line(name, 5, cases, found, "")
 
 
