@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -160,16 +160,21 @@ def read_queries(
     return cases
 
 
+def said_turns(lines: Iterable[tuple[int, QueryLine]]) -> list[SaidTurn]:
+    """Return the turns among lines, each with its number in the file."""
+    return [
+        SaidTurn(number, line.conversation, line.turn, line.query, line.reference_reply)
+        for number, line in lines
+        if line.conversation is not None and line.turn is not None
+    ]
+
+
 def _cases(kept: Sequence[tuple[int, QueryLine]], file: str, stops: bool) -> tuple[list[Case], list[str]]:
     """Return the cases of lines, turns with their history, and what is wrong with the order of turns.
 
     A conversation with a turn that cannot be used is left out whole, where such lines do not stop the reading.
     """
-    turns = [
-        SaidTurn(number, line.conversation, line.turn, line.query, line.reference_reply)
-        for number, line in kept
-        if line.conversation is not None and line.turn is not None
-    ]
+    turns = said_turns(kept)
     problems = order_problems(turns)
     conversation_of = {each.line: each.conversation for each in turns}
     broken = {conversation_of[number] for number, _ in problems}

@@ -185,8 +185,11 @@ def _pieces(evidence: tuple[EvidenceLine, ...]) -> str:
 def _distribution(material: Material, read: Queries) -> CheckResult:
     if material.plan is None or material.plan.queries is None:
         return CheckResult("distribution", skipped=f"no {PLAN_FILE} with the key 'queries' says what is planned")
-    found = Counter(query.query_type for _, query in read.entries)
-    check = CheckResult("distribution", f"{len(read.entries)} queries")
+    alone = [query for _, query in read.entries if query.conversation is None]
+    if read.entries and not alone:
+        return CheckResult("distribution", skipped="all of them are turns of conversations, and none are planned")
+    found = Counter(query.query_type for query in alone)
+    check = CheckResult("distribution", f"{len(alone)} queries")
     for kind in dict.fromkeys([*material.plan.queries, *found]):
         planned = material.plan.queries.get(kind, 0)
         if found[kind] != planned:

@@ -11,7 +11,8 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from rag_harness.authoring.kb.page import At
-from rag_harness.dataset.queries import QueryLine
+from rag_harness.dataset.conversations import order_problems
+from rag_harness.dataset.queries import QueryLine, lines_of, said_turns
 from rag_harness.errors import DataError
 from rag_harness.files.json_text import read_json
 
@@ -52,15 +53,23 @@ def read_query_lines(file: Path) -> Read[QueryLine]:
     for number, line in enumerate(_text(read).split("\n"), 1):
         if line.strip():
             _add_query(read, number, line)
+    read.problems += [At(number, said) for number, said in order_problems(said_turns(read.entries))]
     return read
 
 
 def _add_query(read: Read[QueryLine], number: int, line: str) -> None:
     try:
-        read.add(number, QueryLine, read_json(line))
+        raw = read_json(line)
     except json.JSONDecodeError as error:
         what = f"invalid JSON at column {error.colno}: {error.msg}. Mend the line."
         read.problems.append(At(number, what))
+        return
+    if not isinstance(raw, dict) or "turns" not in raw:
+        read.add(number, QueryLine, raw)
+        return
+    turns, wrong = lines_of(line)
+    read.entries += [(number, turn) for turn in turns]
+    read.problems += [At(number, f"{said.rstrip('.')}. Mend the entry.") for said in wrong]
 
 
 def entry_lines(text: str) -> Iterator[int]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rag_harness.authoring.questions.review.reviewed_rows import REJECTED, QueryRow, line_of, state_of
+from rag_harness.dataset.conversations import turn_id
 from rag_harness.dataset.queries import read_queries
 from rag_harness.errors import DataError
 from rag_harness.files.atomic import write_atomically
@@ -59,7 +60,7 @@ class ReviewFile:
         asked, apart = (_text(file, content) for file, content in held.items())
         _check(self.file, is_empty=bool(apart.strip()) and not asked.strip())
         self._lines = list(_lines(asked))
-        self.rows: list[QueryRow] = [read_json(line) for line in self._lines]
+        self.rows: list[QueryRow] = [_named(read_json(line), self.file) for line in self._lines]
         self._others: list[str] = []
         known = {row["query_id"]: row["query"] for row in self.rows}
         for line in _lines(apart):
@@ -154,6 +155,16 @@ def _check(file: Path, is_empty: bool) -> None:
         more = [f"… and {len(problems) - MOST_PROBLEMS} more."] if len(problems) > MOST_PROBLEMS else []
         said = "\n".join([*problems[:MOST_PROBLEMS], *more])
         raise DataError(f"{said}\n{file} is no file of questions that can be reviewed.") from error
+
+
+def _named(row: QueryRow, file: Path) -> QueryRow:
+    """Return a row with its id. A turn has that of its conversation and its number."""
+    if "turns" in row:
+        raise DataError(
+            f"{file} has a line that holds a whole conversation, and questions are reviewed one by one. Write a line a "
+            f'turn: {{"conversation": {row.get("conversation")!r}, "turn": 1, "query": …}}.'
+        )
+    return {"query_id": turn_id(row["conversation"], row["turn"]), **row} if "conversation" in row else row
 
 
 def _row(line: str, file: Path) -> QueryRow:

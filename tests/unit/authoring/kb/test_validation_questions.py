@@ -263,3 +263,20 @@ def test_expectations_are_looked_at_with_file_and_line(kb: Kb) -> None:
     ]  # fmt: skip
     check = next(each for each in kb.validate().checks if each.name == "expectations")
     assert check.checked == "6 expectations"
+
+
+def test_turns_are_checked_like_questions_and_their_order_is(kb: Kb) -> None:
+    turns = [
+        {"query": "How long?", "ground_truth": "30 days", "context_reference": ["gone.md"]},
+        {"query": "And then?"},
+    ]
+    kb.planned["queries"] = {"direct": 7}
+    kb.ask({"conversation": "c1", "turns": turns}, {"conversation": "c2", "turn": 2, "query": "And lamps?"})
+    found = kb.errors()
+    assert "queries: queries.jsonl:2: turn 2 of 'c2' comes without turn 1." in found[0]
+    assert any("c1#1" in each and "gone.md" in each for each in found)
+    assert not any(each.startswith("distribution") for each in found)
+    kb.ask({"conversation": "c1", "turns": [{"query": "How long?", "gold": 1}]})
+    assert any(
+        "queries.jsonl:1: turn 1: gold: Extra inputs are not permitted. Mend the entry." in e for e in kb.errors()
+    )

@@ -10,6 +10,7 @@ import pytest
 from rag_harness.authoring.questions.review.alone import alone_with
 from rag_harness.authoring.questions.review.file import ReviewFile
 from rag_harness.authoring.questions.review.reviewed_rows import accepted, rejected
+from rag_harness.dataset.queries import read_queries
 from rag_harness.errors import DataError, SettingsError
 from rag_harness.files.atomic import write_atomically
 from tests.unit.authoring.questions.review.drafts import drafted, read, row, write
@@ -122,4 +123,16 @@ def test_a_rejected_file_that_is_none(tmp_path: Path) -> None:
     file = drafted(tmp_path)
     write(file.with_name("queries.rejected.jsonl"), {"query": "no id"})
     with pytest.raises(DataError, match="no rejected question"):
+        ReviewFile(file)
+
+
+def test_turns_are_reviewed_by_their_names_and_whole_conversations_are_not(tmp_path: Path) -> None:
+    file = tmp_path / "queries.jsonl"
+    write(file, *({"conversation": "c1", "turn": n, "query": f"{n}?", "metadata": {"reviewed": "no"}} for n in (1, 2)))
+    opened = ReviewFile(file)
+    assert [each["query_id"] for each in opened.rows] == ["c1#1", "c1#2"]
+    opened.put({1: accepted(opened.rows[1], "Ada")})
+    assert [case.query.query_id for case in read_queries(file)] == ["c1#1", "c1#2"]
+    write(file, {"conversation": "c1", "turns": [{"query": "?"}]})
+    with pytest.raises(DataError, match="Write a line a turn"):
         ReviewFile(file)
