@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import islice
 from re import _constants as c  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any
@@ -64,7 +66,12 @@ def _choices(op: Any, value: Any, flags: int) -> list[str]:
 def _of_class(value: Any, flags: int) -> list[str]:
     matcher = re.compile(_class(value), flags & (re.I | re.A))
     common = [each for each in _CHARS if matcher.fullmatch(each)][:5]
-    return common or [chr(n) for n in range(0x2FFFF) if matcher.fullmatch(chr(n))][:2]
+    return common or [found[0] for found in islice(matcher.finditer(_every_char()), 2)]
+
+
+@cache
+def _every_char() -> str:
+    return "".join(map(chr, range(0x2FFFF)))
 
 
 def _repeated(value: Any, flags: int) -> list[str]:

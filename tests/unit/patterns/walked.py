@@ -33,17 +33,21 @@ def applied() -> dict[tuple[str, int], Applied]:
     """Return the patterns of the package by text and flags."""
     found: dict[tuple[str, int], Applied] = {}
     trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in sorted(ROOT.rglob("*.py"))}
-    everywhere = _uses(*trees.values())
+    uses_of = {file: _uses(tree) for file, tree in trees.items()}
+    everywhere: dict[str, set[str]] = {}
+    for uses in uses_of.values():
+        for name, operations in uses.items():
+            everywhere.setdefault(name, set()).update(operations)
     for file, tree in trees.items():
         place = file.relative_to(ROOT).as_posix()
         if any(part in place for part in _NOT_IMPORTED):
             continue
         module = importlib.import_module(".".join(("rag_harness", *Path(place).with_suffix("").parts)))
-        here = _uses(tree)
+        here = uses_of[file]
         for name, pattern in _named(vars(module)):
             # A private name means what its own module calls so.
-            uses = here if name.startswith("_") else everywhere
-            _add(found, pattern, f"{place}:{name}", uses.get(name, set()))
+            known = here if name.startswith("_") else everywhere
+            _add(found, pattern, f"{place}:{name}", known.get(name, set()))
         for line, pattern, operation in _inline(tree):
             _add(found, pattern, f"{place}:{line}", {operation} if operation else set())
     return found
@@ -67,10 +71,10 @@ def _named(module: Mapping[str, Any]) -> Iterator[tuple[str, re.Pattern[str]]]:
                     yield f"{name}[]" if several else name, part
 
 
-def _uses(*trees: ast.Module) -> dict[str, set[str]]:
-    """Return the operations that each name is used with in some modules."""
+def _uses(tree: ast.Module) -> dict[str, set[str]]:
+    """Return the operations that each name is used with in a module."""
     found: dict[str, set[str]] = {}
-    for node in (node for tree in trees for node in ast.walk(tree)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in _OPERATIONS:
             found.setdefault(node.value.id, set()).add(node.attr)
     return found
