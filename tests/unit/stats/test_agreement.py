@@ -9,7 +9,6 @@ import krippendorff
 import numpy as np
 import pytest
 import scipy.stats
-import sklearn.metrics
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -39,6 +38,8 @@ def columns(pairs: list[tuple[float, float]]) -> tuple[list[float], list[float]]
 
 @given(verdicts)
 def test_verdicts_agree_as_sklearn_says(pairs: list[tuple[float, float]]) -> None:
+    import sklearn.metrics
+
     a, b = columns(pairs)
     assert accuracy(a, b) == pytest.approx(sklearn.metrics.accuracy_score(a, b))
     tn, fp, fn, tp = sklearn.metrics.confusion_matrix(a, b, labels=[0, 1]).ravel()
@@ -50,6 +51,8 @@ def test_verdicts_agree_as_sklearn_says(pairs: list[tuple[float, float]]) -> Non
 
 @given(ratings)
 def test_weighted_kappa_equals_sklearn(pairs: list[tuple[float, float]]) -> None:
+    import sklearn.metrics
+
     a, b = columns(pairs)
     assume(len({*a, *b}) > 1)
     theirs = sklearn.metrics.cohen_kappa_score(a, b, weights="quadratic", labels=[1, 2, 3, 4, 5])
@@ -58,6 +61,8 @@ def test_weighted_kappa_equals_sklearn(pairs: list[tuple[float, float]]) -> None
 
 @given(graded)
 def test_auroc_equals_sklearn_with_ties(pairs: list[tuple[float, float]]) -> None:
+    import sklearn.metrics
+
     a, b = columns(pairs)
     assume(len(set(a)) == 2)
     assert auroc(a, b) == pytest.approx(sklearn.metrics.roc_auc_score(a, b))

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import sklearn.metrics
 
 from rag_harness.errors import DataError
 from rag_harness.judges.calibration.calibrate import CalibrationSubject, JudgeScores, calibrate
@@ -37,6 +36,8 @@ def of(human: list[float], scores: list[float]) -> Calibration:
 
 
 def test_agreement_is_what_sklearn_says() -> None:
+    import sklearn.metrics
+
     labels, said = made()
     found = calibrate(SUBJECT, labels, said)
     human = [label.human for label in labels]
@@ -54,6 +55,8 @@ def test_agreement_is_what_sklearn_says() -> None:
 
 
 def test_the_threshold_makes_the_verdict() -> None:
+    import sklearn.metrics
+
     labels, said = made()
     strict = calibrate(CalibrationSubject("mine", "faithfulness", 1, JUDGE, "", 0.9), labels, said)
     verdicts = [float(score >= 0.9) for score in said.scores.values()]

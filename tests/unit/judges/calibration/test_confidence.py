@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
 
 from rag_harness.commands.reliability import _lines
 from rag_harness.errors import DataError
@@ -48,6 +47,8 @@ def answers(n: int, strength: float = 2.0, seed: int = 0, declined: float = 0.2)
 
 
 def test_the_coefficients_are_sklearns() -> None:
+    from sklearn.linear_model import LogisticRegression
+
     each = answers(300, declined=0)
     labels = [one.right for one in each]
     ours = fitted([one.signals for one in each], labels, {"relevance": 0, "coverage": 0}, l2=1.0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,11 @@ def make(
     return brief_of(tables, RunManifest(date="2026-01-01", settings=settings, suites=records), gates, causes)
 
 
+def later(*args: Any, **more: Any) -> Callable[[], Brief]:
+    """Make a brief when a test first asks for it: forty experiments take seconds, and every worker collects this."""
+    return cache(partial(make, *args, **more))
+
+
 def cause(name: str, n: int, kind: str = "Retrieval Miss", detail: str = "not found") -> CauseLine:
     return CauseLine(
         experiment=name,
@@ -80,19 +86,19 @@ GATES = [
     gate("e9: token_f1 >= 0.4", "not judged", value=None, threshold=None, interval=None),
 ]
 BAD_INPUT = {
-    "one": make(ONE, GATES, [cause("e3", n) for n in range(20)]),
-    "four": make(FOUR, GATES, [cause(name, n) for name in FOUR for n in range(20)]),
-    "forty": make(MANY, [*GATES, *[gate(f"{name}: token_f1 >= 0.6", "failed") for name in MANY]]),
-    "no gates, no causes": make(ONE, attribute=False),
-    "no failures": make(ONE, GATES[:1]),
-    "no gold, no judge": make({"e1": table(kinds(any=3)), "e2": table(kinds(any=3))}),
-    "all failed": make(BROKEN, GATES[:1]),
-    "nothing answered": make({}, GATES[3:]),
-    "one case each": make({"e1": whole("", 1), "e2": whole("", 1)}),
-    "two cases": make({"e1": whole("", 2), "e2": whole("", 2)}),
-    "five kinds, one case each": make({"e1": table(kinds(a=1, b=1, c=1, d=1, e=1), token_f1=values(5, 0.4))}),
-    "long names": make({LONG: whole("", 40), f"{LONG}2": whole("", 40, 0.9)}, GATES, [cause(LONG, 1)]),
-    "no judge": make({"e1": whole("")}, judges=[]),
+    "one": later(ONE, GATES, [cause("e3", n) for n in range(20)]),
+    "four": later(FOUR, GATES, [cause(name, n) for name in FOUR for n in range(20)]),
+    "forty": later(MANY, [*GATES, *[gate(f"{name}: token_f1 >= 0.6", "failed") for name in MANY]]),
+    "no gates, no causes": later(ONE, attribute=False),
+    "no failures": later(ONE, GATES[:1]),
+    "no gold, no judge": later({"e1": table(kinds(any=3)), "e2": table(kinds(any=3))}),
+    "all failed": later(BROKEN, GATES[:1]),
+    "nothing answered": later({}, GATES[3:]),
+    "one case each": later({"e1": whole("", 1), "e2": whole("", 1)}),
+    "two cases": later({"e1": whole("", 2), "e2": whole("", 2)}),
+    "five kinds, one case each": later({"e1": table(kinds(a=1, b=1, c=1, d=1, e=1), token_f1=values(5, 0.4))}),
+    "long names": later({LONG: whole("", 40), f"{LONG}2": whole("", 40, 0.9)}, GATES, [cause(LONG, 1)]),
+    "no judge": later({"e1": whole("")}, judges=[]),
 }
 
 
@@ -104,7 +110,7 @@ def text(lines: Sequence[Line]) -> str:
 @pytest.mark.parametrize("name", BAD_INPUT)
 def test_every_line_fits(name: str, width: int) -> None:
     notes = [Line(f"error e3-q{n}: " + "the service said no " * 9, "red") for n in range(2)]
-    lines = brief_lines(BAD_INPUT[name], "output", width, notes=notes)
+    lines = brief_lines(BAD_INPUT[name](), "output", width, notes=notes)
     # Commands are to be copied: they are never cut.
     assert [line.text for line in lines if len(line.text) > width and "rag-harness" not in line.text] == []
     assert "nan" not in text(lines).lower().replace("nantes", "")
@@ -113,7 +119,7 @@ def test_every_line_fits(name: str, width: int) -> None:
 
 @pytest.mark.parametrize("name", BAD_INPUT)
 def test_sentences_have_no_figure_that_is_none(name: str) -> None:
-    said = " ".join(each.text for each in first_sentences(BAD_INPUT[name]))
+    said = " ".join(each.text for each in first_sentences(BAD_INPUT[name]()))
     assert "nan" not in said.lower()
     assert "None" not in said
 
@@ -127,7 +133,7 @@ def test_one_experiment_takes_15_lines_and_four_22() -> None:
 
 @pytest.mark.parametrize("name", BAD_INPUT)
 def test_quiet_is_three_lines(name: str) -> None:
-    assert len(three_lines(BAD_INPUT[name], "output")) <= 3
+    assert len(three_lines(BAD_INPUT[name](), "output")) <= 3
 
 
 def test_quiet_says_who_is_ahead_on_which_data() -> None:
@@ -141,7 +147,7 @@ def test_quiet_says_who_is_ahead_on_which_data() -> None:
 
 
 def test_failed_gates_come_first_in_red_and_undecided_ones_in_yellow() -> None:
-    lines = brief_lines(BAD_INPUT["one"], "output")
+    lines = brief_lines(BAD_INPUT["one"](), "output")
     assert lines[0].text.startswith("FAILED")
     assert lines[0].colour == "red"
     assert any(line.text.startswith("UNSURE") and line.colour == "yellow" for line in lines)
@@ -149,20 +155,20 @@ def test_failed_gates_come_first_in_red_and_undecided_ones_in_yellow() -> None:
 
 
 def test_many_failed_gates_are_counted() -> None:
-    lines = text(brief_lines(BAD_INPUT["forty"], "output"))
+    lines = text(brief_lines(BAD_INPUT["forty"](), "output"))
     assert "and 38 failed gates more: -v" in lines
     assert "… and 32 more: -v" in lines
 
 
 def test_no_gate_is_said_to_stop_nothing_and_an_interrupted_run_to_be_unjudged() -> None:
-    bare = BAD_INPUT["no gates, no causes"]
+    bare = BAD_INPUT["no gates, no causes"]()
     assert "nothing stops a release" in text(brief_lines(bare, "output"))
     assert "not judged: the run ended early" in text(brief_lines(bare, "output", is_open=True))
     assert "nothing stops" not in text(brief_lines(bare, "output", is_open=True))
 
 
 def test_errors_are_said_in_the_first_line_in_red() -> None:
-    first = brief_lines(BAD_INPUT["all failed"], "output")[0]
+    first = brief_lines(BAD_INPUT["all failed"](), "output")[0]
     assert first.text.startswith("rag      0 of 5 answered; 5 errors")
     assert first.colour == "red"
 
@@ -178,5 +184,5 @@ def test_who_is_no_llm_is_said() -> None:
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("name", ["one", "four", "no gold, no judge", "all failed", "long names"])
 def test_what_a_person_sees(name: str, width: int, snapshot: SnapshotAssertion) -> None:
-    assert text(brief_lines(BAD_INPUT[name], "output", width)) == snapshot
-    assert "\n".join(f"{each.topic}: {each.text}" for each in first_sentences(BAD_INPUT[name])) == snapshot
+    assert text(brief_lines(BAD_INPUT[name](), "output", width)) == snapshot
+    assert "\n".join(f"{each.topic}: {each.text}" for each in first_sentences(BAD_INPUT[name]())) == snapshot
