@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -45,6 +46,7 @@ def _circle(graph: Mapping[str, set[str]]) -> list[str]:
     return []
 
 
+@cache
 def _graph(folder: Path) -> dict[str, set[str]]:
     files = {_name(file, folder): file for file in sorted(folder.rglob("*.py"))}
     return {name: set(_imports(file, set(files))) - {name} for name, file in files.items()}
