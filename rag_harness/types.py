@@ -6,6 +6,8 @@ Rows and files are pydantic models; they are in ``results`` and ``dataset``.
 from __future__ import annotations
 
 import json
+import operator
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -54,6 +56,9 @@ REVIEWED = "reviewed"
 PLACEHOLDER = "placeholder"
 """The label of a placeholder: ``yes`` where a person still has to write the question. A placeholder is a draft, too."""
 _DRAFTED = frozenset({"", "no", "false", "0"})
+_LIMIT = re.compile(r"([<>]=?)([+-]?\d+(?:\.\d+)?)", re.ASCII)
+_PLAIN_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?", re.ASCII)
+_COMPARED = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,11 +217,30 @@ def review_said(said: object) -> Literal["yes", "no", "rejected"]:
 
 
 def is_in(labels: Mapping[str, str], where: Mapping[str, str]) -> bool:
-    """Return whether a case with these labels is in a slice. Each case is in ``reviewed=yes`` or in ``reviewed=no``."""
-    if REVIEWED not in where and PLACEHOLDER not in where:
+    """Return whether a case with these labels is in a slice. Each case is in ``reviewed=yes`` or in ``reviewed=no``.
+
+    A value of ``where`` that is a limit, ``>=3``, asks for a label that is such a number.
+    """
+    has_limit = any(value[:1] in ("<", ">") for value in where.values())
+    if REVIEWED not in where and PLACEHOLDER not in where and not has_limit:
         return where.items() <= labels.items()
     review = review_of(labels)
-    return all(value in (labels.get(key), review.get(key)) for key, value in where.items())
+    return all(
+        value in (labels.get(key), review.get(key)) or _keeps(labels.get(key), value) for key, value in where.items()
+    )
+
+
+def limit_of(value: str) -> tuple[str, float] | None:
+    """Return the comparison and the number of a limit, ``>=3``; None for any other value of a slice."""
+    found = _LIMIT.fullmatch(value)
+    return (found[1], float(found[2])) if found else None
+
+
+def _keeps(label: str | None, value: str) -> bool:
+    limit = limit_of(value)
+    if limit is None or label is None or not _PLAIN_NUMBER.fullmatch(label):
+        return False
+    return bool(_COMPARED[limit[0]](float(label), limit[1]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,10 @@ def by_bounds(point: Verdict, bounds: Interval, lost: bool, unit: str, remedy: s
 def _cases(rules: GateRules, population: int, clusters: int) -> str:
     if rules.population == "finite":
         return f"these {population} cases"
-    return f"cases like these, of {clusters} clusters by {rules.cluster}" if clusters else "cases like these"
+    if not clusters:
+        return "cases like these"
+    said = "conversations" if rules.cluster == "conversation" else f"clusters by {rules.cluster}"
+    return f"cases like these, of {clusters} {said}"
 
 
 def _said(bounds: Interval, gate: Gate, target: float, unit: str, state: VerdictState) -> str:

@@ -8,7 +8,7 @@ from math import isfinite
 
 from rag_harness.errors import SettingsError
 from rag_harness.gates.promises import FORMS, Promise, number_text, read_promise
-from rag_harness.types import GOLDEN
+from rag_harness.types import GOLDEN, limit_of
 
 CALIBRATED = "~calibrated"
 """Suffix of a measure: the mean that people would give, by a saved calibration of the judge."""
@@ -22,6 +22,7 @@ _ELSE_EXAMPLE = "'e3: recall@5 >= 0.8 else switch to e2'"
 
 _HEAD = re.compile(r"\s*([^\[\]:<>=!]*)(\[[^\]]*\])?\s*:")
 _COMPARISON = re.compile(r"[<>=!]+")
+_BOUND = re.compile(r"\s*([\w.-]+)\s*([<>]=?)\s*([+-]?\d+(?:\.\d+)?)\s*")
 _CALL = re.compile(r"[^()<>=!]*\([^()]*\)")
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _KEY = re.compile(r"[\w.-]+")
@@ -102,7 +103,7 @@ class Gate:
     @property
     def where(self) -> str:
         """The cases of the gate: the suite and its slice."""
-        pairs = ",".join(f"{key}={value}" for key, value in self.slice)
+        pairs = ",".join(f"{key}{value if limit_of(value) else f'={value}'}" for key, value in self.slice)
         return f"{self.suite}[{pairs}]" if pairs else self.suite
 
 
@@ -212,9 +213,13 @@ def _confidence(text: str, right: str) -> tuple[str, float | None, bool]:
 def _slice(text: str, pairs: str | None) -> tuple[tuple[str, str], ...]:
     found: dict[str, str] = {}
     for pair in pairs[1:-1].split(",") if pairs is not None else ():
-        key, equals, value = (part.strip() for part in pair.partition("="))
+        bounded = _BOUND.fullmatch(pair)
+        key, equals, value = (part.strip() for part in (bounded.groups() if bounded else pair.partition("=")))
         if not (equals and value and _KEY.fullmatch(key)):
-            raise wrong(text, f"{pair.strip()!r} in the brackets is no key=value, e.g. [query_type=multi_hop]")
+            raise wrong(
+                text, f"{pair.strip()!r} in the brackets is no key=value, e.g. [query_type=multi_hop] or [turn>=3]"
+            )
+        value = f"{equals}{value}" if bounded else value
         if key in found:
             raise wrong(text, f"{key!r} stands twice in the brackets")
         found[key] = value

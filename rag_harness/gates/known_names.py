@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from rag_harness.errors import SettingsError, unknown
 from rag_harness.gates.grammar import BASELINE, Gate, Reference, wrong
 from rag_harness.gates.promises import number_text
+from rag_harness.types import is_in, limit_of
 
 # A sign needs a space before it, because names may contain a hyphen: gpt-4.
+_FEW = 8
+"""Values of a label that a message names."""
 _GLUED = re.compile(r"(.*[^-+])([-+])(\d*\.?\d+)")
 
 
@@ -38,7 +41,10 @@ def check_gate(gate: Gate, known: KnownNames) -> None:
     _known(gate, "experiment", gate.suite, set(known.names) - {BASELINE})
     for key, value in gate.slice:
         _known(gate, "slice key", key, known.slices)
-        if known.slices[key]:
+        if known.slices[key] and limit_of(value):
+            if not any(is_in({key: each}, {key: value}) for each in known.slices[key]):
+                raise SettingsError(f"Gate '{gate}': no case has a {key} {value}. {_having(key, known)}")
+        elif known.slices[key]:
             _known(gate, f"value of {key}", value, known.slices[key])
     if isinstance(gate.right, Reference):
         _known_right(gate, gate.right, known)
@@ -47,6 +53,10 @@ def check_gate(gate: Gate, known: KnownNames) -> None:
     except SettingsError as error:
         raise SettingsError(f"Gate '{gate}': {error}") from error
     _check_range(gate, known)
+
+
+def _having(key: str, known: KnownNames) -> str:
+    return f"The cases have: {', '.join(sorted(known.slices[key])[:_FEW])}."
 
 
 def _check_range(gate: Gate, known: KnownNames) -> None:

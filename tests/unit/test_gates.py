@@ -18,6 +18,7 @@ from rag_harness.gates.promises import Promise, PromiseKind
 from rag_harness.gates.verdict import together
 from rag_harness.measures import measure_named
 from rag_harness.stats import clopper_pearson, difference_interval, quantile_interval
+from rag_harness.types import is_in
 
 KNOWN = KnownNames(
     names={"golden", "e2", "e3"},
@@ -490,3 +491,35 @@ def test_only_cases_of_the_slice_are_counted_as_those_that_can_move() -> None:
     assert verdict("t1[slice=a]: mrr@10 >= t2", t1=mine, t2=theirs).reason == (
         "of 2 cases, 1 can move: the rows of the others are equal"
     )
+
+
+@pytest.mark.parametrize(
+    "text", ["c1[turn>=3]: recall@5 >= 0.6", "c1[turn<2,part=fit]: mrr@10 > 0.5", "c1[x>-1.5]: hit@5 >= 0.1"]
+)
+def test_a_slice_may_have_a_limit_and_is_written_as_it_was_read(text: str) -> None:
+    gate = parse_gate(text, 10)
+    assert str(gate) == text
+    assert parse_gate(str(gate), 10) == gate
+
+
+@pytest.mark.parametrize(
+    ("label", "where", "is_there"),
+    [
+        ("3", ">=3", True),
+        ("10", ">=3", True),
+        ("2", ">=3", False),
+        ("2.5", "<3", True),
+        ("3", "<3", False),
+        ("-1", "<=-1", True),
+        ("three", ">=3", False),
+        ("", ">=3", False),
+        (None, ">=3", False),
+        (">=3", ">=3", True),
+        ("٣", ">=3", False),
+        ("nan", "<3", False),
+    ],
+)
+def test_a_limit_is_held_against_numbers_alone(label: str | None, where: str, is_there: bool) -> None:
+    labels = {} if label is None else {"turn": label}
+    assert is_in(labels, {"turn": where}) is is_there
+    assert is_in({**labels, "part": "fit"}, {"turn": where, "part": "report"}) is False
