@@ -87,10 +87,10 @@ class SavedRun(_Saved):
     """A run: what it was made of, and its results.
 
     ``fingerprint`` has the parts ``data``, ``models`` and ``settings``, each of any depth. Runs with different ``data``
-    are not comparable; the other parts are what is compared. ``date`` is ISO 8601. ``judges`` has for each suite the
-    judge, model and revision of its judgements, ``panels`` how a panel of them decides, ``rubrics`` the versions of
-    its rubrics by measure, ``code`` the fingerprints of its rows, and ``pages`` the digest of the documents behind its
-    questions; a file of an older release lacks the last four.
+    are not comparable; the other parts are what is compared. ``date`` is ISO 8601. By suite, ``judges`` has judge,
+    model and revision of its judgements, ``panels`` how a panel of them decides, ``judged`` what was judged,
+    ``rubrics`` the versions of its rubrics by measure, ``code`` the fingerprints of its rows, and ``pages`` the digest
+    of the documents behind its questions; a file of an older release lacks the last five.
     """
 
     schema_version: Literal[1] = 1
@@ -102,6 +102,7 @@ class SavedRun(_Saved):
     judges: dict[str, list[tuple[str, str, str]]] = {}
     panels: dict[str, str] = {}
     rubrics: dict[str, dict[str, int]] = {}
+    judged: dict[str, list[str]] = {}
     code: dict[str, list[str]] = {}
     pages: dict[str, str] = {}
     clusters: dict[str, Mapping[str, str]] = Field(default={}, exclude=True)
@@ -110,7 +111,7 @@ class SavedRun(_Saved):
     def judged_otherwise(self, other: SavedRun, suite: str, measure: str) -> str:
         """Return how the judges of a measure differ in ``other``. Scores of two judges are not comparable."""
         mine, theirs = self._judged_by(suite), other._judged_by(suite)
-        if not is_judged(measure):
+        if not (is_judged(measure) or measure in self.judged.get(suite, ())):
             return ""
         if mine == theirs:
             same = self.rubrics.get(suite, {}).get(measure) == other.rubrics.get(suite, {}).get(measure)
@@ -143,6 +144,7 @@ def saved_run(manifest: RunManifest, tables: Mapping[str, SuiteTable]) -> SavedR
         suites=suites,
         judges={name: record.authors for name, record in manifest.suites.items() if record.authors},
         panels={name: record.panel for name, record in manifest.suites.items() if record.panel},
+        judged={name: record.judged for name, record in manifest.suites.items() if record.judged},
         rubrics={name: record.rubrics for name, record in manifest.suites.items() if record.rubrics},
         code={name: sorted(record.fingerprints) for name, record in manifest.suites.items() if name in suites},
         pages={name: record.pages for name, record in manifest.suites.items() if name in suites and record.pages},

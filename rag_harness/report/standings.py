@@ -116,7 +116,7 @@ class _Field:
     def cells(self, suites: Mapping[str, SuiteRecord], draws: int) -> Iterator[PairDifference]:
         """Yield the differences of all pairs."""
         for first, second in combinations(self.having, 2):
-            judged = self.measure in judged_measures(self.tables[first])
+            judged = self.measure in {*judged_measures(self.tables[first]), *suites[first].judged}
             why = judged_unlike(suites, first, second, self.measure) if judged else ""
             cell = PairDifference(first, second, self.measure, "others", where=self._places)
             yield compared(self.tables, cell, why, draws)
