@@ -11,7 +11,7 @@ from typing import Any
 from rag_harness.gates import BASELINE, Gate, Reference
 from rag_harness.gates.gates_of_run import gate_or_none
 from rag_harness.gates.units import bounds, told_apart
-from rag_harness.gates.verdict import equal
+from rag_harness.gates.verdict import equal, meets_threshold
 from rag_harness.report.over_repeats import over_repeats
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.causes import CauseLine
@@ -37,6 +37,7 @@ class GateLine:
         worst: id of the trial that counts most against it; empty where none can be named.
         worst_why: what that trial does not keep to; empty where nobody looked.
         measure: what the gate is on; empty where its text cannot be read.
+        is_good_enough: whether the value alone would have passed: what failed the gate is the reason.
     """
 
     condition: str
@@ -46,6 +47,7 @@ class GateLine:
     worst: str = ""
     worst_why: str = ""
     measure: str = ""
+    is_good_enough: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,22 @@ def _line(
     is_bad = said["state"] in BAD and gate is not None
     worst = _worst(gate, tables, causes) if is_bad and gate is not None else ""
     measure = gate.measure if gate is not None else ""
-    return GateLine(said["gate"], said["state"], _figures(said, gate), said.get("reason") or "", worst, measure=measure)
+    return GateLine(
+        condition=said["gate"],
+        state=said["state"],
+        figures=_figures(said, gate),
+        reason=said.get("reason") or "",
+        worst=worst,
+        measure=measure,
+        is_good_enough=_is_good_enough(said, gate),
+    )
+
+
+def _is_good_enough(said: Mapping[str, Any], gate: Gate | None) -> bool:
+    value, threshold = said.get("value"), said.get("threshold")
+    if gate is None or value is None or threshold is None:
+        return False
+    return meets_threshold(value, gate.op, threshold)
 
 
 def _figures(said: Mapping[str, Any], gate: Gate | None) -> str:

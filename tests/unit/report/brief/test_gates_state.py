@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from rag_harness.report.brief.gate_lines import failed_gate_lines
 from rag_harness.report.brief.gates_state import gates_state
+from rag_harness.report.brief.writer import LineWriter
 from rag_harness.results.causes import CauseLine
 from tests.unit.report.standing_tables import kinds, table
 
@@ -42,6 +44,18 @@ def test_of_trials_that_are_as_bad_the_first_with_a_cause_is_named() -> None:
     causes = [CauseLine(experiment=name, query_id="q002", cause="Logic Failure") for name in ("e2", "e1")]
     (failed,) = gates_state([gate("e1: token_f1 >= 0.8", "failed")], TABLES, causes, 10).failed
     assert failed.worst == "e1-q002"
+
+
+@pytest.mark.parametrize(
+    ("value", "threshold", "shown"),
+    [(0.5, 0.4, "1 case lost to a crash, so it cannot pass"), (0.3, 0.4, "worst: e1-q001")],
+)
+def test_what_failed_a_gate_is_shown_below_it(value: float, threshold: float, shown: str) -> None:
+    """Its reason where the value alone would have passed, else its worst trial, whatever else is remarked on."""
+    reason = "1 case lost to a crash, so it cannot pass"
+    said = gate(f"e1: token_f1 >= {threshold}", "failed", value=value, threshold=threshold, reason=reason)
+    lines = [line.text.strip() for line in failed_gate_lines(gates_state([said], TABLES, [], 10), LineWriter(80))]
+    assert lines[1:] == [shown]
 
 
 def test_the_closest_is_nearest_in_widths_of_its_interval() -> None:
