@@ -11,7 +11,8 @@ import mmap
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from rag_harness.errors import NoRoomError
@@ -44,7 +45,16 @@ def check_room(folder: Path, needed: int) -> None:
 
 def used_bytes(folder: Path) -> int:
     """Return the bytes on the disk that the files below ``folder`` occupy."""
-    return sum(_taken(file.stat()) for file in folder.rglob("*") if file.is_file())
+    return sum(_taken(about) for _, about in _files(folder))
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yield each file below ``folder`` with its state. A file or folder that goes meanwhile is left out."""
+    for place, _, names in os.walk(folder):
+        for name in names:
+            file = Path(place, name)
+            with suppress(FileNotFoundError):
+                yield file, file.stat()
 
 
 def reserve(folder: Path, ahead: int) -> None:
@@ -53,16 +63,18 @@ def reserve(folder: Path, ahead: int) -> None:
     Raises:
         NoRoomError: the disk, or a quota, has less. Bytes that were reserved before stay reserved.
     """
-    for file in folder.rglob("*"):
-        about = file.stat()
-        if _taken(about) < about.st_size and file.is_file():
+    for file, about in _files(folder):
+        if _taken(about) < about.st_size:
             _reserve(file, ahead)
 
 
 def _reserve(file: Path, ahead: int) -> None:
     if not hasattr(os, "posix_fallocate"):
         return  # macOS and Windows cannot reserve: there ``check_room`` alone must do
-    descriptor = os.open(file, os.O_RDWR)
+    try:
+        descriptor = os.open(file, os.O_RDWR)
+    except FileNotFoundError:
+        return  # the engine has renamed it: a thread of its own makes the next piece of the write-ahead log
     try:
         size = os.fstat(descriptor).st_size
         # Such files are filled from the beginning. The first hole is where the next bytes go, or after that place.

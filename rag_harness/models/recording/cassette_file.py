@@ -172,12 +172,20 @@ def _as_yaml(text: str) -> Recorded:
 
 def _check_depth(events: Iterable[Any]) -> None:
     """Refuse deep nesting before loading. PyYAML's C code is recursive, and would crash the process."""
-    depth = 0
-    for event in events:
-        name = type(event).__name__
-        depth += name.endswith("StartEvent") - name.endswith("EndEvent")
-        if depth > _DEEPEST:
-            raise ValueError(f"it is nested deeper than {_DEEPEST} levels")
+    import yaml
+
+    depth, too_deep = 0, f"it is nested deeper than {_DEEPEST} levels"
+    try:
+        for event in events:
+            name = type(event).__name__
+            depth += name.endswith("StartEvent") - name.endswith("EndEvent")
+            if depth > _DEEPEST:
+                raise ValueError(too_deep)
+    except yaml.YAMLError as error:
+        # Since 6.0.4 PyYAML has a limit of its own, and reads far enough ahead to meet it first.
+        if "nesting depth" in str(error):
+            raise ValueError(too_deep) from None
+        raise
 
 
 def _check_schema(schema: int) -> None:
