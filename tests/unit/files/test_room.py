@@ -23,7 +23,8 @@ def test_files_that_are_renamed_while_they_are_looked_at_are_left_out(
 ) -> None:
     """The write-ahead log of Qdrant Edge prepares ``tmp-open-2`` in a thread, and renames it when it is whole."""
     wal, vectors = _with_hole(tmp_path / "wal" / "tmp-open-2"), _with_hole(tmp_path / "vectors.mmap")
-    inner, renamed = Path.stat, []
+    inner = Path.stat
+    renamed: list[Path] = []
 
     def stat(path: Path, **how: bool) -> os.stat_result:
         if path == wal and not renamed:
