@@ -16,17 +16,28 @@ class InlineLoop(Generic[_T]):
     def __init__(self, keep: Keep[_T] | None = None) -> None:
         self._keep = keep
         self._jobs: dict[Hashable, Job[_T]] = {}
+        self._after: dict[Hashable, Hashable] = {}
         self._results: dict[Hashable, _T] = {}
         self._loop = asyncio.new_event_loop()
         self.in_flight = 0
 
-    def submit(self, key: Hashable, job: Job[_T], first: bool = False) -> None:  # noqa: ARG002 - nothing waits here
-        """Remember ``job`` under ``key``."""
-        self._jobs.setdefault(key, job)
+    def submit(
+        self,
+        key: Hashable,
+        job: Job[_T],
+        first: bool = False,  # noqa: ARG002 - nothing waits here
+        after: Hashable = None,
+    ) -> None:
+        """Remember ``job`` under ``key``. The job ``after`` which it comes runs before it."""
+        if key not in self._jobs:
+            self._jobs[key], self._after[key] = job, after
 
     def result(self, key: Hashable) -> _T:
         """Run the job, once."""
         if key not in self._results:
+            before = self._after[key]
+            if before in self._jobs:
+                self.result(before)
             self._results[key] = self._loop.run_until_complete(self._run(self._jobs[key]))
         return self._results[key]
 
@@ -43,7 +54,7 @@ class InlineLoop(Generic[_T]):
 
     def forget(self, key: Hashable) -> None:
         """Drop a result that nobody will ask for again."""
-        del self._results[key], self._jobs[key]
+        del self._results[key], self._jobs[key], self._after[key]
 
     def drop(self, key: Hashable) -> None:
         """Do nothing: no job waits here."""

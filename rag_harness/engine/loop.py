@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, Generic, TypeVar
 
+from rag_harness.engine.behind import Behind
 from rag_harness.errors import CriticalError
 from rag_harness.files.log import log
 
@@ -35,6 +36,7 @@ class BackgroundLoop(Generic[_T]):
     def __init__(self, concurrency: int, keep: Keep[_T] | None = None) -> None:
         self._concurrency, self._keep = concurrency, keep
         self._waiting: OrderedDict[Hashable, Job[_T]] = OrderedDict()
+        self._behind = Behind[_T]()
         self._futures: dict[Hashable, Future[_T]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.in_flight: int = 0
@@ -45,10 +47,11 @@ class BackgroundLoop(Generic[_T]):
         self._thread = threading.Thread(target=self._run, name="rag-trials", daemon=True)
         self._thread.start()
 
-    def submit(self, key: Hashable, job: Job[_T], first: bool = False) -> None:
+    def submit(self, key: Hashable, job: Job[_T], first: bool = False, after: Hashable = None) -> None:
         """Queue ``job`` first or last, unless ``key`` is known. After ``close`` the job counts as cancelled.
 
-        A running job may submit another.
+        A running job may submit another. A job that comes ``after`` another is queued, first, when the result of that
+        one is on the disk, or when it has none. ``after`` was submitted before; a key that is forgotten counts as done.
         """
         with self._lock:
             if key in self._futures:
@@ -56,6 +59,9 @@ class BackgroundLoop(Generic[_T]):
             self._futures[key] = Future()
             if self._stopping:
                 self._give_up(key)
+                return
+            if after in self._futures and not self._futures[after].done():
+                self._behind.put(key, job, after)
                 return
             self._waiting[key] = job
             if first:
@@ -65,7 +71,7 @@ class BackgroundLoop(Generic[_T]):
             self._loop.call_soon_threadsafe(self._start_jobs)
 
     def result(self, key: Hashable) -> _T:
-        """Wait for a submitted job. If it has not started, it is the next to start.
+        """Wait for a submitted job. If it has not started, it is the next to start, behind what it comes after.
 
         Raises:
             CancelledError: the loop was closed before the job was done. Any other error is the job's own.
@@ -77,8 +83,9 @@ class BackgroundLoop(Generic[_T]):
 
     def _hurry(self, key: Hashable) -> None:
         with self._lock:
-            if key in self._waiting:
-                self._waiting.move_to_end(key, last=False)
+            first = self._behind.head(key)
+            if first in self._waiting:
+                self._waiting.move_to_end(first, last=False)
 
     def run(self, work: Coroutine[Any, Any, _R]) -> _R:
         """Run ``work`` beside the jobs and return its result. It is no job. Call it from another thread."""
@@ -94,16 +101,17 @@ class BackgroundLoop(Generic[_T]):
         del self._futures[key]
 
     def drop(self, key: Hashable) -> None:
-        """Do not start a waiting job. A running job goes on."""
+        """Do not start a waiting job, nor those that come after it. A running job goes on."""
         with self._lock:
-            if self._waiting.pop(key, None) is not None:
-                self._futures[key].cancel()
+            is_waiting = self._waiting.pop(key, None) is not None or self._behind.has(key)
+            for dropped in [key, *self._behind.take_all(key)] if is_waiting else ():
+                self._futures[dropped].cancel()
 
     def stop(self) -> None:
         """Start no more jobs."""
         with self._lock:
             self._stopping = True
-            for key in self._waiting:
+            for key in (*self._waiting, *self._behind.clear()):
                 self._give_up(key)
             self._waiting.clear()
 
@@ -144,11 +152,12 @@ class BackgroundLoop(Generic[_T]):
                     return
                 key, job = self._waiting.popitem(last=False)
             self.in_flight += 1
-            task = self._loop.create_task(self._finish(self._futures[key], job))
+            task = self._loop.create_task(self._finish(key, job))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _finish(self, future: Future[_T], job: Job[_T]) -> None:
+    async def _finish(self, key: Hashable, job: Job[_T]) -> None:
+        future = self._futures[key]
         try:
             result = await self._in_flight(job)
             if self._keep is not None:
@@ -158,6 +167,14 @@ class BackgroundLoop(Generic[_T]):
             future.cancel()
         except BaseException as error:
             future.set_exception(error)
+        self._let_follow(key)
+
+    def _let_follow(self, key: Hashable) -> None:
+        with self._lock:
+            for following, job in self._behind.take(key):
+                self._waiting[following] = job
+                self._waiting.move_to_end(following, last=False)
+        self._start_jobs()
 
     async def _kept(self, result: _T) -> None:
         """Write a result to the disk. Where that fails, start no more jobs: their results would be lost as well."""

@@ -11,7 +11,7 @@ from rag_harness.engine.trial_rows import Trial
 from rag_harness.engine.workplace import Workplace
 from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.models.model_names import chat_name, is_simulated
-from rag_harness.pipelines import built_in
+from rag_harness.pipelines import answering, built_in
 from rag_harness.results.repeat_names import repeat_fingerprint, repeat_name
 from rag_harness.results.row import ExperimentResult
 from rag_harness.settings import Settings
@@ -33,15 +33,16 @@ def computes_its_answers(experiment: str, settings: Settings) -> bool:
     The simulated model makes other faults with another seed.
     """
     is_embedded = settings.chat_base_url == EMBEDDED_URL and chat_name(settings) == "openai"
-    return experiment in built_in() and is_embedded and not is_simulated(settings)
+    return answering(experiment) in built_in() and is_embedded and not is_simulated(settings)
 
 
 @dataclass(frozen=True, slots=True)
 class RepeatedTrial:
-    """One repeat: its lines for the result files, and in ``new`` those that the journal lacks."""
+    """One repeat: its lines for the result files, in ``new`` those that the journal lacks, and its row."""
 
     lines: tuple[bytes, ...] = ()
     new: tuple[bytes, ...] = ()
+    row: ExperimentResult | None = None
 
 
 @dataclass(frozen=True, slots=True)

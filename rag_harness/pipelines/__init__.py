@@ -53,6 +53,20 @@ def known_experiments(settings: Settings | None = None) -> list[str]:
     return sorted({*built_in(), *_registered(), *(endpoints_of(settings) if settings else ())})
 
 
+def answering(experiment: str, settings: Settings | None = None) -> str:
+    """Return the experiment whose pipeline answers: ``c1`` for ``c1-own``, unless there is one of that very name."""
+    from rag_harness.pipelines.history_names import is_own_name, without_history
+
+    if not is_own_name(experiment) or experiment in known_experiments(settings):
+        return experiment
+    return without_history(experiment)
+
+
+def is_known(experiment: str, settings: Settings | None = None) -> bool:
+    """Return whether there is an experiment of this name, or one whose own answers are its history."""
+    return answering(experiment, settings) in known_experiments(settings)
+
+
 def endpoints_of(settings: Settings) -> dict[str, EndpointSpec]:
     """Return the services of a run that are experiments, by name.
 
@@ -84,6 +98,7 @@ def builder(experiment: str, settings: Settings | None = None) -> Callable[[Any]
     Raises:
         RegistryError: there is no such experiment; the message lists all.
     """
+    experiment = answering(experiment, settings)
     if settings is not None and experiment in endpoints_of(settings):
         of_a_service: Callable[[Any], Any] = import_module(f"{__name__}.endpoint.experiment").builder_of(
             endpoints_of(settings)[experiment]
@@ -104,12 +119,15 @@ def builder(experiment: str, settings: Settings | None = None) -> Callable[[Any]
 def experiment(name: str, parts: Any) -> Experiment:
     """Build the experiment ``name`` from ``parts``, which are noted. A builder may return only a pipeline.
 
+    ``c1-own`` is ``c1`` under that name, with its own answers as the history of a conversation.
+
     Raises:
         RegistryError: there is no such experiment, or it declares other data than the settings give it.
     """
     from dataclasses import replace
 
     from rag_harness.errors import RegistryError
+    from rag_harness.pipelines.history_names import OWN_HISTORY
     from rag_harness.protocols import Experiment
     from rag_harness.registry.identity import noting
 
@@ -123,7 +141,10 @@ def experiment(name: str, parts: Any) -> Experiment:
             f"{asked_about!r}. Pass data=DATA to Experiment and to parts.retrieval."
         )
     code = {"pipeline": (__name__, build.__module__, type(built.pipeline).__module__), **made.code, **built.code}
-    return replace(built, ingredients={**made.of, **built.ingredients}, code=code)
+    made_of = {**made.of, **built.ingredients}
+    if answering(name, parts.settings) != name:
+        return replace(built, id=name, ingredients={**made_of, **OWN_HISTORY}, code=code)
+    return replace(built, ingredients=made_of, code=code)
 
 
 def data_of(name: str, settings: Settings) -> str:
@@ -131,14 +152,15 @@ def data_of(name: str, settings: Settings) -> str:
 
     An empty name is the run's own data.
     """
+    asked = answering(name, settings)
     for spec in settings.data:
-        if name in spec.experiments:
+        if name in spec.experiments or asked in spec.experiments:
             return spec.name
-    if name in endpoints_of(settings):
-        return endpoints_of(settings)[name].data
-    if not settings.data or name not in known_experiments():
+    if asked in endpoints_of(settings):
+        return endpoints_of(settings)[asked].data
+    if not settings.data or asked not in known_experiments():
         return ""
-    return str(getattr(import_module(builder(name).__module__), "DATA", ""))
+    return str(getattr(import_module(builder(asked).__module__), "DATA", ""))
 
 
 def result_name(experiment: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 MOST_AHEAD = 256
 """How many trials may be submitted before their tests come. It bounds memory, and what a stopped run has paid for."""
+LONGEST_ROW = 8
+"""How many turns of a conversation count as one trial there, where each is asked after the one before it."""
 FEWEST_AHEAD = 4
 """The same limit, at least, for a run that may stop early: trials beyond the stop are paid for and not used."""
 
@@ -43,7 +46,8 @@ class Ahead:
         self._batches_begun: set[str | None] = {None}
         self._walked: set[Any] = set()
         self._upcoming: Iterator[tuple[pytest.Item, pytest.Item, Experiment]] = iter(())
-        self._submitted: dict[TrialId, None] = {}
+        self._submitted: dict[TrialId, TrialId] = {}
+        self._rows: Counter[TrialId] = Counter()
         self._unusable: set[str] = set()
         self.stops_early = False
 
@@ -54,7 +58,8 @@ class Ahead:
         if more:
             self._upcoming = chain(self._upcoming, ((following, item, experiment) for following in more))
         most = self._most
-        while len(self._submitted) < most:
+        # Turns that wait for each other are one call at a time.
+        while len(self._rows) < most and len(self._submitted) < LONGEST_ROW * most:
             following = next(self._upcoming, None)
             if following is None:
                 return
@@ -70,8 +75,20 @@ class Ahead:
         self._unusable.add(experiment)
         left = [trial_id for trial_id in self._submitted if trial_id.experiment == experiment]
         for trial_id in left:
-            del self._submitted[trial_id]
+            self._no_longer_ahead(trial_id)
         return left
+
+    def _no_longer_ahead(self, trial_id: TrialId) -> None:
+        row = self._submitted.pop(trial_id)
+        self._rows[row] -= 1
+        if not self._rows[row]:
+            del self._rows[row]
+
+    def _row_of(self, trial_id: TrialId) -> TrialId:
+        """Return what a trial shares with those that are asked one after the other: its conversation, or itself."""
+        conversation, mark, _ = trial_id.query_id.partition("#")
+        is_own = mark and self._session.histories.is_own(trial_id.experiment)
+        return TrialId(trial_id.experiment, conversation) if is_own else trial_id
 
     def is_of_a_new_batch(self, item: pytest.Item) -> bool:
         """Return whether a new batch begins here. Without batches the answer is always yes."""
@@ -83,9 +100,10 @@ class Ahead:
         if trial_id not in self._submitted and len(self._submitted) >= min(MOST_AHEAD, self._most):
             positions = {found: n for n, item in enumerate(items) if (found := trial_id_of(item)) is not None}
             here = positions.get(trial_id, 0)
-            self._submitted = dict.fromkeys(late for late in self._submitted if positions.get(late, 0) > here)
+            for late in [late for late in self._submitted if positions.get(late, 0) <= here]:
+                self._no_longer_ahead(late)
         while trial_id in self._submitted:
-            del self._submitted[next(iter(self._submitted))]
+            self._no_longer_ahead(next(iter(self._submitted)))
 
     def _submit_ahead(self, item: pytest.Item, current: pytest.Item, experiment: Experiment) -> None:
         trial_id = trial_id_of(item)
@@ -94,7 +112,8 @@ class Ahead:
         try:
             found = self._trial(item, trial_id, current, experiment)
             if found is not None and self._submit(*found):
-                self._submitted[trial_id] = None
+                row = self._submitted[trial_id] = self._row_of(trial_id)
+                self._rows[row] += 1
         except (CriticalError, PrerequisiteError):
             if trial_id.experiment != GOLDEN:
                 raise

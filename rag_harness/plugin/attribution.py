@@ -56,10 +56,10 @@ class Attribution:
 
     def _registered(self, name: str) -> Experiment | None:
         """Return an experiment that can be built again. A pipeline that only a fixture makes is not run again."""
-        from rag_harness.pipelines import known_experiments
+        from rag_harness.pipelines import is_known
 
         # If a user's fixture took a registered name, its fingerprint differs from the registered experiment's.
-        return self._session.experiments.registered(name) if name in known_experiments(self._session.settings) else None
+        return self._session.experiments.registered(name) if is_known(name, self._session.settings) else None
 
     def print(self, terminal: pytest.TerminalReporter) -> None:
         """Print why trials failed, if that was asked for."""

@@ -7,23 +7,34 @@ collected node ids.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from rag_harness.plugin.trial_ids import param_id
 
+_TURN = re.compile(r"#[0-9]{1,4}(?=-|$)")
+
 
 def trial_batches(nodeids: Sequence[str], size: int) -> dict[str, str]:
-    """Return the batch of each node id: ``size`` trials in a row. Tests of the same trial stay together."""
-    trials: dict[str, int] = {}
+    """Return the batch of each node id: ``size`` trials, or conversations, in a row.
+
+    Tests of the same trial stay together, and so do the turns of a conversation: each may need the answers before it.
+    """
+    together: dict[str, int] = {}
     batch_of: dict[str, str] = {}
     for nodeid in nodeids:
-        trial = param_id(nodeid)
-        if not trial:
+        conversation = _conversation(nodeid)
+        if not conversation:
             batch_of[nodeid] = nodeid.split("::", 1)[0]
         else:
-            number = trials.setdefault(trial, len(trials))
+            number = together.setdefault(conversation, len(together))
             batch_of[nodeid] = f"rag-batch-{number // size}"
     return batch_of
+
+
+def _conversation(nodeid: str) -> str:
+    """Return what is common to the trials of a conversation; for another trial its own id, and empty without one."""
+    return _TURN.sub("", param_id(nodeid))
 
 
 def batch_size(trials: int, workers: int, concurrency: int) -> int:
@@ -33,5 +44,5 @@ def batch_size(trials: int, workers: int, concurrency: int) -> int:
 
 def plan(nodeids: Sequence[str], workers: int, concurrency: int) -> dict[str, str]:
     """Return the batch of each node id for a run of ``workers``."""
-    trials = len({trial for nodeid in nodeids if (trial := param_id(nodeid))})
+    trials = len({trial for nodeid in nodeids if (trial := _conversation(nodeid))})
     return trial_batches(nodeids, batch_size(trials, workers, -(-concurrency // workers)))

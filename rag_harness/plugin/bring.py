@@ -38,9 +38,10 @@ def bring(session: RagSession, collected: pytest.Session, items: list[pytest.Ite
     asked = {trial.experiment for item in items if (trial := trial_id_of(item))}
     if GOLDEN in asked:
         asked.add(session.settings.retriever)  # a service may be asked only for what it finds
-    named = list(dict.fromkeys(names_in(session.settings.run)))
-    _check(session, named, asked)
-    wanted = dict.fromkeys(named or [*_typed_services(session), *_marked(session, items)])
+    said = list(dict.fromkeys(names_in(session.settings.run)))
+    _check(session, said, asked)
+    named = session.histories.names(said)
+    wanted = dict.fromkeys(named or session.histories.names([*_typed_services(session), *_marked(session, items)]))
     if missing := [name for name in wanted if name not in asked]:
         session.brought += missing
         items += _collect(collected, missing)
@@ -50,11 +51,11 @@ def bring(session: RagSession, collected: pytest.Session, items: list[pytest.Ite
 
 def _check(session: RagSession, named: Sequence[str], asked: Collection[str]) -> None:
     from rag_harness.errors import unknown
-    from rag_harness.pipelines import known_experiments
+    from rag_harness.pipelines import is_known, known_experiments
 
     known = {*known_experiments(session.settings), *asked} if named else set()
     for name in named:
-        if name not in known:
+        if name not in known and not is_known(name, session.settings):
             raise usage_error(f"--rag-run: {unknown('experiment', name, known)}")
 
 

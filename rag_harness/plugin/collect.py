@@ -39,12 +39,14 @@ def parametrize(metafunc: pytest.Metafunc, session: RagSession) -> None:
 def _parametrize_trials(metafunc: pytest.Metafunc, session: RagSession) -> None:
     from rag_harness.engine.trial_rows import Trial
     from rag_harness.pipelines import built_in
+    from rag_harness.pipelines.history_names import without_history
 
-    names = experiments_of(metafunc.definition, session.experiments.endpoints)
+    names = session.histories.names(experiments_of(metafunc.definition, session.experiments.endpoints))
     trials = [Trial(name, case) for name in names for case in session.cases.of(name)]
     # A test may name its experiment by rag_experiment(...). `-m my_service` and `-m e3` must select it all the same.
     known = {*built_in(), *session.markers}
-    marks = {name: [getattr(pytest.mark, name)] for name in names if name in known and name.isidentifier()}
+    answering = {name: name if name in known else without_history(name) for name in names}
+    marks = {name: [getattr(pytest.mark, by)] for name, by in answering.items() if by in known and by.isidentifier()}
     params = [pytest.param(trial, id=trial.trial_id, marks=marks.get(trial.experiment, ())) for trial in trials]
     metafunc.parametrize("rag_trial", params)
 

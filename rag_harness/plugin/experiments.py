@@ -42,13 +42,24 @@ class Experiments:
             PrerequisiteError: there is no such experiment, or a key that it needs is missing.
         """
         if name not in self._registered:
-            from rag_harness.models.api_keys import check_api_keys
-            from rag_harness.pipelines import experiment
-
-            if name not in self.endpoints:
-                check_api_keys(self._settings.get())
-            self._registered[name] = experiment(name, self._parts.get())
+            self._registered[name] = self._built(name)
         return self._registered[name]
+
+    def _built(self, name: str) -> Experiment:
+        from dataclasses import replace
+
+        from rag_harness.models.api_keys import check_api_keys
+        from rag_harness.pipelines import answering, experiment
+        from rag_harness.pipelines.history_names import OWN_HISTORY
+
+        asked = answering(name, self._settings.get())
+        if asked != name:
+            # One pipeline answers whatever the history is: it is built once, and its limits count once.
+            built = self.registered(asked)
+            return replace(built, id=name, ingredients={**built.ingredients, **OWN_HISTORY})
+        if name not in self.endpoints:
+            check_api_keys(self._settings.get())
+        return experiment(name, self._parts.get())
 
     def of(self, name: str, pipeline: Pipeline | None = None, made_in: str = "") -> Experiment:
         """Return the experiment ``name`` for the ``pipeline`` that a test got; None: for the registered one.
@@ -81,12 +92,12 @@ class Experiments:
 
     def known(self, name: str) -> Experiment | None:
         """Return an experiment that this process knows: registered, or with a pipeline that a fixture here made."""
-        from rag_harness.pipelines import known_experiments
+        from rag_harness.pipelines import is_known
 
         # A user's fixture may have taken a registered name. Then the fixture's pipeline has answered.
         if name in self._declared:
             return self._declared[name]
-        return self.registered(name) if name in known_experiments(self._settings.get()) else None
+        return self.registered(name) if is_known(name, self._settings.get()) else None
 
     @property
     def endpoints(self) -> Collection[str]:

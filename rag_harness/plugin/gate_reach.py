@@ -70,9 +70,9 @@ class GateReach:
         return Verdict(gate, "not judged", reason=f"{suite} is not in this run: {self._how(gate, suite)}")
 
     def _is_registered(self, suite: str) -> bool:
-        from rag_harness.pipelines import known_experiments
+        from rag_harness.pipelines import is_known
 
-        return suite in known_experiments(self._session.settings)
+        return is_known(suite, self._session.settings)
 
     def is_excused(self, verdict: Verdict) -> bool:
         """Whether a gate may stay without a verdict: this run makes its baseline, or the gate is set for other data."""
@@ -103,12 +103,12 @@ class GateReach:
         return known is not None and bool(known.made)
 
     def _how(self, gate: Gate, suite: str) -> str:
-        from rag_harness.pipelines import built_in, known_experiments
+        from rag_harness.pipelines import built_in, is_known
         from rag_harness.plugin.selection import how_to_select
 
         session = self._session
-        known = {*known_experiments(session.settings), GOLDEN, *session.own_experiments, *session.deselected}
-        if suite not in known:
+        known = {GOLDEN, *session.own_experiments, *session.deselected}
+        if suite not in known and not is_known(suite, session.settings):
             return "no test that was collected asks it"
         return how_to_select(suites_of(gate), {*built_in(), *self._session.markers})
 

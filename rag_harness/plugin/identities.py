@@ -71,7 +71,9 @@ class Identities:
 
     def _asked_by(self, suite: str) -> str:
         """Return the experiment that answers a suite. For the golden suite it is the retriever's experiment."""
-        return self._settings.get().retriever if suite == GOLDEN else suite
+        from rag_harness.pipelines import answering
+
+        return answering(self._settings.get().retriever if suite == GOLDEN else suite, self._settings.get())
 
     def has_recorded_since(self, suite: str, seconds: float) -> bool:
         """Whether an answer that a suite would replay may have been recorded later than ``seconds`` since 1970."""

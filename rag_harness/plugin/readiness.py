@@ -42,27 +42,30 @@ class Readiness:
             raise usage_error(error) from None
 
     def _check(self, selected: Collected) -> None:
-        from rag_harness.pipelines import built_in
+        from rag_harness.pipelines import answering, built_in
 
         session, own = self._session, {trial.experiment for trial in selected.own}
         if session.config.getoption("tx", None):
             return  # only a worker knows which tests are skipped, and which pipelines come from fixtures of the user
         asked = {trial.experiment for trial in selected.trials} - own
-        services = [name for name in session.experiments.endpoints if name in asked]
+        by = {name: answering(name, session.settings) for name in sorted(asked)}
+        services = [name for name in asked if by[name] in session.experiments.endpoints]
         self._check_services(to_run(session, self._trials, selected, services))
-        self._check_keys(selected, sorted(asked & built_in().keys()))
+        self._check_keys(selected, [name for name in by if by[name] in built_in()])
 
     def _check_services(self, left: Mapping[str, Sequence[Case]]) -> None:
         if not left:
             return
-        from rag_harness.pipelines import endpoints_of
+        from rag_harness.pipelines import answering, endpoints_of
         from rag_harness.pipelines.endpoint.ready import check_ready
 
         session = self._session
         specs = endpoints_of(session.settings)
         for name, cases in left.items():
             pipeline = cast("EndpointPipeline", session.experiments.registered(name).pipeline)
-            check_ready(specs[name], pipeline, [case.query for case in cases], session.access)
+            check_ready(
+                specs[answering(name, session.settings)], pipeline, [case.query for case in cases], session.access
+            )
 
     def _check_keys(self, selected: Collected, names: Sequence[str]) -> None:
         from rag_harness.models.api_keys import check_api_keys

@@ -39,7 +39,8 @@ class Recorder:
         replayed: experiments with answers from recordings.
         authors: the judges whose judgements came, by experiment; those of a panel in its order.
         judging: tokens and calls of the judge's model, by experiment.
-        not_run: trials that could have passed the budget.
+        not_run: trials that were not asked, with the reason: they could have passed the budget, or they are turns
+            after one that failed.
         settled: experiments that were stopped early, since all of their gates were settled.
         missed: tests of golden entries that were not found.
         written: called with each row that was appended, and its line; None calls nothing.
@@ -60,7 +61,7 @@ class Recorder:
         self.missed: list[str] = []
         self.adopted: Adopted | None = None
         self._alone = ExitStack()
-        self.not_run: set[TrialId] = set()
+        self.not_run: dict[TrialId, str] = {}
         self.settled: set[str] = set()
         self.written: Callable[[ExperimentResult, bytes], None] | None = None
         self.scored: Callable[[ScoreLine, bytes], None] | None = None
@@ -185,7 +186,8 @@ class Recorder:
         if hasattr(report, "rag_again"):
             self._take_again(vars(report).pop("rag_again"))
         if hasattr(report, "rag_not_run"):
-            self.not_run.add(TrialId(*report.rag_not_run))
+            experiment, query_id, why = report.rag_not_run
+            self.not_run[TrialId(experiment, query_id)] = why
 
     def _take_row(self, shipped: ExperimentResult | str, resumed: bool) -> tuple[ExperimentResult, bool]:
         """Take a row, from this process or as a worker's text; return it, and whether it is its trial's first."""

@@ -77,11 +77,12 @@ def _forecast(session: RagSession, trials: TrialRunner, selected: Collected) -> 
     from rag_harness.engine.expected import forecast
     from rag_harness.errors import RagHarnessError
     from rag_harness.models.api_keys import asks_a_model
-    from rag_harness.pipelines import known_experiments
+    from rag_harness.pipelines import is_known
 
     try:
-        known = known_experiments(session.settings)
-        names = dict.fromkeys(trial.experiment for trial in selected.trials if trial.experiment in known)
+        names = dict.fromkeys(
+            trial.experiment for trial in selected.trials if is_known(trial.experiment, session.settings)
+        )
         found = forecast(session.parts, to_run(session, trials, selected, [*names]), _queries(session, selected))
     except RagHarnessError as error:
         # The first trial will meet the same error, and will report it.

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rag_harness.measures.judged import JudgedMeasure, Material
     from rag_harness.plugin.equipment import Equipment
     from rag_harness.plugin.judgements import Judgements
+    from rag_harness.plugin.own_turns import OwnTurns
     from rag_harness.plugin.session import RagSession
     from rag_harness.protocols import Experiment, JudgeParts
     from rag_harness.results.row import ExperimentResult
@@ -32,10 +33,11 @@ class Repeats:
         session: state of the run.
         equipment: runs jobs, finds what need not be run or judged again, and keeps rows.
         judgements: says how often the judge is asked again about a trial.
+        own_turns: know which trials are turns that go on from the answers before them.
     """
 
-    def __init__(self, session: RagSession, equipment: Equipment, judgements: Judgements) -> None:
-        self._session, self._kit, self._judgements = session, equipment, judgements
+    def __init__(self, session: RagSession, equipment: Equipment, judgements: Judgements, own_turns: OwnTurns) -> None:
+        self._session, self._kit, self._judgements, self._own_turns = session, equipment, judgements, own_turns
         self._repeating = Once(self._make)
         self._under_way: dict[TrialId, list[Any]] = {}
         self._shipped: set[TrialId] = set()
@@ -81,11 +83,38 @@ class Repeats:
         from rag_harness.engine.repeated import computes_its_answers
 
         if trial.id not in self._under_way and not computes_its_answers(experiment.id, settings):
-            keys = [(trial.id, "repeat", repeat) for repeat in range(2, settings.repeats + 1)]
+            keys = [_key(trial, repeat) for repeat in range(2, settings.repeats + 1)]
             self._under_way[trial.id] = keys
             for key in keys:
-                self._kit.engine.get().submit(key, self._job(trial, experiment, key[2]), first=True)
+                self._submit(trial, experiment, key[2])
         return trial.id in self._under_way
+
+    def _submit(self, trial: Trial, experiment: Experiment, repeat: int) -> None:
+        if not self._own_turns.are(trial):
+            self._kit.engine.get().submit(_key(trial, repeat), self._job(trial, experiment, repeat), first=True)
+            return
+        # A repeat of a conversation goes on from its own answers.
+        self._own_turns.submit_in_a_row(
+            trial, lambda turn: _key(turn, repeat), lambda turn: self._job_of_turn(turn, experiment, repeat), repeat
+        )
+
+    def _job_of_turn(
+        self, trial: Trial, experiment: Experiment, repeat: int
+    ) -> Callable[[], Coroutine[Any, Any, RepeatedTrial]]:
+        from rag_harness.engine.repeated import RepeatedTrial
+        from rag_harness.engine.trial import TrialOutcome
+
+        history = self._own_turns.history
+
+        async def job() -> RepeatedTrial:
+            asked = history.asked(trial, repeat)
+            is_asked = not isinstance(asked, str)
+            again = await self._job(asked, experiment, repeat)() if not isinstance(asked, str) else RepeatedTrial()
+            why_not = "it was not run" if is_asked else str(asked)
+            history.take_outcome(trial, TrialOutcome(again.row, not_run=why_not), repeat)
+            return again
+
+        return job
 
     def _job(
         self, trial: Trial, experiment: Experiment, repeat: int
@@ -96,22 +125,29 @@ class Repeats:
         fingerprint = self._session.identities.fingerprint(experiment)
         measures = self._session.wanted.judged_measures(trial.experiment)
         name, query_id = repeat_name(trial.experiment, repeat), trial.case.query.query_id
-        stored = self._kit.stored.get().find(name, repeat_fingerprint(fingerprint, repeat), query_id)
+        stored = self._stored(trial, name, repeat_fingerprint(fingerprint, repeat))
         left = self._kit.stored.get().scores_left_of(TrialId(name, query_id))
         if stored is not None and not measures:
             return _taken(*stored, left)  # no workplace here: it might open a cluster for nothing
         repeating = self._repeating.get()
         # Opening the workplace has brought what nodes had, so the files may have the row now.
-        stored = stored or self._kit.stored.get().find(name, repeat_fingerprint(fingerprint, repeat), query_id)
+        stored = stored or self._stored(trial, name, repeat_fingerprint(fingerprint, repeat))
 
         async def job() -> RepeatedTrial:
             row, earlier = stored or (await repeating.answer(trial, repeat, experiment, fingerprint), False)
             if row is None:
                 return RepeatedTrial()
             scores = await repeating.judge(trial, repeat, row, measures, self._judgements.turns_of(trial.id))
-            return RepeatedTrial((*(() if earlier else (row.line().encode(),)), *left, *scores), scores)
+            return RepeatedTrial((*(() if earlier else (row.line().encode(),)), *left, *scores), scores, row)
 
         return job
+
+    def _stored(self, trial: Trial, name: str, fingerprint: str) -> tuple[ExperimentResult, bool] | None:
+        """Return the stored row of a repeat that was asked the same, and whether an earlier run made it."""
+        from rag_harness.results.storable import storable
+
+        found = self._kit.stored.get().find(name, fingerprint, trial.case.query.query_id)
+        return found if found is None or found[0].inputs == storable(trial.case.query.inputs) else None
 
     def drop(self, trial: TrialId) -> None:
         """Drop the repeats of a trial whose test will not come."""
@@ -130,6 +166,10 @@ class Repeats:
         return found
 
 
+def _key(trial: Trial, repeat: int) -> tuple[TrialId, str, int]:
+    return trial.id, "repeat", repeat
+
+
 def _taken(
     row: ExperimentResult, earlier: bool, left: Sequence[bytes]
 ) -> Callable[[], Coroutine[Any, Any, RepeatedTrial]]:
@@ -137,7 +177,7 @@ def _taken(
     from rag_harness.engine.repeated import RepeatedTrial
 
     async def job() -> RepeatedTrial:
-        return RepeatedTrial((*(() if earlier else (row.line().encode(),)), *left))
+        return RepeatedTrial((*(() if earlier else (row.line().encode(),)), *left), row=row)
 
     return job
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from rag_harness.plugin.gate_reach import GateReach
 from rag_harness.plugin.left_behind import baseline_file
+from rag_harness.plugin.not_run import not_run_said
 from rag_harness.types import GOLDEN, REVIEWED
 
 if TYPE_CHECKING:
@@ -74,13 +75,14 @@ class RunGates:
         """Return the names that gates may use. A user's experiment is known by its test, which may not be here."""
         from rag_harness.errors import is_near
         from rag_harness.gates import BASELINE, Reference, parse_gate
-        from rag_harness.pipelines import known_experiments
+        from rag_harness.pipelines import is_known, known_experiments
 
         session = self._session
         known = [*known_experiments(session.settings), GOLDEN, *session.own_experiments, BASELINE]
         gates = [parse_gate(text, session.settings.k) for text in texts]
         named = [gate.suite for gate in gates] + [g.right.name for g in gates if isinstance(g.right, Reference)]
-        return [*known, *(name for name in named if name not in known and not is_near(name, known))]
+        others = [name for name in named if name not in known]
+        return [*known, *(name for name in others if is_known(name, session.settings) or not is_near(name, known))]
 
     def _slices_of(self, suite: str) -> dict[str, set[str]]:
         # Every case counts as reviewed or not, even if its file does not say so.
@@ -125,10 +127,10 @@ class RunGates:
         from rag_harness.plugin.gate_age import if_fresh
         from rag_harness.report.over_repeats import answers_said, over_repeats
 
-        spent = sum(trial.experiment == gate.suite for trial in self._recorder.not_run)
-        if spent and not self._session.settings.gate_partial:
+        not_run = {trial: why for trial, why in self._recorder.not_run.items() if trial.experiment == gate.suite}
+        if not_run and not self._session.settings.gate_partial:
             # A trial that was not run is no failure. But a release that could not be judged must not pass as judged.
-            return Verdict(gate, "failed", reason=f"cannot be judged: not run for lack of budget: {spent} trials")
+            return Verdict(gate, "failed", reason=f"cannot be judged: {not_run_said(not_run.values())}")
         if verdict := self.reach.out_of_reach(gate, self.baseline is not None):
             return verdict
         if refused and isinstance(gate.right, Reference) and gate.right.name == BASELINE:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from rag_harness.files.log import close_log, log, open_log
 from rag_harness.models.recording.network_guard import LOOPBACK, allow_connections, refuse_connections
 from rag_harness.plugin.experiments import Experiments
+from rag_harness.plugin.histories import Histories
 from rag_harness.plugin.identities import Identities
 from rag_harness.plugin.options import read_settings
 from rag_harness.plugin.run_cases import RunCases
@@ -51,6 +52,7 @@ class RagSession:
         self._settings, self._share = Once(self._read_settings), Once(self._share_of_settings)
         self._parts, self._golden = Once(self._make_parts), Once(self._make_golden)
         self.cases = RunCases(self._settings)
+        self.histories = Histories(self._settings, self.cases)
         self.experiments = Experiments(self._settings, self.cases, self._parts, self._golden)
         self.identities = Identities(self._settings, self.experiments, self._parts, self._golden)
         self._versions = Once(lambda: versions_for_workers(self.settings))

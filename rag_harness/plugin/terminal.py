@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rag_harness.plugin.collected import Collected, of_items
+from rag_harness.plugin.not_run import not_run_lines
 from rag_harness.plugin.screen import write_lines, write_section
 from rag_harness.plugin.session import RagSession
 from rag_harness.types import GOLDEN
@@ -112,14 +113,15 @@ def _judge_and_model(settings: Settings) -> tuple[str, str]:
 
 def _answers_by(selected: Collected, settings: Settings) -> str:
     """Say which model will answer. For a user's pipeline this is known only after it has answered."""
-    from rag_harness.pipelines import built_in
+    from rag_harness.pipelines import answering, built_in
     from rag_harness.report.summary import author
 
     trials, services = selected.trials, {spec.name for spec in settings.endpoints}
     known = services | built_in().keys()
-    own = {trial.experiment for trial in trials if trial in selected.own or trial.experiment not in known}
-    asked = {trial.experiment for trial in trials} & services - own
-    ours = {trial.experiment for trial in trials} - own - asked
+    by = {trial: answering(trial.experiment, settings) for trial in trials}
+    own = {name for trial, name in by.items() if trial in selected.own or name not in known}
+    asked = {*by.values()} & services - own
+    ours = {*by.values()} - own - asked
     if not ours and not asked:
         return "answers by a pipeline of your own"
     said = [f"answers by {author(settings.chat_model)}"] if ours else [f"answers by {', '.join(sorted(asked))}"]
@@ -185,11 +187,14 @@ def _settled(findings: RunFindings) -> Iterator[str]:
 
 def _without_version(recorder: Recorder, session: RagSession) -> Iterator[str]:
     """Say why finished rows were made again, for experiments whose code cannot be seen."""
+    from rag_harness.pipelines import answering
+
     for name in recorder.begun_anew if not session.settings.rerecord else ():
         experiment = session.experiments.known(name)
         if experiment is None or not session.identities.takes_over_nothing(experiment):
             continue
-        where = "[version] in its table" if name in session.experiments.endpoints else "a module in a file"
+        is_service = answering(name, session.settings) in session.experiments.endpoints
+        where = "[version] in its table" if is_service else "a module in a file"
         yield f"{name} has no version, so rows of a run that has ended are not taken over; {where} would give it one."
 
 
@@ -209,11 +214,7 @@ def _became_of_rows(recorder: Recorder, tables: Mapping[str, SuiteTable], sessio
     if recorder.adopted and recorder.adopted.rows:
         rows = f"{_counted(recorder.adopted.rows, 'trial')} that a cut-off run had finished"
         yield f"{rows} {_were(recorder.adopted.rows)} taken over from its journal."
-    if recorder.not_run:
-        yield (
-            f"not run: budget: {_counted(len(recorder.not_run), 'trial')}. "
-            f"What is done is kept: raise --rag-budget and run again."
-        )
+    yield from not_run_lines(recorder.not_run.values())
 
 
 def errors_said(findings: RunFindings, session: RagSession) -> Iterator[str]:

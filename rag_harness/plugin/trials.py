@@ -11,6 +11,7 @@ from rag_harness.plugin.ahead import Ahead
 from rag_harness.plugin.equipment import Equipment
 from rag_harness.plugin.items import own_fixture, trial_id_of
 from rag_harness.plugin.judgements import Judgements
+from rag_harness.plugin.own_turns import OwnTurns
 from rag_harness.plugin.repeats import Repeats
 from rag_harness.plugin.shipped import NotRun, Shipped
 from rag_harness.results.dates import seconds_of
@@ -35,9 +36,10 @@ class TrialRunner:
     def __init__(self, session: RagSession) -> None:
         self._session = session
         self.equipment = Equipment(session, self._keep)
+        self.own_turns = OwnTurns(session, self.equipment)
         self.ahead = Ahead(session, self.equipment.stored, self._submit_if_new)
         self.judgements = Judgements(session, self.equipment)
-        self.repeats = Repeats(session, self.equipment, self.judgements)
+        self.repeats = Repeats(session, self.equipment, self.judgements, self.own_turns)
         self._asked: dict[TrialId, tuple[Trial, Experiment]] = {}
         self._prepared: set[str] = set()
         self._tests: Counter[TrialId] = Counter()
@@ -129,6 +131,11 @@ class TrialRunner:
 
     def stored(self, trial: Trial, experiment: Experiment) -> tuple[ExperimentResult, bool] | None:
         """Return the stored row of a trial that need not be run, and whether an earlier run made it."""
+        if self.own_turns.are(trial):
+            return self.own_turns.stored(trial, lambda turn: self._stored(turn, experiment))
+        return self._stored(trial, experiment)
+
+    def _stored(self, trial: Trial, experiment: Experiment) -> tuple[ExperimentResult, bool] | None:
         fingerprint = self._session.identities.fingerprint(experiment)
         found = self.equipment.stored.get().find(trial.experiment, fingerprint, trial.case.query.query_id)
         if found and found[1] and found[0].timings_recorded:
@@ -157,7 +164,10 @@ class TrialRunner:
         if workplace.is_here:
             self._prepare(experiment)
         self._asked.setdefault(trial.id, (trial, experiment))
-        self.equipment.engine.get().submit(trial.id, lambda: workplace.answer(trial, experiment, fingerprint))
+        if self.own_turns.are(trial):
+            self.own_turns.submit(trial, lambda turn: workplace.answer(turn, experiment, fingerprint))
+        else:
+            self.equipment.engine.get().submit(trial.id, lambda: workplace.answer(trial, experiment, fingerprint))
 
     def _prepare(self, experiment: Experiment) -> None:
         if experiment.prepare is None or experiment.id in self._prepared:

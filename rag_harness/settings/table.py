@@ -25,6 +25,8 @@ VerdictBy = Literal["point", "evidence"]
 Inconclusive = Literal["warn", "fail"]
 StopOrSkip = Literal["stop", "skip"]
 EngineName = Literal["local", "ray"]
+HistoryOf = Literal["gold", "own", "both"]
+FailedTurn = Literal["shown", "skip"]
 PanelRule = Literal["", "majority", "mean", "calibrated"]
 Population = Literal["like", "finite"]
 
@@ -212,6 +214,17 @@ class Settings:
         "",
         "what makes cases alike, for evidence: source_page, conversation, a key of their metadata, none; default: "
         "conversation, where cases are turns",
+        "nothing",
+    )
+    history: HistoryOf = option(
+        "gold",
+        "what was said before a turn of a conversation: gold, the reference replies, own, the pipeline's answers (its "
+        "experiment is then called c1-own), or both",
+        "nothing",
+    )
+    failed_turn: FailedTurn = option(
+        "shown",
+        "own history after a turn that failed: shown asks later turns with what a user would see, skip asks none",
         "nothing",
     )
     population: Population = option(

@@ -69,3 +69,24 @@ def test_turns_that_are_out_of_order_are_named_before_anything_is_asked(talk: Su
     assert result.ret != 0
     assert "queries.jsonl:2: turn 3 of 'c1' comes without turn 2" in result.stderr.str() + result.stdout.str()
     assert not talk.rows("c1")
+
+
+OWN = PIPELINE.replace('return f"{query.text} after {said}"', 'return f"{len(said)}: {query.text}"')
+
+
+@pytest.fixture
+def own(suite: Suite) -> Suite:
+    suite.pytester.makepyfile(OWN)
+    suite.write_queries(
+        [{"conversation": f"c{n}", "turns": [{**TURN, "query": f"q{m}?"} for m in range(3)]} for n in range(4)]
+    )
+    return suite
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_with_own_history_each_turn_sees_the_answers_before_it(own: Suite, workers: str) -> None:
+    own.run("-v", "--rag-history=own", workers).assert_outcomes(passed=12)
+    rows: dict[Any, Any] = {row["query_id"]: row for row in own.rows("c1-own")}
+    assert [rows["c0#3"]["inputs"]["history"][n]["content"] for n in range(4)] == ["q0?", "0: q0?", "q1?", "2: q1?"]
+    assert {row["llm_answer"] for row in rows.values()} == {"0: q0?", "2: q1?", "4: q2?"}
+    assert not own.rows("c1")

@@ -19,6 +19,7 @@ from rag_harness.measures.judged import JudgedMeasure, Material
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.plugin.equipment import Equipment
 from rag_harness.plugin.judgements import Judgements
+from rag_harness.plugin.own_turns import OwnTurns
 from rag_harness.plugin.repeats import Repeats
 from rag_harness.plugin.session import RagSession
 from rag_harness.plugin.wanted import WantedMeasures
@@ -95,7 +96,8 @@ def repeats(
         journal=Once(lambda: SimpleNamespace(keep=keep)),
         workplace=Once(workplace),
     )
-    return Repeats(known, cast("Equipment", kit), cast("Judgements", SimpleNamespace(turns_of=lambda _: 0)))
+    kit_, judgements = cast("Equipment", kit), cast("Judgements", SimpleNamespace(turns_of=lambda _: 0))
+    return Repeats(known, kit_, judgements, OwnTurns(known, kit_))
 
 
 def rows(lines: list[str]) -> list[ExperimentResult]:

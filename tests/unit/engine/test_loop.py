@@ -339,3 +339,77 @@ def test_nothing_is_started_once_a_result_could_not_be_kept() -> None:
         loop.result(100)
     loop.close()
     assert len(ran) <= 50
+
+
+def test_a_job_that_comes_after_another_starts_when_that_one_is_done(
+    make: Callable[[int], BackgroundLoop[str]], jobs: Jobs
+) -> None:
+    loop = make(4)
+    for name, after in (("a1", None), ("a2", "a1"), ("a3", "a2"), ("b1", None), ("b2", "b1")):
+        loop.submit(name, jobs.job(name), after=after)
+    jobs.wait_for("b1")
+    assert set(jobs.started) == {"a1", "b1"}
+    jobs.end("b1")
+    jobs.wait_for("b2")
+    assert "a2" not in jobs.started
+    for name in ("a1", "a2", "a3"):
+        jobs.end(name)
+    assert loop.result("a3") == "a3 done"
+    jobs.end("b2")
+    assert loop.result("b2") == "b2 done"
+
+
+def test_it_starts_before_those_that_wait_and_also_after_a_failure_or_a_forgotten_key(make: Make, jobs: Jobs) -> None:
+    """The slot of the job before it goes to whoever waits: a result is on the disk before the next job is asked."""
+
+    async def fails() -> str:
+        raise ValueError("no")
+
+    loop = make(1)
+    loop.submit("busy", jobs.job("busy"))
+    jobs.wait_for("busy")
+    loop.submit("a1", fails)
+    for name in ("b1", "b2"):
+        loop.submit(name, jobs.job(name))
+    loop.submit("a2", jobs.job("a2"), after="a1")
+    for name in ("busy", "b1", "a2"):
+        jobs.end(name)
+    assert loop.result("a2") == "a2 done"
+    loop.forget("a2")
+    loop.submit("a3", jobs.job("a3"), after="a2")
+    for name in ("b2", "a3"):
+        jobs.end(name)
+    assert loop.result("a3") == "a3 done"
+    assert jobs.started == ["busy", "b1", "a2", "b2", "a3"]
+
+
+def test_who_waits_for_the_last_of_a_row_hurries_the_first(make: Make, jobs: Jobs) -> None:
+    loop = make(1)
+    loop.submit("busy", jobs.job("busy"))
+    jobs.wait_for("busy")
+    for name, after in (("x", None), ("a1", None), ("a2", "a1")):
+        loop.submit(name, jobs.job(name), after=after)
+    waiting = threading.Thread(target=loop.result, args=("a2",))
+    waiting.start()
+    until(lambda: next(iter(loop._waiting)) == "a1")
+    for name in ("busy", "a1", "x", "a2"):
+        jobs.end(name)
+    waiting.join(5)
+    assert jobs.started == ["busy", "a1", "x", "a2"]
+
+
+@pytest.mark.parametrize("ends", ["drop", "stop"])
+def test_what_comes_after_a_dropped_job_is_dropped(make: Make, jobs: Jobs, ends: str) -> None:
+    loop = make(1)
+    loop.submit("busy", jobs.job("busy"))
+    jobs.wait_for("busy")
+    for name, after in (("a1", None), ("a2", "a1"), ("a3", "a2")):
+        loop.submit(name, jobs.job(name), after=after)
+    loop.drop("a2") if ends == "drop" else loop.stop()
+    with pytest.raises(CancelledError):
+        loop.result("a3")
+    jobs.end("busy")
+    if ends == "drop":
+        jobs.end("a1")
+        assert loop.result("a1") == "a1 done"
+    assert {"a2", "a3"}.isdisjoint(jobs.started)

@@ -1,0 +1,117 @@
+"""Turns of conversations that go on from the pipeline's own answers: each is asked when the turn before it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Hashable
+from typing import TYPE_CHECKING, Any
+
+from rag_harness.work.once import Once
+
+if TYPE_CHECKING:
+    from rag_harness.engine.own_history import OwnHistory
+    from rag_harness.engine.trial import TrialOutcome
+    from rag_harness.engine.trial_rows import Trial
+    from rag_harness.plugin.equipment import Equipment
+    from rag_harness.plugin.session import RagSession
+    from rag_harness.results.row import ExperimentResult
+    from rag_harness.types import Case
+
+Stored = Callable[["Trial"], "tuple[ExperimentResult, bool] | None"]
+"""Returns the stored row of a turn, whatever was said before it, and whether an earlier run has made it."""
+
+
+class OwnTurns:
+    """The conversations of one process.
+
+    Args:
+        session: state of the run.
+        equipment: its engine runs the turns.
+    """
+
+    def __init__(self, session: RagSession, equipment: Equipment) -> None:
+        self._session, self._kit = session, equipment
+        self._history: Once[OwnHistory] = Once(self._make_history)
+        self._turns: dict[str, dict[str, list[Case]]] = {}
+        self._submitted: set[Hashable] = set()
+
+    def _make_history(self) -> OwnHistory:
+        from rag_harness.engine.own_history import OwnHistory
+
+        return OwnHistory(self._session.settings.failed_turn)
+
+    @property
+    def history(self) -> OwnHistory:
+        """What was said, as far as this process knows."""
+        return self._history.get()
+
+    def are(self, trial: Trial) -> bool:
+        """Return whether the trial is a turn that is asked with the answers before it."""
+        return bool(trial.case.query.place) and self._session.histories.is_own(trial.experiment)
+
+    def up_to(self, trial: Trial) -> list[Trial]:
+        """Return the turns of the trial's conversation up to itself, in their order."""
+        from dataclasses import replace
+
+        place = trial.case.query.place
+        turns = self._of(trial.experiment)[place["conversation"]]
+        return [replace(trial, case=case) for case in turns if int(case.query.place["turn"]) <= int(place["turn"])]
+
+    def _of(self, experiment: str) -> dict[str, list[Case]]:
+        if experiment not in self._turns:
+            from rag_harness.engine.own_history import conversations
+
+            self._turns[experiment] = conversations(self._session.cases.all_of(experiment))
+        return self._turns[experiment]
+
+    def stored(self, trial: Trial, find: Stored) -> tuple[ExperimentResult, bool] | None:
+        """Return the stored row of a turn, if it and all turns before it were asked with the answers that are stored.
+
+        Otherwise the conversation goes on from the first turn that has no such row.
+        """
+        found = None
+        if trial.id in self._submitted:
+            return None
+        for turn in self.up_to(trial):
+            if turn.id != trial.id and self.history.knows(turn):
+                continue
+            found = find(turn)
+            if found is None or not self.history.is_of_this(found[0], turn):
+                return None
+            self.history.take(turn, found[0])
+        return found
+
+    def submit(self, trial: Trial, answer: Callable[[Trial], Coroutine[Any, Any, TrialOutcome]]) -> None:
+        """Submit a turn, and before it those of its conversation that are not over."""
+
+        def job(turn: Trial) -> Callable[[], Coroutine[Any, Any, TrialOutcome]]:
+            return lambda: self._answered(turn, answer)
+
+        self.submit_in_a_row(trial, lambda turn: turn.id, job)
+
+    def submit_in_a_row(
+        self,
+        trial: Trial,
+        key: Callable[[Trial], Hashable],
+        job: Callable[[Trial], Callable[[], Coroutine[Any, Any, Any]]],
+        repeat: int = 1,
+    ) -> None:
+        """Submit the jobs of a conversation's turns up to this one, each after the one before it, and each once.
+
+        Turns that are over are left out: their rows were stored.
+        """
+        before: Hashable = None
+        for turn in self.up_to(trial):
+            if key(turn) not in self._submitted and not self.history.knows(turn, repeat):
+                self._submitted.add(key(turn))
+                self._kit.engine.get().submit(key(turn), job(turn), after=before)
+            before = key(turn)
+
+    async def _answered(
+        self, turn: Trial, answer: Callable[[Trial], Coroutine[Any, Any, TrialOutcome]]
+    ) -> TrialOutcome:
+        from rag_harness.engine.trial import TrialOutcome
+
+        asked = self.history.asked(turn)
+        outcome = TrialOutcome(None, not_run=asked) if isinstance(asked, str) else await answer(asked)
+        self.history.take_outcome(turn, outcome)
+        return outcome
