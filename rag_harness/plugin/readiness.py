@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
+from rag_harness.errors import SettingsError
 from rag_harness.plugin.screen import usage_error
 
 if TYPE_CHECKING:
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
     from rag_harness.plugin.trials import TrialRunner
     from rag_harness.types import Case
+
+
+_IN_PIECES = ("each", "loadgroup", "worksteal")
+"""Ways in which xdist deals tests that part the turns of a conversation."""
 
 
 class Readiness:
@@ -45,6 +50,7 @@ class Readiness:
         from rag_harness.pipelines import answering, built_in
 
         session, own = self._session, {trial.experiment for trial in selected.own}
+        self._keep_conversations_whole({trial.experiment for trial in selected.trials})
         if session.config.getoption("tx", None):
             return  # only a worker knows which tests are skipped, and which pipelines come from fixtures of the user
         asked = {trial.experiment for trial in selected.trials} - own
@@ -52,6 +58,16 @@ class Readiness:
         services = [name for name in asked if by[name] in session.experiments.endpoints]
         self._check_services(to_run(session, self._trials, selected, services))
         self._check_keys(selected, [name for name in by if by[name] in built_in()])
+
+    def _keep_conversations_whole(self, experiments: Iterable[str]) -> None:
+        """Refuse to deal the turns of a conversation to several workers: each would ask those before its own."""
+        dist = str(self._session.config.getoption("dist", "no"))
+        own = [name for name in experiments if self._session.histories.is_own(name)]
+        if own and dist in _IN_PIECES:
+            raise SettingsError(
+                f"--dist={dist} deals single tests to workers, and {own[0]} asks each turn of a conversation after the "
+                f"one before it. Leave --dist out: conversations are then dealt whole."
+            )
 
     def _check_services(self, left: Mapping[str, Sequence[Case]]) -> None:
         if not left:

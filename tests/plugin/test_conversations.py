@@ -71,22 +71,198 @@ def test_turns_that_are_out_of_order_are_named_before_anything_is_asked(talk: Su
     assert not talk.rows("c1")
 
 
-OWN = PIPELINE.replace('return f"{query.text} after {said}"', 'return f"{len(said)}: {query.text}"')
+OWN = """
+import json, os, pathlib
+import pytest
+
+class Counts:
+    def answer(self, query):
+        with pathlib.Path("asked.jsonl").open("a") as file:
+            file.write(json.dumps(query.query_id) + "\\n")
+        if query.query_id in os.environ.get("FAILS", "").split():
+            raise ValueError("the service is away")
+        return f"{len(query.history)}: {query.text}"
+
+@pytest.fixture(scope="session")
+def rag_pipeline():
+    return Counts()
+
+@pytest.mark.rag_experiment("c1")
+def test_it(rag_result):
+    assert rag_result.ok, rag_result.why
+"""
+TALKS: list[dict[str, Any]] = [
+    {"conversation": f"c{n}", "turns": [{"query": f"q{turn}?", "ground_truth": "45 days"} for turn in range(1, 4)]}
+    for n in range(4)
+]
 
 
 @pytest.fixture
 def own(suite: Suite) -> Suite:
     suite.pytester.makepyfile(OWN)
-    suite.write_queries(
-        [{"conversation": f"c{n}", "turns": [{**TURN, "query": f"q{m}?"} for m in range(3)]} for n in range(4)]
-    )
+    suite.write_queries(TALKS)
     return suite
+
+
+def asked(suite: Suite) -> list[str]:
+    """Return what was asked since the last call, in its order."""
+    file = suite.path / "asked.jsonl"
+    found = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    file.unlink(missing_ok=True)
+    return found
+
+
+def by_turn(suite: Suite, name: str = "c1-own") -> dict[str, Any]:
+    rows = suite.rows(name)
+    assert len({str(row["query_id"]) for row in rows}) == len(rows)
+    return {str(row["query_id"]): row for row in rows}
+
+
+def said(row: Any) -> list[str]:
+    return [each["content"] for each in row["inputs"].get("history", ())]
+
+
+ANSWERS = ["q1?", "0: q1?", "q2?", "2: q2?"]
 
 
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_with_own_history_each_turn_sees_the_answers_before_it(own: Suite, workers: str) -> None:
-    own.run("-v", "--rag-history=own", workers).assert_outcomes(passed=12)
-    rows: dict[Any, Any] = {row["query_id"]: row for row in own.rows("c1-own")}
-    assert [rows["c0#3"]["inputs"]["history"][n]["content"] for n in range(4)] == ["q0?", "0: q0?", "q1?", "2: q1?"]
-    assert {row["llm_answer"] for row in rows.values()} == {"0: q0?", "2: q1?", "4: q2?"}
+    own.run("--rag-history=own", workers).assert_outcomes(passed=12)
+    rows = by_turn(own)
+    assert {query_id: row["llm_answer"] for query_id, row in rows.items()} == {
+        f"c{n}#{turn}": f"{2 * turn - 2}: q{turn}?" for n in range(4) for turn in (1, 2, 3)
+    }
+    assert all(said(rows[f"c{n}#3"]) == ANSWERS for n in range(4))
+    assert "conversation" in rows["c0#1"]["inputs"]
     assert not own.rows("c1")
+    assert len(asked(own)) == 12
+    own.run("--rag-history=own", workers).assert_outcomes(passed=12)
+    assert not asked(own)
+
+
+def test_both_histories_are_two_experiments_that_one_marker_selects(own: Suite) -> None:
+    result = own.run("-v", "--rag-history=both", "--rag-gate=c1-own: error_rate <= 0", "-k", "c0")
+    result.assert_outcomes(passed=6)
+    result.stdout.fnmatch_lines(["*[[]c1-c0#1[]]*", "*[[]c1-own-c0#1[]]*"])
+    assert said(by_turn(own, "c1")["c0#2"]) == ["q1?", "45 days"]
+    assert said(by_turn(own)["c0#2"]) == ["q1?", "0: q1?"]
+
+
+def test_an_experiment_may_be_named_with_its_own_history_and_selected_by_its_marker(own: Suite) -> None:
+    own.pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.e1
+        @pytest.mark.rag_experiment("e1", "e1-own")
+        def test_it(rag_result):
+            assert rag_result.ok
+        """
+    )
+    own.run("-m", "e1").assert_outcomes(passed=24)
+    assert {len(said(row)) for row in by_turn(own, "e1-own").values()} == {0, 2, 4}
+    assert said(by_turn(own, "e1-own")["c0#2"])[1] != "45 days"
+    for file in own.path.glob("test_*.py"):
+        file.unlink()
+    own.run("--rag-run=e1-own", "--rag-output=brought").assert_outcomes(passed=12)
+    own.run("--rag-run=e1", "--rag-history=own", "--rag-output=named").assert_outcomes(passed=12)
+    assert (own.path / "named" / "e1-own.jsonl").exists()
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_a_turn_that_is_selected_alone_is_asked_after_those_before_it(own: Suite, workers: str) -> None:
+    file = next(own.path.glob("test_*.py")).name
+    nodes = [f"{file}::test_it[c1-own-{turn}]" for turn in ("c1#3", "c2#2")]
+    own.run("--rag-history=own", *nodes, workers).assert_outcomes(passed=2)
+    assert sorted(asked(own)) == ["c1#1", "c1#2", "c1#3", "c2#1", "c2#2"]
+    rows = by_turn(own)
+    assert said(rows["c1#3"]) == ANSWERS
+    assert rows.keys() == {"c1#1", "c1#2", "c1#3", "c2#1", "c2#2"}  # what was paid for is kept
+    own.run("--rag-history=own", workers).assert_outcomes(passed=12)
+    assert len(asked(own)) == 7
+
+
+def test_a_conversation_goes_on_at_the_first_turn_that_is_missing(own: Suite) -> None:
+    own.run("--rag-history=own").assert_outcomes(passed=12)
+    asked(own)
+    file = own.path / "output" / "c1-own.jsonl"
+    file.write_text("".join(line for line in file.read_text().splitlines(True) if '"c1#2"' not in line))
+    own.run("--rag-history=own", "-n0").assert_outcomes(passed=12)
+    assert asked(own) == ["c1#2", "c1#3"]
+
+
+def test_a_turn_whose_answer_is_another_one_now_is_no_history_of_what_was_asked_after_it(own: Suite) -> None:
+    own.run("--rag-history=own").assert_outcomes(passed=12)
+    file = own.path / "output" / "c1-own.jsonl"
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    changed = [{**row, "llm_answer": "Never."} if row["query_id"] == "c1#1" else row for row in rows]
+    file.write_text("".join(json.dumps(row) + "\n" for row in changed))
+    asked(own)
+    own.run("--rag-history=own").assert_outcomes(passed=12)
+    assert asked(own) == ["c1#2", "c1#3"]
+    assert said(by_turn(own)["c1#3"])[:2] == ["q1?", "Never."]
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_turns_after_one_that_failed_see_what_a_user_sees(
+    own: Suite, monkeypatch: pytest.MonkeyPatch, workers: str
+) -> None:
+    monkeypatch.setenv("FAILS", "c1#2")
+    own.run("--rag-history=own", workers).assert_outcomes(passed=11, failed=1)
+    row = by_turn(own)["c1#3"]
+    assert row["inputs"]["history"][3] == {
+        "role": "assistant",
+        "content": "Sorry, something went wrong. Please ask again.",
+        "failed": True,
+    }
+    # A turn that is mended changes what is asked after it.
+    monkeypatch.delenv("FAILS")
+    asked(own)
+    own.run("--rag-history=own", workers).assert_outcomes(passed=12)
+    assert asked(own) == ["c1#2", "c1#3"]
+    assert said(by_turn(own)["c1#3"]) == ANSWERS
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_turns_after_one_that_failed_may_be_left_out(own: Suite, monkeypatch: pytest.MonkeyPatch, workers: str) -> None:
+    monkeypatch.setenv("FAILS", "c1#1")
+    result = own.run(
+        "--rag-history=own", "--rag-failed-turn=skip", "--rag-gate=c1-own: error_rate <= 0.5", "-rs", workers
+    )
+    result.assert_outcomes(passed=9, failed=2, skipped=2)  # the turn, and the gate
+    assert "c1#2" not in by_turn(own)
+    result.stdout.fnmatch_lines(
+        [
+            "*not run: 2 trials behind turns without an answer; the first because turn 1 failed: *the service is away*",
+            "SKIPPED*not run: turn 1 failed: *",
+            "failed      c1-own: error_rate <= 0.5",
+            "*cannot be judged: not run: 2 trials, the first because turn 1 failed: *",
+        ]
+    )
+
+
+def test_repeats_of_a_conversation_go_on_from_their_own_answers(own: Suite) -> None:
+    own.pytester.makepyfile(OWN.replace("{len(query.history)}:", "{len(asked_so_far())}:") + SO_FAR)
+    own.run("--rag-history=own", "--rag-repeats=2", "-n0").assert_outcomes(passed=12)
+    again = {str(row["query_id"]): row for row in own.rows("derived/c1-own+repeat2")}
+    assert len(again) == 12
+    for rows in (by_turn(own), again):
+        assert said(rows["c1#3"])[1::2] == [rows["c1#1"]["llm_answer"], rows["c1#2"]["llm_answer"]]
+    assert said(again["c1#3"]) != said(by_turn(own)["c1#3"])
+    assert len(asked(own)) == 24
+    own.run("--rag-history=own", "--rag-repeats=2", "-n2").assert_outcomes(passed=12)
+    assert not asked(own)
+
+
+SO_FAR = """
+
+def asked_so_far():
+    return pathlib.Path("asked.jsonl").read_text().splitlines()
+"""
+
+
+def test_what_cuts_conversations_in_pieces_is_refused(own: Suite) -> None:
+    result = own.run("--rag-history=own", "-n2", "--dist=worksteal")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--dist=worksteal*conversation*"])
+    assert not asked(own)

@@ -11,7 +11,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 
@@ -76,12 +77,12 @@ def end(run: subprocess.Popen[bytes]) -> None:
         time.sleep(0.05)
 
 
-def survive(suite: Suite, server: CountingServer, kills: int, seed: int, mode: str) -> None:
+def survive(suite: Suite, server: CountingServer, kills: int, seed: int, mode: str, more: Sequence[str] = ()) -> None:
     chance = random.Random(seed)
     for number in range(kills):
         before, calls = kept(suite), Counter(server.calls)
         workers = ("-n0", "-n2")[number % 2]
-        run = start(suite, workers, mode)
+        run = start(suite, workers, mode, *more)
         # From before the first call to after the last one: a run takes about 3 s.
         time.sleep(chance.uniform(0.5, 4.0))
         kill(run, chance.choice(["all", "controller", "worker"]) if workers == "-n2" else "controller", chance)
@@ -103,6 +104,30 @@ def test_killed_at_random_moments(counted: Suite, server: CountingServer, kills:
     assert sorted(str(row["query_id"]) for row in rows) == sorted(f"q{n}" for n in range(QUERIES))
     assert server.calls.total() == calls + missing
     assert not list(counted.path.glob("output/journal/*"))
+
+
+@pytest.mark.parametrize("kills", [3, pytest.param(40, marks=pytest.mark.long)])
+def test_conversations_killed_at_random_moments_go_on_at_their_turns(
+    suite: Suite, server: CountingServer, kills: int
+) -> None:
+    """No turn is paid for twice, each has one row, and none has what was said in another conversation."""
+    let_ask(suite, server, 0)
+    talks = [[f"question {4 * n + turn}" for turn in range(4)] for n in range(QUERIES // 4)]
+    lines: list[dict[str, object]] = [
+        {"conversation": f"c{n}", "turns": [{"query": each} for each in talk]} for n, talk in enumerate(talks)
+    ]
+    suite.write_queries(lines)
+    survive(suite, server, kills, seed=kills, mode="--rag-mode=live", more=("--rag-history=own",))
+    calls, missing = server.calls.total(), QUERIES - len(kept(suite))
+    suite.run(*LIVE, "--rag-history=own").assert_outcomes(passed=QUERIES)
+    assert server.calls.total() == calls + missing
+    rows = {str(row["query_id"]): row for row in suite.rows("e1-own")}
+    assert len(rows) == len(suite.rows("e1-own")) == QUERIES
+    for n, talk in enumerate(talks):
+        for turn in range(4):
+            before = [text for each in talk[:turn] for text in (each, f"about {each}")]
+            inputs: Any = rows[f"c{n}#{turn + 1}"]["inputs"]
+            assert [each["content"] for each in inputs.get("history", ())] == before
 
 
 def test_a_killed_worker_loses_no_row(counted: Suite, server: CountingServer) -> None:
