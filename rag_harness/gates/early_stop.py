@@ -6,7 +6,7 @@ probability of at most 1 - confidence, however often one looks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 
 from rag_harness.errors import SettingsError
@@ -16,11 +16,16 @@ from rag_harness.gates.verdict import VerdictState
 from rag_harness.stats.betting import MeanTest
 
 
-def random_order(case_ids: Sequence[str], seed: int) -> list[str]:
-    """Return the cases in a random order. All orders are equally likely, and the same seed gives the same order."""
-    shuffled = sorted(case_ids)
+def random_order(rows: Mapping[str, Sequence[str]], seed: int) -> list[str]:
+    """Return cases in a random order. All orders are equally likely, and the same seed gives the same order.
+
+    Args:
+        rows: cases that stay together, in their order, by name: the turns of a conversation; any other case alone.
+        seed: of the order.
+    """
+    shuffled = sorted(rows)
     Random(seed).shuffle(shuffled)
-    return shuffled
+    return [case_id for name in shuffled for case_id in rows[name]]
 
 
 def why_not(gate: Gate, unit: str) -> str:
@@ -41,22 +46,29 @@ def why_not(gate: Gate, unit: str) -> str:
 class EarlyStop:
     """Takes the values of a gate's cases one after another, and settles the gate as soon as they allow it.
 
+    Cases may come in rows, whole conversations, in random order. A row then counts as one draw: how far the sum of its
+    values is from that of as many values at the threshold, as a part of the longest row. The mean of these over all
+    rows is on the side of zero on which the mean of the cases is of the threshold.
+
     Args:
         gate: the gate to be settled.
-        population: number of the gate's cases: those of its slice that its measure applies to.
+        population: number of the gate's cases: those of its slice that its measure applies to; of their rows, where
+            they come in rows.
         unit: unit of the measure.
+        longest: most cases of a row; 0 where each case comes by itself.
 
     Raises:
         SettingsError: the gate cannot be settled early; says why.
     """
 
-    def __init__(self, gate: Gate, population: int, unit: str = "share") -> None:
+    def __init__(self, gate: Gate, population: int, unit: str = "share", longest: int = 0) -> None:
         why = why_not(gate, unit)
         if why or gate.confidence is None or isinstance(gate.right, Reference):
             raise SettingsError(f"Gate '{gate.condition}' cannot be settled early: {why}.")
         self.gate: Gate = gate
-        self._threshold, self._population = gate.right, population
-        self._test = MeanTest(gate.right, population, (0, 1), gate.confidence / 100)
+        self._threshold, self._population, self._longest = gate.right, population, longest
+        self._span = (-1, 1) if longest else (0, 1)
+        self._test = MeanTest(0 if longest else gate.right, population, self._span, gate.confidence / 100)
         self.state: VerdictState | None = None
         self.said: str = ""
         self._has_value = False
@@ -69,6 +81,18 @@ class EarlyStop:
         """
         self._test.add(value)
         self._has_value = True
+        self._look()
+
+    def add_row(self, values: Sequence[float]) -> None:
+        """Take the values of the next row. A case without a value counts as if its value were the threshold.
+
+        Raises:
+            ValueError: a value is NaN or no share, or all rows were taken.
+        """
+        if not all(0 <= value <= 1 for value in values):
+            raise ValueError(f"shares lie between 0 and 1; got {values}.")
+        self._test.add(sum(value - self._threshold for value in values) / self._longest)
+        self._has_value |= bool(values)
         self._look()
 
     def leave_out(self) -> None:
@@ -85,7 +109,7 @@ class EarlyStop:
     def _look(self) -> None:
         if self.state is not None or not self._has_value:
             return
-        certain = decided(self._test.certain, self.gate.op, self._threshold)
+        certain = decided(self._test.certain, self.gate.op, 0 if self._longest else self._threshold)
         if certain != "inconclusive":
             self.state, how = certain, "whatever the others are"
         elif self._test.shown is not None:
@@ -93,4 +117,5 @@ class EarlyStop:
             self.state, how = "passed" if is_good else "failed", f"{self.gate.confidence:g} % sure"
         else:
             return
-        self.said = f"settled after {self._test.n} of {self._population} cases, in random order, {how}"
+        what = "conversations" if self._longest else "cases"
+        self.said = f"settled after {self._test.n} of {self._population} {what}, in random order, {how}"

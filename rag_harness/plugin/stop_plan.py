@@ -91,24 +91,47 @@ def in_order(items: Sequence[pytest.Item], ranks: Mapping[pytest.Item, tuple[Tri
     return ordered
 
 
+def rows_of(cases: Iterable[Case]) -> dict[str, list[str]]:
+    """Return the ids of cases that stay together, in their order: turns of a conversation, and each other case alone.
+
+    The turns stand in the order of the file, which is that of the conversation.
+    """
+    found: dict[str, list[str]] = {}
+    for case in cases:
+        found.setdefault(case.query.place.get("conversation", case.query.query_id), []).append(case.query.query_id)
+    return found
+
+
 class Watched:
-    """A gate whose cases come one after the other."""
+    """A gate whose cases come one after the other, whole conversations where they are turns."""
 
     def __init__(self, gate: Gate, cases: Iterable[Case], max_unmeasured: float) -> None:
         self.gate, self.measure = gate, measure_named(gate.measure)
-        self._about = _about(gate, cases)
-        self._stop = EarlyStop(gate, len(self._about), self.measure.unit)
+        about = _about(gate, cases)
+        rows = [[each for each in row if each in about] for row in rows_of(cases).values()]
+        self._row_of = {each: row for row in rows for each in row}
+        longest = max(map(len, rows), default=0)
+        self._in_rows = longest > 1
+        population = sum(bool(row) for row in rows)
+        self._stop = EarlyStop(gate, population, self.measure.unit, longest if self._in_rows else 0)
+        self._values: list[float] = []
         self._max_unmeasured, self._measured, self._unmeasured = max_unmeasured, 0, 0
 
     def take(self, query_id: str, score: Score) -> None:
         """Take the score of the next case."""
-        if query_id not in self._about:
+        row = self._row_of.get(query_id)
+        if row is None:
             return
-        if score.value is None:
-            self._unmeasured += not score.undefined
+        self._measured += score.value is not None
+        self._unmeasured += score.value is None and not score.undefined
+        if self._in_rows:
+            self._values += [] if score.value is None else [_share(score.value)]
+            if query_id == row[-1]:
+                self._stop.add_row(self._values)
+                self._values = []
+        elif score.value is None:
             self._stop.leave_out()
         else:
-            self._measured += 1
             self._stop.add(_share(score.value))
 
     @property

@@ -261,6 +261,18 @@ def asked_so_far():
 """
 
 
+def test_whole_conversations_are_asked_in_random_order_until_gates_are_settled(own: Suite) -> None:
+    own.write_queries([{**talk, "conversation": f"d{n}"} for n in range(10) for talk in TALKS[:1]])
+    gate = "--rag-gate=c1-own: error_rate <= 0.6 @95%"
+    result = own.run("--rag-history=own", "--rag-stop-early", "--rag-concurrency=1", gate, "-rs")
+    result.stdout.fnmatch_lines(["passed *settled after 6 of 10 conversations, in random order, 95 % sure*"])
+    turns = asked(own)
+    assert 18 <= len(turns) <= 24  # what was submitted ahead is asked
+    assert [each.partition("#")[2] for each in turns[:18]] == ["1", "2", "3"] * 6
+    assert len({each.partition("#")[0] for each in turns[:18]}) == 6
+    assert turns[0] != "d0#1"
+
+
 def test_what_cuts_conversations_in_pieces_is_refused(own: Suite) -> None:
     result = own.run("--rag-history=own", "-n2", "--dist=worksteal")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

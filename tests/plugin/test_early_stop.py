@@ -246,7 +246,7 @@ def test_a_case_that_never_comes_holds_the_rule_up(suite: Suite) -> None:
         "@pytest.fixture\ndef broken(rag_trial):\n"
         "    assert rag_trial.case.query.query_id != FIRST\n"
         "from rag_harness.gates.early_stop import random_order\n"
-        f"FIRST = random_order([f'q_direct_{{n:03}}' for n in range({CASES})], 0)[0]\n"
+        f"FIRST = random_order({{f'q_direct_{{n:03}}': [f'q_direct_{{n:03}}'] for n in range({CASES})}}, 0)[0]\n"
     )
     result = suite.run("--rag-stop-early", PASSES)
     assert e3(suite)["settled"] == []
@@ -307,7 +307,7 @@ def test_what_cannot_be_is_a_usage_error(suite: Suite, options: list[str], said:
 
 def test_nobody_reorders_after_us(suite: Suite) -> None:
     """--ff puts failed tests first, and failed tests are the bad cases."""
-    order = random_order([f"q_direct_{n:03}" for n in range(CASES)], 0)
+    order = random_order({name: [name] for name in (f"q_direct_{n:03}" for n in range(CASES))}, 0)
     plant(suite, [int(order[3][-3:])], kind="raises")
     suite.pytester.makeini("[pytest]\nrag_kb_dir = kb\nrag_profile = mock\n")
     options = ["--rag-stop-early", "--rag-concurrency=1", "--rag-overwrite", "--rag-gate=e3: recall@5 >= 0.4 @95%"]

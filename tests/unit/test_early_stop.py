@@ -134,9 +134,66 @@ def test_a_verdict_stands() -> None:
 
 def test_the_order_is_random_and_a_seed_gives_the_same() -> None:
     ids = [f"q{n}" for n in range(50)]
-    assert random_order(ids, 7) == random_order(ids[::-1], 7)
-    assert sorted(random_order(ids, 7)) == sorted(ids)
-    assert random_order(ids, 7) != random_order(ids, 8) != ids
+    rows, turned = {each: [each] for each in ids}, {each: [each] for each in ids[::-1]}
+    assert random_order(rows, 7) == random_order(turned, 7)
+    assert sorted(random_order(rows, 7)) == sorted(ids)
+    assert random_order(rows, 7) != random_order(rows, 8) != ids
+
+
+def test_cases_of_a_row_stay_together_in_their_order() -> None:
+    rows = {f"c{n}": [f"c{n}#{turn}" for turn in range(1, 4)] for n in range(10)}
+    order = random_order(rows, 7)
+    assert [order[n : n + 3] for n in range(0, 30, 3)] == [
+        rows[name] for name in sorted(rows, key=lambda c: order.index(f"{c}#1"))
+    ]
+    assert order != [each for row in rows.values() for each in row]
+
+
+def talked(mean: float, conversations: int, rng: np.random.Generator) -> list[list[float]]:
+    """Return the values of conversations of 1 to 6 turns, about as right as each other within a conversation."""
+    shares = rng.beta(2 * mean, 2 * (1 - mean), conversations)
+    return [(rng.random(rng.integers(1, 7)) < share).astype(float).tolist() for share in shares]
+
+
+@pytest.mark.parametrize("mean", [0.5, 0.8, 0.95])
+def test_conversations_are_settled_at_their_level_however_often_one_looks(mean: float) -> None:
+    """The verdict is about the mean over all turns, and conversations come in random order."""
+    rng, wrong, runs = np.random.default_rng(5), 0, 300
+    for _ in range(runs):
+        rows = talked(mean, 60, rng)
+        truth = "passed" if np.concatenate(rows).mean() >= 0.8 else "failed"
+        stop = EarlyStop(GATE, len(rows), longest=6)
+        for place in rng.permutation(len(rows)):
+            stop.add_row(rows[place])
+            if stop.state is not None:
+                break
+        wrong += stop.state not in (truth, None)
+    assert wrong <= 0.05 * runs
+
+
+def test_conversations_that_are_right_are_settled_before_all_are_asked() -> None:
+    stop = EarlyStop(GATE, 100, longest=3)
+    for _ in range(60):
+        stop.add_row([1, 1, 1])
+    assert stop.state == "passed"
+    assert stop.said.startswith("settled after ")
+    assert stop.said.endswith(" of 100 conversations, in random order, 95 % sure")
+
+
+def test_all_conversations_tell_the_mean_of_all_turns() -> None:
+    """A long bad conversation outweighs short good ones, as in the mean over turns."""
+    rows: list[list[float]] = [[1], [1], [0, 0, 0, 0, 0, 1], [1]]
+    passed, failed = EarlyStop(parse_gate("e3: recall@5 >= 0.4 @95%", 5), 4, longest=6), EarlyStop(GATE, 4, longest=6)
+    for row in rows:
+        passed.add_row(row)
+        failed.add_row(row)
+    assert (passed.state, failed.state) == ("passed", "failed")
+
+
+@pytest.mark.parametrize("row", [[1.5], [0.5, nan], [-0.1]])
+def test_a_row_of_what_is_no_share_is_refused(row: list[float]) -> None:
+    with pytest.raises(ValueError, match="shares lie between 0 and 1"):
+        EarlyStop(GATE, 4, longest=6).add_row(row)
 
 
 @pytest.mark.parametrize(

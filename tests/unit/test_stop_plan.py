@@ -74,6 +74,35 @@ def test_a_share_that_is_none_after_all_breaks_the_rule() -> None:
     assert not any(taken(found, IDS[1:]))
 
 
+TURNS = [
+    Case(Query(f"c{n}#{turn}", "?", {"conversation": f"c{n}", "turn": turn}), qrels={"a": 1})
+    for n in range(30)
+    for turn in (1, 2, 3)
+]
+
+
+@pytest.mark.parametrize("text", ["e3: recall@5 >= 0.5 @95%", "e3[turn>=2]: recall@5 >= 0.5 @95%"])
+def test_conversations_are_taken_whole(text: str) -> None:
+    ids = [case.query.query_id for case in TURNS]
+    found = Watch(ids, [Watched(parse_gate(text, 5), TURNS, 1.0)])
+    settled = [found.take(query_id, scores(1.0)) for query_id in ids]
+    assert settled.index(True) % 3 == 2
+    (verdict,) = found.verdicts.values()
+    assert verdict == (
+        "passed",
+        f"settled after {settled.index(True) // 3 + 1} of 30 conversations, in random order, 95 % sure",
+    )
+    # A whole conversation that is right is one draw, as a single case is.
+    alone = Watch(IDS, [Watched(parse_gate("e3: recall@5 >= 0.5 @95%", 5), CASES, 1.0)])
+    assert taken(alone, IDS).index(True) <= settled.index(True) // 3
+
+
+def test_a_turn_without_a_value_moves_nothing_in_its_conversation() -> None:
+    ids = [case.query.query_id for case in TURNS]
+    found = Watch(ids, [Watched(parse_gate("e3: recall@5 >= 0.5 @95%", 5), TURNS, 1.0)])
+    assert not any(found.take(query_id, scores(None)) for query_id in ids)
+
+
 def test_a_gate_is_about_the_cases_that_its_measure_applies_to() -> None:
     cases = [*CASES[:2], *(Case(Query(query_id, "?")) for query_id in IDS[2:])]
     found = Watch(IDS, [Watched(parse_gate("e3: recall@5 >= 0.5 @95%", 5), cases, 1.0)])
