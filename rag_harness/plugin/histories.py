@@ -42,6 +42,12 @@ class Histories:
         """Return whether an experiment's own answers are the history of its turns."""
         return is_own_name(experiment) and self.has_turns(experiment)
 
+    def said_of(self, experiment: str) -> str:
+        """Return whose replies are the history: ``own`` or ``gold``; empty where no case is a turn."""
+        if not self.has_turns(experiment):
+            return ""
+        return "own" if is_own_name(experiment) else "gold"
+
     def has_turns(self, experiment: str) -> bool:
         """Return whether any of an experiment's cases is a turn of a conversation."""
         data = self._cases.data_of(experiment)

@@ -147,8 +147,8 @@ class RunGates:
         tables = self.findings.tables
         counted, is_part = over_repeats(gate, tables), is_all or settings.gate_partial
         verdict = judge(gate, counted, is_part, baseline, unit_of(gate), correct, rules)
-        if said := answers_said(gate, tables) if verdict.value is not None else "":
-            verdict = replace(verdict, reason="; ".join(filter(None, [verdict.reason, said])))
+        said = [answers_said(gate, tables), self._histories_said(gate)] if verdict.value is not None else []
+        verdict = replace(verdict, reason="; ".join(filter(None, [verdict.reason, *said])))
         return if_fresh(verdict, tables, settings.max_age)
 
     def _has_all_affected(self, gate: Gate) -> bool:
@@ -161,6 +161,18 @@ class RunGates:
         from rag_harness.plugin.gate_rules import rules_of
 
         return rules_of(self._session, self.findings)
+
+    def _histories_said(self, gate: Gate) -> str:
+        """Say that a gate compares answers to turns with different histories; empty where they have the same."""
+        from rag_harness.gates import Reference
+
+        if not isinstance(gate.right, Reference) or gate.right.name not in self.findings.manifest.suites:
+            return ""
+        histories = {name: self.findings.manifest.suites[name].history for name in (gate.suite, gate.right.name)}
+        if len(set(histories.values())) == 1:
+            return ""
+        said = {"own": "its own answers", "gold": "the reference replies"}
+        return "not the same questions: " + ", ".join(f"{name} had {said[how]}" for name, how in histories.items())
 
     def _judged_otherwise(self, gate: Gate) -> str:
         """Return how the judge of a gate's measure differs from the judge of its baseline; empty if it does not."""

@@ -146,6 +146,7 @@ class RunRecord:
             rubrics={} if name == GOLDEN else self._session.wanted.rubric_versions(name),
             replayed=name in arrivals.replayed,
             pages=self._data.pages(self._data.name_of(name)),
+            history="" if name == GOLDEN else self._session.histories.said_of(name),
             languages=self._data.languages(self._data.name_of(name)),
             judging=dict(arrivals.judging.get(name, {})),
             answers=answers,

@@ -112,8 +112,8 @@ def on_measure(
 
 
 def _pairs(names: Sequence[str], suites: Mapping[str, SuiteRecord]) -> list[tuple[str, str]]:
-    """Return the pairs of experiments on the same data, the later one first."""
-    return [(b, a) for a, b in combinations(names, 2) if suites[a].data == suites[b].data]
+    """Return the pairs of experiments that were asked the same, the later one first."""
+    return [(b, a) for a, b in combinations(names, 2) if suites[a].asked == suites[b].asked]
 
 
 def judged_measures(table: SuiteTable) -> list[str]:

@@ -51,11 +51,11 @@ def standings_over_all(
 
 
 def by_data(tables: TablesByName, suites: Mapping[str, SuiteRecord]) -> dict[str, dict[str, SuiteTable]]:
-    """Return the experiments with selected cases, by the name of their data."""
+    """Return the experiments with selected cases, by what they were asked: the name of their data, and the history."""
     found: dict[str, dict[str, SuiteTable]] = {}
     for name in sorted(tables):
         if name != GOLDEN and tables[name].selected_of({}):
-            found.setdefault(suites[name].data, {})[name] = tables[name]
+            found.setdefault(suites[name].asked, {})[name] = tables[name]
     return found
 
 

@@ -56,6 +56,8 @@ class SuiteRecord(_Record):
         replayed: whether some answers are replayed ones; new recordings may change them.
         answers: how many answers the run asked for to each case.
         computes: whether answers are computed, the same each time, so that each case was asked once all the same.
+        history: what was said before turns of conversations: ``gold``, the reference replies, or ``own``, the suite's
+            own answers; empty where no case is a turn.
         is_current: whether this run's code, settings and data would give the same rows; None where that is not known.
     """
 
@@ -80,12 +82,20 @@ class SuiteRecord(_Record):
     replayed: bool = False
     answers: int = 1
     computes: bool = False
+    history: str = ""
 
     @model_serializer(mode="wrap")
     def _as_written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out panel and rubrics where there are none: the file of a run without them stays as it was."""
+        """Leave out what few runs have where there is none of it: the file of a run without it stays as it was."""
         written: dict[str, Any] = write(self)
-        return {name: value for name, value in written.items() if name not in ("panel", "rubrics") or value}
+        rare = ("panel", "rubrics", "history")
+        return {name: value for name, value in written.items() if name not in rare or value}
+
+    @property
+    def asked(self) -> str:
+        """What the suite was asked. A turn after its own answers is another question than one after the reference
+        replies, so suites that were asked unlike are no rivals."""
+        return f"{self.data} with own history" if self.history == "own" else self.data
 
     def judged_by(self, measure: str) -> tuple[str, list[tuple[str, str, str]], int]:
         """Return who judged a measure, as comparisons see it: other judges, another rule of a panel, and other
