@@ -293,3 +293,22 @@ def test_what_cuts_conversations_in_pieces_is_refused(own: Suite) -> None:
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*--dist=worksteal*conversation*"])
     assert not asked(own)
+
+
+@pytest.mark.parametrize("option", ["--rag-attribute", "--rag-metamorphic"])
+def test_a_turn_that_is_run_again_has_the_history_that_it_had(own: Suite, option: str) -> None:
+    own.pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.rag_experiment("e3-own")
+        def test_it(rag_result):
+            assert rag_result.ok
+        """
+    )
+    own.run(option, "--rag-metamorphic-cases=0", "--rag-measures=faithfulness").assert_outcomes(passed=12)
+    files = own.path.glob("output/derived/*.jsonl")
+    derived = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    rows = by_turn(own, "e3-own")
+    assert any(row["inputs"].get("history") for row in derived)
+    assert all(said(row) == said(rows[row["query_id"]]) for row in derived)
