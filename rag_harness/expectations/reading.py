@@ -61,7 +61,15 @@ def expectations_of(raw: object) -> tuple[tuple[Expectation, ...], list[str]]:
             problems.append(f"{number}: {read}")
         else:
             found.append(read)
-    return tuple(found), problems + ([] if problems else [*_contradictions(found)])
+    return tuple(found), problems + ([] if problems else [*contradictions(found)])
+
+
+def as_json(expectation: Expectation) -> dict[str, Any]:
+    """Return the object that states an expectation."""
+    demand: dict[str, Any] = {expectation.kind: expectation.wanted, **expectation.options}
+    said: dict[str, Any] = {"not": demand} if expectation.negated else demand
+    weight = {"weight": expectation.weight} if expectation.weight != 1 else {}
+    return {**said, **weight, **({"must": True} if expectation.must else {})}
 
 
 def _one(raw: object) -> Expectation | str:
@@ -113,7 +121,7 @@ def _demand(demand: Mapping[str, Any], negated: bool, beside: Mapping[str, Any])
 _LIMITS = (("max_words", "min_words"), ("max_chars", "min_chars"))
 
 
-def _contradictions(found: Sequence[Expectation]) -> Iterator[str]:
+def contradictions(found: Sequence[Expectation]) -> Iterator[str]:
     """Yield pairs that no answer can keep to at once."""
     ways: dict[str, set[bool]] = {}
     for each in found:

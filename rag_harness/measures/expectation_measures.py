@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.expectations import (
     AnswerSeen,
     Kept,
     Source,
+    as_json,
     kept_share,
     kind_of,
     known_kinds,
@@ -79,6 +82,17 @@ def measure_of_kind(name: str) -> ExpectationsOfKind | JudgedOfKind | None:
     if not name.startswith(PREFIX) or kind not in known_kinds():
         return None
     return ExpectationsOfKind(kind) if kind_of(kind).asks == "nothing" else JudgedOfKind(kind)
+
+
+def demands_of(cases: Iterable[Case]) -> dict[str, str]:
+    """Return a digest of what cases demand, by the measure that is about it. Other demands make another figure."""
+    states: dict[str, Any] = {}
+    for case in cases:
+        for each in case.expect:
+            said = json.dumps([case.query.query_id, as_json(each)], sort_keys=True, default=str).encode()
+            for measure in (EXPECTATIONS, f"{PREFIX}{each.kind}"):
+                states.setdefault(measure, blake2b(digest_size=8)).update(said)
+    return {measure: state.hexdigest() for measure, state in states.items()}
 
 
 def found_in(

@@ -175,6 +175,8 @@ class Recorder:
     def _take(self, report: pytest.TestReport) -> None:
         if hasattr(report, "rag_missed"):
             self.missed.append(report.nodeid)
+        if hasattr(report, "rag_owed"):
+            self._take_owed(*vars(report).pop("rag_owed"))
         if hasattr(report, "rag_row"):
             # The row is removed from the report: pytest keeps every report to the end of the run.
             row, is_new = self._take_row(vars(report).pop("rag_row"), report.rag_resumed)
@@ -186,6 +188,13 @@ class Recorder:
             self._take_again(vars(report).pop("rag_again"))
         if hasattr(report, "rag_not_run"):
             self.not_run.add(TrialId(*report.rag_not_run))
+
+    def _take_owed(self, experiment: str, said: Mapping[str, Any]) -> None:
+        """Take from a worker what an experiment owes itself: the controller has not collected its tests."""
+        from rag_harness.dataset.owed import Owed
+
+        if experiment not in self._session.cases.owed:
+            self._session.owe(experiment, Owed.of_json(said))
 
     def _take_row(self, shipped: ExperimentResult | str, resumed: bool) -> tuple[ExperimentResult, bool]:
         """Take a row, from this process or as a worker's text; return it, and whether it is its trial's first."""

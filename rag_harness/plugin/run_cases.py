@@ -9,6 +9,7 @@ from rag_harness.work.once import Once
 
 if TYPE_CHECKING:
     from rag_harness.dataset.data import DataSets
+    from rag_harness.dataset.owed import Owed
     from rag_harness.settings import Settings
     from rag_harness.types import Case
 
@@ -21,11 +22,14 @@ class RunCases:
 
     Attributes:
         query_ids: ids of all cases of all data that can be read.
+        owed: what the answers of single experiments owe beside what their questions and data demand.
     """
 
     def __init__(self, settings: Once[Settings]) -> None:
         self._settings, self._data = settings, Once(self._make_data)
         self.query_ids = Once(self._read_query_ids)
+        self.owed: dict[str, Owed] = {}
+        self._with_owed: dict[str, list[Case]] = {}
 
     @property
     def data(self) -> DataSets:
@@ -49,7 +53,18 @@ class RunCases:
 
     def all_of(self, experiment: str) -> list[Case]:
         """Return all queries of an experiment with their gold, in the order of the file."""
-        return self.data.get(self.data_of(experiment)).cases
+        found = self._with_owed.get(experiment)
+        return self.data.get(self.data_of(experiment)).cases if found is None else found
+
+    def owe(self, experiment: str, owed: Owed) -> None:
+        """Add to the cases of an experiment what its answers owe.
+
+        Raises:
+            SettingsError: no answer can keep that and what a question demands; names the places of both.
+        """
+        data = self.data.get(self.data_of(experiment))
+        self._with_owed[experiment] = owed.added_to(data.cases, data.queries_file)
+        self.owed[experiment] = owed
 
     def of(self, experiment: str) -> list[Case]:
         """Return the cases of an experiment that this run looks at."""

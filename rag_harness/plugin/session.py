@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from rag_harness.dataset.owed import Owed
     from rag_harness.engine.golden.suite import GoldenSuite
     from rag_harness.engine.trial_rows import Trial
     from rag_harness.models.meter import Meter
@@ -170,6 +171,15 @@ class RagSession:
         from rag_harness.pipelines import known_experiments
 
         return KnownTrials(known_experiments(self.settings), self.cases.query_ids.get, lambda: self.golden.known_ids)
+
+    def owe(self, experiment: str, owed: Owed) -> None:
+        """Let the answers of an experiment owe more than its questions and data demand.
+
+        Raises:
+            SettingsError: no answer can keep all of it.
+        """
+        self.cases.owe(experiment, owed)
+        self.wanted.forget()
 
     def gold_pages(self, experiment: str, case: Case) -> list[str]:
         """Return the texts of the relevant documents of one of an experiment's cases."""

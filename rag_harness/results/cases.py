@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from rag_harness.errors import DataError
-from rag_harness.expectations import expectations_of
+from rag_harness.expectations import as_json, expectations_of
 from rag_harness.files.atomic import write_atomically
 from rag_harness.files.sources import file_sha256
 from rag_harness.results.storable import read_json, storable
@@ -150,14 +150,8 @@ def _line(kept: KeptCase) -> bytes:
     }
     more: dict[str, object] = golden if kept.expected else {}
     if case.expect:
-        more = {**more, "expect": [_expectation(each) for each in case.expect]}
+        more = {**more, "expect": [as_json(each) for each in case.expect]}
     return json.dumps(storable({**content, **more}), ensure_ascii=False, allow_nan=False).encode() + b"\n"
-
-
-def _expectation(each: Expectation) -> dict[str, object]:
-    demand: dict[str, object] = {each.kind: each.wanted, **each.options}
-    said: dict[str, object] = {"not": demand} if each.negated else demand
-    return {**said, **({"weight": each.weight} if each.weight != 1 else {}), **({"must": True} if each.must else {})}
 
 
 def _check_types(content: Mapping[str, Any]) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 _NOTHING: tuple[Any, ...] = (None, [])
 _POSITIONLESS = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
 """Fields of syntax nodes that do not change what runs, or repeat what their place in the tree shows."""
+_GOLD = frozenset({"expect"})
+"""Arguments of ``Experiment(…)`` that no answer depends on."""
 _DYNAMIC = frozenset({"import_module", "__import__"})
 _NAME = re.compile(r"\.*[A-Za-z_][\w.]*")
 
@@ -66,9 +68,21 @@ def _plain(node: Any) -> Any:
         # Python 3.12 adds an empty text at the end of an f-string.
         return "JoinedStr", [_plain(each) for each in node.values if getattr(each, "value", None) != ""]
     if isinstance(node, ast.AST):
-        fields = ((name, getattr(node, name, None)) for name in node._fields if name not in _POSITIONLESS)
+        fields = ((name, _field(node, name)) for name in node._fields if name not in _POSITIONLESS)
         return type(node).__name__, *((name, _plain(value)) for name, value in fields if value not in _NOTHING)
     return [_plain(each) for each in node] if isinstance(node, list) else node
+
+
+def _field(node: ast.AST, name: str) -> Any:
+    """Return a field of a node, without what decides no result."""
+    value = getattr(node, name, None)
+    if name == "keywords" and isinstance(node, ast.Call) and _called(node) == "Experiment":
+        return [each for each in value or () if each.arg not in _GOLD]
+    return value
+
+
+def _called(call: ast.Call) -> str:
+    return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
 
 
 def _imports(tree: ast.Module) -> Iterator[Import]:
@@ -108,7 +122,7 @@ def _is_for_type_checkers(test: ast.expr) -> bool:
 
 def _by_name(call: ast.Call) -> Iterator[Import]:
     """Yield the import of ``import_module("a.b")``, if the name is a literal."""
-    called = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    called = _called(call)
     named = call.args[0].value if call.args and isinstance(call.args[0], ast.Constant) else None
     if called in _DYNAMIC and isinstance(named, str) and _NAME.fullmatch(named):
         dots = len(named) - len(named.lstrip("."))
