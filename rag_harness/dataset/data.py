@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from rag_harness.dataset.asked_digest import asked_digest
 from rag_harness.dataset.beir import BeirDataset, read_beir
 from rag_harness.dataset.document_languages import AUTO, language_of, languages_said, with_languages
 from rag_harness.dataset.golden import GoldenEntry, read_golden
@@ -19,7 +20,7 @@ from rag_harness.dataset.queries import distribution, read_queries
 from rag_harness.dataset.query_types import types_named
 from rag_harness.errors import DataError, SettingsError, unknown
 from rag_harness.files.log import is_worker, log
-from rag_harness.files.sources import file_digest, files_digest
+from rag_harness.files.sources import files_digest
 from rag_harness.settings import Settings, access_of
 from rag_harness.types import Case, Document
 from rag_harness.words.languages import ENGLISH
@@ -225,8 +226,8 @@ class Data:
 
     @cached_property
     def queries_digest(self) -> str:
-        """Digest of the file of queries."""
-        return file_digest(self.queries_file)
+        """Digest of the file of queries, without what their answers owe: that changes no answer."""
+        return asked_digest(self.queries_file)
 
     @property
     def golden_file(self) -> Path:

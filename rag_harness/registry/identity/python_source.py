@@ -12,8 +12,8 @@ from typing import Any
 _NOTHING: tuple[Any, ...] = (None, [])
 _POSITIONLESS = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
 """Fields of syntax nodes that do not change what runs, or repeat what their place in the tree shows."""
-_GOLD = frozenset({"expect"})
-"""Arguments of ``Experiment(…)`` that no answer depends on."""
+_OWED = re.compile(rb"\brag_expect\b|\bexpect\s*=")
+"""What a file has that may say what answers owe."""
 _DYNAMIC = frozenset({"import_module", "__import__"})
 _NAME = re.compile(r"\.*[A-Za-z_][\w.]*")
 
@@ -53,8 +53,11 @@ def read_source(content: bytes) -> PythonSource:
         tree = ast.parse(content)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return PythonSource(blake2b(content.replace(b"\r\n", b"\n"), digest_size=16).hexdigest(), ())
+    imports = tuple(_imports(tree))
+    if _OWED.search(content):
+        _WithoutOwed().visit(tree)
     said = repr(_plain(tree)).encode("utf-8", "surrogatepass")
-    return PythonSource(blake2b(said, digest_size=16).hexdigest(), tuple(_imports(tree)))
+    return PythonSource(blake2b(said, digest_size=16).hexdigest(), imports)
 
 
 def _plain(node: Any) -> Any:
@@ -68,17 +71,30 @@ def _plain(node: Any) -> Any:
         # Python 3.12 adds an empty text at the end of an f-string.
         return "JoinedStr", [_plain(each) for each in node.values if getattr(each, "value", None) != ""]
     if isinstance(node, ast.AST):
-        fields = ((name, _field(node, name)) for name in node._fields if name not in _POSITIONLESS)
+        fields = ((name, getattr(node, name, None)) for name in node._fields if name not in _POSITIONLESS)
         return type(node).__name__, *((name, _plain(value)) for name, value in fields if value not in _NOTHING)
     return [_plain(each) for each in node] if isinstance(node, list) else node
 
 
-def _field(node: ast.AST, name: str) -> Any:
-    """Return a field of a node, without what decides no result."""
-    value = getattr(node, name, None)
-    if name == "keywords" and isinstance(node, ast.Call) and _called(node) == "Experiment":
-        return [each for each in value or () if each.arg not in _GOLD]
-    return value
+class _WithoutOwed(ast.NodeTransformer):
+    """Takes out what answers owe: ``expect`` of ``Experiment(…)``, and ``pytest.mark.rag_expect(…)`` wherever it stands.
+
+    It is gold, so no answer depends on it.
+    """
+
+    def visit_Call(self, node: ast.Call) -> ast.AST | None:  # noqa: N802 - the name that ast asks for
+        if _is_owed(node):
+            return None
+        if _called(node) == "Experiment":
+            node.keywords = [each for each in node.keywords if each.arg != "expect"]
+        return self.generic_visit(node)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | None:  # noqa: N802
+        return None if _is_owed(node.value) else self.generic_visit(node)
+
+
+def _is_owed(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and _called(node) == "rag_expect"
 
 
 def _called(call: ast.Call) -> str:
