@@ -207,6 +207,9 @@ class Recorder:
             self.resumed.setdefault(row.experiment, set()).add(row.query_id)
         else:
             self._append(row, f"{shipped}\n" if isinstance(shipped, str) else row.line())
+        if row.experiment != GOLDEN:
+            self._session.cases.all_of(row.experiment)  # whose snapshots the controller of an xdist run has not read
+            self._session.snapshots.take(row)
         self._session.config.hook.pytest_rag_result(result=row, config=self._session.config)
         return row, True
 

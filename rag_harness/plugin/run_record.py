@@ -57,6 +57,9 @@ class RunRecord:
         from rag_harness.results.manifest import write_manifest
 
         self._arrivals.close_files()
+        for suite in self._session.snapshots.write(self._session.is_whole):
+            self._session.cases.forget(suite)
+            self._case_digests.pop(self._data.own_cases_of(suite), None)
         suites = self._suites(interrupted)
         for step in self.before_reading:
             step()

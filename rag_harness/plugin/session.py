@@ -14,6 +14,7 @@ from rag_harness.plugin.identities import Identities
 from rag_harness.plugin.options import read_settings
 from rag_harness.plugin.run_cases import RunCases
 from rag_harness.plugin.service_versions import versions_for_workers, versions_told
+from rag_harness.plugin.snapshots import Snapshots
 from rag_harness.plugin.trial_ids import KnownTrials
 from rag_harness.plugin.wanted import WantedMeasures
 from rag_harness.types import GOLDEN
@@ -51,7 +52,8 @@ class RagSession:
         self.refused: set[str] = set()
         self._settings, self._share = Once(self._read_settings), Once(self._share_of_settings)
         self._parts, self._golden = Once(self._make_parts), Once(self._make_golden)
-        self.cases = RunCases(self._settings)
+        self.snapshots = Snapshots(config, self._settings)
+        self.cases = RunCases(self._settings, self.snapshots)
         self.experiments = Experiments(self._settings, self.cases, self._parts, self._golden)
         self.identities = Identities(self._settings, self.experiments, self._parts, self._golden)
         self._versions = Once(lambda: versions_for_workers(self.settings))
@@ -86,6 +88,13 @@ class RagSession:
     def output(self) -> Path:
         """The folder of the result files."""
         return self.settings.path(self.settings.output)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all tests and all queries were asked for, and no test was left out."""
+        from rag_harness.plugin.selection import is_whole
+
+        return not self.deselected and is_whole(self.config, self.settings)
 
     @property
     def access(self) -> Access:

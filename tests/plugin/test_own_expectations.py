@@ -107,6 +107,16 @@ def test_a_changed_mark_is_scored_anew_and_asks_nothing(fixed: Suite) -> None:
     assert "What answers of mine owe has changed: expectations cannot be compared." in text
 
 
+def test_a_mark_beside_the_pipeline_in_one_file_and_a_line_of_a_question_change_no_answer(fixed: Suite) -> None:
+    fixed.pytester.makeconftest("")
+    for most in (1, 2):
+        write_tests(fixed, PIPELINE + TESTS.replace('"max_words": 3', f'"max_words": {most}'))
+        owed = [{"max_chars": most}] if most > 1 else []
+        fixed.write_queries([{"query_id": "q1", "query": "lamp?", "expect": owed}, {"query_id": "q2", "query": "x?"}])
+        fixed.run()
+    assert asked(fixed) == 4
+
+
 def test_experiments_that_owe_different_things_are_not_compared_on_them(fixed: Suite) -> None:
     gates = ("--rag-gate=mine: expectations <= other", "--rag-gate=mine: expect_links >= other")
     said = fixed.run(*gates, "--rag-report=report.html", "--rag-slices=query_type: expectations", "-v")

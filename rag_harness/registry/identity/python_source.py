@@ -77,19 +77,19 @@ def _plain(node: Any) -> Any:
 
 
 class _WithoutOwed(ast.NodeTransformer):
-    """Takes out what answers owe: ``expect`` of ``Experiment(…)``, and ``pytest.mark.rag_expect(…)`` wherever it stands.
+    """Takes out what answers owe: ``expect`` of ``Experiment(…)``, and ``pytest.mark.rag_expect(…)`` anywhere.
 
     It is gold, so no answer depends on it.
     """
 
-    def visit_Call(self, node: ast.Call) -> ast.AST | None:  # noqa: N802 - the name that ast asks for
+    def visit_Call(self, node: ast.Call) -> ast.AST | None:
         if _is_owed(node):
             return None
         if _called(node) == "Experiment":
             node.keywords = [each for each in node.keywords if each.arg != "expect"]
         return self.generic_visit(node)
 
-    def visit_Assign(self, node: ast.Assign) -> ast.AST | None:  # noqa: N802
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
         return None if _is_owed(node.value) else self.generic_visit(node)
 
 
