@@ -12,12 +12,12 @@ an ``AnswerSeen``. Begin reading with ``kind.py``. A kind of your own is a class
 
 from __future__ import annotations
 
+from rag_harness.expectations.contradicting import contradictions
 from rag_harness.expectations.kind import AnswerSeen, ExpectationKind, Finding, Source
 from rag_harness.expectations.looking import Kept, as_found, kept_share, looked_at
 from rag_harness.expectations.reading import (
     MOST_EXPECTED,
     as_json,
-    contradictions,
     expectations_of,
     kind_of,
     known_kinds,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 PREFIX = "expect_"
 """Begins the name of the measure of one kind: ``expect_contains``."""
-_NONE = "nothing is expected"
+_NONE = "no expectations"
 
 
 class Expectations(RowMeasure):
@@ -67,7 +67,7 @@ class ExpectationsOfKind(RowMeasure):
 
     def applies(self, case: Case) -> str:
         """Return why there is nothing of this kind to keep to."""
-        return "" if any(each.kind == self._kind for each in case.expect) else f"no {self._kind} is expected"
+        return "" if any(each.kind == self._kind for each in case.expect) else f"no {self._kind} expected"
 
     def score(self, case: Case, row: ExperimentResult) -> Score:
         share, said = kept_share(

@@ -78,7 +78,7 @@ def test_without_a_snapshot_nothing_is_kept_or_broken() -> None:
     ("raw", "problem"),
     [
         ({"not": {"snapshot": True}}, "it has no opposite"),
-        ({"snapshot": "45 days"}, 'write true: the text is that of an answer. A text of your own is {"equals"'),
+        ({"snapshot": "45 days"}, 'write true: the text is that of an answer. A text of your own is {"equals": "…"}'),
         ({"snapshot": False}, "write true"),
     ],
 )
