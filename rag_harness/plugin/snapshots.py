@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from rag_harness.work.once import Once
 
 _SNAPSHOT = "snapshot"
-_NAMED = 3
-"""How many trials a line names."""
 
 
 @dataclass
@@ -61,7 +59,7 @@ class Snapshots:
         """The snapshots of experiments that owe any, by experiment."""
 
     @property
-    def _keeps(self) -> str:
+    def keeps(self) -> str:
         """Which answers the run keeps: all of them, new ones, or none."""
         if self._config.getoption("update_snapshots", False):
             return "all"
@@ -101,12 +99,12 @@ class Snapshots:
 
     def renewed(self, case: Case, row: ExperimentResult) -> Case:
         """Return a case as it is after the run has kept the answer in ``row``; the case itself if it keeps none."""
-        if not self._keeps or not row.ok or not _wants(case):
+        if not self.keeps or not row.ok or not _wants(case):
             return case
         from rag_harness.expectations.kinds.snapshot import renewed
 
         demands = [each for each in case.expect if each.kind == _SNAPSHOT]
-        if self._keeps == "new" and demands[0].was is not None:
+        if self.keeps == "new" and demands[0].was is not None:
             return case
         texts = [renewed(each, row.llm_answer).was for each in demands]
         was = next((text for text in texts if text != demands[0].was), demands[0].was)
@@ -140,7 +138,7 @@ class Snapshots:
 
         written = []
         for experiment, mine in self.of.items():
-            if self._keeps == "all" and is_whole and not self._config.getoption("no_cleanup", False):
+            if self.keeps == "all" and is_whole and not self._config.getoption("no_cleanup", False):
                 mine.removed = self.unused(experiment)
             if mine.new or mine.removed:
                 kept = {name: text for name, text in mine.answers.items() if name not in mine.removed}
@@ -159,30 +157,6 @@ class Snapshots:
         demanded = {_name(experiment, query_id) for query_id in mine.cases}
         has_come = mine.same or mine.changed or mine.missing or mine.new
         return sorted(mine.answers.keys() - demanded) if has_come and mine.answers.keys() & demanded else []
-
-    def lines(self, is_whole: bool) -> Iterator[str]:
-        """Yield what became of the snapshots, where there is something to know or to do."""
-        for experiment, mine in sorted(self.of.items()):
-            kept = _update_said(mine)
-            if kept:
-                yield f"{self._shown(mine)}: {kept}"
-            if mine.changed:
-                yield f"{experiment}: {_answers(mine.changed, 'not as kept')}"
-            if mine.missing:
-                why = "empty or very long, and not kept" if self._keeps else "without a snapshot yet"
-                yield f"{experiment}: {_answers(mine.missing, why)}"
-            if is_whole and (unused := self.unused(experiment)):
-                yield f"{self._shown(mine)}: {len(unused)} that no question demands: {_named(unused)}"
-
-    def _shown(self, mine: KeptAnswers) -> str:
-        from rag_harness.gates.belonging import shown_place
-
-        return shown_place(self._settings.get(), mine.file)
-
-    @property
-    def is_update_called_for(self) -> bool:
-        """Whether ``--snapshot-update`` would change something, as far as the answers have come."""
-        return not self._keeps and any(mine.changed or mine.missing for mine in self.of.values())
 
 
 def _name(experiment: str, query_id: str) -> str:
@@ -207,17 +181,3 @@ def _is_as_before(case: Case, row: ExperimentResult) -> bool:
 
     demands = [each for each in case.expect if each.kind == _SNAPSHOT]
     return all(each.kept for each in looked_at(demands, AnswerSeen(row.llm_answer, explained=False)))
-
-
-def _update_said(mine: KeptAnswers) -> str:
-    counts = {"new": len(mine.new) - mine.replaced, "changed": mine.replaced, "taken out": len(mine.removed)}
-    return ", ".join(f"{count} {what}" for what, count in counts.items() if count)
-
-
-def _answers(trials: Sequence[str], how: str) -> str:
-    return f"{len(trials):,} answer{'s' * (len(trials) > 1)} {how}: {_named(trials)}"
-
-
-def _named(trials: Sequence[str]) -> str:
-    more = f" and {len(trials) - _NAMED} more" if len(trials) > _NAMED else ""
-    return f"{', '.join(trials[:_NAMED])}{more}"
