@@ -131,7 +131,7 @@ def test_experiments_that_owe_different_things_are_not_compared_on_them(fixed: S
     assert "their answers owe different things" in (fixed.path / "report.html").read_text(encoding="utf-8")
 
 
-def test_tests_of_one_experiment_add_up_and_those_left_out_demand_nothing(fixed: Suite) -> None:
+def test_tests_of_one_experiment_add_up_and_those_left_out_or_skipped_demand_nothing(fixed: Suite) -> None:
     write_tests(
         fixed,
         """
@@ -147,6 +147,10 @@ def test_tests_of_one_experiment_add_up_and_those_left_out_demand_nothing(fixed:
             @pytest.mark.rag_expect({"max_words": 3})
             def test_b(self, rag_result, rag_scores):
                 assert rag_scores["expectations"].value < 1
+
+            @pytest.mark.skip
+            @pytest.mark.rag_expect({"contains": "of a test that asks nothing"})
+            def test_c(self, rag_result): ...
         """,
     )
     both = fixed.run("--rag-gate=mine: expect_max_words >= 1", "--rag-gate=mine: expectations >= 1")
