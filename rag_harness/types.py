@@ -150,6 +150,7 @@ class Expectation:
         negated: whether the answer must not do it.
         weight: how much it counts among the expectations of its case; above 0.
         must: whether no other expectation counts where this one is not kept.
+        was: of a snapshot the answer that is kept; None where none is, and of any other kind.
     """
 
     kind: str
@@ -158,6 +159,8 @@ class Expectation:
     negated: bool = False
     weight: float = 1.0
     must: bool = False
+    # It is long, and whether it is kept says all that a score has to know of it.
+    was: str | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         wanted = "" if self.wanted is True else f" {_shown(self.wanted)}"

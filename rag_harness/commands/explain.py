@@ -51,7 +51,9 @@ def run_explain(chosen: argparse.Namespace) -> int:
             return 0
         found = explainer.one(chosen.trial)
     broken = broken_lines(chosen.output, manifest, row) if row else []
-    is_right = f"{chosen.trial} did not fail: its answer carries the gold."
+    has_gold = row is None or row.ground_truth or row.context_reference
+    why = "its answer carries the gold" if has_gold else "it has no gold, and keeps to what is expected, if anything is"
+    is_right = f"{chosen.trial} did not fail: {why}."
     unchecked = f"{chosen.trial} did not fail, and not all that is expected of it could be checked."
     right = [unchecked if broken else is_right, *(trial_lines(row) if row else ())]
     say(*(cause_in_full(found) if found else right), *broken)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from rag_harness.dataset.asked_digest import asked_digest
 from rag_harness.dataset.beir import BeirDataset, read_beir
 from rag_harness.dataset.document_languages import AUTO, language_of, languages_said, with_languages
 from rag_harness.dataset.golden import GoldenEntry, read_golden
@@ -15,14 +15,14 @@ from rag_harness.dataset.ingest import page_files
 from rag_harness.dataset.ingest.charset import is_charset
 from rag_harness.dataset.knowledge_base import pages_digest, read_folder, read_knowledge_base
 from rag_harness.dataset.library import ParsedKeeping, Unread
+from rag_harness.dataset.owed import Owed, stated_in
 from rag_harness.dataset.queries import distribution, read_queries
 from rag_harness.dataset.query_types import types_named
 from rag_harness.errors import DataError, SettingsError, unknown
-from rag_harness.expectations import expectations_of
 from rag_harness.files.log import is_worker, log
-from rag_harness.files.sources import file_digest, files_digest
+from rag_harness.files.sources import files_digest
 from rag_harness.settings import Settings, access_of
-from rag_harness.types import Case, Document, Expectation
+from rag_harness.types import Case, Document
 from rag_harness.words.languages import ENGLISH
 
 
@@ -44,26 +44,6 @@ def charset_of(settings: Settings) -> str:
     if named and not is_charset(named):
         raise SettingsError(f"rag_charset is {settings.charset!r}. Name one that Python knows: cp1252, shift_jis, …")
     return named
-
-
-def _expected_of_all(texts: Sequence[str]) -> tuple[Expectation, ...]:
-    """Return the expectations that JSON objects state.
-
-    Raises:
-        SettingsError: one is no JSON, or no expectation.
-    """
-    raw = []
-    for text in texts:
-        try:
-            raw.append(json.loads(text))
-        except ValueError as error:
-            raise SettingsError(
-                f'rag_expect: {text!r:.60} is no JSON object, e.g. {{"max_words": 120}}: {error}.'
-            ) from None
-    found, problems = expectations_of(raw)
-    if problems:
-        raise SettingsError("\n".join(f"rag_expect: {each}" for each in problems))
-    return found
 
 
 def _refuse_passing(unread: Sequence[Unread], keeping: ParsedKeeping) -> None:
@@ -217,9 +197,10 @@ class Data:
         for problem in () if is_worker() else skipped or ():
             log.info("Skipped: %s", problem)
         self._skipped = tuple(skipped or ())
-        expected = _expected_of_all(settings.expect)
-        if expected:
-            cases = [replace(case, expect=(*case.expect, *expected)) for case in cases]
+        if settings.expect:
+            where = f"pyproject.toml, [tool.rag_harness.data.{self.name}]: expect" if self.name else "rag_expect"
+            owed = Owed(stated_in(settings.expect, where), places=(where,))
+            cases = owed.added_to(cases, self.queries_file)
         if self._own_golden:
             golden = {entry.entry_id for entry in self.golden}
             cases = [_marked(case, case.query.query_id in golden) for case in cases]
@@ -245,8 +226,8 @@ class Data:
 
     @cached_property
     def queries_digest(self) -> str:
-        """Digest of the file of queries."""
-        return file_digest(self.queries_file)
+        """Digest of the file of queries, without what their answers owe: that changes no answer."""
+        return asked_digest(self.queries_file)
 
     @property
     def golden_file(self) -> Path:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.expectations import (
     AnswerSeen,
     Kept,
     Source,
+    as_json,
     kept_share,
     kind_of,
     known_kinds,
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 
 PREFIX = "expect_"
 """Begins the name of the measure of one kind: ``expect_contains``."""
-_NONE = "nothing is expected"
+_NONE = "no expectations"
 
 
 class Expectations(RowMeasure):
@@ -64,7 +67,7 @@ class ExpectationsOfKind(RowMeasure):
 
     def applies(self, case: Case) -> str:
         """Return why there is nothing of this kind to keep to."""
-        return "" if any(each.kind == self._kind for each in case.expect) else f"no {self._kind} is expected"
+        return "" if any(each.kind == self._kind for each in case.expect) else f"no {self._kind} expected"
 
     def score(self, case: Case, row: ExperimentResult) -> Score:
         share, said = kept_share(
@@ -79,6 +82,17 @@ def measure_of_kind(name: str) -> ExpectationsOfKind | JudgedOfKind | None:
     if not name.startswith(PREFIX) or kind not in known_kinds():
         return None
     return ExpectationsOfKind(kind) if kind_of(kind).asks == "nothing" else JudgedOfKind(kind)
+
+
+def demands_of(cases: Iterable[Case]) -> dict[str, str]:
+    """Return a digest of what cases demand, by the measure that is about it. Other demands make another figure."""
+    states: dict[str, Any] = {}
+    for case in cases:
+        for each in case.expect:
+            said = json.dumps([case.query.query_id, as_json(each)], sort_keys=True, default=str).encode()
+            for measure in (EXPECTATIONS, f"{PREFIX}{each.kind}"):
+                states.setdefault(measure, blake2b(digest_size=8)).update(said)
+    return {measure: state.hexdigest() for measure, state in states.items()}
 
 
 def found_in(

@@ -86,10 +86,10 @@ class Run:
         Raises:
             DataError: the cases are missing or damaged.
         """
-        data = self.suites[experiment].data
-        if data not in self._case_files:
-            self._case_files[data] = CaseFile(self.output, data)
-        return self._case_files[data]
+        name = self.suites[experiment].cases
+        if name not in self._case_files:
+            self._case_files[name] = CaseFile(self.output, name)
+        return self._case_files[name]
 
     @cached_property
     def _case_files(self) -> dict[str, CaseFile]:

@@ -174,6 +174,7 @@ class Judgements:
 
     def of(self, trial: Trial, row: ExperimentResult) -> LazyScores:
         """Return the scores of a trial by measure; each is waited for when it is asked for."""
+        trial = self._session.cases.renewed(trial, row)
         names = [measure.name for measure in self._session.wanted.judged_measures(trial.experiment)]
         return LazyScores(names, lambda name: self._score(trial, row, name))
 

@@ -176,6 +176,8 @@ class Recorder:
     def _take(self, report: pytest.TestReport) -> None:
         if hasattr(report, "rag_missed"):
             self.missed.append(report.nodeid)
+        if hasattr(report, "rag_owed"):
+            self._take_owed(*vars(report).pop("rag_owed"))
         if hasattr(report, "rag_row"):
             # The row is removed from the report: pytest keeps every report to the end of the run.
             row, is_new = self._take_row(vars(report).pop("rag_row"), report.rag_resumed)
@@ -189,6 +191,13 @@ class Recorder:
             experiment, query_id, why = report.rag_not_run
             self.not_run[TrialId(experiment, query_id)] = why
 
+    def _take_owed(self, experiment: str, said: Mapping[str, Any]) -> None:
+        """Take from a worker what an experiment owes itself: the controller has not collected its tests."""
+        from rag_harness.dataset.owed import Owed
+
+        if experiment not in self._session.cases.owed:
+            self._session.owe(experiment, Owed.of_json(said))
+
     def _take_row(self, shipped: ExperimentResult | str, resumed: bool) -> tuple[ExperimentResult, bool]:
         """Take a row, from this process or as a worker's text; return it, and whether it is its trial's first."""
         from rag_harness.results.row import parse_row
@@ -200,6 +209,9 @@ class Recorder:
             self.resumed.setdefault(row.experiment, set()).add(row.query_id)
         else:
             self._append(row, f"{shipped}\n" if isinstance(shipped, str) else row.line())
+        if row.experiment != GOLDEN:
+            self._session.cases.all_of(row.experiment)  # whose snapshots the controller of an xdist run has not read
+            self._session.snapshots.take(row)
         self._session.config.hook.pytest_rag_result(result=row, config=self._session.config)
         return row, True
 

@@ -29,6 +29,11 @@ class RunData:
 
         return GOLDEN if suite == GOLDEN else self._session.cases.data_of(suite) or QUERIES
 
+    def own_cases_of(self, suite: str) -> str:
+        """Return the name of a suite's own file of cases; empty if its answers owe what all to the same data owe."""
+        is_own = suite != GOLDEN and not self._session.cases.is_like_its_data(suite)
+        return f"{self.name_of(suite)}+{suite}" if is_own else ""
+
     def of(self, name: str) -> Data:
         """Return the data of that name; golden entries use the run's own data."""
         from rag_harness.results.manifest import QUERIES

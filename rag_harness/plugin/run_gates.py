@@ -135,6 +135,8 @@ class RunGates:
             return verdict
         if refused and isinstance(gate.right, Reference) and gate.right.name == BASELINE:
             return Verdict(gate, "failed", reason="the baseline is of other data")
+        if why := self._owes_otherwise(gate):
+            return Verdict(gate, "failed", reason=why)
         if other := self._judged_otherwise(gate):
             return Verdict(gate, "failed", reason=f"the baseline was {other}. Save a new one with --rag-save")
         baseline = self.baseline.suites if self.baseline else {}
@@ -184,6 +186,21 @@ class RunGates:
 
         now = saved_run(self.findings.manifest, {})
         return now.judged_otherwise(self.baseline, gate.suite, gate.measure)
+
+    def _owes_otherwise(self, gate: Gate) -> str:
+        """Return that the two sides of a gate owe different things; empty if they do not."""
+        from rag_harness.gates import BASELINE, Reference
+        from rag_harness.report.baseline import saved_run
+
+        suites, right = self.findings.manifest.suites, gate.right
+        if not isinstance(right, Reference) or gate.suite not in suites:
+            return ""
+        if right.name == BASELINE:
+            now = saved_run(self.findings.manifest, {})
+            is_other = self.baseline is not None and now.owed_otherwise(self.baseline, gate.suite, gate.measure)
+            return "the answers owed other things in the baseline. Save a new one with --rag-save" if is_other else ""
+        is_other = right.name in suites and suites[gate.suite].owes_otherwise(suites[right.name], gate.measure)
+        return f"answers of {gate.suite} and {right.name} owe different things" if is_other else ""
 
     def comparison(self) -> tuple[Comparison | None, str]:
         """Return the comparison with the saved run, and why there is none, which may be empty."""

@@ -8,6 +8,7 @@ import pytest
 
 if TYPE_CHECKING:
     from rag_harness.measures.golden_run import RetrievalResult
+    from rag_harness.plugin.own_expectations import OwnExpectations
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.session import RagSession
     from rag_harness.plugin.shipped import Shipped
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 SESSION: pytest.StashKey[RagSession] = pytest.StashKey()
 TRIALS: pytest.StashKey[TrialRunner] = pytest.StashKey()
+OWED: pytest.StashKey[OwnExpectations] = pytest.StashKey()
 RECORDER: pytest.StashKey[Recorder] = pytest.StashKey()
 SHIPPED: pytest.StashKey[Shipped] = pytest.StashKey()
 NOT_RUN: pytest.StashKey[tuple[TrialId, str]] = pytest.StashKey()

@@ -61,6 +61,7 @@ class TrialRunner:
 
     def _follow(self, trial: Trial, experiment: Experiment, row: ExperimentResult) -> bool:
         """Judge a row and answer its trial again, as wanted; return whether any of that is under way."""
+        trial = self._session.cases.renewed(trial, row)
         is_judged = self.judgements.after(trial, row)
         # An answer that raised is a try, too: a promise over repeats counts how often that happens.
         return self.repeats.after(trial, experiment) or is_judged

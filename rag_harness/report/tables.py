@@ -43,26 +43,22 @@ def read_tables(output: Path, measures: MeasuresOf, manifest: RunManifest | None
         DataError: ``run.json`` or the cases are missing or damaged.
     """
     manifest = manifest or read_manifest(output)
-    cases = {data: CaseFile(output, data) for data in _data(manifest)}
+    cases = {name: CaseFile(output, name) for name in {record.cases for record in manifest.suites.values()}}
     try:
         tables = {
-            name: _read_table(output / record.file, name, record, cases[record.data], measures(name))
+            name: _read_table(output / record.file, name, record, cases[record.cases], measures(name))
             for name, record in sorted(manifest.suites.items())
         }
         for name, table in tables.items():
             table.later = cache(partial(_later, output, name, manifest.suites[name], table))
         for name, table in tables.items():
-            of_suite = cases[manifest.suites[name].data]
+            of_suite = cases[manifest.suites[name].cases]
             if key := cluster_key(str(manifest.settings.get("cluster") or ""), of_suite.labels):
                 table.clusters, table.cluster_key = clusters_in(of_suite, key), key
         return tables
     finally:
         for file in cases.values():
             file.close()
-
-
-def _data(manifest: RunManifest) -> set[str]:
-    return {record.data for record in manifest.suites.values()}
 
 
 def read_repeat(output: Path, name: str, repeat: int, record: SuiteRecord, measures: Sequence[Measure]) -> SuiteTable:
@@ -72,7 +68,7 @@ def read_repeat(output: Path, name: str, repeat: int, record: SuiteRecord, measu
         DataError: the cases are missing or damaged.
     """
     fingerprints = [repeat_fingerprint(each, repeat) for each in record.fingerprints]
-    again, cases = record.model_copy(update={"fingerprints": fingerprints}), CaseFile(output, record.data)
+    again, cases = record.model_copy(update={"fingerprints": fingerprints}), CaseFile(output, record.cases)
     try:
         return _read_table(result_path(output, repeat_name(name, repeat)), name, again, cases, measures)
     finally:

@@ -6,7 +6,7 @@ A report needs only this file, the result files and ``cases/``, even a year late
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -24,6 +24,8 @@ QUERIES = "queries"
 """Name of the data that experiments are run on."""
 _PACKAGES = (NAME, "numpy", "qdrant-edge-py", "qdrant-client", "openai", "PyStemmer")
 
+_RARE = ("panel", "rubrics", "demands", "own_cases", "history")
+
 Some = Literal["all"] | list[str]
 """Ids of cases; ``all`` stands for every case of the data."""
 
@@ -37,6 +39,7 @@ class SuiteRecord(_Record):
 
     Attributes:
         data: name of its data; the cases are in ``cases/<data>.jsonl``.
+        own_cases: name of its own file of cases, where its answers owe more than others to the same data; else empty.
         file: its result file, beside this one.
         fingerprints: fingerprints of this run's rows; other rows of the file do not belong to the run.
         total: number of cases in the data.
@@ -49,6 +52,7 @@ class SuiteRecord(_Record):
         authors: judge, model and revision of each judge of this run; those of a panel in its order.
         panel: how a panel of judges decides; empty where one judge has judged.
         rubrics: version of each rubric that the answers were held against, by measure: other criteria, other version.
+        demands: digest of what its answers owe, by the measure that is about it: other demands, another figure.
         judging: cost of judging in this run: tokens, calls, and the number of replayed calls.
         made: when an earlier run made the rows, where it made all of them and this run did not look at the suite.
         pages: digest of the documents behind its questions at the time of the run; empty where it is not known.
@@ -74,6 +78,8 @@ class SuiteRecord(_Record):
     authors: list[tuple[str, str, str]] = []
     panel: str = ""
     rubrics: dict[str, int] = {}
+    demands: dict[str, str] = {}
+    own_cases: str = ""
     judging: dict[str, int] = {}
     made: str = ""
     is_current: bool | None = None
@@ -86,10 +92,14 @@ class SuiteRecord(_Record):
 
     @model_serializer(mode="wrap")
     def _as_written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what few runs have where there is none of it: the file of a run without it stays as it was."""
+        """Leave out what few runs have where it is empty: the file of any other run stays as it was."""
         written: dict[str, Any] = write(self)
-        rare = ("panel", "rubrics", "history")
-        return {name: value for name, value in written.items() if name not in rare or value}
+        return {name: value for name, value in written.items() if name not in _RARE or value}
+
+    @property
+    def cases(self) -> str:
+        """Name of the file of its cases."""
+        return self.own_cases or self.data
 
     @property
     def asked(self) -> str:
@@ -101,6 +111,13 @@ class SuiteRecord(_Record):
         """Return who judged a measure, as comparisons see it: other judges, another rule of a panel, and other
         criteria of a rubric are another measure."""
         return self.panel, self.authors, self.rubrics.get(measure, 0)
+
+    def owes_otherwise(self, other: SuiteRecord, measure: str) -> bool:
+        """Whether the answers of another suite owe other things, so that their figures of a measure are of two kinds.
+
+        A suite of an older release does not say what its answers owe.
+        """
+        return differ(self.demands, other.demands, measure)
 
     @property
     def is_complete(self) -> bool:
@@ -153,6 +170,11 @@ class RunManifest(_Record):
 def languages_noted(suites: Iterable[SuiteRecord]) -> list[str]:
     """Return what to know about the languages of the documents of suites, each sentence once."""
     return list(dict.fromkeys(said for suite in suites for said in suite.languages))
+
+
+def differ(demands: Mapping[str, str], others: Mapping[str, str], measure: str) -> bool:
+    """Whether two suites are known to demand different things of answers where a measure looks at them."""
+    return measure in demands and measure in others and demands[measure] != others[measure]
 
 
 def write_manifest(output: Path, manifest: RunManifest) -> None:

@@ -296,6 +296,9 @@ class Settings:
         "folder of rubrics, criteria that a judge holds answers against: tone.toml is rubric_tone",
         "nothing",
     )
+    snapshots: str = path_option(
+        "snapshots", "folder of snapshots of answers, a file of syrupy's an experiment", "nothing"
+    )
     reliability: str = path_option("reliability", "folder of calibrations of r1's confidence", "nothing")
     threshold: tuple[str, ...] = option(
         (), "limit of r1's decisions, repeatable: passed=0.7, of mode strict strict.passed=0.8", "reliability"

@@ -12,7 +12,19 @@ from tests.plugin.conftest import TEST, Suite
 _PLUGIN = Path(rag_harness.__file__).parent / "plugin"
 STEP_NAMES = ["metamorphic", "gates", "row of dots", "causes", "report"]
 SECTION_NAMES = [
-    *("metamorphic", "trials", "scorecard", "pairwise", "slices", "abstention", "noise", "own", "causes", "affected"),
+    *(
+        "metamorphic",
+        "trials",
+        "scorecard",
+        "pairwise",
+        "slices",
+        "abstention",
+        "noise",
+        "own",
+        "snapshots",
+        "causes",
+        "affected",
+    ),
     "short summary",
     *("golden", "comparison", "gates", "brief", "report"),
 ]

@@ -85,6 +85,7 @@ REMEDIES: Mapping[tuple[str, str], str] = {
         "cost too much",
     ): "fewer chunks (--rag-top-k), a cheaper model; or raise the limit",
     ("Expectation Broken", "decided otherwise"): "look at the thresholds by which the pipeline decides",
+    ("Expectation Broken", "says something else than before"): "read both answers; --snapshot-update keeps the new one",
     (
         "Expectation Broken",
         "declines in words of its own",

@@ -65,7 +65,7 @@ def _of_rubrics(details: Mapping[str, Mapping[str, Any]], measure: str = "") -> 
 
 
 def _expected(output: Path, manifest: RunManifest, row: ExperimentResult) -> list[Kept]:
-    with closing(CaseFile(output, manifest.suites[row.experiment].data)) as cases:
+    with closing(CaseFile(output, manifest.suites[row.experiment].cases)) as cases:
         position = cases.position.get(row.query_id)
         if position is None:
             return []

@@ -121,7 +121,7 @@ class Checker:
 
 def _came(output: Path, record: SuiteRecord) -> list[str]:
     """Return the cases with a row in this run, also with an error."""
-    cases = CaseFile(output, record.data)
+    cases = CaseFile(output, record.cases)
     try:
         return list(filter(awaited(record), cases.ids))
     finally:

@@ -20,7 +20,8 @@ def expectations(material: Material, read: Read[QueryLine]) -> CheckResult:
         found, problems = expectations_of(query.expect)
         number += len(found)
         for problem in problems:
-            check.error(read.at(line), f"{query.query_id}: expect: {problem}.")
+            end = "" if problem.endswith("?") else "."
+            check.error(read.at(line), f"{query.query_id}: expect: {problem}{end}")
         for said in wrongly_expected(found, query.ground_truth, query.case().answerable, documents):
             check.error(read.at(line), f"{query.query_id}: expect: {said}")
     check.checked = f"{number} expectations"
