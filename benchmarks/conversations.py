@@ -6,7 +6,8 @@
 
 Vectors that are recorded are read, others are computed and kept in the cache. No model answers: what is measured is
 what the prompt would hold. A follow-up is a turn after the first that the pages answer, a change of subject included.
-Intervals are of 95 %, with conversations as clusters: no two turns of one are independent.
+Intervals are of 95 %, with conversations as clusters: no two turns of one are independent. A star says that too few of
+them differ for a paired test; the interval is then the one without assumptions.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from rag_harness.pipelines.parts import RunParts
 from rag_harness.report.summary import table
 from rag_harness.retrieval.documents import place_documents
 from rag_harness.settings.loading import load_settings
-from rag_harness.stats import difference_interval, mean_interval
+from rag_harness.stats import difference_bounds, mean_interval
 from rag_harness.studies.conversations import carried_words
 from rag_harness.studies.conversations.conversing import Conversing
 from rag_harness.types import Case
@@ -36,6 +37,10 @@ NAMES = ("c1", "c1-lastturn", "c1-full")
 PARTS = ("fit", "report")
 K = 5
 KINDS = ("first", "follow_up", "compare", "correction", "underspecified", "back", "subject_change")
+NEIGHBOURS = (
+    *(("MOST_CARRIED", most) for most in (12, 16, 20, 24, 30, 40)),
+    *(("COMPLETE", weight) for weight in (0.0, 1.5, 1.7, 2.0, 2.1, 2.5, 99.0)),
+)
 Recalls = Mapping[str, float]
 """Recall@5 of each case, by its id."""
 
@@ -79,8 +84,8 @@ def mean_of(cases: Sequence[Case], found: Recalls) -> str:
 def difference_of(cases: Sequence[Case], found: Recalls, other: Recalls) -> str:
     """Return the mean difference over these turns with its interval."""
     values = [found[case.query.query_id] - other[case.query.query_id] for case in cases]
-    interval = difference_interval(values, (-1, 1), clusters=[case.labels["conversation"] for case in cases])
-    return f"{sum(values) / len(values):+.3f} [{interval.low:+.2f}, {interval.high:+.2f}]"
+    interval, guarded = difference_bounds(values, (-1, 1), 0.975, [case.labels["conversation"] for case in cases])
+    return f"{sum(values) / len(values):+.3f} [{interval.low:+.2f}, {interval.high:+.2f}]{'*' if guarded else ' '}"
 
 
 def show(title: str, cases: Sequence[Case], found: Mapping[str, Recalls]) -> None:
@@ -99,11 +104,10 @@ def show(title: str, cases: Sequence[Case], found: Mapping[str, Recalls]) -> Non
 def neighbours(parts: RunParts) -> None:
     """Print c1's recall on the follow-ups of the half for fitting, for other numbers of the rules."""
     cases = follow_ups(turns("fit"))
-    for name, values in (("MOST_WORDS", (12, 16, 20, 24, 30, 40)), ("COMPLETE", (0.0, 1.5, 1.7, 2.0, 2.1, 2.5, 99.0))):
-        for value in values:
-            with patch.object(carried_words, name, value):
-                found = recalls("c1", cases, parts)
-            print(f"{name} {value:5}   {sum(found.values()) / len(found):.3f}", flush=True)
+    for name, value in NEIGHBOURS:
+        with patch.object(carried_words, name, value):
+            found = recalls("c1", cases, parts)
+        print(f"{name} {value:5}   {sum(found.values()) / len(found):.3f}", flush=True)
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.retrieval.rarity import Rarity
-from rag_harness.studies.conversations.carried_words import MOST_WORDS, with_carried_words
+from rag_harness.studies.conversations.carried_words import MOST_CARRIED, with_carried_words
 from rag_harness.types import Chunk, Message
 from tests.hostile import CORPUS
 
@@ -58,6 +58,10 @@ def test_a_turn_that_is_complete_in_itself_stays_as_it_is(turn: str) -> None:
     assert made.why_not.startswith("it is complete in itself")
 
 
+def test_a_turn_of_few_words_is_not_complete_though_none_of_them_was_said() -> None:
+    assert carried("and batteries for the box?")[1] == ("Ridge", "2", "3", "rent", "tent")
+
+
 def test_one_that_repeats_a_word_is_not_complete() -> None:
     assert carried("is the box for batteries near the entrance of a tent?")[1] == ("Ridge", "2", "3", "rent")
 
@@ -70,7 +74,7 @@ def test_a_first_question_stays_as_it_is() -> None:
 def test_the_weightiest_words_are_chosen() -> None:
     everything = Message("user", " ".join(PAGES))
     taken = set(carried("and?", everything)[1])
-    assert len(taken) == MOST_WORDS
+    assert len(taken) == MOST_CARRIED
     # Two pages have these, and those that are left out are no rarer than any that is chosen.
     assert not {"Ridge", "tent", "takes", "day", "kg"} <= taken
 
@@ -100,7 +104,7 @@ def test_no_question_is_longer_than_its_bound_or_the_turn_itself(
 ) -> None:
     made = with_carried_words(turn, earlier, RARITY, longest)
     assert made.text == turn or len(made.text.encode(errors="replace")) <= longest
-    assert len(made.words) <= MOST_WORDS
+    assert len(made.words) <= MOST_CARRIED
     assert bool(made.words) != bool(made.why_not)
     assert made.text.startswith(turn.rstrip())
 
