@@ -41,7 +41,7 @@ def test_each_turn_is_a_test_that_sees_what_was_said_before_it(talk: Suite) -> N
     )
     result.assert_outcomes(passed=12)
     result.stdout.fnmatch_lines(["*[[]c1-c0#1[]]*", "*[[]c1-c0#2[]]*"])
-    rows: dict[Any, Any] = {row["query_id"]: row for row in talk.rows("c1")}
+    rows: dict[Any, Any] = {row["query_id"]: row for row in talk.rows("c1_standalone")}
     assert rows["c0#1"]["llm_answer"] == "How long? after []"
     assert rows["c0#3"]["llm_answer"] == "How long? after ['How long?', '45 days', 'How long?', '45 days']"
     assert rows["c0#3"]["inputs"]["history"][1] == {"role": "assistant", "content": "45 days"}
@@ -53,7 +53,8 @@ def test_a_changed_history_is_another_case(talk: Suite) -> None:
     talk.run().assert_outcomes(passed=12)
     talk.write_queries([{"conversation": f"c{n}", "turns": [{**TURN, "reply": "Long."}] * 3} for n in range(4)])
     talk.run().assert_outcomes(passed=12)
-    assert "['How long?', 'Long.']" in {row["query_id"]: row for row in talk.rows("c1")}["c1#2"]["llm_answer"]  # type: ignore[operator]
+    rows: dict[Any, Any] = {row["query_id"]: row for row in talk.rows("c1_standalone")}
+    assert "['How long?', 'Long.']" in rows["c1#2"]["llm_answer"]
 
 
 def test_turns_count_as_cases_of_their_own_where_that_is_asked_for(talk: Suite) -> None:
@@ -68,7 +69,7 @@ def test_turns_that_are_out_of_order_are_named_before_anything_is_asked(talk: Su
     result = talk.run(workers)
     assert result.ret != 0
     assert "queries.jsonl:2: turn 3 of 'c1' comes without turn 2" in result.stderr.str() + result.stdout.str()
-    assert not talk.rows("c1")
+    assert not talk.rows("c1_standalone")
 
 
 OWN = """
@@ -134,7 +135,7 @@ def test_with_own_history_each_turn_sees_the_answers_before_it(own: Suite, worke
     }
     assert all(said(rows[f"c{n}#3"]) == ANSWERS for n in range(4))
     assert "conversation" in rows["c0#1"]["inputs"]
-    assert not own.rows("c1")
+    assert not own.rows("c1_standalone")
     assert len(asked(own)) == 12
     own.run("--rag-history=own", workers).assert_outcomes(passed=12)
     assert not asked(own)
@@ -144,7 +145,7 @@ def test_both_histories_are_two_experiments_that_one_marker_selects(own: Suite) 
     result = own.run("-v", "--rag-history=both", "--rag-gate=c1-own: error_rate <= 0", "-k", "c0")
     result.assert_outcomes(passed=6)
     result.stdout.fnmatch_lines(["*[[]c1-c0#1[]]*", "*[[]c1-own-c0#1[]]*"])
-    assert said(by_turn(own, "c1")["c0#2"]) == ["q1?", "45 days"]
+    assert said(by_turn(own, "c1_standalone")["c0#2"]) == ["q1?", "45 days"]
     assert said(by_turn(own)["c0#2"]) == ["q1?", "0: q1?"]
 
 
