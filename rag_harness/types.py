@@ -120,8 +120,10 @@ class Query:
 
     @property
     def history(self) -> tuple[Message, ...]:
-        """What was said before it, the oldest first; empty where it is no turn of a conversation, or the first."""
-        return tuple(Message(each["role"], each["content"]) for each in self.inputs.get("history", ()) if self.place)
+        """What was said before it, the oldest first; empty where nothing was, or where ``history`` is no messages."""
+        said = self.inputs.get("history", ())
+        each_is_message = isinstance(said, (list, tuple)) and all(_is_message(each) for each in said)
+        return tuple(Message(each["role"], each["content"]) for each in said) if each_is_message else ()
 
     @property
     def place(self) -> dict[str, str]:
@@ -129,6 +131,10 @@ class Query:
         conversation, turn = self.inputs.get("conversation"), self.inputs.get("turn")
         is_turn = isinstance(conversation, str) and isinstance(turn, int)
         return {"conversation": str(conversation), "turn": str(turn)} if is_turn else {}
+
+
+def _is_message(said: Any) -> bool:
+    return isinstance(said, Mapping) and all(isinstance(said.get(key), str) for key in ("role", "content"))
 
 
 @dataclass(frozen=True, slots=True)

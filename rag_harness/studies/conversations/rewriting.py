@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import ChatModel
+from rag_harness.retrieval.carried_words import CarriedOver, with_carried_words
 from rag_harness.retrieval.rarity import Rarity
 from rag_harness.retrieval.retrieval import Retrieval
-from rag_harness.studies.conversations.carried_words import CarriedOver, with_carried_words
 from rag_harness.studies.conversations.earlier_turns import MOST_MESSAGES, EarlierTurns, earlier_turns
 from rag_harness.types import Decision, Message, Query
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_harness.retrieval.carried_words import MOST_CARRIED, with_carried_words
 from rag_harness.retrieval.rarity import Rarity
-from rag_harness.studies.conversations.carried_words import MOST_CARRIED, with_carried_words
 from rag_harness.types import Chunk, Message
 from tests.hostile import CORPUS
 
