@@ -12,14 +12,16 @@ Experiments
 Pipelines
     ``conversing`` is the pipeline: it makes the question, then retrieves, reranks and answers as ``e3`` of the retail
     study does, and the model also gets what was said before. ``rewriting`` makes a question that stands alone, by a
-    model of role ``rewrite`` or by the rules of ``retrieval.carried_words``; the teaching assistant of the textbook uses it, too.
+    model of role ``rewrite`` or by the rules of ``retrieval.carried_words``; the teaching assistant of the textbook
+    uses it, too.
     ``earlier_turns`` reads what was said before. ``joined_turns`` has the two ways without rewriting.
 
 Prompts
     ``prompts/c1.*.md`` for all three.
 
 Thresholds
-    ``retrieval.carried_words`` has the numbers of the rules. They were chosen on the conversations with ``part`` = ``fit``.
+    ``retrieval.carried_words`` has the numbers of the rules. They were chosen on the conversations with ``part`` =
+    ``fit``.
 
 Data and gates
     The data is called ``conversations`` in ``pyproject.toml``: the pages of the retail study and
