@@ -19,6 +19,7 @@ from rag_harness.judges.embedded.alignment import EncodedSource
 from rag_harness.judges.embedded.encoding import Encoded, Float32s
 from rag_harness.judges.embedded.figures import numbers
 from rag_harness.judges.embedded.lexical import same
+from rag_harness.words.contradictions.vocabulary import word_set
 
 Bools = npt.NDArray[np.bool_]
 
@@ -75,7 +76,8 @@ _ANTONYMS = """
     opponents/supporters opposite/same optimist/pessimist order/chaos parent/child past/future peaceful/violent
     permanent/temporary plural/singular poverty/wealth praise/criticize praised/criticized predator/prey
     private/government profit/debt progress/regress pro/anti raise/lower raised/lowered reduce/increase
-    reduced/increased reducing/increasing reward/punish rough/smooth rural/city safe/dangerous seldom/often sell/purchase
+    reduced/increased reducing/increasing reward/punish rough/smooth rural/city safe/dangerous seldom/often
+    sell/purchase
     separate/together separated/united shallow/deep shortage/surplus shrink/expand sick/healthy slave/master
     slowly/quickly slowing/speeding soft/hard sold/purchased solve/create sooner/later stay/leave stayed/left
     stopped/began stop/start sunrise/sunset surface/depth synthetic/natural tall/short teacher/student tiny/large
@@ -89,11 +91,11 @@ for _pair in _ANTONYMS.split():
     ANTONYMS.setdefault(_one, set()).add(_other)
     ANTONYMS.setdefault(_other, set()).add(_one)
 
-_WH = frozenset("who whom whose when where why how which what".split())
-_MONTHS = frozenset("january february march april may june july august september october november december".split())
-_TIMES = frozenset("year date century day month decade time era".split())
-_PLACES = frozenset("country city place region area state location countries cities".split())
-_COUNTS = frozenset("number percentage percent amount population many much long old far tall often large".split())
+_WH = word_set("who whom whose when where why how which what")
+_MONTHS = word_set("january february march april may june july august september october november december")
+_TIMES = word_set("year date century day month decade time era")
+_PLACES = word_set("country city place region area state location countries cities")
+_COUNTS = word_set("number percentage percent amount population many much long old far tall often large")
 _YEAR = re.compile(r"1\d{3}|20\d\d")
 _REACH = 2
 """Words after the question word that may say what kind of answer is asked for."""
@@ -291,7 +293,7 @@ def _names(of: Asked) -> Bools:
 def _expected(of: Asked) -> Iterator[tuple[str, float]]:
     """Yield whether the best sentence has something of the kind that is asked for, which the question does not name."""
     kind = _kind(of.question.text.words, of.at)
-    new = ~of.stems[of.question.text.content].any(axis=0)
+    new = ~np.asarray(of.stems[of.question.text.content].any(axis=0))
     written = [word for each in of.source.passages for word in each.text.written]
     rows = np.flatnonzero(new[of.place]) + of.place.start
     said = [written[row] for row in rows if row != of.place.start]
