@@ -8,19 +8,21 @@ from functools import cached_property
 from pathlib import Path
 
 from rag_harness.dataset.asked_digest import asked_digest
-from rag_harness.dataset.beir import BeirDataset, read_beir
+from rag_harness.dataset.beir import BeirDataset
 from rag_harness.dataset.document_languages import AUTO, language_of, languages_said, with_languages
 from rag_harness.dataset.golden import GoldenEntry, read_golden
 from rag_harness.dataset.ingest import page_files
 from rag_harness.dataset.ingest.charset import is_charset
 from rag_harness.dataset.knowledge_base import pages_digest, read_folder, read_knowledge_base
 from rag_harness.dataset.library import ParsedKeeping, Unread
+from rag_harness.dataset.mtrag import MtragDataset
 from rag_harness.dataset.owed import Owed, stated_in
+from rag_harness.dataset.public_collections import read_collection
 from rag_harness.dataset.queries import distribution, read_queries
 from rag_harness.dataset.query_types import types_named
 from rag_harness.errors import DataError, SettingsError, unknown
 from rag_harness.files.log import is_worker, log
-from rag_harness.files.sources import files_digest
+from rag_harness.files.sources import file_digest, files_digest, json_digest
 from rag_harness.settings import Settings, access_of
 from rag_harness.types import Case, Document
 from rag_harness.words.languages import ENGLISH
@@ -115,15 +117,12 @@ class Data:
         """The public collection that replaces knowledge base and golden set, if the settings name one.
 
         Raises:
-            SettingsError: it is no BEIR folder or zip.
+            SettingsError: it is none that can be read.
         """
         named = self._settings.dataset
         if not named:
             return None
-        kind, _, path = named.partition(":")
-        if kind != "beir" or not path:
-            raise SettingsError(f"rag_dataset is {named!r}. Name a BEIR folder or zip: beir:PATH")
-        return read_beir(Path(path) if Path(path).is_absolute() else self._settings.path(path))
+        return read_collection(named, self._settings.path)
 
     @cached_property
     def documents(self) -> list[Document]:
@@ -189,11 +188,17 @@ class Data:
 
     @cached_property
     def cases(self) -> list[Case]:
-        """All queries with their gold, as in the file. The label ``golden`` says whether one is in the golden set."""
+        """All queries with their gold, as in the file. The label ``golden`` says whether one is in the golden set.
+
+        A collection that has generation tasks brings its own.
+        """
         settings = self._settings
         skipped: list[str] | None = [] if settings.bad_queries == "skip" else None
-        types = types_named(settings.query_types)
-        cases = read_queries(self.queries_file, settings.path(settings.kb_dir), types, skipped)
+        if isinstance(self.collection, MtragDataset):
+            cases = self.collection.cases()
+        else:
+            types = types_named(settings.query_types)
+            cases = read_queries(self.queries_file, settings.path(settings.kb_dir), types, skipped)
         for problem in () if is_worker() else skipped or ():
             log.info("Skipped: %s", problem)
         self._skipped = tuple(skipped or ())
@@ -222,11 +227,17 @@ class Data:
     @property
     def queries_file(self) -> Path:
         """The file of its queries."""
-        return self._settings.queries_path
+        return self.collection.tasks if isinstance(self.collection, MtragDataset) else self._settings.queries_path
 
     @cached_property
     def queries_digest(self) -> str:
-        """Digest of the file of queries, without what their answers owe: that changes no answer."""
+        """Digest of the file of queries, without what their answers owe: that changes no answer.
+
+        Of a collection's tasks, with what is asked of them, and its judgements.
+        """
+        of = self.collection
+        if isinstance(of, MtragDataset):
+            return json_digest([file_digest(self.queries_file), of.domain, of.variant, of.qrels])
         return asked_digest(self.queries_file)
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from rag_harness.errors import SettingsError
 from rag_harness.pipelines.history_names import is_own_name, own_name
 
 if TYPE_CHECKING:
@@ -26,8 +27,29 @@ class Histories:
         self._has_turns: dict[str, bool] = {}
 
     def names(self, experiments: Iterable[str]) -> list[str]:
-        """Return the experiments that are asked for these: ``c1``, ``c1-own``, or both, where their cases are turns."""
-        return list(dict.fromkeys(name for experiment in experiments for name in self._names(experiment)))
+        """Return the experiments that are asked for these: ``c1``, ``c1-own``, or both, where their cases are turns.
+
+        Raises:
+            SettingsError: own answers are to be the history, and of a conversation not all turns are there.
+        """
+        found = list(dict.fromkeys(name for experiment in experiments for name in self._names(experiment)))
+        for name in found:
+            if self.is_own(name):
+                self._check_whole(name)
+        return found
+
+    def _check_whole(self, experiment: str) -> None:
+        begun: dict[str, int] = {}
+        for case in self._cases.all_of(experiment):
+            if place := case.query.place:
+                conversation, turn = place["conversation"], int(place["turn"])
+                wanted = begun.get(conversation, 0) + 1
+                if turn != wanted:
+                    raise SettingsError(
+                        f"{experiment} goes on from its own answers, and {case.query.query_id} comes without turn "
+                        f"{wanted} of {conversation!r}. Ask it with the history that its data have: --rag-history=gold"
+                    )
+                begun[conversation] = turn
 
     def _names(self, experiment: str) -> Iterator[str]:
         history = self._settings.get().history

@@ -181,7 +181,11 @@ class Settings:
         "golden set: JSON, CSV with query,expected_document_id,justification, or questions as JSONL",
         "data",
     )
-    dataset: str = option("", "golden suite on a public collection instead: beir:DIR or beir:FILE.zip", "data")
+    dataset: str = option(
+        "",
+        "public collection instead: beir:DIR, beir:FILE.zip, mtrag:CLONE/DOMAIN[/rewrite], mtragun:CLONE/DOMAIN",
+        "data",
+    )
     retriever: str = option(
         "dense", "of the golden suite: dense, bm25, hybrid, reranked or an experiment's id", "golden"
     )
