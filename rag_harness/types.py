@@ -407,14 +407,35 @@ class Call:
     finish_reason: str = ""
 
 
+StepKind: TypeAlias = Literal["", "retrieve", "rerank", "generate", "tool", "decide"]
+"""What a step does. Empty: something else."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A timed step of a trial (``retrieve``, ``rerank``, ``generate``, …), with its calls and its notes."""
+    """A timed step of a trial (``retrieve``, ``rerank``, ``generate``, …), with its calls and its notes.
+
+    An agent has several of one name: each search is a step, and each call of a tool.
+
+    Attributes:
+        name: what it is called; of a tool its name.
+        ms: what it took, in milliseconds.
+        calls: the calls of models that it made.
+        detail: its notes, by name.
+        kind: what it does; where it says nothing, its name may (``retrieve``, ``rerank``, ``generate``).
+        input: what went in: the query of a search, the arguments of a tool. Plain JSON; None where it is not told.
+        output: what came out, plain JSON; None where it is not told.
+        hits: what a search or a reranker returned, best first.
+    """
 
     name: str
     ms: float
     calls: tuple[Call, ...] = ()
     detail: Metadata = field(default_factory=dict)
+    kind: StepKind = ""
+    input: Any = None
+    output: Any = None
+    hits: tuple[Hit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
