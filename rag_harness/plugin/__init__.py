@@ -207,8 +207,8 @@ def pytest_runtest_makereport(
         _ship_scores(item, report, shipped.row.trial)
         del item.stash[SHIPPED]
     if call.when == "setup" and NOT_RUN in item.stash:
-        trial, why = item.stash[NOT_RUN]
-        vars(report).update(rag_not_run=(trial.experiment, trial.query_id, why))
+        trial, not_run = item.stash[NOT_RUN]
+        vars(report).update(not_run.on_report(trial))
     if RETRIEVAL in item.stash:
         from rag_harness.plugin import golden
 

@@ -41,6 +41,8 @@ class Recorder:
         judging: tokens and calls of the judge's model, by experiment.
         not_run: trials that were not asked, with the reason: they could have passed the budget, or they are turns
             after one that failed.
+        ended: trials that were not asked because a simulated user had ended the conversation, with turn and reason.
+        taken_out: conversations whose simulated user left its role, with the reason, by experiment and conversation.
         settled: experiments that were stopped early, since all of their gates were settled.
         missed: tests of golden entries that were not found.
         written: called with each row that was appended, and its line; None calls nothing.
@@ -62,6 +64,8 @@ class Recorder:
         self.adopted: Adopted | None = None
         self._alone = ExitStack()
         self.not_run: dict[TrialId, str] = {}
+        self.ended: dict[TrialId, str] = {}
+        self.taken_out: dict[tuple[str, str], str] = {}
         self.settled: set[str] = set()
         self.written: Callable[[ExperimentResult, bytes], None] | None = None
         self.scored: Callable[[ScoreLine, bytes], None] | None = None
@@ -188,6 +192,11 @@ class Recorder:
         if hasattr(report, "rag_not_run"):
             experiment, query_id, why = report.rag_not_run
             self.not_run[TrialId(experiment, query_id)] = why
+        if hasattr(report, "rag_ended"):
+            experiment, query_id, why, taken_out = report.rag_ended
+            self.ended[TrialId(experiment, query_id)] = why
+            if taken_out:
+                self.taken_out[experiment, query_id.partition("#")[0]] = why
 
     def _take_row(self, shipped: ExperimentResult | str, resumed: bool) -> tuple[ExperimentResult, bool]:
         """Take a row, from this process or as a worker's text; return it, and whether it is its trial's first."""

@@ -107,11 +107,13 @@ class Repeats:
         history = self._own_turns.history
 
         async def job() -> RepeatedTrial:
-            asked = history.asked(trial, repeat)
-            is_asked = not isinstance(asked, str)
-            again = await self._job(asked, experiment, repeat)() if not isinstance(asked, str) else RepeatedTrial()
-            why_not = "it was not run" if is_asked else str(asked)
-            history.take_outcome(trial, TrialOutcome(again.row, not_run=why_not), repeat)
+            asked = await self._own_turns.asked(trial, repeat)
+            if isinstance(asked, TrialOutcome):
+                again, outcome = RepeatedTrial(), asked
+            else:
+                again = await self._job(asked, experiment, repeat)()
+                outcome = TrialOutcome(again.row, not_run="" if again.row else "it was not run")
+            history.take_outcome(trial, outcome, repeat)
             return again
 
         return job

@@ -49,7 +49,22 @@ class RunCases:
 
     def all_of(self, experiment: str) -> list[Case]:
         """Return all queries of an experiment with their gold, in the order of the file."""
-        return self.data.get(self.data_of(experiment)).cases
+        data = self.data.get(self.data_of(experiment))
+        return data.scenarios if self.is_played(experiment) else data.cases
+
+    def is_played(self, experiment: str) -> bool:
+        """Return whether a simulated user asks an experiment: its name says so, and its data have scenarios."""
+        from rag_harness.pipelines.history_names import is_played_name
+
+        return is_played_name(experiment) and self.has_scenarios(experiment)
+
+    def has_scenarios(self, experiment: str) -> bool:
+        """Return whether the data of an experiment have scenarios. Data that cannot be read have none."""
+        from rag_harness.errors import PrerequisiteError
+
+        with suppress(PrerequisiteError):  # no test is made of them; collection reports it
+            return bool(self.data.get(self.data_of(experiment)).scenarios)
+        return False
 
     def of(self, experiment: str) -> list[Case]:
         """Return the cases of an experiment that this run looks at."""
@@ -61,5 +76,6 @@ class RunCases:
         found: set[str] = set()
         for name in self.data.names:
             with suppress(PrerequisiteError):  # no test was made of them; collection reports it
-                found |= {case.query.query_id for case in self.data.get(name).cases}
+                data = self.data.get(name)
+                found |= {case.query.query_id for case in (*data.cases, *data.scenarios)}
         return found

@@ -124,8 +124,11 @@ class RunRecord:
 
         arrivals, total = self._arrivals, self._total(name, selected)
         missing = [case_id for case_id in selected if case_id not in arrivals.arrived.get(name, ())]
-        settled = missing if name in arrivals.settled else []
-        others = [] if settled else missing
+        said = {case_id: arrivals.ended.get(TrialId(name, case_id), "") for case_id in missing}
+        ended = {case_id: why for case_id, why in said.items() if why}
+        asked_for = [case_id for case_id in missing if case_id not in ended]
+        settled = asked_for if name in arrivals.settled else []
+        others = [] if settled else asked_for
         not_run = [case_id for case_id in others if interrupted or TrialId(name, case_id) in arrivals.not_run]
         answers = 1 if name == GOLDEN else max(self._session.settings.repeats, 1)
         authors = arrivals.authors.get(name, {})
@@ -139,6 +142,8 @@ class RunRecord:
             lost=sorted({*others} - {*not_run}),
             not_run=not_run,
             settled=sorted(settled),
+            ended=ended,
+            taken_out={talk: why for (suite, talk), why in sorted(arrivals.taken_out.items()) if suite == name},
             resumed=ids_or_all(sorted(arrivals.resumed.get(name, ())), total),
             judged=list(self._session.wanted.judged_names(name)),
             authors=[*authors] if panel else sorted(authors),
@@ -169,7 +174,7 @@ class RunRecord:
 
         if data == GOLDEN:
             return self._golden_cases()
-        return map(kept, self._data.of(data).cases)
+        return map(kept, self._data.cases(data))
 
     def _golden_cases(self) -> list[KeptCase]:
         from rag_harness.measures.golden_run import RetrievalCase

@@ -88,6 +88,9 @@ class TrialRunner:
                 self.judgements.try_out(trial.id)
                 self.ahead.run(item, trial.id, experiment)
             return Shipped(*stored)
+        if ended := self.own_turns.ended(trial):
+            self._count(trial.id, item.session.items)
+            return NotRun("", ended)
         self.judgements.make_sure(experiment.id)
         self._submit(trial, experiment)
         if self.judgements.is_untried(trial.experiment):
@@ -96,7 +99,7 @@ class TrialRunner:
         self.ahead.run(item, trial.id, experiment)
         outcome = self._outcome(trial.id, item.session.items)
         if outcome.row is None:
-            return NotRun(outcome.not_run)
+            return NotRun(outcome.not_run, outcome.ended)
         if outcome.critical and outcome.row.ok:
             # The answers are in the journal, but a file beside it could not be written.
             raise CriticalError(str(outcome.error))
@@ -156,6 +159,8 @@ class TrialRunner:
         stored = self._stored_or_left(trial, experiment)
         if stored is not None:
             return self._follow(trial, experiment, stored[0])
+        if self.own_turns.ended(trial):
+            return False
         self._submit(trial, experiment)
         return True
 

@@ -105,6 +105,7 @@ class _Reading:
         self._has_come = _which(cases, awaited(record), record.selected == "all" and not missing_of(record))
         self._resumed = _which(cases, chooser_of(record.resumed), record.resumed == "all")
         self._states = _states_before(record, cases)
+        self._ended = _which(cases, record.ended.__contains__, False) if record.ended else None
         self._totals = Totals(len(cases.ids))
         self._columns = {measure.name: Growing(measure, len(cases.ids)) for measure in measures}
         self._judged = JudgedColumns(self._columns, record.authors, cases.ids, record.panel)
@@ -146,6 +147,7 @@ class _Reading:
         table = SuiteTable(self._cases.ids, self._cases.labels, self._states, columns, self._totals)
         table.categories, table.said_again = self._judged.categories(), self._judged.said_again()
         table.panels = self._judged.panels()
+        table.ended = self._ended
         return table
 
     def _unmet(self, measure: Measure) -> str:
@@ -158,7 +160,7 @@ class _Reading:
 
 def _states_before(record: SuiteRecord, cases: CaseFile) -> npt.NDArray[np.uint8]:
     """Return the states before a row is read. Selected cases count as lost until their row comes."""
-    is_selected, not_run = chooser_of(record.selected), frozenset([*record.not_run, *record.settled])
+    is_selected, not_run = chooser_of(record.selected), frozenset([*record.not_run, *record.settled, *record.ended])
     waits = _which(
         cases, lambda case: is_selected(case) and case not in not_run, record.selected == "all" and not not_run
     )

@@ -22,6 +22,8 @@ from rag_harness.results.row import ExperimentResult, first_problem
 MANIFEST = "run.json"
 QUERIES = "queries"
 """Name of the data that experiments are run on."""
+PLAYED = "+scenarios"
+"""Ends the name of the scenarios among data: the turns that simulated users say are cases of their own."""
 _PACKAGES = (NAME, "numpy", "qdrant-edge-py", "qdrant-client", "openai", "PyStemmer")
 
 Some = Literal["all"] | list[str]
@@ -44,6 +46,9 @@ class SuiteRecord(_Record):
         lost: selected cases without a row: a crash took them, or their test never asked.
         not_run: selected cases that were not asked for: the budget was spent, or somebody interrupted the run.
         settled: selected cases that were not asked for: every gate of the suite was settled without them.
+        ended: selected turns that a simulated user never came to, with the turn that was the last, and why. They count
+            nowhere.
+        taken_out: conversations in which the simulated user left its role, with the last turn that counts, and why.
         resumed: cases whose row an earlier run has made.
         judged: measures that the rows were judged on, by name: those of a judge, and those that are computed from them.
         authors: judge, model and revision of each judge of this run; those of a panel in its order.
@@ -57,7 +62,7 @@ class SuiteRecord(_Record):
         answers: how many answers the run asked for to each case.
         computes: whether answers are computed, the same each time, so that each case was asked once all the same.
         history: what was said before turns of conversations: ``gold``, the reference replies, or ``own``, the suite's
-            own answers; empty where no case is a turn.
+            own answers; ``played`` where a simulated user asks; empty where no case is a turn.
         is_current: whether this run's code, settings and data would give the same rows; None where that is not known.
     """
 
@@ -69,6 +74,8 @@ class SuiteRecord(_Record):
     lost: list[str] = []
     not_run: list[str] = []
     settled: list[str] = []
+    ended: dict[str, str] = {}
+    taken_out: dict[str, str] = {}
     resumed: Some = []
     judged: list[str] = []
     authors: list[tuple[str, str, str]] = []
@@ -88,7 +95,7 @@ class SuiteRecord(_Record):
     def _as_written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out what few runs have where there is none of it: the file of a run without it stays as it was."""
         written: dict[str, Any] = write(self)
-        rare = ("panel", "rubrics", "history")
+        rare = ("panel", "rubrics", "history", "ended", "taken_out")
         return {name: value for name, value in written.items() if name not in rare or value}
 
     @property
@@ -194,7 +201,7 @@ def awaited(record: SuiteRecord) -> Callable[[str], bool]:
 
 def missing_of(record: SuiteRecord) -> frozenset[str]:
     """Return the selected cases without a row."""
-    return frozenset([*record.lost, *record.not_run, *record.settled])
+    return frozenset([*record.lost, *record.not_run, *record.settled, *record.ended])
 
 
 def of_run(record: SuiteRecord) -> Callable[[ExperimentResult], bool]:
