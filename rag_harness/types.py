@@ -216,6 +216,11 @@ class Case:
     scenario: Scenario | None = None
 
     @property
+    def has_text(self) -> bool:
+        """Whether its question is known before the run: a simulated user says only the first one of its scenario."""
+        return self.scenario is None or self.query.text == self.scenario.opening
+
+    @property
     def context_reference(self) -> tuple[str, ...]:
         """The relevant documents."""
         return tuple(doc_id for doc_id, gain in self.qrels.items() if gain > 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rag_harness.engine.trial_request import TrialRequest
@@ -65,7 +65,8 @@ class Repeating:
         self, trial: Trial, repeat: int, experiment: Experiment, fingerprint: str
     ) -> ExperimentResult | None:
         """Answer for the time ``repeat``, keep the row and return it; None where the budget did not allow it."""
-        again, asking = Trial(repeat_name(trial.experiment, repeat), trial.case), TrialRequest(turn=repeat - 1)
+        again = replace(trial, experiment=repeat_name(trial.experiment, repeat))
+        asking = TrialRequest(turn=repeat - 1)
         outcome = await self.workplace.answer(again, experiment, repeat_fingerprint(fingerprint, repeat), asking)
         if outcome.row is not None:
             await self.keep(outcome.row.line().encode())

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rag_harness.engine.trial import Ended, TrialOutcome
     from rag_harness.engine.trial_rows import Trial
     from rag_harness.plugin.equipment import Equipment
+    from rag_harness.plugin.judgements import Judgements
     from rag_harness.plugin.session import RagSession
     from rag_harness.results.row import ExperimentResult
     from rag_harness.types import Case
@@ -27,10 +28,11 @@ class OwnTurns:
     Args:
         session: state of the run.
         equipment: its engine runs the turns.
+        judgements: judge what simulated users say.
     """
 
-    def __init__(self, session: RagSession, equipment: Equipment) -> None:
-        self._session, self._kit = session, equipment
+    def __init__(self, session: RagSession, equipment: Equipment, judgements: Judgements) -> None:
+        self._session, self._kit, self._judgements = session, equipment, judgements
         self._history: Once[OwnHistory] = Once(self._make_history)
         self._users: Once[PlayedTurns] = Once(self._make_users)
         self._turns: dict[str, dict[str, list[Case]]] = {}
@@ -42,9 +44,9 @@ class OwnTurns:
         return OwnHistory(self._session.settings.failed_turn)
 
     def _make_users(self) -> PlayedTurns:
-        from rag_harness.engine.played_turns import PlayedTurns
+        from rag_harness.plugin.simulated_users import played_turns
 
-        return PlayedTurns(self.history)
+        return played_turns(self._session, self._kit, self._judgements, self.history)
 
     @property
     def history(self) -> OwnHistory:

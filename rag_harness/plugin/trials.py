@@ -36,9 +36,9 @@ class TrialRunner:
     def __init__(self, session: RagSession) -> None:
         self._session = session
         self.equipment = Equipment(session, self._keep)
-        self.own_turns = OwnTurns(session, self.equipment)
         self.ahead = Ahead(session, self.equipment.stored, self._submit_if_new)
         self.judgements = Judgements(session, self.equipment)
+        self.own_turns = OwnTurns(session, self.equipment, self.judgements)
         self.repeats = Repeats(session, self.equipment, self.judgements, self.own_turns)
         self._asked: dict[TrialId, tuple[Trial, Experiment]] = {}
         self._prepared: set[str] = set()

@@ -77,6 +77,11 @@ class ExperimentResult(FrozenModel):
         0.0, description="time spent waiting between tries, and for a turn where calls are limited"
     )
     stages: tuple[RowStage, ...] = Field((), description="timed steps with their calls, in the order in which they ran")
+    user: RowStage | None = Field(
+        None,
+        description="who said the question, where a user is simulated: its time and calls count in no figure of the "
+        "row; null where a person wrote the question",
+    )
     decisions: tuple[RowDecision, ...] = Field((), description="what the pipeline decided, in its order")
     confidence: Finite | None = Field(None, description="0 to 1; null where the pipeline states none")
     model: StorableText = Field(description="chat model; empty where no answer was asked for")

@@ -55,13 +55,34 @@ def is_reached(scenario: Scenario, before: Sequence[Exchange]) -> bool:
     return bool(scenario.reached) and len(kept) == len(scenario.reached)
 
 
+def ends_by_rules(scenario: Scenario, before: Sequence[Exchange], has_more: bool) -> Move | None:
+    """Return what happens next whoever plays the user; None where the user has to say something.
+
+    Args:
+        scenario: what is played.
+        before: the turns that are over.
+        has_more: whether the user may have questions beside the goal.
+    """
+    if not before:
+        return Says(scenario.opening)
+    if is_reached(scenario, before) and not has_more:
+        return Ends(GOAL)
+    if _replies_repeat(before):
+        return Ends("the answers repeat each other")
+    if not before[-1].failed:
+        return None
+    # The user sees that something went wrong, and asks again, once.
+    failed_twice = len(before) > 1 and before[-2].failed
+    return Ends(f"{GIVES_UP}: two turns failed") if failed_twice else Says(before[-1].said)
+
+
 def has_said(text: str, before: Sequence[Exchange]) -> bool:
     """Return whether the user has said these words in some turn, alone or among others."""
     wanted = _plain(text)
     return any(f" {wanted} " in f" {_plain(each.said)} " for each in before)
 
 
-def replies_repeat(before: Sequence[Exchange]) -> bool:
+def _replies_repeat(before: Sequence[Exchange]) -> bool:
     """Return whether the last two replies are the same words. Replies that decline or failed do not count."""
     last = [each for each in before[-2:] if not (each.declined or each.failed)]
     return len(last) == 2 and _plain(last[0].reply) == _plain(last[1].reply)

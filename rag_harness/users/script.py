@@ -12,15 +12,14 @@ from collections.abc import Iterator, Sequence
 from rag_harness.types import Scenario
 from rag_harness.users.moves import (
     GIVES_UP,
-    GOAL,
     Ends,
     Exchange,
     Move,
     Says,
+    ends_by_rules,
     has_said,
     is_reached,
     questions_in,
-    replies_repeat,
 )
 from rag_harness.words.terms import terms, tokens
 
@@ -40,24 +39,11 @@ _KINDS = tuple(
 
 def scripted(scenario: Scenario, before: Sequence[Exchange]) -> Move:
     """Return what the user says after these turns, or why the conversation is over."""
-    if not before:
-        return Says(scenario.opening)
-    last, asks = before[-1], [each for each in scenario.asks if not has_said(each, before)]
-    if is_reached(scenario, before) and not asks:
-        return Ends(GOAL)
-    if replies_repeat(before):
-        return Ends("the answers repeat each other")
-    if last.failed:
-        return _after_a_failure(before)
+    asks = [each for each in scenario.asks if not has_said(each, before)]
+    if found := ends_by_rules(scenario, before, bool(asks)):
+        return found
     said = next(_moves(scenario, before, asks), None)
-    return Says(said) if said else Ends(_why_over(scenario, last))
-
-
-def _after_a_failure(before: Sequence[Exchange]) -> Move:
-    twice = before[-2:]
-    if len(twice) > 1 and all(each.failed for each in twice):
-        return Ends(f"{GIVES_UP}: two turns failed")
-    return Says(before[-1].said)
+    return Says(said) if said else Ends(_why_over(scenario, before[-1]))
 
 
 def _moves(scenario: Scenario, before: Sequence[Exchange], asks: Sequence[str]) -> Iterator[str]:

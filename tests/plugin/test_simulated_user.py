@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.plugin.conftest import Suite
+from tests.plugin.counting_server import CountingServer, counting_server
 
 PIPELINE = """
 import json, pathlib
@@ -81,3 +83,45 @@ def test_a_script_plays_a_scenario_until_its_goal_is_reached(played: Suite) -> N
     ]
     # What the user wants stays with the harness.
     assert "€36" not in json.dumps({name: each for name, each in rows["sim_001#1"].items() if name != "llm_answer"})
+
+
+SAYS = {
+    "Yes. For how many": "two adults, a child, friday to sunday",
+    "Three days cost": "and the deposit?",
+    "The deposit is": "",
+}
+"""What the model of role user says after each reply; nothing ends the conversation."""
+
+
+def plays(body: Any) -> str:
+    heard = str(body["messages"][1]["content"]).rpartition("Assistant: ")[2]
+    said = next(text for begin, text in SAYS.items() if heard.startswith(begin))
+    return json.dumps({"say": said or "I know what I wanted", "done": not said})
+
+
+@pytest.fixture
+def server() -> Iterator[CountingServer]:
+    with counting_server(delay=0.0, reply=plays) as running:
+        yield running
+
+
+def by_model(server: CountingServer, mode: str = "live") -> list[str]:
+    return ["--rag-user-model=gpt-user", f"--rag-user-base-url={server.url}", f"--rag-mode={mode}"]
+
+
+def test_a_model_plays_a_scenario_and_its_calls_stand_apart_in_the_row(played: Suite, server: CountingServer) -> None:
+    result = played.run("-rs", "-n0", *by_model(server))
+    result.assert_outcomes(passed=3, skipped=3)
+    result.stdout.fnmatch_lines(["SKIPPED*ended after turn 3: the user ends it: I know what I wanted"])
+    rows: dict[Any, Any] = {row["query_id"]: row for row in played.rows("c1-sim")}
+    assert [row["query"] for row in rows.values()] == ["can i rent a tent?", SAYS["Yes. For how many"], "and the deposit?"]
+    user = rows["sim_001#2"]["user"]
+    assert user["detail"] == {"by": "gpt-user"}
+    assert [(call["role"], call["usage"]["prompt_tokens"]) for call in user["calls"]] == [("user", 10)]
+    assert rows["sim_001#2"]["usage"]["calls"] == 0
+    assert not rows["sim_001#2"]["stages"]
+    assert sum(server.calls.values()) == 3
+    # What a model has said is not asked for again, nor whether it is done.
+    played.run("-n0", *by_model(server)).assert_outcomes(passed=3, skipped=3)
+    assert sum(server.calls.values()) == 3
+    assert len(asked(played)) == 3
