@@ -6,7 +6,7 @@ before the turn is asked, so that a killed run pays for neither twice.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from rag_harness.engine.own_history import OwnHistory, is_asked
@@ -14,6 +14,7 @@ from rag_harness.engine.trial import Ended, TrialOutcome, run_trial
 from rag_harness.engine.trial_rows import KeepPrompt, Trial
 from rag_harness.engine.user_role import RoleJudge, verdict_in
 from rag_harness.errors import CriticalError
+from rag_harness.measures.played import KEPT
 from rag_harness.models.anew import asked_again
 from rag_harness.results.repeat_names import repeat_fingerprint, repeat_name, user_fingerprint, user_name
 from rag_harness.results.row import ExperimentResult
@@ -23,7 +24,7 @@ from rag_harness.settings import Settings
 from rag_harness.types import Case, Query
 from rag_harness.users.made import SimulatedUser
 from rag_harness.users.model_user import MOVE, SAYS, ModelMove, left_role, move_of
-from rag_harness.users.moves import Ends, Move, Says
+from rag_harness.users.moves import Ends, Exchange, Move, Says
 
 USER_STAGE = "user"
 """The stage of a turn's row that says who has said its question, and by what calls."""
@@ -81,10 +82,11 @@ class PlayedTurns:
         """
         if asked.case.scenario is None:
             return asked
-        if (move := self._user.known(asked.case.scenario, self._history.before(asked, repeat))) is not None:
-            return self._done(asked, move)
+        before = self._history.before(asked, repeat)
+        if (move := self._user.known(asked.case.scenario, before)) is not None:
+            return self._done(asked, before, move)
         row = self._stored(self._to_say(asked, repeat))
-        return None if row is None else self._done(asked, _judged(row, self._verdict(row)), row)
+        return None if row is None else self._done(asked, before, _judged(row, self._verdict(row)), row)
 
     async def asked(self, asked: Trial, repeat: int = 1) -> Trial | TrialOutcome:
         """Return a turn with what its user says, or what came of it where it cannot be asked.
@@ -94,8 +96,9 @@ class PlayedTurns:
         """
         if asked.case.scenario is None:
             return asked
-        if (move := self._user.known(asked.case.scenario, self._history.before(asked, repeat))) is not None:
-            return self._done(asked, move)
+        before = self._history.before(asked, repeat)
+        if (move := self._user.known(asked.case.scenario, before)) is not None:
+            return self._done(asked, before, move)
         to_say = self._to_say(asked, repeat)
         row = self._stored(to_say) or await self._say(to_say)
         if isinstance(row, TrialOutcome):
@@ -104,7 +107,7 @@ class PlayedTurns:
         if self._judge is not None and verdict is None and isinstance(_move(row), Says):
             verdict = await self._judge.line(row, to_say.trial.case)
             await self._kept.keep(verdict.line())
-        return self._done(asked, _judged(row, verdict), row)
+        return self._done(asked, before, _judged(row, verdict), row)
 
     async def _say(self, to_say: _ToSay) -> ExperimentResult | TrialOutcome:
         with asked_again(to_say.repeat - 1):
@@ -140,13 +143,17 @@ class PlayedTurns:
     def _verdict(self, row: ExperimentResult) -> ScoreLine | None:
         return verdict_in(self._kept.scores(row.experiment, row.query_id), row)
 
-    def _done(self, asked: Trial, move: Move, row: ExperimentResult | None = None) -> Trial | TrialOutcome:
+    def _done(
+        self, asked: Trial, before: Sequence[Exchange], move: Move, row: ExperimentResult | None = None
+    ) -> Trial | TrialOutcome:
         if isinstance(move, Ends):
             turn = int(asked.case.query.place["turn"]) - 1
             return TrialOutcome(None, ended=Ended(turn, move.why, move.out_of_role))
-        made = row.stages[0] if row is not None and row.stages else RowStage(name=SAYS, ms=0)
-        stage = made.model_copy(update={"name": USER_STAGE, "detail": {"by": self._user.by}})
         query = replace(asked.case.query, text=move.text)
+        kept = frozenset[int]().union(*(each.kept for each in before))
+        made = row.stages[0] if row is not None and row.stages else RowStage(name=SAYS, ms=0)
+        detail = {"by": self._user.by, **({KEPT: sorted(kept)} if kept else {})}
+        stage = made.model_copy(update={"name": USER_STAGE, "detail": detail})
         return replace(asked, case=replace(asked.case, query=query), user=stage)
 
 

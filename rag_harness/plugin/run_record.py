@@ -152,11 +152,17 @@ class RunRecord:
             replayed=name in arrivals.replayed,
             pages=self._data.pages(self._data.name_of(name)),
             history="" if name == GOLDEN else self._session.histories.said_of(name),
+            user=self._user(name),
             languages=self._data.languages(self._data.name_of(name)),
             judging=dict(arrivals.judging.get(name, {})),
             answers=answers,
             computes=answers > 1 and self._computes(name),
         )
+
+    def _user(self, name: str) -> str:
+        from rag_harness.users.made import played_by
+
+        return played_by(self._session.settings) if self._session.cases.is_played(name) else ""
 
     def _computes(self, experiment: str) -> bool:
         from rag_harness.engine.repeated import computes_its_answers

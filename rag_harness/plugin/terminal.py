@@ -154,6 +154,7 @@ def remarks_said(findings: RunFindings, recorder: Recorder, session: RagSession)
 
     tables = _experiments(findings)
     yield from (*_skipped(findings), *draft_lines(tables), *_placed(tables), *_settled(findings))
+    yield from (said for name, each in findings.played.items() for said in each.lines(name))
     yield from _became_of_rows(recorder, tables, session)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from rag_harness.measures import Measure
 from rag_harness.measures.judged.rubric_measure import of_versions
+from rag_harness.measures.measure import is_of_conversation
 from rag_harness.report.blocks.block import Mask, RowBlock
 from rag_harness.report.blocks.blocks_of_file import read_blocks, read_score_blocks
 from rag_harness.report.blocks.segments import SEGMENT
@@ -28,6 +29,8 @@ from rag_harness.types import GOLDEN
 
 MeasuresOf = Callable[[str], Sequence[Measure]]
 """Returns the measures that are wanted of a suite."""
+TAKEN_OUT = "a simulated user that left its role"
+"""Why a conversation has no value."""
 _UNMET = {"retrieval": "no retrieval", "answer": "no answer asked for"}
 
 
@@ -105,6 +108,7 @@ class _Reading:
         self._has_come = _which(cases, awaited(record), record.selected == "all" and not missing_of(record))
         self._resumed = _which(cases, chooser_of(record.resumed), record.resumed == "all")
         self._states = _states_before(record, cases)
+        self._taken_out = dict.fromkeys(record.taken_out, TAKEN_OUT)
         self._ended = _which(cases, record.ended.__contains__, False) if record.ended else None
         self._totals = Totals(len(cases.ids))
         self._columns = {measure.name: Growing(measure, len(cases.ids)) for measure in measures}
@@ -143,12 +147,27 @@ class _Reading:
             for column in self._columns.values():
                 column.lose(int(position), kept)
         self._judged.close()
+        for column in self._columns.values():
+            if is_of_conversation(column.measure):
+                column.gather(self._conversations().values(), self._unknown)
         columns = {name: column.finished(self._unmet(column.measure)) for name, column in self._columns.items()}
         table = SuiteTable(self._cases.ids, self._cases.labels, self._states, columns, self._totals)
         table.categories, table.said_again = self._judged.categories(), self._judged.said_again()
         table.panels = self._judged.panels()
         table.ended = self._ended
         return table
+
+    def _conversations(self) -> Mapping[str, list[int]]:
+        """Return the positions of the turns of each conversation, in their order."""
+        found: dict[str, list[int]] = {}
+        for position, labels in enumerate(self._cases.labels):
+            if name := labels.get("conversation", ""):
+                found.setdefault(name, []).append(position)
+        return found
+
+    def _unknown(self, first: int) -> str:
+        """Return why it is not known what a conversation has come to; empty where it is."""
+        return self._taken_out.get(self._cases.labels[first].get("conversation", ""), "")
 
     def _unmet(self, measure: Measure) -> str:
         """Return what the measure needs and the experiment never does; "" where it does all, or no row can tell."""

@@ -63,6 +63,7 @@ class SuiteRecord(_Record):
         computes: whether answers are computed, the same each time, so that each case was asked once all the same.
         history: what was said before turns of conversations: ``gold``, the reference replies, or ``own``, the suite's
             own answers; ``played`` where a simulated user asks; empty where no case is a turn.
+        user: who simulates the user, where one asks: a script, or a model's name; empty elsewhere.
         is_current: whether this run's code, settings and data would give the same rows; None where that is not known.
     """
 
@@ -90,18 +91,21 @@ class SuiteRecord(_Record):
     answers: int = 1
     computes: bool = False
     history: str = ""
+    user: str = ""
 
     @model_serializer(mode="wrap")
     def _as_written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out what few runs have where there is none of it: the file of a run without it stays as it was."""
         written: dict[str, Any] = write(self)
-        rare = ("panel", "rubrics", "history", "ended", "taken_out")
+        rare = ("panel", "rubrics", "history", "user", "ended", "taken_out")
         return {name: value for name, value in written.items() if name not in rare or value}
 
     @property
     def asked(self) -> str:
         """What the suite was asked. A turn after its own answers is another question than one after the reference
-        replies, so suites that were asked unlike are no rivals."""
+        replies, so suites that were asked unlike are no rivals. No two suites are asked the same by simulated users."""
+        if self.history == "played":
+            return f"{self.data} played with {self.file}"
         return f"{self.data} with own history" if self.history == "own" else self.data
 
     def judged_by(self, measure: str) -> tuple[str, list[tuple[str, str, str]], int]:

@@ -45,6 +45,11 @@ class SimulatedUser:
         return ModelMove(*self._model, scenario, tuple(before))
 
 
+def played_by(settings: Settings) -> str:
+    """Return who plays the users of a run, for people."""
+    return settings.user_model or SCRIPT
+
+
 def simulated_user(settings: Settings, parts: Callable[[], Any]) -> SimulatedUser:
     """Return the user of a run. ``parts`` returns those of the run; they are asked for where a model plays."""
     if not settings.user_model:

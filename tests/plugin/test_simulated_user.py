@@ -114,7 +114,8 @@ def test_a_model_plays_a_scenario_and_its_calls_stand_apart_in_the_row(played: S
     result.assert_outcomes(passed=3, skipped=3)
     result.stdout.fnmatch_lines(["SKIPPED*ended after turn 3: the user ends it: I know what I wanted"])
     rows: dict[Any, Any] = {row["query_id"]: row for row in played.rows("c1-sim")}
-    assert [row["query"] for row in rows.values()] == ["can i rent a tent?", SAYS["Yes. For how many"], "and the deposit?"]
+    said = ["can i rent a tent?", SAYS["Yes. For how many"], "and the deposit?"]
+    assert [row["query"] for row in rows.values()] == said
     user = rows["sim_001#2"]["user"]
     assert user["detail"] == {"by": "gpt-user"}
     assert [(call["role"], call["usage"]["prompt_tokens"]) for call in user["calls"]] == [("user", 10)]
