@@ -74,6 +74,15 @@ class PlayedTurns:
         self, history: OwnHistory, user: SimulatedUser, settings: Settings, kept: MovesKept, judge: RoleJudge | None
     ) -> None:
         self._history, self._user, self._settings, self._kept, self._judge = history, user, settings, kept, judge
+        self._new: dict[tuple[str, str], list[bytes]] = {}
+
+    def new_lines(self, experiment: str, query_id: str) -> list[bytes]:
+        """Return the lines of what was said, and judged, before a turn since this was last asked for."""
+        return self._new.pop((experiment, query_id), [])
+
+    async def _keep(self, experiment: str, query_id: str, line: bytes) -> None:
+        self._new.setdefault((experiment.partition("+")[0], query_id), []).append(line)
+        await self._kept.keep(line)
 
     def known(self, asked: Trial, repeat: int = 1) -> Trial | TrialOutcome | None:
         """Return a turn with what its user says, or its end, where nobody has to be asked for that; else None.
@@ -106,7 +115,7 @@ class PlayedTurns:
         verdict = self._verdict(row)
         if self._judge is not None and verdict is None and isinstance(_move(row), Says):
             verdict = await self._judge.line(row, to_say.trial.case)
-            await self._kept.keep(verdict.line())
+            await self._keep(row.experiment, row.query_id, verdict.line())
         return self._done(asked, before, _judged(row, verdict), row)
 
     async def _say(self, to_say: _ToSay) -> ExperimentResult | TrialOutcome:
@@ -121,7 +130,7 @@ class PlayedTurns:
             return TrialOutcome(None, not_run=outcome.not_run)
         if not row.ok:
             return TrialOutcome(None, not_run=f"its simulated user has failed: {row.why}")
-        await self._kept.keep(row.line().encode())
+        await self._keep(row.experiment, row.query_id, row.line().encode())
         return row
 
     def _to_say(self, asked: Trial, repeat: int) -> _ToSay:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.judgements import Judgements
     from rag_harness.plugin.session import RagSession
     from rag_harness.results.row import ExperimentResult
-    from rag_harness.types import Case
+    from rag_harness.types import Case, TrialId
 
 Stored = Callable[["Trial"], "tuple[ExperimentResult, bool] | None"]
 """Returns the stored row of a turn, whatever was said before it, and whether an earlier run has made it."""
@@ -143,6 +143,11 @@ class OwnTurns:
         outcome = asked if isinstance(asked, TrialOutcome) else await answer(asked)
         self.history.take_outcome(turn, outcome)
         return outcome
+
+    def said_before(self, trial: TrialId) -> list[str]:
+        """Return the lines of what simulated users have said before a turn, for the writer of the files, once."""
+        users = self._users.made
+        return [line.decode() for line in users.new_lines(trial.experiment, trial.query_id)] if users else []
 
     async def asked(self, turn: Trial, repeat: int = 1) -> Trial | TrialOutcome:
         """Return what a turn is asked, all turns before it being over, or what came of it if it cannot be asked."""

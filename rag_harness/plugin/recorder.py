@@ -193,10 +193,15 @@ class Recorder:
             experiment, query_id, why = report.rag_not_run
             self.not_run[TrialId(experiment, query_id)] = why
         if hasattr(report, "rag_ended"):
-            experiment, query_id, why, taken_out = report.rag_ended
-            self.ended[TrialId(experiment, query_id)] = why
-            if taken_out:
-                self.taken_out[experiment, query_id.partition("#")[0]] = why
+            self._take_ended(*report.rag_ended)
+        for ended in vars(report).pop("rag_ended_again", ()):
+            self._take_ended(*ended)
+
+    def _take_ended(self, experiment: str, query_id: str, why: str, out_of_role: bool) -> None:
+        """Take a turn that its simulated user never came to; of a repeat, the experiment is the derived one."""
+        self.ended[TrialId(experiment, query_id)] = why
+        if out_of_role:
+            self.taken_out[experiment, query_id.partition("#")[0]] = why
 
     def _take_row(self, shipped: ExperimentResult | str, resumed: bool) -> tuple[ExperimentResult, bool]:
         """Take a row, from this process or as a worker's text; return it, and whether it is its trial's first."""

@@ -191,9 +191,13 @@ class RunGates:
         from rag_harness.gates.verdict import meets_threshold
 
         record, most = self.findings.manifest.suites.get(gate.suite), self._session.settings.max_unmeasured
-        if record is None or not record.taken_out:
+        if record is None:
             return "", False
-        n, begun = len(record.taken_out), self.findings.tables[gate.suite].selected_of({"turn": "1"})
+        again = record.again.values() if gate.over is not None else ()
+        n = len(record.taken_out) + sum(len(each.taken_out) for each in again)
+        if not n:
+            return "", False
+        begun = self.findings.tables[gate.suite].selected_of({"turn": "1"}) * (1 + len(again))
         said = f"{n} of {begun} conversations taken out, for their simulated user left its role"
         if meets_threshold(n / max(begun, 1), "<=", most):
             return said, False

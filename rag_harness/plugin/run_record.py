@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
     from rag_harness.plugin.table_measures import TableMeasures
     from rag_harness.results.cases import KeptCase
-    from rag_harness.results.manifest import RunManifest, SuiteRecord
+    from rag_harness.results.manifest import EndsAgain, RunManifest, SuiteRecord
 
 
 class RunRecord:
@@ -143,7 +143,8 @@ class RunRecord:
             not_run=not_run,
             settled=sorted(settled),
             ended=ended,
-            taken_out={talk: why for (suite, talk), why in sorted(arrivals.taken_out.items()) if suite == name},
+            taken_out=self._taken_out(name),
+            again=self._again(name, answers),
             resumed=ids_or_all(sorted(arrivals.resumed.get(name, ())), total),
             judged=list(self._session.wanted.judged_names(name)),
             authors=[*authors] if panel else sorted(authors),
@@ -158,6 +159,23 @@ class RunRecord:
             answers=answers,
             computes=answers > 1 and self._computes(name),
         )
+
+    def _taken_out(self, name: str) -> dict[str, str]:
+        return {talk: why for (suite, talk), why in sorted(self._arrivals.taken_out.items()) if suite == name}
+
+    def _again(self, name: str, answers: int) -> dict[int, EndsAgain]:
+        """Return how simulated users have ended the repeats of their conversations."""
+        from rag_harness.results.manifest import EndsAgain
+        from rag_harness.results.repeat_names import repeat_name
+
+        if not self._user(name):
+            return {}
+        found = {}
+        for repeat in range(2, answers + 1):
+            derived = repeat_name(name, repeat)
+            ended = {each.query_id: why for each, why in self._arrivals.ended.items() if each.experiment == derived}
+            found[repeat] = EndsAgain(ended=ended, taken_out=self._taken_out(derived))
+        return found
 
     def _user(self, name: str) -> str:
         from rag_harness.users.made import played_by

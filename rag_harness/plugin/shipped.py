@@ -36,9 +36,13 @@ class NotRun:
         """Why its test is skipped."""
         return f"ended {self.ended}" if self.ended else f"not run: {self.reason}"
 
-    def on_report(self, trial: TrialId) -> dict[str, tuple[str, ...]]:
+    def on_report(self, trial: TrialId) -> dict[str, tuple[str | bool, ...]]:
         """Return what a test's report carries of it, in types that xdist can send."""
         if self.ended is None:
             return {"rag_not_run": (trial.experiment, trial.query_id, self.reason)}
-        taken_out = self.ended.why if self.ended.out_of_role else ""
-        return {"rag_ended": (trial.experiment, trial.query_id, str(self.ended), taken_out)}
+        return {"rag_ended": ended_on_report(trial, self.ended)}
+
+
+def ended_on_report(trial: TrialId, ended: Ended) -> tuple[str, str, str, bool]:
+    """Return what a report carries of a turn that its user never came to: trial, reason, whether it left its role."""
+    return trial.experiment, trial.query_id, str(ended), ended.out_of_role

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 def played_turns(session: RagSession, kit: Equipment, judgements: Judgements, history: OwnHistory) -> PlayedTurns:
     """Return what asks the simulated users of a run."""
+    from dataclasses import replace
+
     from rag_harness.engine.played_turns import MovesKept, PlayedTurns
     from rag_harness.results.dates import seconds_of
 
@@ -38,7 +40,9 @@ def played_turns(session: RagSession, kit: Equipment, judgements: Judgements, hi
         lambda line: kit.journal.get().keep(line),
         lambda messages: kit.prompts.get().keep(messages),
     )
-    return PlayedTurns(history, session.experiments.user.get(), session.settings, kept, _judge(session, judgements))
+    # A row's cost is by the price of the model that it is asked of.
+    settings = replace(session.settings, chat_model=session.settings.user_model or session.settings.chat_model)
+    return PlayedTurns(history, session.experiments.user.get(), settings, kept, _judge(session, judgements))
 
 
 def _judge(session: RagSession, judgements: Judgements) -> RoleJudge | None:

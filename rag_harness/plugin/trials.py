@@ -90,6 +90,7 @@ class TrialRunner:
             return Shipped(*stored)
         if ended := self.own_turns.ended(trial):
             self._count(trial.id, item.session.items)
+            self.repeats.after(trial, experiment)
             return NotRun("", ended)
         self.judgements.make_sure(experiment.id)
         self._submit(trial, experiment)
@@ -99,6 +100,8 @@ class TrialRunner:
         self.ahead.run(item, trial.id, experiment)
         outcome = self._outcome(trial.id, item.session.items)
         if outcome.row is None:
+            if outcome.ended:
+                self.repeats.after(trial, experiment)
             return NotRun(outcome.not_run, outcome.ended)
         if outcome.critical and outcome.row.ok:
             # The answers are in the journal, but a file beside it could not be written.
@@ -160,7 +163,7 @@ class TrialRunner:
         if stored is not None:
             return self._follow(trial, experiment, stored[0])
         if self.own_turns.ended(trial):
-            return False
+            return self.repeats.after(trial, experiment)
         self._submit(trial, experiment)
         return True
 
@@ -187,9 +190,11 @@ class TrialRunner:
         """Return the judgement of a trial, to its first test; None if nothing is judged."""
         return self.judgements.ship(trial, test, forget=self._tests[trial] <= 0)
 
-    def answered_again(self, trial: TrialId) -> list[str]:
-        """Return the lines of a trial's repeats, to its first test."""
-        return self.repeats.ship(trial) if self._session.settings.repeats > 1 else []
+    def answered_again(self, trial: TrialId) -> dict[str, list[Any]]:
+        """Return what a report carries of a trial's repeats, to its first test."""
+        found = self.repeats.ship(trial) if self._session.settings.repeats > 1 else {}
+        lines = [*self.own_turns.said_before(trial), *found.get("rag_again", ())]
+        return {**found, "rag_again": lines} if lines else found
 
     def abandon(self, experiment: str) -> None:
         """Ask no more about an experiment. Waiting trials are dropped; those under way are kept but not judged."""

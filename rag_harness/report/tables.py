@@ -21,7 +21,15 @@ from rag_harness.report.judged import JudgedColumns
 from rag_harness.report.suite_table import CaseState, SuiteTable
 from rag_harness.report.totals import Totals
 from rag_harness.results.cases import CaseFile
-from rag_harness.results.manifest import RunManifest, SuiteRecord, awaited, chooser_of, missing_of, read_manifest
+from rag_harness.results.manifest import (
+    EndsAgain,
+    RunManifest,
+    SuiteRecord,
+    awaited,
+    chooser_of,
+    missing_of,
+    read_manifest,
+)
 from rag_harness.results.repeat_names import repeat_fingerprint, repeat_name
 from rag_harness.results.result_paths import result_path
 from rag_harness.results.score import CHECKED, SCORES
@@ -75,7 +83,9 @@ def read_repeat(output: Path, name: str, repeat: int, record: SuiteRecord, measu
         DataError: the cases are missing or damaged.
     """
     fingerprints = [repeat_fingerprint(each, repeat) for each in record.fingerprints]
-    again, cases = record.model_copy(update={"fingerprints": fingerprints}), CaseFile(output, record.data)
+    ends = record.again.get(repeat, EndsAgain())
+    changed = {"fingerprints": fingerprints, "ended": ends.ended, "taken_out": ends.taken_out}
+    again, cases = record.model_copy(update=changed), CaseFile(output, record.data)
     try:
         return _read_table(result_path(output, repeat_name(name, repeat)), name, again, cases, measures)
     finally:

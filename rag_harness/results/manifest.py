@@ -34,6 +34,13 @@ class _Record(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="ignore")
 
 
+class EndsAgain(_Record):
+    """How simulated users have ended a repeat of their conversations: as ``ended`` and ``taken_out`` of a suite."""
+
+    ended: dict[str, str] = {}
+    taken_out: dict[str, str] = {}
+
+
 class SuiteRecord(_Record):
     """An experiment or ``golden``, in one run.
 
@@ -49,6 +56,7 @@ class SuiteRecord(_Record):
         ended: selected turns that a simulated user never came to, with the turn that was the last, and why. They count
             nowhere.
         taken_out: conversations in which the simulated user left its role, with the last turn that counts, and why.
+        again: the same of each repeat of the conversations, by its number from 2.
         resumed: cases whose row an earlier run has made.
         judged: measures that the rows were judged on, by name: those of a judge, and those that are computed from them.
         authors: judge, model and revision of each judge of this run; those of a panel in its order.
@@ -77,6 +85,7 @@ class SuiteRecord(_Record):
     settled: list[str] = []
     ended: dict[str, str] = {}
     taken_out: dict[str, str] = {}
+    again: dict[int, EndsAgain] = {}
     resumed: Some = []
     judged: list[str] = []
     authors: list[tuple[str, str, str]] = []
@@ -97,7 +106,7 @@ class SuiteRecord(_Record):
     def _as_written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out what few runs have where there is none of it: the file of a run without it stays as it was."""
         written: dict[str, Any] = write(self)
-        rare = ("panel", "rubrics", "history", "user", "ended", "taken_out")
+        rare = ("panel", "rubrics", "history", "user", "ended", "taken_out", "again")
         return {name: value for name, value in written.items() if name not in rare or value}
 
     @property

@@ -122,7 +122,37 @@ def test_a_model_plays_a_scenario_and_its_calls_stand_apart_in_the_row(played: S
     assert rows["sim_001#2"]["usage"]["calls"] == 0
     assert not rows["sim_001#2"]["stages"]
     assert sum(server.calls.values()) == 3
+    result.stdout.fnmatch_lines(["the simulated user of c1-sim took 3 calls and 45 tokens, counted in no figure of*"])
     # What a model has said is not asked for again, nor whether it is done.
     played.run("-n0", *by_model(server)).assert_outcomes(passed=3, skipped=3)
     assert sum(server.calls.values()) == 3
     assert len(asked(played)) == 3
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("longer", ["first", "second"])
+def test_a_repeat_is_another_conversation_that_may_be_longer_or_shorter(
+    played: Suite, server: CountingServer, longer: str, workers: str
+) -> None:
+    def reply(body: Any) -> str:
+        first = body["seed"] == 7
+        if first != (longer == "first") and "Three days" in str(body["messages"]):
+            return json.dumps({"say": "enough", "done": True})
+        return plays(body)
+
+    server.reply = reply
+    arguments = ["--rag-repeats=2", workers, *by_model(server)]
+    result = played.run(*arguments, "--rag-gate=c1-sim: worst_of_2(goal_reached) >= 1")
+    asked_first, asked_again = (3, 2) if longer == "first" else (2, 3)
+    result.assert_outcomes(passed=asked_first, skipped=6 - asked_first)
+    assert len(played.rows("c1-sim")) == asked_first
+    again = {str(row["query_id"]): row for row in played.rows("derived/c1-sim+repeat2")}
+    assert len(again) == asked_again
+    record = json.loads((played.path / "output" / "run.json").read_text())["suites"]["c1-sim"]
+    assert len(record["ended"]) == 6 - asked_first
+    assert len(record["again"]["2"]["ended"]) == 6 - asked_again
+    result.stdout.fnmatch_lines(["passed*c1-sim: worst_of_2(goal_reached) >= 1*"])
+    result.stdout.no_fnmatch_line("*did not come*")
+    before = sum(server.calls.values())
+    played.run(*arguments).assert_outcomes(passed=asked_first, skipped=6 - asked_first)
+    assert sum(server.calls.values()) == before
