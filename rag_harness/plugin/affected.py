@@ -173,6 +173,7 @@ def _questions(data: Data, golden: bool) -> Iterator[DatedQuestion]:
             pages = {name for each in entry.expected for name in (each, each.rpartition("#")[0]) if name}
             yield DatedQuestion(entry.entry_id, entry.query, frozenset(pages))
     else:
-        for case in data.cases:
+        for case in (*data.cases, *data.scenarios):
             quoted = (quote.filename for quote in case.evidence)
-            yield DatedQuestion(case.query.query_id, case.query.text, frozenset([*case.qrels, *quoted]))
+            text = case.scenario.opening if case.scenario is not None else case.query.text
+            yield DatedQuestion(case.query.query_id, text, frozenset([*case.qrels, *quoted]))

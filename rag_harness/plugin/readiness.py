@@ -92,7 +92,10 @@ class Readiness:
         for name, cases in left.items():
             pipeline = cast("EndpointPipeline", session.experiments.registered(name).pipeline)
             check_ready(
-                specs[answering(name, session.settings)], pipeline, [case.query for case in cases], session.access
+                specs[answering(name, session.settings)],
+                pipeline,
+                [case.query for case in cases if case.has_text],
+                session.access,
             )
 
     def _check_keys(self, selected: Collected, names: Sequence[str]) -> None:
