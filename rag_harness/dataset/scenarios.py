@@ -106,12 +106,12 @@ def _list_of_texts(name: str, raw: object) -> tuple[tuple[str, ...], list[str]]:
 
 def _facts(raw: object) -> tuple[tuple[tuple[str, str], ...], list[str]]:
     """Return facts, each with the words that ask for it: an object has them as keys, a list has none."""
-    if not isinstance(raw, dict):
-        texts, problems = _list_of_texts("facts", raw)
+    by_cue = raw if isinstance(raw, dict) else {}
+    texts, problems = _list_of_texts("facts", list(by_cue.values()) or raw or [])
+    if problems:
         expected = 'an object of words that ask for a fact, {"how many people": "two adults"}, or a list of facts'
-        return tuple(("", each) for each in texts), [f"scenario: facts: {expected}"] if problems else []
-    texts, problems = _list_of_texts("facts", list(raw.values()))
-    return tuple(zip(map(str, raw), texts, strict=False)), problems
+        return (), [f"scenario: facts: {expected}, was expected: texts of at most {_LONGEST:,} characters"]
+    return tuple(zip(map(str, by_cue), texts, strict=True)) if by_cue else tuple(("", each) for each in texts), []
 
 
 def _reached(raw: object) -> tuple[tuple[Expectation, ...], list[str]]:
