@@ -355,6 +355,15 @@ def test_what_is_wrong_with_a_scenario_is_named_with_its_line(
     assert not asked(played)
 
 
+def test_the_report_shows_what_was_said_and_by_whom(played: Suite, server: CountingServer) -> None:
+    played.run("-n0", "--rag-report=report.html", *by_model(server)).assert_outcomes(passed=3, skipped=3)
+    page = (played.path / "report.html").read_text()
+    assert "c1-sim: simulated by gpt-user" in page
+    assert "Turns that simulated users never came to count nowhere: c1-sim: 3 turns." in page
+    played.run("-n0", "--rag-report=report.csv", *by_model(server))
+    assert "two adults, a child, friday to sunday" in (played.path / "report.csv").read_text()
+
+
 def test_an_experiment_without_scenarios_has_no_simulated_user(suite: Suite) -> None:
     result = suite.run("--rag-run=e3-sim")
     assert result.ret != 0
