@@ -67,7 +67,8 @@ def ends_by_rules(scenario: Scenario, before: Sequence[Exchange], has_more: bool
         return Says(scenario.opening)
     if is_reached(scenario, before) and not has_more:
         return Ends(GOAL)
-    if _replies_repeat(before):
+    # Two questions may have one answer; whoever hears it three times is in a loop.
+    if _replies_repeat(before, 3 if has_more else 2):
         return Ends("the answers repeat each other")
     if not before[-1].failed:
         return None
@@ -82,10 +83,10 @@ def has_said(text: str, before: Sequence[Exchange]) -> bool:
     return any(f" {wanted} " in f" {_plain(each.said)} " for each in before)
 
 
-def _replies_repeat(before: Sequence[Exchange]) -> bool:
-    """Return whether the last two replies are the same words. Replies that decline or failed do not count."""
-    last = [each for each in before[-2:] if not (each.declined or each.failed)]
-    return len(last) == 2 and _plain(last[0].reply) == _plain(last[1].reply)
+def _replies_repeat(before: Sequence[Exchange], times: int) -> bool:
+    """Return whether the last replies are the same words so many times. What declines or failed does not count."""
+    last = [each for each in before[-times:] if not (each.declined or each.failed)]
+    return len(last) == times and len({_plain(each.reply) for each in last}) == 1
 
 
 def questions_in(reply: str) -> Iterator[str]:

@@ -103,7 +103,13 @@ def test_without_a_goal_it_ends_when_all_is_asked() -> None:
 
 
 def test_it_ends_where_the_answers_repeat() -> None:
-    assert next_of("Please be more specific.", "please be MORE specific") == "over: the answers repeat each other"
+    vague = "Please be more specific."
+    assert next_of(vague, "please be MORE specific") == "over: the answers repeat each other"
+    # Two questions may have one answer.
+    asking = Scenario("hi", asks=("a?", "b?", "c?"))
+    assert next_of(vague, vague, scenario=asking) == "b?"
+    assert next_of(vague, vague, vague, scenario=asking) == "over: the answers repeat each other"
+    assert next_of(vague, vague, "Which one?", vague, scenario=asking) == "over: all is asked"
 
 
 def test_a_turn_that_failed_is_said_again_once() -> None:
