@@ -22,9 +22,9 @@ from rag_harness.results.row_parts import RowStage
 from rag_harness.results.score import ScoreLine
 from rag_harness.settings import Settings
 from rag_harness.types import Case, Query
-from rag_harness.users.made import SimulatedUser
 from rag_harness.users.model_user import MOVE, SAYS, ModelMove, left_role, move_of
 from rag_harness.users.moves import Ends, Exchange, Move, Says
+from rag_harness.users.simulated_user import SimulatedUser
 
 USER_STAGE = "user"
 """The stage of a turn's row that says who has said its question, and by what calls."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rag_harness.protocols import Experiment, Pipeline
     from rag_harness.settings import Settings
     from rag_harness.types import Query
-    from rag_harness.users.made import SimulatedUser
+    from rag_harness.users.simulated_user import SimulatedUser
 
 
 class Experiments:
@@ -41,7 +41,7 @@ class Experiments:
         self._declared: dict[str, Experiment] = {}
 
     def _make_user(self) -> SimulatedUser:
-        from rag_harness.users.made import simulated_user
+        from rag_harness.users.simulated_user import simulated_user
 
         return simulated_user(self._settings.get(), self._parts.get)
 

@@ -178,7 +178,7 @@ class RunRecord:
         return found
 
     def _user(self, name: str) -> str:
-        from rag_harness.users.made import played_by
+        from rag_harness.users.simulated_user import played_by
 
         return played_by(self._session.settings) if self._session.cases.is_played(name) else ""
 

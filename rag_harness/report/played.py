@@ -15,7 +15,7 @@ from rag_harness.results.manifest import RunManifest, SuiteRecord
 from rag_harness.results.repeat_names import user_fingerprint, user_name
 from rag_harness.results.result_paths import result_path
 from rag_harness.results.row import ExperimentResult, rows_in
-from rag_harness.users.made import SCRIPT
+from rag_harness.users.simulated_user import SCRIPT
 
 AT_LIMIT, UNFINISHED = "the most turns were asked", "not finished"
 _MOST_NAMED = 3

@@ -41,7 +41,7 @@ _FORMAT = {
 }
 
 
-def told(scenario: Scenario) -> str:
+def told_of(scenario: Scenario) -> str:
     """Return what a model is told of a scenario."""
     parts = [f"Writes: {scenario.persona}"] if scenario.persona else []
     parts += [f"Wants: {scenario.goal}"] if scenario.goal else []
@@ -74,7 +74,7 @@ class ModelMove:
     @property
     def text(self) -> str:
         """What the model is told, in one text."""
-        return f"The person:\n{told(self.scenario)}\n\nThe conversation so far:\n{so_far(self.before)}"
+        return f"The person:\n{told_of(self.scenario)}\n\nThe conversation so far:\n{so_far(self.before)}"
 
     async def answer(self, query: Query) -> PipelineOutput:  # noqa: ARG002 - its text is what the prompts have
         """Return what the user says. A message that leaves its role is asked for again, twice at most.
@@ -82,7 +82,7 @@ class ModelMove:
         Raises:
             ModelOutputError: no reply could be read.
         """
-        trace, messages = Trace(), self.prompts.filled(told(self.scenario), so_far(self.before))
+        trace, messages = Trace(), self.prompts.filled(told_of(self.scenario), so_far(self.before))
         reply, move = "", self._move("")
         for _ in range(TRIES):
             reply = (await trace.complete(self.chat, messages, _FORMAT, stage=SAYS, role="user")).text
