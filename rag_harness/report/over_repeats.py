@@ -78,7 +78,7 @@ def _column(answers: Sequence[Column], promise: Promise, ended: npt.NDArray[np.b
     partly = ~np.isnan(block).all(axis=1)
     why = "no value of each answer" if enough else f"fewer than {promise.k} answers"
     reasons = [*first.reasons, why, "conversations that ended before it"]
-    values[ended], number = np.nan, len(first.reasons)
+    number = len(first.reasons)
     without = np.where(ended, number + 1, np.where(partly, number, first.absent))
     absent = np.where(np.isnan(values), without, 0).astype(np.uint8)
     return Column(first.measure, values, absent, reasons, first.unmeasured | {len(first.reasons)})

@@ -413,3 +413,32 @@ def test_a_turn_that_is_run_again_is_asked_what_was_said_then(played: Suite, opt
         assert row["inputs"] == first["inputs"]
         assert row["query"] == first["query"] or option == "--rag-metamorphic"
         assert "simulated user" not in row["query"]
+
+
+DIES = """
+        if query.query_id == "sim_001#2" and not pathlib.Path("died").exists():
+            pathlib.Path("died").touch()
+            import os; os._exit(3)
+"""
+
+
+@pytest.mark.usefixtures("cold_python")
+def test_what_was_said_is_on_the_disk_before_the_turn_is_asked(played: Suite, server: CountingServer) -> None:
+    played.pytester.makepyfile(
+        PIPELINE.replace("    def answer(self, query):\n", f"    def answer(self, query):{DIES}")
+    )
+    played.run("-n0", *by_model(server))
+    assert (played.path / "died").exists()
+    assert sum(server.calls.values()) == 1
+    played.run("-n0", *by_model(server)).assert_outcomes(passed=3, skipped=3)
+    assert sum(server.calls.values()) == 3
+
+
+def test_a_turn_that_was_asked_something_else_is_asked_again(played: Suite) -> None:
+    played.run("-n0").assert_outcomes(passed=3, skipped=3)
+    asked(played)
+    file = played.path / "output" / "c1-sim.jsonl"
+    file.write_text(file.read_text().replace('"query":"two adults and a child, ', '"query":"three of us, '))
+    played.run("-n0").assert_outcomes(passed=3, skipped=3)
+    assert [query_id for query_id, _ in asked(played)] == ["sim_001#2", "sim_001#3"]
+    assert "three of us" not in file.read_text()

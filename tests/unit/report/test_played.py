@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from rag_harness.gates import Verdict, judge, parse_gate
 from rag_harness.measures import default_measures, measure_named
 from rag_harness.report.baseline import saved_suite
+from rag_harness.report.over_repeats import over_repeats
 from rag_harness.report.played import Played, Spent, played_of
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.tables import TAKEN_OUT, read_repeat, read_tables
-from rag_harness.results.manifest import EndsAgain, read_manifest, write_manifest
+from rag_harness.results.manifest import EndsAgain, of_run, read_manifest, write_manifest
 from rag_harness.results.repeat_names import repeat_fingerprint, user_fingerprint
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case, Expectation, Query, Scenario
@@ -91,6 +95,27 @@ def test_turns_that_never_came_are_neither_lost_nor_selected_nor_left_out(output
     assert (verdict.state, verdict.n) == ("passed", 8)
     assert read_manifest(output).suites["e3-sim"].is_complete
     assert {*saved_suite(found).cases} == {*found.values("error_rate", {})}
+
+
+def test_a_row_from_before_its_user_left_its_role_is_of_no_run(output: Path) -> None:
+    is_of_run = of_run(read_manifest(output).suites["e3-sim"])
+    assert [row.query_id for row in ROWS if not is_of_run(row)] == ["z#2"]
+
+
+def test_a_promise_over_repeats_counts_turns_that_each_repeat_came_to(output: Path) -> None:
+    first = table(output)
+    later = copy(first)
+    later.ended = np.array([case_id in (*ENDED, "x#2") for case_id in first.ids])
+    values = first.columns["error_rate"].values.copy()
+    values[first.ids.index("x#2")] = np.nan
+    later.columns = {**first.columns, "error_rate": replace(first.columns["error_rate"], values=values)}
+    first.later = lambda: [later]
+    gate = parse_gate("e3-sim: worst_of_2(error_rate) <= 0.2", 10)
+    counted = over_repeats(gate, {"e3-sim": first})["e3-sim"]
+    assert {*counted.values("error_rate", {})} == {"x#1", "y#1", "y#2", "z#1", "w#1", "w#2", "w#3"}
+    assert counted.absent("error_rate", {}) == {"conversations that ended before it": 1}
+    assert counted.unmeasured("error_rate", {}) == 0
+    assert counted.total_of({}) == 8
 
 
 def test_without_their_ends_the_same_turns_are_lost(output: Path) -> None:
