@@ -162,7 +162,12 @@ class Affected:
 
     def is_all_of(self, suite: str, selected: Some) -> bool:
         """Whether the selected cases of a suite are all of its affected cases, so nothing else was left out."""
-        return bool(self.revision) and selected != "all" and {*selected} == {*self.of_suite(suite)}
+        if not self.revision or selected == "all":
+            return False
+        affected = {*self.of_suite(suite)}
+        if suite != GOLDEN:  # data may have questions that another experiment is asked: those of simulated users
+            affected &= {case.query.query_id for case in self._session.cases.all_of(suite)}
+        return {*selected} == affected
 
 
 def _questions(data: Data, golden: bool) -> Iterator[DatedQuestion]:
