@@ -54,8 +54,8 @@ def kept(suite: Suite) -> set[str]:
         file for folder in ("", "journal/", "derived/") for file in suite.path.glob(f"output/{folder}*.jsonl")
     ]:
         for line in file.read_bytes().splitlines(keepends=True):
-            if line.endswith(b"\n"):
-                found.add(str(json.loads(line)["query"]))
+            if line.endswith(b"\n") and "query" in (said := json.loads(line)):  # a score has none
+                found.add(str(said["query"]))
     return found
 
 

@@ -112,7 +112,12 @@ def by_model(server: CountingServer, mode: str = "live") -> list[str]:
 def test_a_model_plays_a_scenario_and_its_calls_stand_apart_in_the_row(played: Suite, server: CountingServer) -> None:
     result = played.run("-rs", "-n0", *by_model(server))
     result.assert_outcomes(passed=3, skipped=3)
-    result.stdout.fnmatch_lines(["SKIPPED*ended after turn 3: the user ends it: I know what I wanted"])
+    result.stdout.fnmatch_lines(
+        [
+            "rag: users played by gpt-user, kept to their scenarios by rules",
+            "SKIPPED*ended after turn 3: the user ends it: I know what I wanted",
+        ]
+    )
     rows: dict[Any, Any] = {row["query_id"]: row for row in played.rows("c1-sim")}
     said = ["can i rent a tent?", SAYS["Yes. For how many"], "and the deposit?"]
     assert [row["query"] for row in rows.values()] == said
