@@ -128,7 +128,7 @@ def _reached(raw: object) -> tuple[tuple[Expectation, ...], list[str]]:
 
 
 def scenario_as_json(scenario: Scenario, demand: Any) -> dict[str, Any]:
-    """Return a scenario in the form of a line, with its ground truth. ``demand`` writes an expectation."""
+    """Return a scenario in the form of a line, without its ground truth. ``demand`` writes an expectation."""
     facts: Any = dict(scenario.facts)
     if not all(asked for asked, _ in scenario.facts):
         facts = [fact for _, fact in scenario.facts]
