@@ -181,11 +181,37 @@ def _shown(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Scenario:
+    """What a simulated user wants, knows and says first, where a conversation is played and not recorded.
+
+    Attributes:
+        opening: the first thing that the user says, word for word.
+        persona: how the user writes; a script does not use it.
+        goal: what the user wants to know or get done.
+        facts: what the user tells where an answer asks for it, each with words that ask for it, which may be empty.
+        asks: further questions, in their order.
+        reached: the goal is reached when each of them was kept by some answer of the conversation.
+        max_turns: the most turns.
+        ground_truth: what the user has to know at the end. The user never says it first.
+    """
+
+    opening: str
+    persona: str = ""
+    goal: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
+    asks: tuple[str, ...] = ()
+    reached: tuple[Expectation, ...] = ()
+    max_turns: int = 10
+    ground_truth: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """A query with its gold, which only the harness sees.
 
     ``query_type`` is a label like any other. ``answerable`` says whether the documents answer the query. ``qrels`` maps
     documents to their relevance, a whole number; above 0 is relevant. ``expect`` is what the answer has to keep to.
+    ``scenario`` is that of a turn that a simulated user says; such a query has no text before it is said.
     """
 
     query: Query
@@ -196,6 +222,12 @@ class Case:
     answerable: bool = True
     metadata: Metadata = field(default_factory=dict)
     expect: tuple[Expectation, ...] = ()
+    scenario: Scenario | None = None
+
+    @property
+    def has_text(self) -> bool:
+        """Whether its question is known before the run: a simulated user says only the first one of its scenario."""
+        return self.scenario is None or self.query.text == self.scenario.opening
 
     @property
     def context_reference(self) -> tuple[str, ...]:

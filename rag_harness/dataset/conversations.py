@@ -70,17 +70,21 @@ def order_problems(turns: Sequence[SaidTurn]) -> list[tuple[int, str]]:
     """Return what is wrong with the order of the turns of all conversations: line and sentence."""
     problems: list[tuple[int, str]] = []
     last: dict[str, SaidTurn] = {}
+    begun: dict[str, int] = {}
     previous = ""
     for each in turns:
         before = last.get(each.conversation)
         wanted = before.turn + 1 if before else 1
-        if before and previous != each.conversation:
+        # Of a line that holds a whole conversation, all turns stand on it.
+        is_again = before is not None and each.turn == 1 < before.turn and begun[each.conversation] == before.line
+        if before and (previous != each.conversation or is_again):
             problems.append(
                 (each.line, f"conversation {each.conversation!r} stands already on line {before.line}: {_TOGETHER}")
             )
         elif each.turn != wanted:
             problems.append((each.line, _out_of_order(each, wanted, before)))
         last[each.conversation] = each
+        begun.setdefault(each.conversation, each.line)
         previous = each.conversation
     return problems
 

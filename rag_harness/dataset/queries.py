@@ -16,6 +16,7 @@ from rag_harness.dataset.conversations import DECLINES, SaidTurn, histories, ord
 from rag_harness.dataset.ingest import page_files
 from rag_harness.dataset.placeholder import labelled
 from rag_harness.dataset.query_types import type_problem
+from rag_harness.dataset.scenarios import turns_of_scenario
 from rag_harness.errors import DataError
 from rag_harness.expectations import expectations_of
 from rag_harness.files.json_text import read_json
@@ -55,6 +56,7 @@ class QueryLine(BaseModel):
     evidence: tuple[EvidenceLine, ...] = ()
     metadata: dict[str, Any] = Field(default_factory=dict)
     expect: Any = ()
+    scenario: Any = None
 
     @model_validator(mode="before")
     @classmethod
@@ -104,7 +106,8 @@ class QueryLine(BaseModel):
         inputs = self.inputs
         if self.conversation is not None:
             place = {"conversation": self.conversation, "turn": self.turn}
-            inputs = {**inputs, **place, **({"history": [*history]} if history else {})}
+            before = history if self.scenario is None else ()
+            inputs = {**inputs, **place, **({"history": [*before]} if before else {})}
         return Case(
             Query(self.query_id, self.query, inputs),
             self.query_type,
@@ -114,6 +117,7 @@ class QueryLine(BaseModel):
             self.is_answerable,
             labelled(self.query, self.metadata),
             expectations_of(self.expect)[0] if self.expect != () else (),
+            self.scenario,
         )
 
 
@@ -219,13 +223,24 @@ def _without_undecoded(file: Path, undecoded: list[str]) -> str:
 
 def lines_of(text: str) -> tuple[list[QueryLine], list[str]]:
     """Return the question of a line, or the turns of the conversation that it holds, and what is wrong with it."""
-    if '"turns"' in text and isinstance(raw := _object(text), dict) and "turns" in raw:
+    raw = _object(text) if '"turns"' in text or '"scenario"' in text else None
+    if isinstance(raw, dict) and "scenario" in raw:
+        return _played(raw)
+    if isinstance(raw, dict) and "turns" in raw:
         turns, wrong = turns_of_line(raw)
         read = [_line(partial(QueryLine.model_validate, each)) for each in turns]
         wrong += [f"turn {n}: {said}" for n, (_, problems) in enumerate(read, 1) for said in problems]
         return [line for line, _ in read if line is not None], wrong
     line, wrong = _line(partial(QueryLine.model_validate_json, text))
     return ([] if line is None else [line]), wrong
+
+
+def _played(raw: Mapping[str, Any]) -> tuple[list[QueryLine], list[str]]:
+    """Return the turns that a line with a scenario may come to. What is wrong with one is wrong with all."""
+    turns, wrong = turns_of_scenario(raw)
+    for each in turns[:1]:
+        wrong += _line(partial(QueryLine.model_validate, each))[1]
+    return ([] if wrong else [QueryLine.model_validate(each) for each in turns]), wrong
 
 
 def _object(text: str) -> Any:

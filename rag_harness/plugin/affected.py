@@ -162,7 +162,12 @@ class Affected:
 
     def is_all_of(self, suite: str, selected: Some) -> bool:
         """Whether the selected cases of a suite are all of its affected cases, so nothing else was left out."""
-        return bool(self.revision) and selected != "all" and {*selected} == {*self.of_suite(suite)}
+        if not self.revision or selected == "all":
+            return False
+        affected = {*self.of_suite(suite)}
+        if suite != GOLDEN:  # data may have questions that another experiment is asked: those of simulated users
+            affected &= {case.query.query_id for case in self._session.cases.all_of(suite)}
+        return {*selected} == affected
 
 
 def _questions(data: Data, golden: bool) -> Iterator[DatedQuestion]:
@@ -173,6 +178,7 @@ def _questions(data: Data, golden: bool) -> Iterator[DatedQuestion]:
             pages = {name for each in entry.expected for name in (each, each.rpartition("#")[0]) if name}
             yield DatedQuestion(entry.entry_id, entry.query, frozenset(pages))
     else:
-        for case in data.cases:
+        for case in (*data.cases, *data.scenarios):
             quoted = (quote.filename for quote in case.evidence)
-            yield DatedQuestion(case.query.query_id, case.query.text, frozenset([*case.qrels, *quoted]))
+            text = case.scenario.opening if case.scenario is not None else case.query.text
+            yield DatedQuestion(case.query.query_id, text, frozenset([*case.qrels, *quoted]))

@@ -173,6 +173,7 @@ def saved_suite(table: SuiteTable) -> SavedSuite:
             values={measure: found[case_id] for measure, found in values.items() if case_id in found},
         )
         for position, case_id in enumerate(table.ids)
+        if table.ended is None or not table.ended[position]
     }
     return SavedSuite(cases=cases, depth=table.depth)
 

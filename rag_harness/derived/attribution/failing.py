@@ -175,10 +175,11 @@ def first_cases(output: Path, manifest: RunManifest, experiment: str) -> Iterato
 
 
 def as_asked(case: Case, row: ExperimentResult) -> Case:
-    """Return the case with what was said before it in this row: an experiment's own answers may be its history."""
-    if row.inputs == case.query.inputs:
+    """Return the case as it was asked in this row: with its own answers as history, with what a simulated user said."""
+    if row.inputs == case.query.inputs and case.scenario is None:
         return case
-    return replace(case, query=replace(case.query, inputs=row.inputs))
+    text = row.query if case.scenario is not None else case.query.text
+    return replace(case, query=replace(case.query, text=text, inputs=row.inputs))
 
 
 def rows_of(

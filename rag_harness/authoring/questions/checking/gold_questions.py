@@ -49,21 +49,23 @@ def read_asked(file: Path, types: Sequence[str] = ()) -> Sequence[QuestionWithGo
     """
     if is_golden(file):
         return list(map(_of_entry, read_golden(file)))
-    return list(map(_of_case, read_queries(file, types=types)))
+    return [_of_case(case) for case in read_queries(file, types=types) if case.has_text]
 
 
 def _of_case(case: Case) -> QuestionWithGold:
+    """Return a question with its gold; of a scenario its first turn, with the gold of the conversation."""
     looked_at = case.metadata.get(LOOKED_AT, ())
+    scenario = case.scenario
     return QuestionWithGold(
         case.query.query_id,
         case.query_type,
         case.query.text,
-        case.ground_truth,
+        scenario.ground_truth if scenario else case.ground_truth,
         tuple(case.qrels),
         case.evidence,
         case.answerable,
         (looked_at,) if isinstance(looked_at, str) else tuple(looked_at),
-        case.expect,
+        (*case.expect, *scenario.reached) if scenario else case.expect,
     )
 
 

@@ -11,6 +11,7 @@ from rag_harness.authoring.questions.checking.findings import Finding, Report
 from rag_harness.authoring.questions.checking.gold_questions import is_golden
 from rag_harness.authoring.questions.checking.said import reason
 from rag_harness.authoring.questions.metadata_keys import AFFECTED
+from rag_harness.dataset.conversations import turn_id
 from rag_harness.errors import DataError
 from rag_harness.files.json_text import read_json
 
@@ -33,10 +34,20 @@ def mended(file: Path, report: Report) -> str:
 
 def _line(line: str, report: Report) -> str:
     row = read_json(line)
-    findings = report.found.get(row["query_id"], ())
+    findings = report.found.get(_name(row), ())
     if not findings and AFFECTED not in row.get("metadata", {}):
         return line
     return json.dumps(_row(row, findings), ensure_ascii=False)
+
+
+def _name(row: dict[str, Any]) -> str:
+    """Return the name of a line's question, as it is checked: of a scenario that of its first turn."""
+    if "turns" in row:
+        raise DataError(
+            f"-o mends a line a question, and the line of {row.get('conversation')!r} holds a whole conversation. "
+            f"Write a line a turn, or leave -o out."
+        )
+    return str(row["query_id"]) if "query_id" in row else turn_id(row["conversation"], row.get("turn", 1))
 
 
 def _row(row: dict[str, Any], findings: Sequence[Finding]) -> dict[str, Any]:

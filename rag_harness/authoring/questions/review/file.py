@@ -164,6 +164,12 @@ def _named(row: QueryRow, file: Path) -> QueryRow:
             f"{file} has a line that holds a whole conversation, and questions are reviewed one by one. Write a line a "
             f'turn: {{"conversation": {row.get("conversation")!r}, "turn": 1, "query": …}}.'
         )
+    if "scenario" in row:
+        raise DataError(
+            f"{file} has a line with a scenario, {row.get('conversation')!r}: what is asked in it is known when it is "
+            f"played, and questions are reviewed one by one. Keep scenarios in a file of their own. rag-harness "
+            f"queries check looks at their gold."
+        )
     return {"query_id": turn_id(row["conversation"], row["turn"]), **row} if "conversation" in row else row
 
 

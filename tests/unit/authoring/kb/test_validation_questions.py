@@ -279,3 +279,23 @@ def test_turns_are_checked_like_questions_and_their_order_is(kb: Kb) -> None:
     assert any(
         "queries.jsonl:1: turn 1: gold: Extra inputs are not permitted. Mend the entry." in e for e in kb.errors()
     )
+
+
+def test_a_scenario_is_checked_once_with_its_gold_and_its_goal(kb: Kb) -> None:
+    scenario = {"opening": "what does it cost?", "reached": [{"contains": "€3.50"}], "max_turns": 4}
+    line = {"conversation": "sim_1", "scenario": scenario, **quote("The label costs €3.50."), "ground_truth": "€3.50"}
+    kb.ask(line)
+    report = kb.validate()
+    assert [each.line() for each in report.findings if each.check in ("queries", "quotes", "expectations")] == []
+    checked = {check.name: check.checked for check in report.checks}
+    assert (checked["queries"], checked["quotes"], checked["expectations"]) == (
+        "1 queries",
+        "1 quotes",
+        "1 expectations",
+    )
+    kb.ask({**line, "scenario": {**scenario, "reached": [{"contains": "€4"}]}}, {**line, **quote("It is free.")})
+    found = [each.line() for each in kb.validate().findings]
+    assert any("sim_1#1: reached: contains “€4”: the ground truth does not keep to it" in each for each in found)
+    assert any("quote" in each for each in found)
+    kb.ask({**line, "scenario": {"opening": ""}})
+    assert any("opening is missing" in each.line() for each in kb.validate().findings)

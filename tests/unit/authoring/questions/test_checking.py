@@ -398,3 +398,32 @@ def test_an_expectation_that_the_documents_contradict_by_now_is_found_and_kept(
     assert after["expect"] == expect
     assert after["metadata"]["reviewed"] == "no"
     assert "contains “9 days”: the page no longer says so" in after["metadata"]["affected"]
+
+
+PLAYED = {
+    "conversation": "sim_1",
+    "scenario": {"opening": "the seal is broken", "reached": [{"contains": "half"}], "max_turns": 3},
+    "context_reference": ["returns.md"],
+    "evidence": [{"filename": "returns.md", "quote": SEAL}],
+    "ground_truth": "Half of the price.",
+}
+
+
+def test_the_gold_of_a_scenario_is_checked_once_and_mended(kb: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(kb / "queries.jsonl", [PLAYED])
+    assert main(["queries", "check", str(kb)]) == 0
+    assert "1 question" in capsys.readouterr().out
+    text = (kb / "returns.md").read_text(encoding="utf-8")
+    put(kb, returns=text.replace(SEAL, "Broken seals are of no concern to us."))
+    assert main(["queries", "check", str(kb), "-o", str(kb / "mended.jsonl")]) == FOUND
+    assert "sim_1#1" in capsys.readouterr().out
+    (mended,) = map(json.loads, (kb / "mended.jsonl").read_text(encoding="utf-8").splitlines())
+    assert mended["scenario"] == PLAYED["scenario"]
+    assert mended["metadata"]["reviewed"] == "no"
+
+
+def test_a_line_with_a_whole_conversation_is_not_mended(kb: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(kb / "queries.jsonl", [{"conversation": "c1", "turns": [{"query": "broken seal?", "ground_truth": "Half."}]}])
+    assert main(["queries", "check", str(kb), "-o", str(kb / "mended.jsonl")]) == CANNOT_RUN
+    assert "the line of 'c1' holds a whole conversation" in capsys.readouterr().err
+    assert not (kb / "mended.jsonl").exists()

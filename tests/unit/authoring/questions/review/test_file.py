@@ -136,3 +136,6 @@ def test_turns_are_reviewed_by_their_names_and_whole_conversations_are_not(tmp_p
     write(file, {"conversation": "c1", "turns": [{"query": "?"}]})
     with pytest.raises(DataError, match="Write a line a turn"):
         ReviewFile(file)
+    write(file, {"conversation": "s1", "scenario": {"opening": "hi", "asks": ["and?"]}})
+    with pytest.raises(DataError, match=r"a line with a scenario, 's1'.*Keep scenarios in a file of their own"):
+        ReviewFile(file)
