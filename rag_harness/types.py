@@ -177,6 +177,7 @@ class Case:
 
     ``query_type`` is a label like any other. ``answerable`` says whether the documents answer the query. ``qrels`` maps
     documents to their relevance, a whole number; above 0 is relevant. ``expect`` is what the answer has to keep to.
+    ``standalone`` is the question of a turn in words that need nothing said before it; empty where nobody wrote them.
     """
 
     query: Query
@@ -187,6 +188,7 @@ class Case:
     answerable: bool = True
     metadata: Metadata = field(default_factory=dict)
     expect: tuple[Expectation, ...] = ()
+    standalone: str = ""
 
     @property
     def context_reference(self) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ CASES = "cases"
 """Folder beside the result files."""
 _KEYS = {"case_id", "query", "inputs", "query_type", "labels", "answerable", "ground_truth", "qrels", "evidence"}
 _TYPES: Mapping[str, type] = {
-    **dict.fromkeys(("case_id", "query", "query_type", "ground_truth", "justification", "passage"), str),
+    **dict.fromkeys(("case_id", "query", "query_type", "ground_truth", "justification", "passage", "standalone"), str),
     **dict.fromkeys(("inputs", "labels", "qrels"), dict),
     **dict.fromkeys(("evidence", "expected"), list),
     "answerable": bool,
@@ -151,6 +151,8 @@ def _line(kept: KeptCase) -> bytes:
     more: dict[str, object] = golden if kept.expected else {}
     if case.expect:
         more = {**more, "expect": [_expectation(each) for each in case.expect]}
+    if case.standalone:
+        more = {**more, "standalone": case.standalone}
     return json.dumps(storable({**content, **more}), ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
 
@@ -189,6 +191,7 @@ def _case(content: Mapping[str, Any]) -> KeptCase:
         evidence=tuple(Evidence(quote["filename"], quote["quote"]) for quote in content["evidence"]),
         answerable=content["answerable"],
         expect=_expected(content["expect"]) if "expect" in content else (),
+        standalone=content.get("standalone", ""),
     )
     return KeptCase(
         case,
