@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
 
-from rag_harness.authoring.questions.conversing.of_tables import other_attribute
+from rag_harness.authoring.questions.conversing.asking import openings
+from rag_harness.authoring.questions.conversing.of_choices import which_of_all, which_one
+from rag_harness.authoring.questions.conversing.of_prose import before_that, more_of_page, page_again, wrong_statement
+from rag_harness.authoring.questions.conversing.of_tables import (
+    choice,
+    comparison_of_both,
+    comparison_with_other,
+    other_attribute,
+    other_thing,
+    thing_again,
+    wrong_cell,
+)
+from rag_harness.authoring.questions.conversing.short_words import another_matter
 from rag_harness.authoring.questions.conversing.subject_free import turn_fault
 from rag_harness.authoring.questions.conversing.talk import NextTurn, Sources, Talk
 from rag_harness.authoring.questions.conversing.turn_draft import (
+    BACK,
+    COMPARE,
+    CORRECTION,
     FEWEST_TURNS,
-    FIRST,
     FOLLOW_UP,
     MOST_DRAFTED_TURNS,
+    SUBJECT_CHANGE,
+    UNANSWERABLE,
+    UNDERSPECIFIED,
     ConversationDraft,
     TurnDraft,
 )
-from rag_harness.authoring.questions.direct import drafts_of
+from rag_harness.authoring.questions.conversing.unanswered import left_open, unsaid_attribute, unsaid_of_another
 from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.draft import Draft
 from rag_harness.authoring.questions.likeness import TakenQuestions
@@ -33,8 +50,23 @@ _TRIED = 8
 """The most candidates for a turn of one kind."""
 _OPENED = 6
 """The most first questions of a page that are tried."""
+NO_FIRST = "pages state nothing that is not asked already and can be asked first"
+NO_SECOND = "pages state nothing that a second turn could ask without saying what it is about"
+NO_THIRD = "pages bear two turns and no third"
 Maker = Callable[[Talk], Iterator[NextTurn]]
-_MAKERS: dict[str, tuple[Maker, ...]] = {FOLLOW_UP: (other_attribute,)}
+_MAKERS: Mapping[str, tuple[Maker, ...]] = {
+    FOLLOW_UP: (choice, other_thing, other_attribute, more_of_page),
+    COMPARE: (before_that, comparison_of_both, comparison_with_other),
+    CORRECTION: (wrong_cell, wrong_statement),
+    UNANSWERABLE: (unsaid_attribute, unsaid_of_another, left_open),
+    UNDERSPECIFIED: (which_one,),
+    BACK: (thing_again, page_again),
+}
+WEIGHTS = {
+    FOLLOW_UP: 4.0, SUBJECT_CHANGE: 1.0, COMPARE: 1.0, CORRECTION: 1.0, UNANSWERABLE: 0.8, UNDERSPECIFIED: 0.6,
+    BACK: 0.6,
+}  # fmt: skip
+"""How often each kind is used relative to the others, where pages bear all of them."""
 
 
 @dataclass
@@ -55,52 +87,86 @@ class _Drafter:
     def __init__(self, sources: Sources, taken: TakenQuestions, found: GeneratedConversations, seed: int) -> None:
         self._sources, self._taken, self._found = sources, taken, found
         self._chance = Random(f"{seed} conversations")
+        self._kinds_used: Counter[str] = Counter()
 
     def draft(self, wanted: int) -> None:
         pages = shuffled(self._sources.collection.current, self._chance)
+        ended: dict[str, str] = {}
         for _ in range(ROUNDS):
-            for page in pages:
+            for page in [page for page in pages if page.doc_id not in ended]:
                 if len(self._found.drafts) == wanted:
                     return
-                self._of_page(page)
+                why = self._of_page(page)
+                ended |= {page.doc_id: why} if why else {}
+        self._found.ended.update(ended.values())
 
-    def _of_page(self, page: Document) -> None:
-        for step in islice(self._openings(page), _OPENED):
-            talk = Talk(self._sources, self._chance)
+    def _of_page(self, page: Document) -> str:
+        """Keep a conversation that begins on a page; return why there is none, if there is none."""
+        why = NO_FIRST
+        opened = (step for step in openings(page, self._talk()) if self._passes(step.turn))
+        for step in islice(opened, _OPENED):
+            talk = self._talk()
             talk.take(step)
             self._go_on(talk)
             if len(talk.turns) >= FEWEST_TURNS:
                 self._keep(talk)
-                return
+                return ""
+            why = NO_SECOND if len(talk.turns) == 1 else NO_THIRD
+        return why
+
+    def _talk(self) -> Talk:
+        return Talk(self._sources, self._chance)
 
     def _keep(self, talk: Talk) -> None:
         self._sources.used |= talk.own
         for turn in talk.turns:
             self._taken.add(turn.alone)
+            self._kinds_used[turn.kind] += 1
         self._found.drafts.append(ConversationDraft(tuple(talk.turns)))
-
-    def _openings(self, page: Document) -> Iterator[NextTurn]:
-        facts = [fact for fact in self._sources.collection.facts(page.doc_id)]
-        talk = Talk(self._sources, self._chance)
-        for fact in shuffled(facts, self._chance):
-            if not talk.is_free(fact):
-                continue
-            for alone in drafts_of(fact, self._sources.collection, self._chance):
-                turn = TurnDraft(FIRST, alone.text, alone)
-                if self._passes(turn):
-                    yield NextTurn(turn, self._sources.focus_of(fact), (fact,))
-                    break
 
     def _go_on(self, talk: Talk) -> None:
         length = self._chance.randint(FEWEST_TURNS, MOST_DRAFTED_TURNS)
         while len(talk.turns) < length:
-            step = next(filter(None, (self._first_that_passes(maker, talk) for maker in _MAKERS[FOLLOW_UP])), None)
+            step = next(filter(None, (self._next(kind, talk) for kind in self._kinds(talk))), None)
             if step is None:
                 return
             talk.take(step)
 
+    def _kinds(self, talk: Talk) -> list[str]:
+        """Return the kinds of turns that could come next, the one that was used least first."""
+        if talk.focus.choices:
+            return [FOLLOW_UP]
+        left = {kind for kind in WEIGHTS if kind == FOLLOW_UP or not talk.said(kind)}
+        if not talk.turns[-1].needs_history:  # nothing was said yet about what the last turn has begun
+            left.discard(SUBJECT_CHANGE)
+        if talk.focus.page.doc_id == talk.focuses[0].page.doc_id:
+            left.discard(BACK)
+        return sorted(left, key=lambda kind: (self._kinds_used[kind] / WEIGHTS[kind], kind))
+
+    def _next(self, kind: str, talk: Talk) -> NextTurn | None:
+        makers = _MAKERS[kind] if kind != SUBJECT_CHANGE else ()
+        if kind == UNDERSPECIFIED and not talk.said(SUBJECT_CHANGE) and talk.turns[-1].needs_history:
+            makers = (*makers, which_of_all)
+        found = next(filter(None, (self._first_that_passes(maker, talk) for maker in makers)), None)
+        return self._change(talk) if kind == SUBJECT_CHANGE else found
+
+    def _change(self, talk: Talk) -> NextTurn | None:
+        known = {focus.page.doc_id for focus in talk.focuses}
+        pages = [page for page in self._sources.collection.current if page.doc_id not in known]
+        for page in shuffled(pages, self._chance)[:_TRIED]:
+            for step in islice(openings(page, talk), _TRIED):
+                if self._passes(step.turn):
+                    alone = step.turn.alone
+                    turn = TurnDraft(SUBJECT_CHANGE, another_matter(alone, self._chance), alone)
+                    return step._replace(turn=turn)
+        return None
+
     def _first_that_passes(self, maker: Maker, talk: Talk) -> NextTurn | None:
-        return next((step for step in islice(maker(talk), _TRIED) if self._passes(step.turn)), None)
+        said = TakenQuestions()
+        for turn in talk.turns:
+            said.add(turn.alone)
+        tried = (step for step in islice(maker(talk), _TRIED) if not said.fault_of(step.turn.alone))
+        return next((step for step in tried if self._passes(step.turn)), None)
 
     def _passes(self, turn: TurnDraft) -> bool:
         fault = turn_fault(turn, self._sources.collection) or self._taken.fault_of(turn.alone)
@@ -128,6 +194,6 @@ def make_conversations(
         taken = TakenQuestions(most_shared, own, rejected)
         for draft in asked:
             taken.add(draft)
-        _Drafter(Sources(own), taken, found, seed).draft(wanted)
+        _Drafter(Sources(own, Random(f"{seed} versions")), taken, found, seed).draft(wanted)
     found.short = wanted - len(found.drafts)
     return found

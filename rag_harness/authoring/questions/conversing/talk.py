@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from random import Random
 from typing import NamedTuple
 
 from rag_harness.authoring.questions.conversing.thing_tables import ThingTable, tables_of
 from rag_harness.authoring.questions.conversing.turn_draft import TurnDraft
+from rag_harness.authoring.questions.conversing.usable import usable
 from rag_harness.authoring.questions.document_collection import DocumentCollection
+from rag_harness.authoring.questions.draft import Draft
 from rag_harness.authoring.questions.facts import Fact
+from rag_harness.authoring.questions.quotable_passages import seen
+from rag_harness.authoring.questions.siblings import siblings
+from rag_harness.authoring.questions.version_questions import old_and_new_drafts
 from rag_harness.types import Document
 
 FactKey = tuple[str, int, str, str]
+MOST_READ = 2_000
+"""The most pages whose tables are read to learn which attributes like things have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +36,7 @@ class Focus:
         table: the table with the thing.
         fact: the fact that was asked for last.
         is_one: whether "it" can be only one thing. After a comparison it could be either.
+        choices: the facts among which the user was asked to choose.
     """
 
     page: Document
@@ -36,18 +45,29 @@ class Focus:
     table: ThingTable | None = None
     fact: Fact | None = None
     is_one: bool = True
+    choices: tuple[Fact, ...] = ()
 
-    def unclear(self) -> Focus:
-        """Return the focus after two things were named: "it" could be either."""
-        return replace(self, attribute="", is_one=False)
+    @property
+    def name(self) -> str:
+        """The thing, or the title of the page."""
+        return self.thing or seen(self.page.title)
+
+    def unclear(self, choices: tuple[Fact, ...] = ()) -> Focus:
+        """Return the focus after several things were named: "it" could be any of them."""
+        return replace(self, attribute="", is_one=False, choices=choices)
 
 
 class NextTurn(NamedTuple):
-    """A turn that could come next, what the conversation is about after it, and the facts that it asks for."""
+    """A turn that could come next.
+
+    ``focus`` is what the conversation is about after it, ``facts`` what it asks for. ``left_open`` is the form of a
+    question about what a statement leaves open.
+    """
 
     turn: TurnDraft
     focus: Focus
-    facts: tuple[Fact, ...]
+    facts: tuple[Fact, ...] = ()
+    left_open: str = ""
 
 
 @dataclass
@@ -58,23 +78,37 @@ class Talk:
         sources: the documents, and which facts were asked for.
         chance: draws words and order.
         turns: what was said.
-        focus: what the conversation is about now.
-        first: what it was about at first.
+        focuses: what the conversation was about after each turn.
+        own: the facts that it has asked for.
     """
 
     sources: Sources
     chance: Random
     turns: list[TurnDraft] = field(default_factory=list)
-    focus: Focus | None = None
-    first: Focus | None = None
+    focuses: list[Focus] = field(default_factory=list)
     own: set[FactKey] = field(default_factory=set)
+
+    @property
+    def focus(self) -> Focus:
+        """What the conversation is about now."""
+        return self.focuses[-1]
+
+    @property
+    def collection(self) -> DocumentCollection:
+        """The documents."""
+        return self.sources.collection
+
+    def facts(self, doc_id: str) -> Sequence[Fact]:
+        """Return the facts of a page that conversations can ask for."""
+        return self.sources.facts(doc_id)
 
     def take(self, step: NextTurn) -> None:
         """Add a turn."""
         self.turns.append(step.turn)
-        self.focus = step.focus
-        self.first = self.first or step.focus
+        self.focuses.append(step.focus)
         self.own.update(map(fact_key, step.facts))
+        if step.left_open:
+            self.sources.left_open[step.left_open] += 1
 
     def said(self, kind: str) -> int:
         """Return how many turns are of a kind."""
@@ -90,22 +124,27 @@ class Sources:
 
     Args:
         collection: the documents, all in one language.
+        chance: draws words of questions about two versions.
 
     Attributes:
         used: the facts that conversations have asked for.
+        left_open: how often each question about what a statement leaves open was asked.
     """
 
-    def __init__(self, collection: DocumentCollection) -> None:
+    def __init__(self, collection: DocumentCollection, chance: Random) -> None:
         self.collection: DocumentCollection = collection
         self.used: set[FactKey] = set()
+        self.left_open: Counter[str] = Counter()
+        self._chance = chance
         self._tables = lru_cache(maxsize=256)(self._read_tables)
+        self.facts = lru_cache(maxsize=256)(lambda doc_id: usable(collection.facts(doc_id)))
 
     def tables(self, doc_id: str) -> Sequence[ThingTable]:
         """Return the tables of a page."""
         return self._tables(doc_id)
 
     def _read_tables(self, doc_id: str) -> Sequence[ThingTable]:
-        return tables_of(self.collection.by_id[doc_id], self.collection.facts(doc_id))
+        return tables_of(self.collection.by_id[doc_id], self.facts(doc_id))
 
     def focus_of(self, fact: Fact) -> Focus:
         """Return what a conversation is about after a question for a fact."""
@@ -115,6 +154,27 @@ class Sources:
             if table.facts.get(thing, {}).get(fact.parts["attribute"]) == fact:
                 return Focus(page, thing, fact.parts["attribute"], table, fact)
         return Focus(page, fact=fact)
+
+    @cached_property
+    def together(self) -> Mapping[frozenset[str], frozenset[str]]:
+        """The attributes that a thing has in some table, with the pages of such tables."""
+        found: dict[frozenset[str], set[str]] = {}
+        for page in self.collection.current[:MOST_READ]:
+            for table in self.tables(page.doc_id):
+                for attributes in table.facts.values():
+                    found.setdefault(frozenset(attributes), set()).add(page.doc_id)
+        return {attributes: frozenset(pages) for attributes, pages in found.items()}
+
+    @cached_property
+    def siblings(self) -> Mapping[str, tuple[str, ...]]:
+        """The siblings of each thing that is named on the first pages."""
+        return siblings(self.collection.current[:MOST_READ], self.collection.names)
+
+    @cached_property
+    def versions(self) -> Mapping[tuple[str, str], Draft]:
+        """Questions about what is so now and what was so before, by page and quote of what is so now."""
+        drafts = (draft for (draft,) in old_and_new_drafts(self.collection, self._chance))
+        return {(draft.evidence[0].filename, draft.evidence[0].quote): draft for draft in drafts}
 
 
 def fact_key(fact: Fact) -> FactKey:

@@ -22,13 +22,25 @@ class TurnDraft:
         kind: one of TURN_KINDS.
         text: what the user says.
         alone: the question that stands alone, with ground truth and evidence.
-        left_out: the words that ``text`` leaves to what was said before; it must have no content word of them.
+        left_out: what ``text`` leaves to the turns before it; it must have no content word of that.
+        is_bare: whether ``text`` names no thing at all, so that its words must not lead to its page.
     """
 
     kind: str
     text: str
     alone: Draft
     left_out: str = ""
+    is_bare: bool = True
+
+    @property
+    def needs_history(self) -> bool:
+        """Whether the turn cannot be understood without the turns before it."""
+        return self.kind not in (FIRST, SUBJECT_CHANGE)
+
+    @property
+    def near_pages(self) -> tuple[str, ...]:
+        """The pages of its evidence; of a question that nothing answers, the page that is near."""
+        return self.alone.pages or (str(self.alone.metadata.get("nearest_page", "")),)
 
 
 @dataclass(frozen=True, slots=True)
