@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from random import Random
 
+from rag_harness.authoring.questions.clauses import AUXILIARIES
 from rag_harness.authoring.questions.draft import Draft
 from rag_harness.authoring.questions.inflection import third
+from rag_harness.authoring.questions.verbs import BASES, THIRD
 from rag_harness.authoring.questions.wording import sentence
+from rag_harness.authoring.questions.wordlists import word_set
 
 _OF_IT = ("and the {0}", "what about the {0}", "and what {1} the {0}")
 _OTHER = ("and for {0}", "what about {0}", "and {0}")
@@ -77,10 +80,19 @@ def without_subject(asked: str, subject: str) -> str:
 
 def without_thing(asked: str, thing: str) -> str:
     """Return a question with "it" behind a preposition for a planned thing, or for the subject; empty if neither."""
-    behind = re.compile(rf"\b(for|of|with|to|in|on|from|by|at|about) (?:the )?{re.escape(thing)}(?=[\s,?]|$)", re.I)
-    if behind.search(asked):
-        return behind.sub(r"\1 it", asked)
+    behind = re.compile(
+        rf"\b(for|of|with|to|in|on|from|by|at|about) (?:the )?{re.escape(thing)}(?=$|[,?]| ([\w-]+))", re.I
+    )
+    found = behind.search(asked)
+    if found:  # in "the sales team meeting" it is no thing of its own
+        is_whole = not found[2] or found[2] in _BEHIND or found[2].endswith(("ed", "en"))
+        return behind.sub(r"\1 it", asked) if is_whole else ""
     return without_subject(asked, f"the {thing}") or without_subject(asked, thing)
+
+
+_BEHIND = (
+    AUXILIARIES | BASES | THIRD.keys() | word_set("in on at to by for from with after before until once per and or")
+)
 
 
 def affirmed(asked: str, subject: str) -> str:

@@ -25,8 +25,10 @@ def is_it(subject: str, talk: Talk) -> bool:
         return f" {_bare(talk.focus.thing)}".endswith(f" {bare}")
     if "subject" in parts:
         return _bare(parts["subject"]) == bare
-    purpose, condition = (f" {parts.get(name, '').casefold()} " for name in ("purpose", "condition"))
-    return f" {bare} " in purpose or _bare(condition.strip()).startswith(f"{bare} ")
+    ends = re.search(
+        rf" {re.escape(bare)}(?:$| (?:with|to|for|from|in|by|via|using)\b)", parts.get("purpose", "").casefold()
+    )
+    return bool(ends) or _bare(parts.get("condition", "")).startswith(f"{bare} ")
 
 
 def _bare(name: str) -> str:
@@ -38,7 +40,7 @@ def is_introduced(asked: str, fact: Fact, talk: Talk) -> bool:
 
     What stands in one section with the last answer counts as spoken of.
     """
-    last = talk.focus.fact
+    last = talk.focus.fact if talk.focuses else None
     if last is not None and last.doc_id == fact.doc_id and last.section == fact.section:
         return True
     title = seen(talk.collection.by_id[fact.doc_id].title)

@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from random import Random
 from typing import NamedTuple
 
+from rag_harness.authoring.questions.conversing.like_things import Attributes
 from rag_harness.authoring.questions.conversing.thing_tables import ThingTable, tables_of
 from rag_harness.authoring.questions.conversing.turn_draft import TurnDraft
 from rag_harness.authoring.questions.conversing.usable import usable
@@ -146,6 +147,13 @@ class Sources:
     def _read_tables(self, doc_id: str) -> Sequence[ThingTable]:
         return tables_of(self.collection.by_id[doc_id], self.facts(doc_id))
 
+    def needs_heading(self, fact: Fact) -> bool:
+        """Whether a fact is a cell of another section than most cells of its page: the title does not say of what."""
+        if fact.kind != "cell":
+            return False
+        sections = Counter(each.section for each in self.facts(fact.doc_id) if each.kind == "cell")
+        return fact.section != max(sections, key=lambda section: sections[section])
+
     def focus_of(self, fact: Fact) -> Focus:
         """Return what a conversation is about after a question for a fact."""
         page = self.collection.by_id[fact.doc_id]
@@ -156,14 +164,15 @@ class Sources:
         return Focus(page, fact=fact)
 
     @cached_property
-    def together(self) -> Mapping[frozenset[str], frozenset[str]]:
-        """The attributes that a thing has in some table, with the pages of such tables."""
-        found: dict[frozenset[str], set[str]] = {}
-        for page in self.collection.current[:MOST_READ]:
-            for table in self.tables(page.doc_id):
-                for attributes in table.facts.values():
-                    found.setdefault(frozenset(attributes), set()).add(page.doc_id)
-        return {attributes: frozenset(pages) for attributes, pages in found.items()}
+    def attributes(self) -> Attributes:
+        """The attributes of the things of tables, on the first pages."""
+        pages = self.collection.current[:MOST_READ]
+        return Attributes((page.doc_id, table) for page in pages for table in self.tables(page.doc_id))
+
+    @cached_property
+    def titles(self) -> str:
+        """The titles of all pages, one a line."""
+        return "\n".join(seen(page.title) for page in self.collection.documents)
 
     @cached_property
     def siblings(self) -> Mapping[str, tuple[str, ...]]:

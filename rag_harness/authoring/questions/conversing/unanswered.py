@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+from rag_harness.authoring.questions.compared import figure_in_cell
 from rag_harness.authoring.questions.conversing.short_words import attribute_of_it, of_another
 from rag_harness.authoring.questions.conversing.talk import Focus, NextTurn, Talk
 from rag_harness.authoring.questions.conversing.turn_draft import UNANSWERABLE, TurnDraft
@@ -17,13 +18,10 @@ from rag_harness.authoring.questions.siblings import swapped
 from rag_harness.authoring.questions.silence import RAREST, nothing_says
 from rag_harness.authoring.questions.tables import question_of
 from rag_harness.authoring.questions.unsaid import unsaid
-from rag_harness.authoring.questions.usual import IN_COMMON
 from rag_harness.authoring.questions.wording import question_of as question_for
 from rag_harness.authoring.questions.wording import sentence
 from rag_harness.authoring.questions.wordlists import word_set
 
-_PAGES = 2
-"""How many pages must have an attribute of like things before it is asked about one of them."""
 _TRIED = 12
 _SAID_SHORT = {
     "How long until": "And how long does that take?",
@@ -49,13 +47,13 @@ def unsaid_attribute(talk: Talk) -> Iterator[NextTurn]:
     focus = talk.focus
     if focus.table is None or not focus.is_one:
         return
-    own = frozenset(focus.table.facts[focus.thing])
-    known = {name for table in talk.sources.tables(focus.page.doc_id) for told in table.facts.values() for name in told}
-    pages: Counter[str] = Counter()
-    for told, where in talk.sources.together.items():
-        pages.update(dict.fromkeys(told - known, len(where)) if len(told & own) >= IN_COMMON else {})
-    for attribute in shuffled(sorted(name for name, count in pages.items() if count >= _PAGES), talk.chance):
-        if nothing_says(focus.thing, talk.collection.terms(attribute), talk.collection):
+    told = focus.table.facts[focus.thing]
+    known = {name for table in talk.sources.tables(focus.page.doc_id) for own in table.facts.values() for name in own}
+    units = {figure[1] for fact in told.values() if (figure := figure_in_cell(fact)) and figure[1]}
+    for attribute in shuffled(sorted(talk.sources.attributes.of_like_things(frozenset(told)) - known), talk.chance):
+        # "Output: 600 W" tells the power, whatever it is called.
+        is_told = units & talk.sources.attributes.units(attribute)
+        if not is_told and nothing_says(focus.thing, talk.collection.terms(attribute), talk.collection):
             plain = sentence(question_of(attribute, focus.thing))
             alone = negative_draft(plain, focus.page.doc_id, "cell", talk.collection, talk.chance)
             turn = TurnDraft(UNANSWERABLE, attribute_of_it(attribute, talk.chance), alone, focus.thing)
@@ -72,7 +70,7 @@ def unsaid_of_another(talk: Talk) -> Iterator[NextTurn]:
     page = talk.focus.page.text
     for plain, other, thing in shuffled(list(swapped(asked, talk.sources.siblings)), talk.chance)[:_TRIED]:
         rest = talk.collection.terms(asked) - talk.collection.terms(thing)
-        if thing not in about:
+        if thing not in about or other in talk.sources.titles:  # a page of its own may say it in other words
             continue
         near = other in page or (fact.kind != "cell" and other in talk.collection.names)
         if near and len(rest) >= RAREST and nothing_says(other, rest, talk.collection):

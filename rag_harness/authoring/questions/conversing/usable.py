@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from rag_harness.authoring.questions.clauses import AUXILIARIES
@@ -22,11 +22,27 @@ _LEAST_ASKED = 4
 def usable(facts: Sequence[Fact]) -> list[Fact]:
     """Return the facts of a page without those that ask the same and tell otherwise, and without halves."""
     alike = Counter(map(_asked, facts))
-    return [fact for fact in facts if alike[_asked(fact)] == 1 and _has_verb(fact) and _tells(fact)]
+    found = [fact for fact in facts if alike[_asked(fact)] == 1 and _has_verb(fact) and _tells(fact)]
+    sections: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+    for fact in found:
+        sections[_name(fact)].add(fact.section)
+    return [fact for fact in found if not _name(fact) or len(sections[_name(fact)]) == 1]
 
 
-def _asked(fact: Fact) -> tuple[str, ...]:
+def _name(fact: Fact) -> str:
+    """Return a thing's name without brackets. In tables of two sections it is asked about two matters."""
+    return fact.parts.get("thing", "").split(" (", 1)[0]
+
+
+def _asked(fact: Fact) -> tuple[object, ...]:
+    """Return what a fact is asked by. "If it is passed" and "when it is provided" are one condition."""
+    if "condition" in fact.parts:
+        words = frozenset("given" if word in _GIVEN else word for word in terms(fact.parts["condition"]))
+        return ("condition", words)
     return (fact.kind, *(f"{name} {part}" for name, part in sorted(fact.parts.items())))
+
+
+_GIVEN = terms("passed provided supplied given set specified configured")
 
 
 def _has_verb(fact: Fact) -> bool:
@@ -44,5 +60,10 @@ def _tells(fact: Fact) -> bool:
         asked = fact.parts["asked"]
         is_of_reader = fact.parts["subject"] in ("me", "I", "you")
         return not asked.startswith("may ") and not (is_of_reader and len(terms(asked)) < _LEAST_ASKED)
-    # "Email: on" is no address.
-    return fact.parts.get("attribute") != "email" or "@" in fact.answer
+    if fact.kind == "property":
+        return len(terms(fact.answer)) > 1
+    attribute = fact.parts.get("attribute", "")
+    if re.match(r"(?:the )?same\b", fact.answer, re.I):
+        return False
+    # "Email: on" is no address, and "the product" is no attribute.
+    return not attribute.startswith("the ") and (attribute != "email" or "@" in fact.answer)
