@@ -21,6 +21,8 @@ from rag_harness.authoring.questions.wording import question_of, sentence
 _ASKED = frozenset(("condition", "purpose", "quantity", "property", "permission", *PLANNED_KINDS))
 _NEAR = 12
 """How many facts of the page are tried, the nearest to the last answer first."""
+_SHORT_PAGE = 12
+"""Up to so many headings a page is about one matter."""
 _LONGEST_CLAIM = 22
 """The most words of a statement that a user repeats wrongly."""
 
@@ -42,10 +44,18 @@ def page_again(talk: Talk) -> Iterator[NextTurn]:
 
 
 def _near(talk: Talk, focus: Focus) -> list[Fact]:
-    facts = talk.facts(focus.page.doc_id)
-    free = [fact for fact in facts if fact.kind in _ASKED and "thing" not in fact.parts and talk.is_free(fact)]
+    """Return the facts of the page's prose that were not asked for, the nearest to the last answer first."""
+    facts = [fact for fact in talk.facts(focus.page.doc_id) if fact.kind in _ASKED and "thing" not in fact.parts]
+    free = [fact for fact in facts if talk.is_free(fact) and _is_same_matter(fact, focus, talk)]
     start = focus.fact.start if focus.fact else 0
     return sorted(free, key=lambda fact: (abs(fact.start - start), fact.start))[:_NEAR]
+
+
+def _is_same_matter(fact: Fact, focus: Focus, talk: Talk) -> bool:
+    """Whether a fact is about the same as the last one. A long page has chapters, each about a matter of its own."""
+    if focus.fact is None or talk.sources.headings(fact.doc_id) <= _SHORT_PAGE:
+        return True
+    return fact.section[:2] == focus.fact.section[:2]
 
 
 def _bare(fact: Fact, talk: Talk) -> Iterator[tuple[str, str]]:

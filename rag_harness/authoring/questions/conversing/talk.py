@@ -19,6 +19,7 @@ from rag_harness.authoring.questions.facts import Fact
 from rag_harness.authoring.questions.quotable_passages import seen
 from rag_harness.authoring.questions.siblings import siblings
 from rag_harness.authoring.questions.version_questions import old_and_new_drafts
+from rag_harness.retrieval.chunking.heading_sections import read_headings
 from rag_harness.types import Document
 
 FactKey = tuple[str, int, str, str]
@@ -138,7 +139,12 @@ class Sources:
         self.left_open: Counter[str] = Counter()
         self._chance = chance
         self._tables = lru_cache(maxsize=256)(self._read_tables)
+        self._headings = lru_cache(maxsize=256)(lambda doc_id: len(read_headings(collection.by_id[doc_id].text)))
         self.facts = lru_cache(maxsize=256)(lambda doc_id: usable(collection.facts(doc_id)))
+
+    def headings(self, doc_id: str) -> int:
+        """Return how many headings a page has."""
+        return self._headings(doc_id)
 
     def tables(self, doc_id: str) -> Sequence[ThingTable]:
         """Return the tables of a page."""
