@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rag_harness.authoring.questions import DocumentCollection, Draft, GeneratedQuestions
     from rag_harness.authoring.questions.conversing import GeneratedConversations
 
+_LONGEST_REPLY = 4_000
+"""How many tokens a conversation of six turns may need."""
 NO_FACT = (
     "No sentence or table states a fact in English, nor one of a plain form in German, French, Spanish, Portuguese, "
     "Italian or Dutch."
@@ -59,23 +61,36 @@ def drafted(
 
     talks = chosen.conversations or 0
     if chosen.writer == "llm":
-        by, questions = _written_by_model(chosen, collection, wanted, rejected)
-    else:
-        by, questions = EMBEDDED, make_questions(collection, wanted, chosen.seed, chosen.most_shared, rejected)
+        return _written_by_model(chosen, collection, wanted, talks, rejected)
+    questions = make_questions(collection, wanted, chosen.seed, chosen.most_shared, rejected)
     found = make_conversations(collection, talks, chosen.seed, chosen.most_shared, rejected, questions.drafts)
-    return Drafted(by, wanted, talks, questions, found)
+    return Drafted(EMBEDDED, wanted, talks, questions, found)
 
 
 def _written_by_model(
-    chosen: argparse.Namespace, collection: DocumentCollection, wanted: Mapping[str, int], rejected: Sequence[Draft]
-) -> tuple[str, GeneratedQuestions]:
-    """Return the model's name, and the questions that it wrote."""
+    chosen: argparse.Namespace,
+    collection: DocumentCollection,
+    wanted: Mapping[str, int],
+    talks: int,
+    rejected: Sequence[Draft],
+) -> Drafted:
+    """Return what a model wrote; the questions first."""
     from rag_harness.authoring.questions.asked_of_llm import Writer
+    from rag_harness.authoring.questions.conversing.asked_for_conversations import ConversationWriter
 
-    parts = writer_parts(chosen)
-    chat = parts.chat("writer")
-    writer = Writer(chat, parts.prompts("questions"), collection, parts.settings.concurrency)
-    return chat.model, run_closing(writer.ask(wanted, chosen.seed, chosen.most_shared, rejected), parts)
+    parts = writer_parts(chosen, _LONGEST_REPLY if talks else 0)
+    chat, at_once = parts.chat("writer"), parts.settings.concurrency
+    writer = Writer(chat, parts.prompts("questions"), collection, at_once)
+    talker = ConversationWriter(chat, parts.prompts("conversations"), collection, at_once)
+
+    async def both() -> Drafted:
+        questions = await writer.ask(wanted, chosen.seed, chosen.most_shared, rejected)
+        left = 0 if questions.stopped else talks
+        found = await talker.ask(left, chosen.seed, chosen.most_shared, rejected, questions.drafts)
+        found.short = talks - len(found.drafts)
+        return Drafted(chat.model, wanted, talks, questions, found)
+
+    return run_closing(both(), parts)
 
 
 def why_nothing(folder: Path, found: Drafted) -> str:

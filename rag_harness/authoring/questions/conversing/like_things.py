@@ -15,7 +15,7 @@ _COMMON = 1 / 10
 """From this share of the pages with tables on, all things have an attribute: it makes none of them alike."""
 
 
-class Attributes:
+class LikeThings:
     """The attributes of the things of tables.
 
     Args:

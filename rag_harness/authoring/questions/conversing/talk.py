@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from random import Random
 from typing import NamedTuple
 
-from rag_harness.authoring.questions.conversing.like_things import Attributes
+from rag_harness.authoring.questions.conversing.like_things import LikeThings
 from rag_harness.authoring.questions.conversing.thing_tables import ThingTable, tables_of
 from rag_harness.authoring.questions.conversing.turn_draft import TurnDraft
 from rag_harness.authoring.questions.conversing.usable import usable
@@ -31,7 +31,7 @@ MOST_READ = 2_000
 class Focus:
     """What a conversation is about.
 
-    Attributes:
+    LikeThings:
         page: the page of the last answer.
         thing: the thing of a table that "it" is; empty in prose.
         attribute: what was asked of it last; empty if "and the other one?" would not be understood.
@@ -76,7 +76,7 @@ class NextTurn(NamedTuple):
 class Talk:
     """A conversation under way.
 
-    Attributes:
+    LikeThings:
         sources: the documents, and which facts were asked for.
         chance: draws words and order.
         turns: what was said.
@@ -128,7 +128,7 @@ class Sources:
         collection: the documents, all in one language.
         chance: draws words of questions about two versions.
 
-    Attributes:
+    LikeThings:
         used: the facts that conversations have asked for.
         left_open: how often each question about what a statement leaves open was asked.
     """
@@ -170,10 +170,10 @@ class Sources:
         return Focus(page, fact=fact)
 
     @cached_property
-    def attributes(self) -> Attributes:
+    def attributes(self) -> LikeThings:
         """The attributes of the things of tables, on the first pages."""
         pages = self.collection.current[:MOST_READ]
-        return Attributes((page.doc_id, table) for page in pages for table in self.tables(page.doc_id))
+        return LikeThings((page.doc_id, table) for page in pages for table in self.tables(page.doc_id))
 
     @cached_property
     def titles(self) -> str:
