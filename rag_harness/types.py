@@ -196,6 +196,12 @@ class Case:
         return tuple(doc_id for doc_id, gain in self.qrels.items() if gain > 0)
 
     @property
+    def asked_alone(self) -> str:
+        """The question in words that need nothing said before it; empty for a later turn of which nobody wrote them."""
+        is_later = self.query.place.get("turn", "1") != "1"
+        return self.standalone or ("" if is_later else self.query.text)
+
+    @property
     def labels(self) -> dict[str, str]:
         """The labels that the case can be sliced by: values of its metadata, and its query type."""
         return {**slices_of(self.metadata), **self.query.place, "query_type": self.query_type}

@@ -100,6 +100,11 @@ class QueryLine(BaseModel):
         """What the assistant has said to it, as later turns see it where the reference is their history."""
         return self.reply or self.ground_truth or ("" if self.is_answerable else DECLINES)
 
+    @property
+    def asked_alone(self) -> str:
+        """The question in words that need nothing said before it; empty for a later turn of which nobody wrote them."""
+        return self.standalone.strip() or ("" if (self.turn or 1) > 1 else self.query)
+
     def case(self, history: Sequence[Mapping[str, str]] = ()) -> Case:
         """Return the line as a case. ``history`` is what was said before it, where it is a turn."""
         evidence = tuple(Evidence(each.filename, each.quote) for each in self.evidence)
