@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
-from rag_harness.authoring.questions.conversing.turn_draft import FIRST, ConversationDraft, TurnDraft
+from rag_harness.authoring.questions.conversing.turn_draft import ConversationDraft, TurnDraft
 from rag_harness.authoring.questions.draft import MADE_OF
 from rag_harness.authoring.questions.query_rows import EMBEDDED
 
@@ -30,7 +30,7 @@ def _turn(turn: TurnDraft) -> dict[str, Any]:
     alone = turn.alone
     return {
         "query": turn.text,
-        **({} if turn.kind == FIRST else {"standalone": alone.text}),
+        **({} if alone.text == turn.text else {"standalone": alone.text}),
         "query_type": alone.kind,
         "ground_truth": alone.ground_truth,
         "context_reference": list(alone.pages),
