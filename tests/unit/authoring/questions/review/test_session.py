@@ -201,7 +201,8 @@ def test_what_a_key_does_to_later_turns_is_said(tmp_path: Path) -> None:
 
 
 def test_an_edit_that_changes_no_field_of_a_turn_is_none(tmp_path: Path) -> None:
-    review = session(drafted(tmp_path, TALK))
+    turns = [{**turn, "query_type": "direct"} for turn in TALK["turns"]]
+    review = session(drafted(tmp_path, {**TALK, "turns": turns}))
     review._edit = lambda asked: changes_of(text_of(asked))
     before = review.file.file.read_bytes()
     review.press("e")
