@@ -97,11 +97,14 @@ def why_nothing(folder: Path, found: Drafted) -> str:
     """Return why there is nothing to write."""
     if found.stopped:
         return f"No question was written: {found.stopped}"
-    dropped = found.questions.dropped + found.conversations.dropped
-    why = ", ".join(f"{count} × {reason}" for reason, count in dropped.most_common(3))
+    if not (found.talks or any(found.wanted.values())):
+        return "No question and no conversation is asked for. Give a number of them."
+    reasons = found.questions.dropped or found.conversations.ended
+    why = ", ".join(f"{count} × {reason}" for reason, count in reasons.most_common(3))
+    if not any(found.wanted.values()):
+        return f"No conversation can be drafted of {folder}: {why}. Write some yourself, or with a model: --writer llm"
     found_any = f"The facts found were dropped: {why}." if why else NO_FACT
-    what = "question" if any(found.wanted.values()) else "conversation"
-    return f"No {what} can be asked of {folder}. {found_any} Write questions yourself, or with a model: --writer llm"
+    return f"No question can be asked of {folder}. {found_any} Write questions yourself, or with a model: --writer llm"
 
 
 def drafted_lines(found: Drafted, file: Path) -> list[str]:

@@ -12,6 +12,7 @@ from rag_harness.errors import DataError
 from rag_harness.shown.terminal import say
 
 DEFAULT = 200
+_MOST = 1_000_000
 KIND_SHARES = {"direct": 0.6, "multi_hop": 0.2, "negative": 0.2}
 """The shares of the kinds of questions, if the command line gives only a total."""
 
@@ -79,10 +80,9 @@ def run_queries(chosen: argparse.Namespace) -> int:
 
 
 def _count(text: str) -> int:
-    number = int(text)
-    if not 0 <= number <= 1_000_000:
-        raise ValueError
-    return number
+    if not (text.isdecimal() and len(text) <= len(str(_MOST)) and int(text) <= _MOST):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 to {_MOST:,}")
+    return int(text)
 
 
 def _share(text: str) -> float:

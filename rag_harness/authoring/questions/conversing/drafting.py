@@ -52,10 +52,11 @@ _OPENED = 6
 """The most first questions of a page that are tried."""
 NO_FIRST = "pages state nothing that is not asked already and can be asked first"
 NO_SECOND = "pages state nothing that a second turn could ask without saying what it is about"
+NOT_ENGLISH = "pages are not in English, and by rules conversations are drafted of English ones alone"
 NO_THIRD = "pages bear two turns and no third"
 Maker = Callable[[Talk], Iterator[NextTurn]]
 _MAKERS: Mapping[str, tuple[Maker, ...]] = {
-    FOLLOW_UP: (choice, other_thing, other_attribute, more_of_page),
+    FOLLOW_UP: (other_thing, other_attribute, more_of_page),
     COMPARE: (before_that, comparison_of_both, comparison_with_other),
     CORRECTION: (wrong_cell, wrong_statement),
     UNANSWERABLE: (unsaid_attribute, unsaid_of_another, left_open),
@@ -144,11 +145,12 @@ class _Drafter:
         return sorted(left, key=lambda kind: (self._kinds_used[kind] / WEIGHTS[kind], kind))
 
     def _next(self, kind: str, talk: Talk) -> NextTurn | None:
-        makers = _MAKERS[kind] if kind != SUBJECT_CHANGE else ()
+        if kind == SUBJECT_CHANGE:
+            return self._change(talk)
+        makers = (choice,) if talk.focus.choices else _MAKERS[kind]
         if kind == UNDERSPECIFIED and not talk.said(SUBJECT_CHANGE) and talk.turns[-1].needs_history:
             makers = (*makers, which_of_all)
-        found = next(filter(None, (self._first_that_passes(maker, talk) for maker in makers)), None)
-        return self._change(talk) if kind == SUBJECT_CHANGE else found
+        return next(filter(None, (self._first_that_passes(maker, talk) for maker in makers)), None)
 
     def _change(self, talk: Talk) -> NextTurn | None:
         known = {focus.page.doc_id for focus in talk.focuses}
@@ -196,4 +198,7 @@ def make_conversations(
             taken.add(draft)
         _Drafter(Sources(own, Random(f"{seed} versions")), taken, found, seed).draft(wanted)
     found.short = wanted - len(found.drafts)
+    foreign = len(collection.documents) - (len(own.documents) if own else 0)
+    if found.short and foreign:
+        found.ended[NOT_ENGLISH] += foreign
     return found

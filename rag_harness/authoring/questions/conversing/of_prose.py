@@ -36,7 +36,7 @@ def more_of_page(talk: Talk) -> Iterator[NextTurn]:
 
 
 def page_again(talk: Talk) -> Iterator[NextTurn]:
-    """Come back to the first page, by its topic or as what was asked first."""
+    """Come back to the first page, as what was asked first."""
     first = talk.focuses[0]
     for fact in _near(talk, first):
         for asked, left_out in _bare(fact, talk):
@@ -121,4 +121,4 @@ def before_that(talk: Talk) -> Iterator[NextTurn]:
     if fact and draft and fact.said in draft.ground_truth:
         text = talk.chance.choice(("And what was it before that?", "Was that so before, too?", "And before?"))
         left_out = seen(talk.focus.page.title)
-        yield NextTurn(TurnDraft(COMPARE, text, replace(draft), left_out), talk.focus.unclear())
+        yield NextTurn(TurnDraft(COMPARE, text, draft, left_out), talk.focus.unclear())

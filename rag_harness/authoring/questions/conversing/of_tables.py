@@ -100,9 +100,14 @@ def comparison_of_both(talk: Talk) -> Iterator[NextTurn]:
         return
     before, focus = talk.focuses[-2:]
     one, other = before.fact, focus.fact
-    if not (one and other and focus.table and focus.attribute and before.table is focus.table):
+    if not (one and other and focus.table and focus.attribute and before.thing in focus.table.facts):
         return
-    if before.attribute != focus.attribute or before.thing == focus.thing or not _are_comparable(one, other):
+    if (
+        one.doc_id != other.doc_id
+        or before.attribute != focus.attribute
+        or before.thing == focus.thing
+        or not _are_comparable(one, other)
+    ):
         return
     more = MORE.get(focus.attribute, f"has the higher {focus.attribute}")
     text = sentence(talk.chance.choice((f"which of the two {more}", f"so which one {more}")))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rag_harness.authoring.questions.conversing.turn_draft import TurnDraft
 from rag_harness.authoring.questions.document_collection import DocumentCollection
-from rag_harness.authoring.questions.filters import SAME, draft_fault
+from rag_harness.authoring.questions.filters import FOUND_WITHIN, draft_fault
 
 NAMES_IT = "a follow-up names what it should leave out"
 LEADS = "the words of a follow-up lead to its page by themselves"
@@ -25,16 +25,12 @@ def turn_fault(turn: TurnDraft, collection: DocumentCollection) -> str | None:
 
 
 def is_subject_free(text: str, pages: tuple[str, ...], collection: DocumentCollection) -> bool:
-    """Whether the words of a turn do not lead to ``pages``.
+    """Whether the words of a turn do not lead to ``pages``: a search by them does not find any among the first three.
 
-    A search by them finds another page first, or another page has nearly all of them that these pages have. In a
-    collection of one page there is no other, and any words are as good.
+    It is what ``filters.specific`` asks of a question that stands alone, turned round. In a collection of few pages the
+    first third of them counts, and in one of one page any words are as good.
     """
-    known = collection.by_id
-    own = frozenset[str]().union(*(collection.page_terms(name) for name in pages if name in known))
-    wanted = collection.terms(text) & own
-    if not wanted or len(collection.documents) == 1:
-        return True
-    found = [hit.chunk for hit in collection.nearest(text)]
-    others = [chunk for chunk in found if chunk.doc_id not in pages]
-    return found[:1] == others[:1] or any(collection.covered(wanted, chunk.text) >= SAME for chunk in others)
+    number = len(collection.documents)
+    first = max(1, min(FOUND_WITHIN, number // 3))
+    hits = collection.nearest(text, 10 * first) if number > 1 else []
+    return not set(list(dict.fromkeys(hit.chunk.doc_id for hit in hits))[:first]) & set(pages)

@@ -31,7 +31,7 @@ MOST_READ = 2_000
 class Focus:
     """What a conversation is about.
 
-    LikeThings:
+    Attributes:
         page: the page of the last answer.
         thing: the thing of a table that "it" is; empty in prose.
         attribute: what was asked of it last; empty if "and the other one?" would not be understood.
@@ -76,7 +76,7 @@ class NextTurn(NamedTuple):
 class Talk:
     """A conversation under way.
 
-    LikeThings:
+    Attributes:
         sources: the documents, and which facts were asked for.
         chance: draws words and order.
         turns: what was said.
@@ -128,7 +128,7 @@ class Sources:
         collection: the documents, all in one language.
         chance: draws words of questions about two versions.
 
-    LikeThings:
+    Attributes:
         used: the facts that conversations have asked for.
         left_open: how often each question about what a statement leaves open was asked.
     """
