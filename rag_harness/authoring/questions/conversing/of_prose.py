@@ -70,7 +70,7 @@ def _bare(fact: Fact, talk: Talk) -> Iterator[tuple[str, str]]:
     if subject and is_it(subject, talk) and (short := without_subject(asked, subject)):
         yield short, subject
     if is_introduced(asked, fact, talk):
-        yield in_other_words(asked, talk.chance), title
+        yield in_other_words(asked, talk.chance), f"{title} {talk.focus.thing}"
 
 
 def wrong_statement(talk: Talk) -> Iterator[NextTurn]:

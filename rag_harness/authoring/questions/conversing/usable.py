@@ -15,6 +15,7 @@ from rag_harness.words.terms import terms
 _VERBS = AUXILIARIES | BASES | THIRD.keys() | word_set("went got came lost left sent found broke fell need i you we")
 _SHORT = frozenset(("ed", "'m", "'re", "'ve", "'s", "n't", "’m", "’re", "’ve", "’s", "n’t"))
 _ELSEWHERE = re.compile(r"(?:please )?(?:read|see|look|start with|check|visit|have a look|go to|follow)\b", re.I)
+_TO_FILL_IN = re.compile(r"`[^`\n]{0,200}<[^<>`\n]{1,80}>[^`\n]{0,200}`")
 _LEAST_ASKED = 4
 """How many content words a question about the reader needs: "am I forced to buy anything" may be about anything."""
 
@@ -52,7 +53,12 @@ def _has_verb(fact: Fact) -> bool:
 
 
 def _tells(fact: Fact) -> bool:
-    """Whether the answer tells something itself: "we don't", "say so" and "read the next page" do not."""
+    """Whether the answer tells something itself: "we don't", "say so" and "read the next page" do not.
+
+    Neither does code with something to fill in, ``id='<yours>'``: the statement is shown without that.
+    """
+    if _TO_FILL_IN.search(fact.quote):
+        return False
     if fact.kind in ("condition", "purpose"):
         says = len(terms(fact.answer)) > 1 or any(map(str.isdigit, fact.answer))
         return says and not _ELSEWHERE.match(fact.answer)
