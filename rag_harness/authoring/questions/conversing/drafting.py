@@ -106,12 +106,13 @@ class _Drafter:
         why = NO_FIRST
         opened = (step for step in openings(page, self._talk()) if self._passes(step.turn))
         for step in islice(opened, _OPENED):
-            talk = self._talk()
-            talk.take(step)
-            self._go_on(talk)
-            if len(talk.turns) >= FEWEST_TURNS:
-                self._keep(talk)
-                return ""
+            for is_plain in (False, True):
+                talk = self._talk()
+                talk.take(step)
+                self._go_on(talk, is_plain)
+                if len(talk.turns) >= FEWEST_TURNS:
+                    self._keep(talk)
+                    return ""
             why = NO_SECOND if len(talk.turns) == 1 else NO_THIRD
         return why
 
@@ -125,10 +126,12 @@ class _Drafter:
             self._kinds_used[turn.kind] += 1
         self._found.drafts.append(ConversationDraft(tuple(talk.turns)))
 
-    def _go_on(self, talk: Talk) -> None:
+    def _go_on(self, talk: Talk, is_plain: bool) -> None:
+        """Add turns. A plain conversation has follow-ups where it can: after a comparison "it" is unclear."""
         length = self._chance.randint(FEWEST_TURNS, MOST_DRAFTED_TURNS)
         while len(talk.turns) < length:
-            step = next(filter(None, (self._next(kind, talk) for kind in self._kinds(talk))), None)
+            kinds = sorted(self._kinds(talk), key=lambda kind: is_plain and kind != FOLLOW_UP)
+            step = next(filter(None, (self._next(kind, talk) for kind in kinds)), None)
             if step is None:
                 return
             talk.take(step)

@@ -33,7 +33,7 @@ class LikeThings:
                     pages[attribute].add(page)
                     figure = figure_in_cell(fact)
                     self._units[attribute].update({figure[1]} if figure and figure[1] else ())
-        least = max(_PAGES + 1, _COMMON * len(set().union(*pages.values())))
+        least = max(_PAGES + 2, _COMMON * len(set().union(*pages.values())))
         self._common = frozenset(attribute for attribute, having in pages.items() if len(having) >= least)
 
     def of_like_things(self, own: frozenset[str]) -> set[str]:

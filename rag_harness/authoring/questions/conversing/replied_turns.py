@@ -59,7 +59,7 @@ def conversation_of(task: ConversationTask, reply: str, collection: DocumentColl
     said = reply[:LONGEST_REPLY]
     try:
         read = _Reply.model_validate(json.JSONDecoder().raw_decode(said[said.index("{") :])[0])
-    except (ValueError, ValidationError):
+    except (ValueError, ValidationError, RecursionError):
         return f"it is not what was asked for. {_SHAPE}"
     if fault := _order_fault([turn.turn_kind for turn in read.turns]):
         return fault
@@ -92,15 +92,16 @@ def _draft(task: ConversationTask, turn: _Turn, collection: DocumentCollection) 
     evidence = tuple(Evidence(each.filename.split(",")[0].strip(), each.quote) for each in turn.quotes)
     if fault := _evidence_fault(task, turn, evidence):
         return fault
-    missing = collection.terms(alone) - collection.terms(text)
-    if turn.turn_kind in _BARE and not missing:
+    is_bare = turn.turn_kind in _BARE
+    missing = collection.terms(alone) - collection.terms(text) if is_bare else frozenset()
+    if is_bare and not missing:
         return SAYS_ALL
     near = task.chunks[0].doc_id
     told = {"nearest_page": near, "nearest": nearest_to(alone, collection)} if not evidence else {}
     pages = {each.filename for each in evidence}
     kind = "negative" if not evidence else "multi_hop" if len(pages) > 1 else "direct"
     draft = Draft(kind, alone, alone, answer, answer, evidence, (BY_LLM,), told)
-    return TurnDraft(turn.turn_kind, text, draft, is_bare=turn.turn_kind in _BARE)
+    return TurnDraft(turn.turn_kind, text, draft, " ".join(sorted(missing)), is_bare)
 
 
 def _evidence_fault(task: ConversationTask, turn: _Turn, evidence: Sequence[Evidence]) -> str:

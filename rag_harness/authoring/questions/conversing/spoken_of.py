@@ -8,11 +8,11 @@ from rag_harness.authoring.questions.clauses import AUXILIARIES
 from rag_harness.authoring.questions.conversing.talk import Talk
 from rag_harness.authoring.questions.facts import Fact
 from rag_harness.authoring.questions.quotable_passages import seen
-from rag_harness.authoring.questions.verbs import THIRD
+from rag_harness.authoring.questions.verbs import BASES, THIRD
 from rag_harness.authoring.questions.wordlists import word_set
 
 _THE = re.compile(r"\bthe ([a-z]+)(?:[,?.]|$| ([a-z]+))", re.I)
-_BEHIND = AUXILIARIES | THIRD.keys() | word_set("at in on with by from to after before until within for and or")
+_BEHIND = AUXILIARIES | BASES | THIRD.keys() | word_set("at in on with by from to after before until within for and or")
 
 
 def is_it(subject: str, talk: Talk) -> bool:

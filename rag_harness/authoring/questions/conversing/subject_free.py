@@ -17,7 +17,7 @@ def turn_fault(turn: TurnDraft, collection: DocumentCollection) -> str | None:
         said = collection.terms(turn.text)
         if collection.terms(turn.left_out) & said:
             return NAMES_IT
-        if turn.left_out and collection.terms(turn.alone.text) <= said:
+        if collection.terms(turn.alone.text) <= said:
             return SAYS_ALL
         if turn.is_bare and not is_subject_free(turn.text, turn.near_pages, collection):
             return LEADS

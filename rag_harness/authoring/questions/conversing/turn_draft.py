@@ -22,7 +22,8 @@ class TurnDraft:
         kind: one of TURN_KINDS.
         text: what the user says.
         alone: the question that stands alone, with ground truth and evidence.
-        left_out: what ``text`` leaves to the turns before it; it must have no content word of that.
+        left_out: what ``text`` leaves to the turns before it; it must have no content word of that. Empty if it says
+            all itself.
         is_bare: whether ``text`` names no thing at all, so that its words must not lead to its page.
     """
 
@@ -34,8 +35,8 @@ class TurnDraft:
 
     @property
     def needs_history(self) -> bool:
-        """Whether the turn cannot be understood without the turns before it."""
-        return self.kind not in (FIRST, SUBJECT_CHANGE)
+        """Whether the turn leaves something to the turns before it."""
+        return bool(self.left_out)
 
     @property
     def near_pages(self) -> tuple[str, ...]:
