@@ -113,8 +113,6 @@ class Showing:
     def _near(self, row: QueryRow) -> list[Near]:
         """Return the passages nearest to a negative question; else those of other pages with most of its words."""
         collection, question = self._collection, asked_alone(row)
-        if not question:
-            return []  # the words of a later turn lead anywhere
         wanted = terms(question)
         hits = [hit.chunk for hit in collection.nearest(question)]
         found = [

@@ -411,7 +411,7 @@ TALK: dict[str, Any] = {
     "turns": [
         turn("How long is a parcel kept on the island?", ("delivery.md", HELD), ground_truth="9 days."),
         turn("And the fee?", ("club.md", FEE), ground_truth="€12.", standalone="What do members pay?"),
-        turn("And live fish?", kind="negative", standalone="Do you sell live fish?"),
+        turn("And those?", kind="negative", standalone="Do you sell live fish?"),
         turn("The price?", kind="negative"),
     ],
 }

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.authoring.kb.validation import validate
-from rag_harness.authoring.questions import DocumentCollection, json_lines, make_questions
+from rag_harness.authoring.questions import (
+    DocumentCollection,
+    json_lines,
+    make_questions,
+    rejected_beside,
+    rejected_ids,
+)
 from rag_harness.authoring.questions.conversing import GeneratedConversations, conversation_rows, make_conversations
 from rag_harness.authoring.questions.conversing.drafting import NO_FIRST, NO_SECOND, NOT_ENGLISH
 from rag_harness.authoring.questions.conversing.subject_free import is_subject_free
@@ -103,6 +110,30 @@ def test_no_fact_is_asked_for_twice(of_retail: GeneratedConversations) -> None:
     told = Counter(turn.alone.ground_truth for turn in turns_of(of_retail) if turn.alone.evidence)
     assert max(told.values()) == 1
     assert max(asked.values()) == 1
+
+
+def test_what_a_comparison_has_told_no_other_conversation_asks_for(of_retail: GeneratedConversations) -> None:
+    told = [
+        (number, turn.alone.ground_truth)
+        for number, draft in enumerate(of_retail.drafts)
+        for turn in draft.turns
+        if turn.kind == "compare"
+    ]
+    assert told
+    for number, truth in told:
+        others = [turn for draft in of_retail.drafts[number + 1 :] for turn in draft.turns if turn.kind != "compare"]
+        assert not [turn for turn in others if turn.alone.ground_truth in truth]
+
+
+def test_what_had_to_be_asked_back_is_answered_next(of_retail: GeneratedConversations) -> None:
+    behind = [
+        after
+        for draft in of_retail.drafts
+        for before, after in pairwise(draft.turns)
+        if before.kind == "underspecified"
+    ]
+    assert behind
+    assert all(turn.kind == "follow_up" and not turn.text.endswith("?") for turn in behind)
 
 
 def test_superseded_pages_are_spoken_of_beside_their_successors_alone(
@@ -203,6 +234,20 @@ def test_rejected_turns_are_not_drafted_again_and_keep_their_ids(tmp_path: Path)
     cases = read_queries(file)
     assert not gone & {case.asked_alone for case in cases}
     assert not {"conv_001"} & {case.query.place["conversation"] for case in cases}
+
+
+def test_a_rejected_follow_up_is_known_by_its_question_that_stands_alone(tmp_path: Path) -> None:
+    apart = tmp_path / "queries.rejected.jsonl"
+    turn = {
+        "query_id": "c1#2",
+        "conversation": "c1",
+        "turn": 2,
+        "query": "And the price?",
+        "metadata": {"reviewed": "no"},
+    }
+    apart.write_text(json.dumps({**turn, "standalone": "What does the lamp cost?"}) + "\n" + json.dumps(turn))
+    assert [draft.text for draft in rejected_beside(tmp_path / "queries.jsonl")] == ["What does the lamp cost?", ""]
+    assert rejected_ids(tmp_path / "queries.jsonl") == {"c1#2", "c1"}
 
 
 @pytest.mark.parametrize(

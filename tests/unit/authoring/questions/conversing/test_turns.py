@@ -141,8 +141,11 @@ def test_what_fits_two_things_is_asked_back_and_chosen() -> None:
 
 
 def test_what_fits_one_thing_or_a_row_that_was_not_read_is_not_asked_back() -> None:
-    talk = ask(talk_of(hire=HIRE.replace("Ridge 2 tent", "")), "hire", thing="the drift backpack", attribute="deposit")
-    assert list(which_one(talk)) == []
+    one = HIRE.replace("Ridge 2 tent", "Ridge 2 boat")
+    assert list(which_one(ask(talk_of(hire=one), "hire", thing="the drift backpack", attribute="deposit"))) == []
+    unread = f"{HIRE}| Ridge 4 tent | – | – |\n"
+    talk = ask(talk_of(hire=unread), "hire", thing="the drift backpack", attribute="deposit")
+    assert list(which_one(talk)) == [], "the third tent may be meant"
     alike = ask(talk_of(hire=HIRE.replace("€120", "€100")), "hire", thing="the drift backpack", attribute="deposit")
     assert list(which_one(alike)) == [], "the answer is the same"
 
@@ -199,6 +202,39 @@ def test_prose_goes_on_with_it_where_only_one_thing_can_be_meant() -> None:
     other = ask(talk_of(post=POST, lamps=LAMPS), "post", when="if")
     assert not any("is it held" in text for text in made(more_of_page, other)), "it could be the ferry"
     assert not any(" it " in text for text in made(page_again, other))
+
+
+def test_it_is_what_was_asked_about_and_nothing_else() -> None:
+    more = f"{POST}\nThe ferry takes 3 hours.\n"
+    talk = ask(talk_of(post=more, lamps=LAMPS), "post", subject="an island parcel", verb="need")
+    assert not any("does it take" in text for text in made(more_of_page, talk))
+    assert any("does it take" in text for text in made(more_of_page, ask(talk, "post", when="if")))
+
+
+def test_what_was_not_spoken_of_is_neither_asked_nor_taken_for_true() -> None:
+    more = f"{POST}\n## Loss\n\nThe search takes 3 days.\n"
+    talk = ask(talk_of(post=more, lamps=LAMPS), "post", subject="an island parcel", verb="need")
+    assert not any("search" in text for text in [*made(more_of_page, talk), *made(wrong_statement, talk)])
+    near = ask(talk_of(post=more.replace("\n## Loss\n", ""), lamps=LAMPS), "post", when="if")
+    assert any("search" in text for text in made(wrong_statement, near))
+
+
+def test_in_a_long_page_a_conversation_stays_in_its_chapter() -> None:
+    chapters = [f"## Chapter {n}\n\nA crate{n} cannot be painted in colour{n}.\n" for n in range(14)]
+    for number, others in ((14, {"crate13"}), (4, {"crate0", "crate1", "crate2", "crate3"})):
+        page = "\n".join(["# Island post\n", *chapters[:number], "A barrel cannot be sunk in water.\n"])
+        talk = ask(talk_of(post=page, lamps=LAMPS), "post", subject="a barrel")
+        assert {turn.alone.answer.split()[1] for turn in made(more_of_page, talk).values()} == others
+
+
+def test_a_cell_of_a_second_table_is_asked_for_with_its_heading() -> None:
+    parking = "\n## Parking\n\n| Place | Charge |\n|---|---|\n| North Quay | €4 |\n| South Quay | €6 |\n"
+    talk = ask(talk_of(lamps=f"{LAMPS}{parking}", post=POST), "lamps", thing="North Quay", attribute="charge")
+    turns = made(other_thing, talk)
+    assert turns
+    assert all("arking" in turn.alone.plain for turn in turns.values())
+    first = ask(talk, "lamps", thing="Pine Lantern", attribute="range")
+    assert not any("arking" in turn.alone.plain for turn in made(other_attribute, first).values())
 
 
 def test_a_wrong_statement_of_prose_is_a_changed_figure_or_what_is_denied() -> None:

@@ -244,3 +244,12 @@ def test_a_kill_between_the_writes_loses_no_turn(tmp_path: Path, monkeypatch: py
         opened.put({2: rejected(opened.rows[2], "Ada", "nobody would ask this")})
     monkeypatch.undo()
     assert states(ReviewFile(opened.file)) == ["unreviewed"] * 6
+
+
+def test_a_conversation_that_nobody_decided_on_keeps_its_bytes(tmp_path: Path) -> None:
+    file = tmp_path / "queries.jsonl"
+    odd = json.dumps(WHOLE, indent=None, separators=(" , ", " :  "))
+    file.write_text(f'{odd}\n{{"query_id": "q1", "query": "?"}}\n')
+    opened = ReviewFile(file)
+    opened.put({4: accepted(opened.rows[4], "Ada")})
+    assert file.read_text().splitlines()[0] == odd
