@@ -99,10 +99,10 @@ def why_nothing(folder: Path, found: Drafted) -> str:
         return f"No question was written: {found.stopped}"
     if not (found.talks or any(found.wanted.values())):
         return "No question and no conversation is asked for. Give a number of them."
-    reasons = found.questions.dropped or found.conversations.ended
-    why = ", ".join(f"{count} × {reason}" for reason, count in reasons.most_common(3))
     if not any(found.wanted.values()):
+        why = "; ".join(f"{reason} ({count})" for reason, count in found.conversations.ended.most_common(3))
         return f"No conversation can be drafted of {folder}: {why}. Write some yourself, or with a model: --writer llm"
+    why = ", ".join(f"{count} × {reason}" for reason, count in found.questions.dropped.most_common(3))
     found_any = f"The facts found were dropped: {why}." if why else NO_FACT
     return f"No question can be asked of {folder}. {found_any} Write questions yourself, or with a model: --writer llm"
 

@@ -1,7 +1,7 @@
 """Conversations drafted from documents: a question that stands alone, and turns that leave out what was said before.
 
 make_conversations(collection, wanted, seed)   conversations whose turns pass the filters, and why there are not more
-conversation_rows(found, collection)           lines of ``queries.jsonl``, one a conversation
+conversation_rows(drafts, by, taken)           lines of ``queries.jsonl``, one a conversation
 """
 
 from __future__ import annotations

@@ -275,5 +275,5 @@ def test_bad_numbers_are_named(number: str, tmp_path: Path, capsys: pytest.Captu
 def test_where_none_can_be_drafted_that_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = folder(tmp_path, {file.name: file.read_text(encoding="utf-8") for file in GERMAN_PAGES.glob("*.md")})
     assert main(["kb", "queries", str(made), "--conversations", "5"]) == CANNOT_RUN
-    assert f"No conversation can be drafted of {made}: 8 × {NOT_ENGLISH}." in capsys.readouterr().err
+    assert f"No conversation can be drafted of {made}: {NOT_ENGLISH} (8)." in capsys.readouterr().err
     assert not (made / "queries.jsonl").exists()

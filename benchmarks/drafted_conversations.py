@@ -1,7 +1,7 @@
 """What conversations drafted from a folder are like: how many, of which kinds, what their turns need of the history.
 
-    python benchmarks/conversations.py FOLDER [-n 1000] [--seed 0]
-    python benchmarks/conversations.py --pages 100 1000 10000 [-n 50]     how long it takes; each size in a process
+    python benchmarks/drafted_conversations.py FOLDER [-n 1000] [--seed 0]
+    python benchmarks/drafted_conversations.py --pages 100 1000 10000 [-n 50]     time; each size in a process
 
 ``subject-free`` is the filter of drafted follow-ups: a search by their words does not lead to their page. ``recall@5``
 is the share of a turn's gold pages among the first five pages that BM25 finds, over the chunks that drafts are made of,
