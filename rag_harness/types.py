@@ -212,6 +212,7 @@ class Case:
     ``query_type`` is a label like any other. ``answerable`` says whether the documents answer the query. ``qrels`` maps
     documents to their relevance, a whole number; above 0 is relevant. ``expect`` is what the answer has to keep to.
     ``scenario`` is that of a turn that a simulated user says; such a query has no text before it is said.
+    ``standalone`` is the question of a turn in words that need nothing said before it; empty where nobody wrote them.
     """
 
     query: Query
@@ -223,6 +224,7 @@ class Case:
     metadata: Metadata = field(default_factory=dict)
     expect: tuple[Expectation, ...] = ()
     scenario: Scenario | None = None
+    standalone: str = ""
 
     @property
     def has_text(self) -> bool:
@@ -233,6 +235,12 @@ class Case:
     def context_reference(self) -> tuple[str, ...]:
         """The relevant documents."""
         return tuple(doc_id for doc_id, gain in self.qrels.items() if gain > 0)
+
+    @property
+    def asked_alone(self) -> str:
+        """The question in words that need nothing said before it; empty for a later turn of which nobody wrote them."""
+        is_later = self.query.place.get("turn", "1") != "1"
+        return self.standalone or ("" if is_later else self.query.text)
 
     @property
     def labels(self) -> dict[str, str]:

@@ -26,6 +26,7 @@ _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 # Ids become test ids and file names: no white space, no brackets, no characters with a meaning in a shell or pytest.
 _Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.\-]+$", max_length=120)]
 
+_OF_A_TURN = frozenset(("conversation", "turn", "reply", "standalone"))
 _SAID = 5
 """Number of problems that are named where every line has one."""
 
@@ -46,6 +47,7 @@ class QueryLine(BaseModel):
     conversation: _Id | None = None
     turn: Annotated[int, Field(strict=True, ge=1)] | None = None
     reply: str = ""
+    standalone: str = ""
     query_type: _Text = "direct"
     query: _Text
     inputs: dict[str, Any] = Field(default_factory=dict)
@@ -62,7 +64,7 @@ class QueryLine(BaseModel):
     @classmethod
     def _named_by_its_turn(cls, line: Any) -> Any:
         """Give a turn of a conversation its id; refuse one that states another, or half of what makes a turn."""
-        if not isinstance(line, dict) or not ({"conversation", "turn", "reply"} & line.keys()):
+        if not isinstance(line, dict) or not (_OF_A_TURN & line.keys()):
             if isinstance(line, dict) and "#" in str(line.get("query_id")):
                 raise ValueError("query_id: '#' stands only in the ids of turns, which name themselves")
             return line
@@ -100,6 +102,11 @@ class QueryLine(BaseModel):
         """What the assistant has said to it, as later turns see it where the reference is their history."""
         return self.reply or self.ground_truth or ("" if self.is_answerable else DECLINES)
 
+    @property
+    def asked_alone(self) -> str:
+        """The question in words that need nothing said before it; empty for a later turn of which nobody wrote them."""
+        return self.standalone.strip() or ("" if (self.turn or 1) > 1 else self.query)
+
     def case(self, history: Sequence[Mapping[str, str]] = ()) -> Case:
         """Return the line as a case. ``history`` is what was said before it, where it is a turn."""
         evidence = tuple(Evidence(each.filename, each.quote) for each in self.evidence)
@@ -118,6 +125,7 @@ class QueryLine(BaseModel):
             labelled(self.query, self.metadata),
             expectations_of(self.expect)[0] if self.expect != () else (),
             self.scenario,
+            self.standalone.strip(),
         )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rag_harness.dataset.conversations import turn_id
 from rag_harness.plugin.items import trial_id_of
 from rag_harness.plugin.screen import usage_error, write_section
 from rag_harness.shown.terminal import line
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.changes import Changes
     from rag_harness.plugin.session import RagSession
     from rag_harness.results.manifest import Some
+    from rag_harness.types import Case
 
 _SHIPPED, _LEFT_OUT = "rag_affected", "rag_left_out"
 
@@ -180,5 +182,20 @@ def _questions(data: Data, golden: bool) -> Iterator[DatedQuestion]:
     else:
         for case in (*data.cases, *data.scenarios):
             quoted = (quote.filename for quote in case.evidence)
-            text = case.scenario.opening if case.scenario is not None else case.query.text
-            yield DatedQuestion(case.query.query_id, text, frozenset([*case.qrels, *quoted]))
+            yield DatedQuestion(
+                case.query.query_id, _searched(case), frozenset([*case.qrels, *quoted]), _turn_before(case)
+            )
+
+
+def _searched(case: Case) -> str:
+    """Return the words that a question is searched by: a turn that says little, with the user's turn before it."""
+    if case.scenario is not None:
+        return case.scenario.opening
+    before = [each.content for each in case.query.history if each.role == "user"]
+    return case.asked_alone or " ".join([*before[-1:], case.query.text])
+
+
+def _turn_before(case: Case) -> str:
+    place = case.query.place
+    turn = int(place["turn"]) if place else 1
+    return turn_id(place["conversation"], turn - 1) if turn > 1 else ""

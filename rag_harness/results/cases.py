@@ -22,7 +22,7 @@ CASES = "cases"
 """Folder beside the result files."""
 _KEYS = {"case_id", "query", "inputs", "query_type", "labels", "answerable", "ground_truth", "qrels", "evidence"}
 _TYPES: Mapping[str, type] = {
-    **dict.fromkeys(("case_id", "query", "query_type", "ground_truth", "justification", "passage"), str),
+    **dict.fromkeys(("case_id", "query", "query_type", "ground_truth", "justification", "passage", "standalone"), str),
     **dict.fromkeys(("inputs", "labels", "qrels"), dict),
     **dict.fromkeys(("evidence", "expected"), list),
     "answerable": bool,
@@ -157,6 +157,8 @@ def _line(kept: KeptCase) -> bytes:
     if case.scenario is not None:
         played = scenario_as_json(case.scenario, _stated)
         more = {**more, "scenario": played, "scenario_truth": case.scenario.ground_truth}
+    if case.standalone:
+        more = {**more, "standalone": case.standalone}
     return json.dumps(storable({**content, **more}), ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
 
@@ -205,6 +207,7 @@ def _case(content: Mapping[str, Any]) -> KeptCase:
         answerable=content["answerable"],
         expect=_expected(content["expect"]) if "expect" in content else (),
         scenario=_scenario(content) if "scenario" in content else None,
+        standalone=content.get("standalone", ""),
     )
     return KeptCase(
         case,

@@ -57,3 +57,12 @@ def test_what_a_case_demands_of_its_answers_comes_back_as_it_was_written(tmp_pat
     assert [each.get("expect") for each in lines] == [[{**raw[0], "weight": 2.0}, raw[1], *said], None]
     with closing(CaseFile(tmp_path, "data")) as cases:
         assert [each.case.expect for each in (cases[0], cases[1])] == [case.expect, ()]
+
+
+def test_the_question_that_stands_alone_is_kept_with_its_case(tmp_path: Path) -> None:
+    case = Case(Query("c1#2", "And the price?"), standalone="What does the lamp cost?")
+    write_cases(tmp_path, "data", [kept(case), kept(Case(Query("q2", "Why?")))])
+    lines = [json.loads(line) for line in CaseFile.place(tmp_path, "data").read_text().splitlines()]
+    assert [each.get("standalone") for each in lines] == ["What does the lamp cost?", None]
+    with closing(CaseFile(tmp_path, "data")) as cases:
+        assert [each.case.standalone for each in (cases[0], cases[1])] == ["What does the lamp cost?", ""]
