@@ -99,13 +99,14 @@ class Judgements:
 
     def _judging_of(self, parts: JudgeParts) -> Judging:
         from rag_harness.engine.row_judging import Judging
+        from rag_harness.judges.in_conversation import in_conversations
         from rag_harness.judges.made import asked_anew, judge_of
 
         return Judging(
-            lambda: judge_of(parts),
+            lambda: in_conversations(judge_of(parts), parts),
             self._session.gold_pages,
             self._session.settings.deadline,
-            lambda turn: asked_anew(parts, turn),
+            lambda turn: in_conversations(asked_anew(parts, turn), parts),
             self._kit.workplace.get().ask,
         )
 
