@@ -73,7 +73,7 @@ class EarlyStopping:
     def _watch(self, experiment: str, selected: set[TrialId]) -> dict[TrialId, int]:
         """Watch the gates of an experiment and return the places of its trials; empty if it must be asked in full."""
         from rag_harness.gates.early_stop import random_order
-        from rag_harness.plugin.stop_plan import Watch, Watched, refusal, rows_of, why_drafts_count
+        from rag_harness.plugin.stop_plan import Watch, Watched, cases_together, refusal, why_drafts_count
         from rag_harness.types import TrialId
 
         settings, cases = self._session.settings, self._session.cases.all_of(experiment)
@@ -82,7 +82,7 @@ class EarlyStopping:
         if why:
             self._refused[experiment] = why
             return {}
-        order = random_order(rows_of(cases), settings.order_seed)
+        order = random_order(cases_together(cases), settings.order_seed)
         own = [gate for gate in self._gates() if gate.suite == experiment]
         self._watches[experiment] = Watch(order, [Watched(gate, cases, settings.max_unmeasured) for gate in own])
         return {TrialId(experiment, query_id): place for place, query_id in enumerate(order)}

@@ -91,7 +91,7 @@ def in_order(items: Sequence[pytest.Item], ranks: Mapping[pytest.Item, tuple[Tri
     return ordered
 
 
-def rows_of(cases: Iterable[Case]) -> dict[str, list[str]]:
+def cases_together(cases: Iterable[Case]) -> dict[str, list[str]]:
     """Return the ids of cases that stay together, in their order: turns of a conversation, and each other case alone.
 
     The turns stand in the order of the file, which is that of the conversation.
@@ -108,7 +108,7 @@ class Watched:
     def __init__(self, gate: Gate, cases: Iterable[Case], max_unmeasured: float) -> None:
         self.gate, self.measure = gate, measure_named(gate.measure)
         about = _about(gate, cases)
-        rows = [[each for each in row if each in about] for row in rows_of(cases).values()]
+        rows = [[each for each in row if each in about] for row in cases_together(cases).values()]
         self._row_of = {each: row for row in rows for each in row}
         longest = max(map(len, rows), default=0)
         self._in_rows = longest > 1

@@ -47,6 +47,8 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         "n": verdict.n,
         "unit": verdict.unit,
         "reason": verdict.reason,
+        **({"counts": verdict.gate.counts} if verdict.gate.turns else {}),
+        **({"conversations": verdict.conversations} if verdict.conversations else {}),
         **({"unreviewed": verdict.unreviewed} if verdict.unreviewed else {}),
         **({"family": verdict.family} if verdict.family else {}),
         **({"expected": verdict.gate.expected} if verdict.gate.expected else {}),

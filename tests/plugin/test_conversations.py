@@ -46,7 +46,7 @@ def test_each_turn_is_a_test_that_sees_what_was_said_before_it(talk: Suite) -> N
     assert rows["c0#3"]["llm_answer"] == "How long? after ['How long?', '45 days', 'How long?', '45 days']"
     assert rows["c0#3"]["inputs"]["history"][1] == {"role": "assistant", "content": "45 days"}
     # 4 conversations stand behind 8 turns, and 4 do not tell as much as 8.
-    result.stdout.fnmatch_lines(["*c1[[]turn>=2[]]: expectations >= 0.9 @95%*", "*of 4 conversations*"])
+    result.stdout.fnmatch_lines(["*c1[[]turn>=2[]]: expectations >= 0.9 @95%*n=8 in 4 conversations"])
 
 
 def test_a_changed_history_is_another_case(talk: Suite) -> None:
@@ -293,3 +293,28 @@ def test_what_cuts_conversations_in_pieces_is_refused(own: Suite) -> None:
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*--dist=worksteal*conversation*"])
     assert not asked(own)
+
+
+def test_a_gate_over_whole_conversations_counts_conversations(talk: Suite) -> None:
+    result = talk.run(
+        "--rag-gate=c1: conversation(all(expectations)) >= 0.1",
+        "--rag-gate=c1[turn>=2]: conversation(all(expectations)) >= 0.9",
+        "--rag-gate=c1: drift(expectations) >= 0.1",
+        "-v",
+    )
+    # The first turn of each has no history to repeat, so it lacks what is expected; the later ones have it.
+    result.assert_outcomes(passed=12, failed=1)
+    result.stdout.fnmatch_lines_random(
+        [
+            "failed *c1: conversation(all(expectations)) >= 0.1*0.000*n=4 conversations",
+            "passed *c1[[]turn>=2[]]: conversation(all(expectations)) >= 0.9",
+            "*1.000 [[]0.40, 1.00[]]  n=4 conversations",
+            "passed *c1: drift(expectations) >= 0.1*0.500*n=4 conversations",
+        ]
+    )
+
+
+def test_a_gate_over_conversations_is_refused_where_there_are_none(suite: Suite) -> None:
+    result = suite.run("--rag-gate=e3: conversation(all(expectations)) >= 0.1")
+    assert result.ret == 4
+    assert "e3 has no conversations" in result.stderr.str()

@@ -9,7 +9,7 @@ from rag_harness.measures.judged.criteria import MaterialOfCase
 from rag_harness.measures.judged.opinion import Material
 from rag_harness.types import Case, Message
 
-MOST_CHARACTERS = 12_000
+MOST_SAID = 12_000
 """The most characters of what was said before that a judge is shown, whole messages of the newest turns."""
 LONGEST_MESSAGE = 4_000
 """The most characters of one message; of a longer one the beginning is shown."""
@@ -67,7 +67,7 @@ def newest(history: Sequence[Message]) -> tuple[Message, ...]:
     The newest is there in any case.
     """
     kept: list[Message] = []
-    room = MOST_CHARACTERS
+    room = MOST_SAID
     for each in reversed(history):
         shown = Message(each.role, _shortened(each.content))
         room -= len(shown.content)

@@ -191,6 +191,8 @@ def _is_share(table: SuiteTable, measure: str) -> bool:
 
 def _worst(gate: Gate, tables: Mapping[str, SuiteTable], causes: Sequence[CauseLine]) -> str:
     """Return the trial with the worst value; of several that with a cause, the worst of these first."""
+    if gate.turns is not None and gate.turns.kind == "drift":
+        return ""  # no single turn has it
     tables = over_repeats(gate, tables)
     table = tables.get(gate.suite)
     if table is None or not table.has(gate.measure):

@@ -19,7 +19,7 @@ from rag_harness.measures.judged import Judge, Material
 from rag_harness.measures.judged.criteria import MaterialOfCase
 from rag_harness.measures.judged.turn_material import (
     LONGEST_MESSAGE,
-    MOST_CHARACTERS,
+    MOST_SAID,
     MaterialOfTurn,
     newest,
     turn_material,
@@ -35,7 +35,7 @@ NAMES = ("faithfulness", "context_precision", "answer_relevancy", "answer_correc
 
 
 def fused(parts: Parts) -> Judge:
-    judge = AllQuestions(FusedJudge(as_parts(parts)), parts.embedder)  # type: ignore[arg-type, return-value]
+    judge = AllQuestions(FusedJudge(as_parts(parts)), parts.embedder)  # type: ignore[arg-type]
     return InConversation(judge, lambda: asking_of(as_parts(parts), shares=True))
 
 
@@ -146,7 +146,7 @@ def test_the_newest_messages_are_shown_whole_as_far_as_there_is_room() -> None:
     kept = newest(history)
     assert kept == tuple(history[-len(kept) :])
     one_more = history[-len(kept) - 1 :]
-    assert sum(len(each.content) for each in kept) <= MOST_CHARACTERS < sum(len(each.content) for each in one_more)
+    assert sum(len(each.content) for each in kept) <= MOST_SAID < sum(len(each.content) for each in one_more)
     turn = turn_material(ROW, history, frozenset())
     assert isinstance(turn, MaterialOfTurn)
     assert turn.left_out == 40 - len(kept)
