@@ -187,6 +187,8 @@ def test_several_answers_to_a_conversation_are_a_promise_about_it() -> None:
     assert values("worst_of_2(conversation(mean(token_f1)))", first) == {"c0": 1, "c1": 0.5, "c2": 0.5}
     assert values("pass^2(conversation(mean(token_f1))>=0.5)", first) == {"c0": 1, "c1": 1, "c2": 1}
     assert values("flip_rate(conversation(all(token_f1)))", first) == {"c0": 0, "c1": 1, "c2": 0}
+    first.later = lambda: [suite([1, 1], [0, NULL], [1, 0])]
+    assert values("pass^2(conversation(all(token_f1)))", first) == {"c0": 1, "c2": 0}
 
 
 def test_drift_is_the_change_from_one_turn_to_the_next_within_conversations() -> None:
