@@ -10,6 +10,7 @@ from rag_harness.measures.judged import JudgedMeasure, Material
 from rag_harness.measures.judged.criteria import CRITERIA, MaterialOfCase
 from rag_harness.measures.judged.judged_expectations import criteria_of
 from rag_harness.measures.judged.rubric_measure import also_asking
+from rag_harness.measures.judged.turn_criteria import also_asking_of_turns
 from rag_harness.measures.judged.turn_material import kinds_of, turn_material
 from rag_harness.measures.quotes import as_shown
 from rag_harness.results.row import ExperimentResult
@@ -35,4 +36,5 @@ def material_of(row: ExperimentResult, case: Case, measures: Sequence[JudgedMeas
         expected = found_in(case, row)
         plain = {each.name: getattr(material, each.name) for each in fields(material)}
         material = MaterialOfCase(**plain, expected=tuple(expected), criteria=tuple(criteria_of(expected)))
-    return also_asking(turn_material(material, row.asked.history, kinds_of(case)), measures)
+    material = turn_material(material, row.asked.history, kinds_of(case))
+    return also_asking_of_turns(also_asking(material, measures), measures)

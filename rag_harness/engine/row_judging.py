@@ -14,9 +14,10 @@ from rag_harness.judges.scoring import judged
 from rag_harness.judges.spent import Spent, spending
 from rag_harness.measures import Score
 from rag_harness.measures.judged import CITATIONS, Judge, JudgedMeasure, Material, Support
+from rag_harness.measures.judged.carried import EarlierContexts, LateMeasure
 from rag_harness.measures.judged.criteria import CRITERIA, MaterialOfCase
 from rag_harness.measures.judged.judged_expectations import JudgedExpectations
-from rag_harness.measures.judged.turn_material import MaterialOfTurn, said_before
+from rag_harness.measures.judged.turn_material import MaterialOfTurn
 from rag_harness.registry.identity import code_digest
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.score import Author, ScoreLine, row_digest, text_digest
@@ -135,6 +136,36 @@ class Judging:
             turns = [await self._turn(row, author, material, wanted, find, turn) for turn in range(repeats + 1)]
         return JudgedRow(author, turns[0][0], tuple(line for _, lines in turns for line in lines), spent)
 
+    async def later(
+        self,
+        row: ExperimentResult,
+        case: Case,
+        measure: LateMeasure,
+        said: Score,
+        earlier: EarlierContexts | str,
+        find: Find,
+    ) -> JudgedRow:
+        """Return the score of a measure that needs earlier rows. A score that ``find`` knows is not judged again.
+
+        Args:
+            row: the row.
+            case: its case.
+            measure: the measure.
+            said: the row's score of the measure that this one builds on, by this judge.
+            earlier: contexts of earlier turns, or why they are not known.
+            find: returns known scores.
+        """
+        author, own = self._author_or_nobody(), code_digest(type(measure).__module__)
+        asked = measure.later(self._material(row, case, [measure]), said, earlier)
+        gold = text_digest([own, repr(asked)])
+        wanted = _Wanted(measure, row_digest(row), gold)
+        known = find(row.experiment, wanted.line(row, author, Score(None)).key)
+        if known is not None and known.gold == gold:
+            return JudgedRow(author, {measure.name: _score(known)})
+        with spending() as spent:
+            score = asked if isinstance(asked, Score) else (await self._ask(asked, [measure], 0))[measure.name]
+        return JudgedRow(author, {measure.name: score}, (wanted.line(row, author, score).line(),), spent)
+
     async def _turn(
         self,
         row: ExperimentResult,
@@ -180,7 +211,8 @@ class Judging:
         if self._broken:
             return more
         more += sorted(material.kinds) if isinstance(material, MaterialOfTurn) else []
-        of_turns = getattr(self._judge.get(), "identity_of_turns", None) if said_before(material) else None
+        is_turn = isinstance(material, MaterialOfTurn)
+        of_turns = getattr(self._judge.get(), "identity_of_turns", None) if is_turn else None
         more += [of_turns()] if of_turns else []
         identity = getattr(self._judge.get(), "identity_of", None)
         return [identity(measure.asks), *more] if identity and {CITATIONS, CRITERIA} & set(measure.asks) else more

@@ -11,6 +11,7 @@ from rag_harness.gates.known_names import KnownNames, check_gate
 from rag_harness.gates.over_turns import OverTurns
 from rag_harness.gates.promises import Promise
 from rag_harness.measures import Unit, measure_named
+from rag_harness.measures.judged.carried import LateMeasure
 from rag_harness.measures.metamorphic import MetamorphicMeasure
 from rag_harness.types import GOLDEN
 
@@ -52,8 +53,8 @@ def _why_no_promise(gate: Gate, over: Promise, answers: int) -> str:
     is_share = measure.unit == "share" or bool(gate.turns and gate.turns.is_share)
     if gate.suite == GOLDEN:
         return "golden retrieves once for each entry; name an experiment for a promise over repeats"
-    if isinstance(measure, MetamorphicMeasure):
-        return f"{gate.measure} is checked on first answers only, so it has no promise over repeats"
+    if isinstance(measure, (MetamorphicMeasure, LateMeasure)):
+        return f"{gate.measure} is worked out for first answers only, so it has no promise over repeats"
     if not is_share and over.is_share and over.limit is None:
         limited = replace(over, limit=("<=" if measure.better == "lower" else ">=", 1.0)).of(gate.measure)
         return f"no value of {gate.measure} is the best one; say which are right, for example {limited}"

@@ -19,10 +19,13 @@ from dataclasses import replace
 from rag_harness.errors import NotJudgedError
 from rag_harness.expectations.rubrics import Criterion
 from rag_harness.files.sources import json_digest
+from rag_harness.judges.facts_stated import NO_FACT
 from rag_harness.judges.llm.judge_chat import JudgeChat, asking_of, prompt
 from rag_harness.judges.llm.judge_replies import Missing, words_of
 from rag_harness.judges.llm.schemas import TEXT
+from rag_harness.judges.llm.shared import Shared
 from rag_harness.judges.spent import CountedParts
+from rag_harness.judges.turn_rules import TurnRules
 from rag_harness.measures.judged import (
     CitedClaim,
     ClaimedText,
@@ -37,12 +40,14 @@ from rag_harness.measures.judged import (
 )
 from rag_harness.measures.judged.cited_claims import cited_claims
 from rag_harness.measures.judged.criteria import (
+    CRITERIA,
     CriterionVerdict,
     LevelReached,
     OpinionOfCriteria,
     OpinionOfLevels,
     OpinionOfNearness,
 )
+from rag_harness.measures.judged.turn_criteria import is_of_turns
 from rag_harness.measures.judged.turn_material import MaterialOfTurn
 from rag_harness.models.api_keys import ASKING
 from rag_harness.models.model_names import judge_name
@@ -98,7 +103,13 @@ class InConversation:
         return json_digest([prompt(_WRITING), code_digest(__name__)])
 
     def opinion(self, material: Material, asks: Collection[JudgeQuestion]) -> Opinion:
-        if not isinstance(material, MaterialOfTurn) or not material.said:
+        if not isinstance(material, MaterialOfTurn):
+            return self._judge.opinion(material, asks)
+        said = self._opinion(material, asks)
+        return _ByRules(said, TurnRules(self._judge, material, asks)) if CRITERIA in asks else said
+
+    def _opinion(self, material: MaterialOfTurn, asks: Collection[JudgeQuestion]) -> Opinion:
+        if not material.said:
             return self._judge.opinion(material, asks)
         if self.name in _BY_VECTORS:
             so_far = replace(material, question=asked_so_far(material))
@@ -158,11 +169,11 @@ def _lines(said: Sequence[Message]) -> str:
     return "\n".join(f"{each.role}: {each.content}" for each in said)
 
 
-class _OfTurn:
-    """An opinion of an answer to a turn, whose relevancy is asked in a way of its own."""
+class _Around:
+    """An opinion as it is; a class derived from this asks something in another way."""
 
-    def __init__(self, said: Opinion, relevancy: Callable[[], Awaitable[Relevancy]]) -> None:
-        self._said, self._relevancy = said, relevancy
+    def __init__(self, said: Opinion) -> None:
+        self._said = said
 
     async def supported(self, claims: ClaimedText, source: SupportSource) -> Verdicts:
         return await self._said.supported(claims, source)
@@ -171,7 +182,7 @@ class _OfTurn:
         return await self._said.usefulness()
 
     async def relevancy(self) -> Relevancy:
-        return await self._relevancy()
+        return await self._said.relevancy()
 
     async def citations(self) -> Sequence[CitedClaim]:
         return await cited_claims(self._said)
@@ -188,3 +199,34 @@ class _OfTurn:
         if not isinstance(self._said, OpinionOfNearness):
             raise NotJudgedError("this judge has no embedder")
         return await self._said.nearness(text)
+
+
+class _OfTurn(_Around):
+    """An opinion of an answer to a turn, whose relevancy is asked in a way of its own."""
+
+    def __init__(self, said: Opinion, relevancy: Callable[[], Awaitable[Relevancy]]) -> None:
+        super().__init__(said)
+        self._relevancy = relevancy
+
+    async def relevancy(self) -> Relevancy:
+        return await self._relevancy()
+
+
+class _ByRules(_Around):
+    """An opinion whose judge tells only facts: rules answer what is asked about turns."""
+
+    def __init__(self, said: Opinion, rules: TurnRules) -> None:
+        super().__init__(said)
+        self._rules = rules
+        self._found: Shared[Sequence[CriterionVerdict]] = Shared()
+
+    async def criteria(self) -> Sequence[CriterionVerdict]:
+        return await self._found.get(CRITERIA, self._criteria)
+
+    async def _criteria(self) -> Sequence[CriterionVerdict]:
+        said = await super().criteria()
+        return [await self._rules.verdict(each.criterion) if _is_open(each) else each for each in said]
+
+
+def _is_open(said: CriterionVerdict) -> bool:
+    return said.reason == NO_FACT and is_of_turns(said.criterion)

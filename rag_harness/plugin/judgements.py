@@ -47,6 +47,14 @@ class Judgements:
         self._repeated: frozenset[TrialId] | None = None
         self._is_made, self._is_tried, self._tries = False, False, 0
 
+    @property
+    def judges(self) -> Sequence[Judging]:
+        """The judging of each judge of the run."""
+        from rag_harness.engine.panel_judging import PanelJudging
+
+        judging = self._judging.get()
+        return judging.judges if isinstance(judging, PanelJudging) else [judging]
+
     def make_sure(self, experiment: str) -> None:
         """Make the judge before an experiment is asked whose answers it will judge.
 
@@ -180,10 +188,13 @@ class Judgements:
 
     def _score(self, trial: Trial, row: ExperimentResult, name: str) -> Score:
         from rag_harness.measures import Score
+        from rag_harness.measures.judged.carried import LATER
 
         if not row.ok:
             return Score(None, "no answer")
         wanted = self._session.wanted.judged_measures(trial.experiment, [name])
+        if self._session.wanted.is_late(name):
+            return Score(None, LATER)
         if not wanted:
             return _of_the_row(name, row, trial.case)
         judged = self._result(trial.id)

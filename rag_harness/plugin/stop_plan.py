@@ -12,6 +12,7 @@ from rag_harness.gates.early_stop import EarlyStop, why_not
 from rag_harness.gates.unreviewed import judged_part
 from rag_harness.gates.verdict import meets_threshold
 from rag_harness.measures import measure_named
+from rag_harness.measures.judged.carried import LateMeasure
 from rag_harness.measures.metamorphic import MetamorphicMeasure
 from rag_harness.types import is_in
 
@@ -51,7 +52,7 @@ def refusal(experiment: str, gates: Iterable[Gate], cases: Sequence[Case], selec
         if isinstance(gate.right, Reference) and gate.right.name == experiment:
             return f"gate '{gate.condition}' depends on it"
     for gate in own:
-        is_late = isinstance(measure_named(gate.measure), MetamorphicMeasure)
+        is_late = isinstance(measure_named(gate.measure), (MetamorphicMeasure, LateMeasure))
         why = "it is checked after the tests" if is_late else why_not(gate, measure_named(gate.measure).unit)
         if why or not _about(gate, cases):
             return f"gate '{gate.condition}': {why or 'it is about none of the cases'}"

@@ -41,6 +41,7 @@ class AnswerLine(BaseModel):
     abstained: StrictBool | None = None
     history: tuple[SaidLine, ...] = ()
     turn_kind: StrictStr = ""
+    earlier_contexts: tuple[tuple[StrictStr, ...], ...] = ()
 
     @field_validator("id")
     @classmethod
@@ -52,10 +53,15 @@ class AnswerLine(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
-    """An answer with the texts for judging it. ``id`` is as it was given: a text or a number."""
+    """An answer with the texts for judging it.
+
+    ``id`` is as it was given: a text or a number. ``earlier`` are the contexts of the turns before it, the oldest
+    first.
+    """
 
     id: str | int
     material: Material
+    earlier: tuple[tuple[str, ...], ...] = ()
 
 
 def check_answers(file: Path) -> int:
@@ -98,7 +104,7 @@ def read_answers(file: Path, abstains: Callable[[str], bool]) -> Iterator[GivenA
             answerable=read.answerable,
         )
         said = [Message(each.role, each.content) for each in read.history]
-        yield GivenAnswer(read.id, turn_material(material, said, kinds_named(read.turn_kind)))
+        yield GivenAnswer(read.id, turn_material(material, said, kinds_named(read.turn_kind)), read.earlier_contexts)
 
 
 def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
