@@ -158,7 +158,10 @@ SHORT_SUMMARY = Section("short summary", "pytest says which tests failed", _by_p
 BRIEF = Section("brief", "what to know first", lambda run, terminal: run.brief.print(terminal), True)
 SECTIONS: tuple[Section, ...] = (
     Section(
-        "earlier turns", "why these cannot be judged by", lambda run, terminal: run.earlier_turns.print(terminal), True
+        "carried",
+        "why these cannot be told",
+        lambda run, terminal: run.earlier_turns.print(terminal),
+        True,
     ),
     Section("metamorphic", "which relations broke", lambda run, terminal: run.metamorphic.print(terminal), True),
     Section("trials", "the figures of experiments", lambda run, terminal: run.summary.print_trials(terminal)),

@@ -318,3 +318,16 @@ def test_a_gate_over_conversations_is_refused_where_there_are_none(suite: Suite)
     result = suite.run("--rag-gate=e3: conversation(all(expectations)) >= 0.1")
     assert result.ret == 4
     assert "e3 has no conversations" in result.stderr.str()
+
+
+def test_a_run_with_turns_ends_with_a_measure_by_turn(talk: Suite) -> None:
+    result = talk.run()
+    result.stdout.fnmatch_lines(["turns    c1  expectations by turn  1 .00  2 1.00  3 1.00  +0.50 a turn*"])
+    summary = json.loads((talk.path / "output" / "summary.json").read_text())
+    assert summary["c1"]["drift"]["expectations"]["slope"] == pytest.approx(0.5)
+    assert summary["c1"]["by_turn"]["expectations"]["3"]["n"] == 4
+
+
+def test_a_run_without_turns_says_nothing_of_them(suite: Suite) -> None:
+    assert "by turn" not in suite.run().stdout.str()
+    assert "by_turn" not in (suite.path / "output" / "summary.json").read_text()

@@ -12,19 +12,8 @@ from tests.plugin.conftest import TEST, Suite
 _PLUGIN = Path(rag_harness.__file__).parent / "plugin"
 STEP_NAMES = ["earlier turns", "metamorphic", "gates", "row of dots", "causes", "report"]
 SECTION_NAMES = [
-    *(
-        "earlier turns",
-        "metamorphic",
-        "trials",
-        "scorecard",
-        "pairwise",
-        "slices",
-        "abstention",
-        "noise",
-        "own",
-        "causes",
-        "affected",
-    ),
+    *("carried", "metamorphic", "trials", "scorecard", "pairwise", "slices"),
+    *("abstention", "noise", "own", "causes", "affected"),
     "short summary",
     *("golden", "comparison", "gates", "brief", "report"),
 ]
