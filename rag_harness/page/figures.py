@@ -15,6 +15,7 @@ from rag_harness.stats import quantile, quantile_interval
 NONE = "–"
 """Text for a missing value."""
 _LOPSIDED = 0.1
+NO_QUANTILE = "no interval, for cases are alike"
 
 
 def interval_said(low: float | None, high: float | None, unit: str = "share", signed: bool = False) -> str:
@@ -53,13 +54,19 @@ def mean_cell(table: SuiteTable, measure: str, is_best: bool = False) -> Cell:
 
 
 def tail_cell(table: SuiteTable, measure: str, share: float) -> Cell:
-    """Return a quantile with its 95 % interval. An end is open where there are too few cases."""
+    """Return a quantile with its 95 % interval. An end is open where there are too few cases.
+
+    Where cases are alike, turns of one conversation for example, a quantile has no interval.
+    """
     values = sorted(table.values(measure, {}).values()) if measure in table.columns else []
     if not values:
         return no_value(table, measure)
     unit = table.columns[measure].measure.unit
+    said = value_said(quantile(values, share), unit)
+    if table.clusters is not None:
+        return Cell(said, hint=f"n = {len(values)}; {NO_QUANTILE}")
     between = interval_said(*quantile_interval(values, share), unit)
-    return Cell(f"{value_said(quantile(values, share), unit)} {between}", hint=f"n = {len(values)}; 95 % interval")
+    return Cell(f"{said} {between}", hint=f"n = {len(values)}; 95 % interval")
 
 
 def no_value(table: SuiteTable, measure: str) -> Cell:
