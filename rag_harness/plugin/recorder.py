@@ -246,6 +246,14 @@ class Recorder:
             self._append_score(experiment, line.encode())
         self.judging.setdefault(experiment, Counter()).update(dict(zip(SPENT, judged["spent"], strict=True)))
 
+    def take_later(self, experiment: str, judged: Mapping[str, Any]) -> None:
+        """Take what was judged of a row after the tests.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        self._take_judged(experiment, judged)
+
     def _append_score(self, experiment: str, line: bytes) -> None:
         if self.broken is not None:
             return

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rag_harness.engine.trial_rows import Trial
     from rag_harness.engine.workplace import AskJudge
     from rag_harness.measures import Score
-    from rag_harness.measures.judged import JudgedMeasure, Material
+    from rag_harness.measures.judged import Judge, JudgedMeasure, Material
     from rag_harness.plugin.equipment import Equipment
     from rag_harness.plugin.judgements import Judgements
     from rag_harness.plugin.own_turns import OwnTurns
@@ -61,16 +61,21 @@ class Repeats:
     def _judging_by(self, parts: JudgeParts, repeat: int) -> Judging:
         from rag_harness.engine.repeated import JUDGE_SEEDS
         from rag_harness.engine.row_judging import Judging
+        from rag_harness.judges.in_conversation import in_conversations
         from rag_harness.judges.made import asked_anew, judge_of, says_the_same
 
         session = self._session
         first = JUDGE_SEEDS * (repeat - 1)
         computes = says_the_same(parts.settings)
-        make = (lambda: judge_of(parts)) if computes else (lambda: asked_anew(parts, first))
+
+        def judge(number: int) -> Judge:
+            return in_conversations(asked_anew(parts, number), parts)
+
+        make = (lambda: in_conversations(judge_of(parts), parts)) if computes else (lambda: judge(first))
         ask = self._kit.workplace.get().ask
         elsewhere = _of_repeat(ask, 0 if computes else first, first) if ask else None
         seconds = session.settings.deadline
-        return Judging(make, self._gold_pages, seconds, lambda n: asked_anew(parts, first + n), elsewhere)
+        return Judging(make, self._gold_pages, seconds, lambda n: judge(first + n), elsewhere)
 
     def _gold_pages(self, derived: str, case: Case) -> list[str]:
         return self._session.gold_pages(derived.partition("+")[0], case)

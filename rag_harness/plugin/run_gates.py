@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -13,7 +13,7 @@ from rag_harness.plugin.not_run import not_run_said
 from rag_harness.types import GOLDEN, REVIEWED
 
 if TYPE_CHECKING:
-    from rag_harness.gates import Gate, GateRules, Verdict
+    from rag_harness.gates import Gate, GateRules, SuiteScores, Verdict
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.run_findings import RunFindings
     from rag_harness.plugin.session import RagSession
@@ -61,7 +61,7 @@ class RunGates:
             SettingsError: a gate cannot be read, or names what does not exist.
         """
         from rag_harness.gates.belonging import check_data, gates_set
-        from rag_harness.gates.gates_of_run import check_promises, read_gates
+        from rag_harness.gates.gates_of_run import check_promises, check_turns, read_gates
         from rag_harness.plugin.gate_rules import asked
 
         session, settings = self._session, self._session.settings
@@ -69,6 +69,7 @@ class RunGates:
         texts = gates_set(settings)
         gates = read_gates(texts, settings.k, self._names(texts), self._slices_of)
         check_promises(gates, settings.repeats)
+        check_turns(gates, self._slices_of)
         return asked(gates, settings)
 
     def _names(self, texts: Sequence[str]) -> list[str]:
@@ -125,6 +126,7 @@ class RunGates:
         from rag_harness.gates.calibrated import corrections
         from rag_harness.gates.gates_of_run import unit_of
         from rag_harness.plugin.gate_age import if_fresh
+        from rag_harness.report.over_conversations import over_conversations, rules_over_conversations
         from rag_harness.report.over_repeats import answers_said, over_repeats
 
         not_run = {trial: why for trial, why in self._recorder.not_run.items() if trial.experiment == gate.suite}
@@ -145,8 +147,11 @@ class RunGates:
         is_all = self._has_all_affected(gate)
         if is_all:
             rules = replace(rules, chosen=f"affected by {settings.affected_by}")
-        tables = self.findings.tables
-        counted, is_part = over_repeats(gate, tables), is_all or settings.gate_partial
+        tables, is_part = self.findings.tables, is_all or settings.gate_partial
+        counted: Mapping[str, SuiteScores] = over_repeats(gate, tables)
+        if gate.turns is not None:
+            whole = over_conversations(gate, tables)
+            counted, rules = whole, rules_over_conversations(rules, whole)
         verdict = judge(gate, counted, is_part, baseline, unit_of(gate), correct, rules)
         said = [answers_said(gate, tables), self._histories_said(gate), taken_out] if verdict.value is not None else []
         verdict = replace(verdict, reason="; ".join(filter(None, [verdict.reason, *said])))

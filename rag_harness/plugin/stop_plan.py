@@ -12,6 +12,7 @@ from rag_harness.gates.early_stop import EarlyStop, why_not
 from rag_harness.gates.unreviewed import judged_part
 from rag_harness.gates.verdict import meets_threshold
 from rag_harness.measures import measure_named
+from rag_harness.measures.judged.carried import LateMeasure
 from rag_harness.measures.measure import is_of_conversation
 from rag_harness.measures.metamorphic import MetamorphicMeasure
 from rag_harness.types import is_in
@@ -59,7 +60,7 @@ def refusal(experiment: str, gates: Iterable[Gate], cases: Sequence[Case], selec
 
 
 def _comes_late(measure: Measure) -> str:
-    if isinstance(measure, MetamorphicMeasure):
+    if isinstance(measure, (MetamorphicMeasure, LateMeasure)):
         return "it is checked after the tests"
     return "it is known when a conversation has ended" if is_of_conversation(measure) else ""
 

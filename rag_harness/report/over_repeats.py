@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from rag_harness.gates import Gate, Reference
 from rag_harness.gates.promises import Promise
-from rag_harness.measures import Measure
 from rag_harness.report.suite_table import CaseState, Column, SuiteTable
 from rag_harness.stats.inputs import Floats
 from rag_harness.stats.tries import Rights, all_right, flips, worst_of
@@ -73,7 +72,7 @@ def _column(answers: Sequence[Column], promise: Promise, ended: npt.NDArray[np.b
     values, has_each = np.full(len(block), np.nan), ~np.isnan(block).any(axis=1)
     enough = len(answers) >= promise.k
     if enough:
-        values[has_each] = _kept(block[has_each], first.measure, promise)
+        values[has_each] = kept_promise(block[has_each], first.measure.better, promise)
     # The measure may apply to some answers only, as to those that state something. Such a case could have had a value.
     partly = ~np.isnan(block).all(axis=1)
     why = "no value of each answer" if enough else f"fewer than {promise.k} answers"
@@ -84,17 +83,17 @@ def _column(answers: Sequence[Column], promise: Promise, ended: npt.NDArray[np.b
     return Column(first.measure, values, absent, reasons, first.unmeasured | {len(first.reasons)})
 
 
-def _kept(block: Floats, measure: Measure, promise: Promise) -> Floats:
+def kept_promise(block: Floats, better: str, promise: Promise) -> Floats:
     """Return what the answers to each case come to, from values of shape (cases, answers)."""
     if promise.kind == "worst_of_":
-        return worst_of(block, promise.k, measure.better == "higher")
-    right = right_answers(block, measure, promise.limit)
+        return worst_of(block, promise.k, better == "higher")
+    right = right_answers(block, better, promise.limit)
     return flips(right) if promise.kind == "flip_rate" else all_right(right, promise.k)
 
 
-def right_answers(block: Floats, measure: Measure, limit: tuple[str, float] | None) -> Rights:
+def right_answers(block: Floats, better: str, limit: tuple[str, float] | None) -> Rights:
     """Return which values are right: those that hold the limit, else those that are the best of a share."""
-    op, threshold = limit or ((">=", 1.0) if measure.better == "higher" else ("<=", 0.0))
+    op, threshold = limit or ((">=", 1.0) if better == "higher" else ("<=", 0.0))
     is_equal = np.abs(block - threshold) <= _EQUAL
     beyond = block > threshold if ">" in op else block < threshold
     return (beyond | is_equal) if "=" in op else (beyond & ~is_equal)

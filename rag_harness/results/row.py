@@ -26,7 +26,7 @@ from rag_harness.results.row_parts import (
     TokenUsage,
 )
 from rag_harness.results.storable import Metadata, StorableText
-from rag_harness.types import NEGATIVE, TrialId
+from rag_harness.types import NEGATIVE, Query, TrialId
 
 SCHEMA_VERSION = 1
 _BEGIN = b'{"query_id":"'
@@ -124,6 +124,11 @@ class ExperimentResult(FrozenModel):
     def trial_id(self) -> str:
         """The same as text, e.g. ``e3-q_direct_001``."""
         return str(self.trial)
+
+    @property
+    def asked(self) -> Query:
+        """The question as the pipeline saw it, with its place in its conversation and what was said before it."""
+        return Query(self.query_id, self.query, self.inputs)
 
     @property
     def ok(self) -> bool:

@@ -102,6 +102,7 @@ def failed_gates(output: Path, experiment: str, k: int) -> list[Gate]:
         if gate.suite == experiment
         and gate.quantile is None
         and gate.over is None
+        and gate.turns is None
         and not isinstance(gate.right, Reference)
     ]
 

@@ -13,6 +13,7 @@ from rag_harness.measures.expectation_measures import found_in
 from rag_harness.measures.judged.judged_expectations import EXPECTATIONS
 from rag_harness.measures.judged.rubric_measure import PREFIX as RUBRIC
 from rag_harness.measures.judged.rubric_measure import kept_of_rubrics
+from rag_harness.measures.judged.turn_criteria import OF_TURNS
 from rag_harness.pipelines.history_names import is_played_name, without_history
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.manifest import RunManifest, of_run
@@ -54,7 +55,7 @@ def first_broken(output: Path, manifest: RunManifest, trial: str, measure: str) 
     row = row_of_trial(output, manifest, trial)
     if row is None or not row.ok:
         return ""
-    of_rubric = RUBRIC in measure
+    of_rubric = RUBRIC in measure or measure in OF_TURNS
     found = _of_rubrics(_details(output, manifest, row), measure) if of_rubric else _expected(output, manifest, row)
     broken = [each for each in found if each.kept is False]
     first = next((each for each in broken if each.expectation.must), next(iter(broken), None))
