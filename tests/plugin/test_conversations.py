@@ -368,3 +368,67 @@ def test_measures_of_turns_are_in_the_tables_of_a_run(talk: Suite) -> None:
         "correction": ["2"],
         "asks_back": [],
     }
+
+
+CAUSES = """
+import pytest
+from rag_harness import Answer, Chunk, Hit, PipelineOutput
+
+PAGES = {"tents.md": "The Ridge tent costs EUR 18 a day.", "lamps.md": "A lamp costs EUR 7."}
+
+class Finds:
+    def answer(self, query):
+        # It searches for the words of the turn alone, and believes what was said before.
+        found = [name for name in PAGES if name[:4] in query.text.lower()]
+        hits = tuple(Hit(Chunk(f"{name}#0", name, PAGES[name]), 1.0, n) for n, name in enumerate(found, 1))
+        wrong = any("seven" in each.content for each in query.history if each.role == "assistant")
+        wrong = wrong or "seven" in query.text
+        text = "It is seven." if wrong else PAGES[found[0]] if found else "I don't know."
+        return PipelineOutput(Answer(text, abstained=not found and not wrong), hits, hits)
+
+def build(parts):
+    from rag_harness import Experiment
+    pipeline = Finds()
+    chunks = [Chunk(f"{name}#0", name, text) for name, text in PAGES.items()]
+    return Experiment("finds", pipeline, chunks=lambda: chunks)
+"""
+
+
+def test_causes_of_turns_are_told_apart(own: Suite) -> None:
+    """One turn says too little to be found, another is found and follows an earlier wrong answer."""
+    package = own.path / "finder-1.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: finder\nVersion: 1\n")
+    (package / "entry_points.txt").write_text("[rag_harness.pipelines]\nfinds = finder:build\n")
+    (own.path / "finder.py").write_text(CAUSES)
+    for page, text in {"tents.md": "The Ridge tent costs EUR 18 a day.", "lamps.md": "A lamp costs EUR 7."}.items():
+        (own.path / "kb" / page).write_text(f"# Page\n\n{text}\n")
+    tent = {"ground_truth": "EUR 18 a day", "evidence": [{"filename": "tents.md", "quote": "costs EUR 18 a day"}]}
+    gold = {**tent, "context_reference": ["tents.md"]}
+    own.write_queries(
+        [
+            {
+                "conversation": "short",
+                "turns": [{"query": "Which tents are there?", **gold}, {"query": "how much?", **gold}],
+            },
+            {
+                "conversation": "misled",
+                "turns": [
+                    {"query": "Do tents cost seven?", "ground_truth": "No.", "context_reference": ["tents.md"]},
+                    {"query": "What do tents cost?", **gold},
+                ],
+            },
+        ]
+    )
+    own.pytester.makepyfile("import pytest\n\n@pytest.mark.rag_experiment('finds')\ndef test_it(rag_result): pass\n")
+    result = own.run("--rag-history=both", "--rag-attribute", "--rag-profile=mock")
+    result.assert_outcomes(passed=8)
+    lines = [json.loads(line) for line in (own.path / "output" / "causes.jsonl").read_text().splitlines()]
+    found = {
+        (line["experiment"], line["query_id"]): (line["cause"], line["detail"], line["repaired_by"]) for line in lines
+    }
+    assert found["finds", "short#2"] == ("Retrieval Miss", "lost the subject", "+standalone")
+    assert found["finds-own", "misled#2"] == ("Logic Failure", "lost in history", "+gold_history")
+    assert ("finds", "misled#2") not in found
+    said = own.pytester.run("rag-harness", "explain", "output", "finds-own-misled#2").stdout.str()
+    assert "with the reference replies before it, it is right" in said
