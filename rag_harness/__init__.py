@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from rag_harness.models.anew import seed_shift
     from rag_harness.pipelines.generation import Generator
     from rag_harness.pipelines.parts import RunParts
+    from rag_harness.pipelines.step_trace import StepTrace
     from rag_harness.pipelines.trace import Trace
+    from rag_harness.pipelines.trial_step import TrialStep
     from rag_harness.protocols import (
         ChatModel,
         ChatParts,
@@ -102,7 +104,9 @@ _NAMES = {
     "models.anew": "seed_shift",
     "pipelines.generation": "Generator",
     "pipelines.parts": "RunParts",
+    "pipelines.step_trace": "StepTrace",
     "pipelines.trace": "Trace",
+    "pipelines.trial_step": "TrialStep",
     "protocols": "ChatModel ChatParts Embedder Experiment Index JudgeParts Parts PersistentIndex Pipeline Reranker "
     "RetrievalParts Retriever TokenEmbedder Tokenizer",
     "report.frames": "load_results",
@@ -176,6 +180,7 @@ __all__ = [
     "Score",
     "Settings",
     "Stage",
+    "StepTrace",
     "Support",
     "Timings",
     "TokenEmbedder",
@@ -183,6 +188,7 @@ __all__ = [
     "Tokenizer",
     "Trace",
     "TrialId",
+    "TrialStep",
     "Usage",
     "Usefulness",
     "Vector",
