@@ -72,6 +72,7 @@ if TYPE_CHECKING:
         Document,
         Evidence,
         Expectation,
+        ExpectedTool,
         Hit,
         IndexSpec,
         Matrix,
@@ -116,8 +117,8 @@ _NAMES = {
     "retrieval.retrievers": "RerankedRetriever",
     "settings": "Settings",
     "stats.components": "variance_components",
-    "types": "Answer Call Case Chunk Completion Decision Document Evidence Expectation Hit IndexSpec Matrix Message "
-    "PipelineOutput Query Scenario Stage Timings TokenVectors TrialId Usage Vector",
+    "types": "Answer Call Case Chunk Completion Decision Document Evidence Expectation ExpectedTool Hit IndexSpec "
+    "Matrix Message PipelineOutput Query Scenario Stage Timings TokenVectors TrialId Usage Vector",
 }
 """The public names by their modules."""
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
@@ -142,6 +143,7 @@ __all__ = [
     "Evidence",
     "Expectation",
     "ExpectationKind",
+    "ExpectedTool",
     "Experiment",
     "ExperimentResult",
     "Finding",

@@ -181,6 +181,19 @@ def _shown(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectedTool:
+    """A call of a tool that an agent should make for a question.
+
+    Attributes:
+        name: name of the tool.
+        args: arguments that the call should have, plain JSON; None where they do not matter.
+    """
+
+    name: str
+    args: Metadata | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """What a simulated user wants, knows and says first, where a conversation is played and not recorded.
 
@@ -213,6 +226,8 @@ class Case:
     documents to their relevance, a whole number; above 0 is relevant. ``expect`` is what the answer has to keep to.
     ``scenario`` is that of a turn that a simulated user says; such a query has no text before it is said.
     ``standalone`` is the question of a turn in words that need nothing said before it; empty where nobody wrote them.
+    ``tools`` are the calls of tools that an agent should make, in their order; empty where it should look nothing up,
+    None where nobody says.
     """
 
     query: Query
@@ -225,6 +240,7 @@ class Case:
     expect: tuple[Expectation, ...] = ()
     scenario: Scenario | None = None
     standalone: str = ""
+    tools: tuple[ExpectedTool, ...] | None = None
 
     @property
     def has_text(self) -> bool:
