@@ -60,5 +60,6 @@ VIEWS = (
         of="two",
     ),
     View("empty", "", NOTHING, of="empty"),
+    View("steps of an agent", "#trials?open=a1-q0", ".told", of="agent", unfolds=True),
     View("hostile", "#trials?open=e3-q000", CHUNKS, of="hostile", unfolds=True),
 )
