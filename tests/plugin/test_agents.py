@@ -36,7 +36,7 @@ class Flat:
 def rag_pipeline(request):
     return AGENT_CLASS()
 
-@pytest.mark.rag_experiment("a1")
+@pytest.mark.rag_experiment("mine")
 def test_it(rag_result):
     assert rag_result.ok
 """
@@ -65,31 +65,31 @@ def test_searches_and_tools_of_an_agent_are_gated(suite: Suite) -> None:
         "tool_precision >= 0.5": "0.500*n=2",
         "tool_args_exact >= 1": "1.000*n=1",
     }
-    result = agent(suite).run(*(f"--rag-gate=a1: {gate}" for gate in wanted))
+    result = agent(suite).run(*(f"--rag-gate=mine: {gate}" for gate in wanted))
     assert result.ret == 0
     for gate, found in wanted.items():
-        result.stdout.fnmatch_lines([f"passed *a1: {gate} *{found}*"])
-    row: Any = suite.rows("a1")[0]
+        result.stdout.fnmatch_lines([f"passed *mine: {gate} *{found}*"])
+    row: Any = suite.rows("mine")[0]
     assert [step["name"] for step in row["stages"]] == ["search", "search", "search", "price"]
     assert [len(step.get("hits", ())) for step in row["stages"]] == [1, 1, 0, 0]
 
 
 @pytest.mark.parametrize("gate", ["searches <= 9", "repeated_searches <= 1", "needless_searches <= 1"])
 def test_a_pipeline_that_tells_no_steps_passes_no_gate_on_them(suite: Suite, gate: str) -> None:
-    result = agent(suite, "Flat").run(f"--rag-gate=a1: {gate}")
+    result = agent(suite, "Flat").run(f"--rag-gate=mine: {gate}")
     assert result.ret != 0
-    assert f"passed        a1: {gate}" not in result.stdout.str()
-    result.stdout.fnmatch_lines([f"*a1: {gate}*"])
+    assert f"passed        mine: {gate}" not in result.stdout.str()
+    result.stdout.fnmatch_lines([f"*mine: {gate}*"])
 
 
 def test_other_expected_tools_ask_nothing_again_and_are_another_figure(suite: Suite) -> None:
-    gate = "--rag-gate=a1: tool_args >= baseline"
-    agent(suite).run("--rag-save=main", "--rag-gate=a1: tool_args >= 1", "--rag-baselines=baselines")
-    before = (suite.path / "output" / "a1.jsonl").read_text()
+    gate = "--rag-gate=mine: tool_args >= baseline"
+    agent(suite).run("--rag-save=main", "--rag-gate=mine: tool_args >= 1", "--rag-baselines=baselines")
+    before = (suite.path / "output" / "mine.jsonl").read_text()
     changed = [{**LINES[0], "tools": [{"name": "price", "args": {"sku": "T-19"}}]}, LINES[1]]
     result = agent(suite, lines=changed).run("--rag-compare=main", gate, "--rag-baselines=baselines")
     assert result.ret != 0
-    assert (suite.path / "output" / "a1.jsonl").read_text() == before
+    assert (suite.path / "output" / "mine.jsonl").read_text() == before
     kept = [json.loads(line) for line in next((suite.path / "output" / "cases").iterdir()).read_text().splitlines()]
     assert kept[0]["tools"][0]["args"] == {"sku": "T-19"}
     assert f"passed        {gate.partition('=')[2]}" not in result.stdout.str()
