@@ -366,11 +366,26 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool that a model asks for. ``arguments`` are JSON as the model wrote it: it may be none."""
+
+    call_id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
-    """One chat message; ``role`` is ``system``, ``user`` or ``assistant``."""
+    """One chat message; ``role`` is ``system``, ``user``, ``assistant`` or ``tool``.
+
+    ``tool_calls`` are those that an assistant has asked for; ``call_id`` says which one a message of role ``tool``
+    answers.
+    """
 
     role: str
     content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    call_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,6 +412,7 @@ class Completion:
     ``outdated`` says that another version of the model recorded it. ``finish_reason`` is why the model stopped, in the
     server's word (``stop``, ``length``); empty where the server does not say. ``first_token`` has the natural logarithm
     of the probability of each token that the reply could have begun with, where that was asked for and stated.
+    ``tool_calls`` are the calls that the model asks for, where tools were offered; its text may then be empty.
     """
 
     text: str
@@ -411,6 +427,7 @@ class Completion:
     outdated: bool = False
     finish_reason: str = ""
     first_token: Mapping[str, float] = field(default_factory=dict)
+    tool_calls: tuple[ToolCall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ Experiments
 
 Pipelines
     ``seeking`` is the agent: each search, each look and each call of a model is a step of its row. ``looking`` says
-    what is missing, by rules. The plan is that of ``e4-plan``: by a model of role ``rewrite`` if there is one, else by
-    rules. Retriever, reranker and prompts are those of ``e3``.
+    what is missing, by rules. ``by_tools`` is the agent when a model of role ``rewrite`` is configured, which calls the
+    tools ``search`` and ``look``. Retriever, reranker and prompts are those of ``e3``.
 
 Thresholds
     ``looking`` has the numbers of the rules. They were set before an answer was seen.

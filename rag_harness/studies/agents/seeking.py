@@ -12,11 +12,12 @@ from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.step_trace import StepTrace
 from rag_harness.protocols import ChatModel, Experiment
 from rag_harness.retrieval.rarity import Rarity
+from rag_harness.studies.agents.by_tools import Led
 from rag_harness.studies.agents.looking import looked
 from rag_harness.studies.retail.e3_filtered_rag import FilteredRag, filtered
 from rag_harness.studies.retail.planning import planned
 from rag_harness.studies.retail.subquestions import MOST_SEARCHES, subquestions
-from rag_harness.types import Hit, PipelineOutput, Query
+from rag_harness.types import Chunk, Hit, PipelineOutput, Query
 
 DATA = "agents"
 
@@ -25,6 +26,8 @@ DATA = "agents"
 class Seeking:
     """Searches up to ``most`` times, and answers from the best chunks of each search.
 
+    A model of role ``rewrite`` leads it by tools; without one rules do.
+
     Each search keeps the best of its own candidates, by the reranker and its own words: a chunk that answers one part
     of a question is not close to the whole of it.
     """
@@ -32,20 +35,27 @@ class Seeking:
     filtered: FilteredRag
     rewriter: ChatModel | None
     rarity: Callable[[], Rarity]
+    chunks: Callable[[], Sequence[Chunk]]
     most: int = MOST_SEARCHES
 
     async def answer(self, query: Query) -> PipelineOutput:
-        e3 = self.filtered
         with StepTrace() as trace:
-            plan = await planned(query.text, self.rewriter, trace)
-            found, asked, search = list[list[Hit]](), list[str](), plan[0]
-            while search:
-                hits = await trace.search(e3.retriever, search, e3.candidates)
-                found.append((await trace.ranked(e3.reranker, search, hits))[: e3.top_k])
-                asked.append(search)
-                search = self._next(plan, asked, found, trace) if len(asked) < self.most else ""
-            trace.context = in_turn(found)[: e3.top_k]
-            return await e3.generator.answer(query, trace)
+            if self.rewriter is None:
+                found = await self._by_rules(query.text, trace)
+            else:
+                found = await Led(self.filtered, self.chunks, self.most).search(query.text, self.rewriter, trace)
+            trace.context = in_turn(found)[: self.filtered.top_k]
+            return await self.filtered.generator.answer(query, trace)
+
+    async def _by_rules(self, question: str, trace: StepTrace) -> list[list[Hit]]:
+        e3, plan = self.filtered, await planned(question, None, trace)
+        found, asked, search = list[list[Hit]](), list[str](), plan[0]
+        while search:
+            hits = await trace.search(e3.retriever, search, e3.candidates)
+            found.append((await trace.ranked(e3.reranker, search, hits))[: e3.top_k])
+            asked.append(search)
+            search = self._next(plan, asked, found, trace) if len(asked) < self.most else ""
+        return found
 
     def _next(self, plan: Sequence[str], asked: Sequence[str], found: Sequence[Sequence[Hit]], trace: StepTrace) -> str:
         chunks = [hit.chunk for hits in found for hit in hits]
@@ -69,7 +79,8 @@ def seeking(name: str, parts: RunParts, most: int = MOST_SEARCHES) -> Experiment
     data = data_of(name, parts.settings)
     retrieval = parts.retrieval(data=data)
     e3 = filtered(name, parts, prompted_as="e3", data=data)
-    agent = Seeking(cast("FilteredRag", e3.pipeline), parts.rewriter(), parts.rarity(retrieval), most)
+    rarity = parts.rarity(retrieval)
+    agent = Seeking(cast("FilteredRag", e3.pipeline), parts.rewriter(), rarity, lambda: retrieval.chunks, most)
 
     def prepare(queries: Sequence[Query]) -> None:
         # What is missing is not known before the first search: only what rules plan is embedded ahead.
