@@ -1,6 +1,5 @@
 // Every trial: a list, one opened, two side by side; the fragment says which.
 // Direction marks of strangers' texts are written out, and directions stay within a <bdi>.
-(() => {
 const STEP = 100, LONG = 20_000, FOLDED = 1_500, MOST_WORDS = 2_000, MOST_VALUES = 200, SUPPORTED = 0.5;
 const app = document.getElementById("app"), pick = (what) => app.querySelector(what);
 const search = pick("#trials-q"), count = pick("[data-count]"), list = pick(".list"), panel = pick("[data-panel]"), headline = pick("#opened");
@@ -83,7 +82,7 @@ function take(read) {
 	index = read, trials = read.trials, total = trials.case.length;
 	const words = { run: runOf, experiment: (n) => suiteOf(n).id, type: (n) => caseOf(n).type, category: kindOf, cause: causeOf, status: statusOf };
 	const number = (name, better, values, digits = 3) => values.some((value) => value != null) && columns.set(name, { of: (n) => values[n], better, digits });
-	for (const { labels } of index.cases) for (const name in labels) words["label." + name] ??= (n) => caseOf(n).labels[name] ?? "";
+	for (const { labels } of index.cases) for (const name in labels) words[["conversation", "turn"].includes(name) ? name : "label." + name] ??= (n) => caseOf(n).labels[name] ?? "";
 	for (const [name, of] of entries(words)) columns.set(name, { of, counts: counted(of) });
 	for (const { name, better } of index.measures) number(name, better, trials.values[name]);
 	number("ms", "lower", trials.ms, 1);
@@ -92,7 +91,7 @@ function take(read) {
 	const hri = col("hri") ?? col("hri_gold"), shared = col("token_f1"); // an error is worst, then what has a cause, then by HRI, then by words
 	badness = trials.case.map((_, n) => 9 * (statusOf(n) !== "ok") + 4 * !!causeOf(n) + (hri?.of(n) ?? -1 - (shared?.of(n) ?? 0)));
 	numbers = [...columns.keys()].filter((name) => col(name).digits);
-	const liked = ["category", "cause", "hri", "faithfulness", "token_f1", "recall@5"].filter((name) => col(name) && col(name).counts?.size !== 1);
+	const liked = ["conversation", "category", "cause", "hri", "faithfulness", "token_f1", "recall@5"].filter((name) => col(name) && col(name).counts?.size !== 1);
 	usual = [...new Set([...liked, ...numbers])].slice(0, 6);
 }
 
@@ -171,13 +170,14 @@ function matching({ filters, q = "", sort = "" }) {
 	return sorted([...trials.case.keys()].filter((n) => tests.every((test) => test(n))), sort);
 }
 
+const inWords = new Intl.Collator("en", { numeric: true }).compare; // turn 2 before turn 10
 function sorted(kept, sort) {
 	const of = col(sort.replace(/^-/, ""))?.of, way = sort.startsWith("-") ? -1 : 1;
 	if (!of) return sort === "trial" ? kept : sort === "-trial" ? kept.reverse() : kept.sort((a, b) => badness[b] - badness[a]);
 	const isNone = (value) => value == null || value === ""; // stands last
 	return kept.sort((a, b) => {
 		const one = of(a), other = of(b);
-		return isNone(one) - isNone(other) || (one < other ? -way : one > other ? way : 0);
+		return isNone(one) - isNone(other) || way * (typeof one === "string" ? inWords(one, other) : one - other);
 	});
 }
 
@@ -299,17 +299,20 @@ const detailsOf = async (n) => (await block(`trials-${Math.floor(n / index.block
 
 async function bodyOf(n, other) {
 	const about = await detailsOf(n), kept = await block("texts");
-	const asked = [part("Question", long(caseOf(n).query), facts(about.inputs)), truth(n, about)];
+	const isTurn = conversationOf(n), asked = [question(n, about), truth(n, about)];
 	if (other != null) {
 		const both = [[n, about], [other, await detailsOf(other)]], isOlder = suiteOf(other).run > suiteOf(n).run;
-		return [asked, sideBySide(...(isOlder ? both.reverse() : both), kept)]; // what was before stands on the left
+		const [[a, mine], [b, theirs]] = isOlder ? both.reverse() : both; // what was before stands on the left
+		return [isTurn && parted(a, b, mine, theirs, kept), asked, sideBySide([a, mine], [b, theirs], kept)];
 	}
 	if (!keys(about).length) return [asked, note(`No row of this trial was kept: it is ${statusOf(n)}.`)];
-	return [cause(n, about), asked, answer(n, about), expectations(about), scores(n, about, kept), chunks(n, about, kept), candidates(n, about, kept), stages(about), decisions(about),
+	return [cause(n, about), isTurn ? [conversation(n, about, kept), truth(n, about)] : [asked, answer(n, about)], expectations(about), scores(n, about, kept), chunks(n, about, kept), candidates(n, about, kept), stages(about), decisions(about),
 		about.steps && fold(`Reasoning, ${many(about.steps.length, "step")}`, () => el("ol", about.steps.map((step) => el("li", long(step))))),
 		about.prompts?.map((sent) => fold("Prompt as sent", () => prompt(sent, kept))),
 		about.raw && fold("Raw output", () => plain(about.raw))];
 }
+
+const question = (n, about) => part("Question", long(caseOf(n).query), searchedFor(about, caseOf(n).query), facts(about.inputs));
 
 function tagsOf(n, other) {
 	const { type, labels, answerable } = caseOf(n), peers = peersOf(n);
@@ -673,4 +676,3 @@ async function start() {
 
 start().catch((error) => app.replaceChildren(el("p.prose.bad", { "data-broken": "" }, error.message)))
 	.finally(() => { document.documentElement.dataset.ready = "true"; });
-})();
