@@ -43,16 +43,17 @@ function chatOf(turns) {
 
 const turnItem = (turn, ...inside) => el("li", el("h5", `Turn ${turn}`), inside);
 
-function searchedFor({ stages = [] }, asked) {
-	const [, , , made] = stages.find(([name, , , detail]) => name === "rewrite" && typeof detail?.searched === "string") ?? [];
-	return made && made.searched !== asked && note("Searched for: “", said(made.searched.slice(0, LONG)), "”", typeof made.by === "string" && [" · ", said(made.by)]);
+/** What was looked up in place of a question, and who made it. */
+function searchedFor(n, { stages = [] }) {
+	const { searched, by } = stages.find(([name]) => name === "rewrite")?.[3] ?? {};
+	return typeof searched === "string" && searched !== caseOf(n).query && note("Searched for: “", said(searched.slice(0, LONG)), "”", by && [" · ", said(by)]);
 }
 
 /** A turn in its conversation: the chat before it, question, answer. */
-function conversation(n, about, kept) {
+function conversation(n, about, kept, asked) {
 	const turn = turnOf(n), of = turnsOf(n), next = of.get(turn + 1);
 	const before = turnsBefore(about).map((messages, at) => () => turnItem(at + 1, messages.map((one) => message(n, one, kept)), cameTo(of.get(at + 1))));
-	return part(`Conversation, turn ${turn}`, chatOf(before), el("div.now", question(n, about), answer(n, about)),
+	return part(`Conversation, turn ${turn}`, chatOf(before), el("div.now", asked, answer(n, about)),
 		note(next != null && ["Next: ", link(next), " · "], el("a", { href: fragmentOf({ ...view, filters: { conversation: [conversationOf(n)] }, q: "", sort: "trial" }) }, "List this conversation")));
 }
 

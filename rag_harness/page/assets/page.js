@@ -299,20 +299,21 @@ const detailsOf = async (n) => (await block(`trials-${Math.floor(n / index.block
 
 async function bodyOf(n, other) {
 	const about = await detailsOf(n), kept = await block("texts");
-	const isTurn = conversationOf(n), asked = [question(n, about), truth(n, about)];
+	const isTurn = conversationOf(n);
 	if (other != null) {
 		const both = [[n, about], [other, await detailsOf(other)]], isOlder = suiteOf(other).run > suiteOf(n).run;
 		const [[a, mine], [b, theirs]] = isOlder ? both.reverse() : both; // what was before stands on the left
-		return [isTurn && parted(a, b, mine, theirs, kept), asked, sideBySide([a, mine], [b, theirs], kept)];
+		return [isTurn && parted(a, b, mine, theirs, kept), question(n, about.inputs), truth(n, about), sideBySide([a, mine], [b, theirs], kept)];
 	}
-	if (!keys(about).length) return [asked, note(`No row of this trial was kept: it is ${statusOf(n)}.`)];
-	return [cause(n, about), isTurn ? [conversation(n, about, kept), truth(n, about)] : [asked, answer(n, about)], expectations(about), scores(n, about, kept), chunks(n, about, kept), candidates(n, about, kept), stages(about), decisions(about),
+	const asked = question(n, about.inputs, searchedFor(n, about));
+	if (!keys(about).length) return [asked, truth(n, about), note(`No row of this trial was kept: it is ${statusOf(n)}.`)];
+	return [cause(n, about), isTurn ? conversation(n, about, kept, asked) : [asked, truth(n, about), answer(n, about)], isTurn && truth(n, about), expectations(about), scores(n, about, kept), chunks(n, about, kept), candidates(n, about, kept), stages(about), decisions(about),
 		about.steps && fold(`Reasoning, ${many(about.steps.length, "step")}`, () => el("ol", about.steps.map((step) => el("li", long(step))))),
 		about.prompts?.map((sent) => fold("Prompt as sent", () => prompt(sent, kept))),
 		about.raw && fold("Raw output", () => plain(about.raw))];
 }
 
-const question = (n, about) => part("Question", long(caseOf(n).query), searchedFor(about, caseOf(n).query), facts(about.inputs));
+const question = (n, inputs, searched) => part("Question", long(caseOf(n).query), searched, facts(inputs));
 
 function tagsOf(n, other) {
 	const { type, labels, answerable } = caseOf(n), peers = peersOf(n);
@@ -575,8 +576,8 @@ function sideBySide([n, mine], [m, theirs], kept) {
 	const words = [n, m].map((one) => trials.answer[one].match(/\s*\S+\s*/g) ?? []), isLong = words.some(({ length }) => length > MOST_WORDS);
 	const same = isLong ? [] : common(...words);
 	const draw = (at) => () => words[at].map((word, place) => (same[at][place] ? word : el(at ? "ins" : "del", word)));
-	const column = (one, at, { error }) => el("div", { "data-column": idOf(one) }, el("h4", link(one)), dotted(statusOf(one), kindOf(one), causeOf(one)),
-		trials.answer[one] ? long(trials.answer[one], isLong ? undefined : draw(at)) : note("No answer."), error && dotted(error[2]));
+	const column = (one, at, about) => el("div", { "data-column": idOf(one) }, el("h4", link(one)), dotted(statusOf(one), kindOf(one), causeOf(one)), searchedFor(one, about),
+		trials.answer[one] ? long(trials.answer[one], isLong ? undefined : draw(at)) : note("No answer."), about.error && dotted(about.error[2]));
 	return [el("div.columns", column(n, 0, mine), column(m, 1, theirs)), isLong && note(`No difference is shown: an answer has over ${whole(MOST_WORDS)} words.`),
 		part("Scores", table("Scores and their difference", ["measure", systemOf(n), systemOf(m), "difference"], scoreRows(n, m))),
 		part("Chunks in the prompt", exchanged(n, mine, theirs, kept))];
