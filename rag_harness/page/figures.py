@@ -36,21 +36,23 @@ def name_said(name: str) -> str:
 
 def mean_cell(table: SuiteTable, measure: str, is_best: bool = False) -> Cell:
     """Return mean ± half the width of its 95 % interval; only the mean for one case; or that there is no value."""
-    values = list(table.values(measure, {}).values()) if measure in table.columns else []
+    cases = table.values(measure, {}) if measure in table.columns else {}
+    values = list(cases.values())
     if not values:
         return no_value(table, measure)
+    counted = f"n = {len(values)}{table.alike_said(cases)}"
     mean, unit = table.aggregate([measure])[measure] or 0.0, table.columns[measure].measure.unit
     if len(values) == 1:
         return Cell(f"{value_said(mean, unit)} (1 case)", hint="one case has no interval")
     found = table.interval(measure)
     if found is None:
-        return Cell(value_said(mean, unit), is_best=is_best, hint=f"n = {len(values)}; all are equal")
+        return Cell(value_said(mean, unit), is_best=is_best, hint=f"{counted}; all are equal")
     low, high = found
     between, half = interval_said(low, high, unit), (high - low) / 2
     # ± means a symmetric interval. Near the end of a range intervals are not symmetric.
     is_even = isfinite(half) and abs((low + high) / 2 - mean) <= _LOPSIDED * half
     text = f"{value_said(mean, unit)} {f'±{value_said(half, unit)}' if is_even else between}"
-    return Cell(text, is_best=is_best, hint=f"n = {len(values)}; 95 % interval {between}")
+    return Cell(text, is_best=is_best, hint=f"{counted}; 95 % interval {between}")
 
 
 def tail_cell(table: SuiteTable, measure: str, share: float) -> Cell:

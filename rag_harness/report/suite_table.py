@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_harness.gates.bounds import interval_of_mean
+from rag_harness.gates.grammar import CONVERSATION
 from rag_harness.measures import Measure
 from rag_harness.measures.judged import CATEGORIES
 from rag_harness.report.panel_values import PanelValues
@@ -186,6 +187,13 @@ class SuiteTable:
         if self.clusters is None:
             return None
         return {case: cluster or f"\0{case}" for case, cluster in zip(self.ids, self.clusters, strict=True)}
+
+    def alike_said(self, cases: Iterable[str]) -> str:
+        """Say in how many conversations these cases are: `` in 30 conversations``; empty where they are in none."""
+        if self.cluster_key != CONVERSATION or (known := self.cluster_by_case) is None:
+            return ""
+        count = len({known[case] for case in cases})
+        return f" in {count} conversation{'s' * (count != 1)}"
 
     def by(self, key: str, measures: Sequence[str]) -> dict[str, dict[str, float | None]]:
         """Return the aggregates for each value of a slice key, sorted, over the selected cases."""

@@ -181,9 +181,12 @@ def _expected(raw: object) -> tuple[Expectation, ...]:
 
 def _case(content: Mapping[str, Any]) -> KeptCase:
     _check_types(content)
+    query = Query(content["case_id"], content["query"], content["inputs"])
     case = Case(
-        query=Query(content["case_id"], content["query"], content["inputs"]),
+        query=query,
         query_type=content["query_type"],
+        # Of its metadata the file has what cases are sliced by: short plain values, as text.
+        metadata={key: value for key, value in content["labels"].items() if key not in (*query.place, "query_type")},
         ground_truth=content["ground_truth"],
         qrels=content["qrels"],
         evidence=tuple(Evidence(quote["filename"], quote["quote"]) for quote in content["evidence"]),

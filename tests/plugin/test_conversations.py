@@ -331,3 +331,20 @@ def test_a_run_with_turns_ends_with_a_measure_by_turn(talk: Suite) -> None:
 def test_a_run_without_turns_says_nothing_of_them(suite: Suite) -> None:
     assert "by turn" not in suite.run().stdout.str()
     assert "by_turn" not in (suite.path / "output" / "summary.json").read_text()
+
+
+def test_measures_of_turns_are_in_the_tables_of_a_run(talk: Suite) -> None:
+    kinds = ("first", "correction", "underspecified")
+    turns = [{**TURN, "metadata": {"turn_kind": kind}} for kind in kinds]
+    talk.write_queries([{"conversation": f"c{n}", "turns": turns} for n in range(4)])
+    names = ("retention", "correction", "asks_back")
+    result = talk.run(f"--rag-measures={','.join(names)}", "--rag-gate=c1[turn_kind=correction]: correction >= 0.5")
+    result.assert_outcomes(passed=12)
+    summary = json.loads((talk.path / "output" / "summary.json").read_text())["c1"]
+    # The echo says what was said before, and with it what is right.
+    assert summary["correction"] == 1.0
+    assert {name: [*summary["by_turn"].get(name, {})] for name in names} == {
+        "retention": [],  # it also asks how long, and whether the user has said that words do not tell
+        "correction": ["2"],
+        "asks_back": [],
+    }

@@ -120,12 +120,15 @@ def test_a_judge_with_a_chat_model_is_asked_about_the_claims_that_faithfulness_h
     with counting_server(delay=0.0, reply=reply) as server:
         judge = ("--rag-judge-model=gpt-x", f"--rag-judge-base-url={server.url}", "--rag-mode=live")
         talk.run(MEASURE, *judge).assert_outcomes(passed=6)
+        asked = len(seen)
+        summary = json.loads((talk.path / "output" / "run.json").read_text())
+        assert summary["suites"]["c1"]["judging"]["calls"] == asked
+        talk.run(MEASURE, *judge).assert_outcomes(passed=6)
+        assert len(seen) == asked
     late = [each for each in seen if each.kind == "supported" and each.numbered("claim") == [LAMPS, CHEESE]]
     assert late
     assert all(each.numbered("passage") == [LAMPS] for each in late)
     assert scores(talk)["carried_faithfulness", "c1#2"]["value"] == pytest.approx(1 / 3)
-    summary = json.loads((talk.path / "output" / "run.json").read_text())
-    assert summary["suites"]["c1"]["judging"]["calls"] == len(seen)
 
 
 @pytest.mark.parametrize(
@@ -136,3 +139,45 @@ def test_it_has_no_promise_over_repeats(talk: Suite, gate: str, problem: str) ->
     result = talk.run(f"--rag-gate={gate}", "--rag-repeats=2")
     assert result.ret == 4
     assert problem in result.stderr.str()
+
+
+def test_a_conversation_that_was_judged_in_a_recording_run_is_replayed_without_a_call(talk: Suite) -> None:
+    seen: list[Asked] = []
+
+    def reply(body: Any) -> str:
+        keys = tuple(body["response_format"]["json_schema"]["schema"]["properties"])
+        asked = Asked(body["messages"][0]["content"], body["messages"][1]["content"], keys)
+        seen.append(asked)
+        return json.dumps({"question": "How long can lamps go back?"} if keys == ("question",) else honest(asked))
+
+    measures = "--rag-measures=faithfulness,answer_relevancy,retention,carried_faithfulness"
+    with counting_server(delay=0.0, reply=reply) as server:
+        judge = ("--rag-judge-model=gpt-x", f"--rag-judge-base-url={server.url}")
+        talk.run(measures, *judge, "--rag-mode=record").assert_outcomes(passed=6)
+        asked, before = len(seen), scores(talk)
+        talk.run(measures, *judge, "--rag-mode=replay", "--rag-overwrite", "-n2").assert_outcomes(passed=6)
+    assert len(seen) == asked
+    assert {key: each["value"] for key, each in scores(talk).items()} == {
+        key: each["value"] for key, each in before.items()
+    }
+    assert before["answer_relevancy", "c0#2"]["detail"]["question"] == "How long can lamps go back?"
+    # The three conversations say the same: the question of their second turn was written out once a process.
+    assert [each.kind for each in seen].count("question") == 1
+    assert all("Lamps" not in each.user for each in seen if each.kind == "question")
+    retained = [each for each in seen if each.kind == "met"]
+    assert all("45 days" in each.sections["question"] for each in retained)
+
+
+def test_each_judge_of_a_panel_is_asked_about_its_own_claims(talk: Suite) -> None:
+    def reply(body: Any) -> str:
+        keys = tuple(body["response_format"]["json_schema"]["schema"]["properties"])
+        return json.dumps(honest(Asked(body["messages"][0]["content"], body["messages"][1]["content"], keys)))
+
+    with counting_server(delay=0.0, reply=reply) as server:
+        panel = ("--rag-judge=fused@gpt-x,mock", "--rag-panel=mean", f"--rag-judge-base-url={server.url}")
+        talk.run(MEASURE, *panel, "--rag-mode=live").assert_outcomes(passed=6)
+    lines = (talk.path / "output" / "scores" / "c1.jsonl").read_text().splitlines()
+    late = [each for each in map(json.loads, lines) if each["measure"] == "carried_faithfulness"]
+    assert {each["model"] for each in late} == {"gpt-x", "mock/word-overlap"}
+    summary = json.loads((talk.path / "output" / "summary.json").read_text())
+    assert summary["c1"]["carried_faithfulness"] == pytest.approx(1 / 3)

@@ -14,7 +14,7 @@ from rag_harness.measures.judged.categories import (
 )
 from rag_harness.report.brief.brief import Brief
 from rag_harness.report.brief.sentences import percent
-from rag_harness.report.brief.writer import LABEL, TIE, Line, LineWriter
+from rag_harness.report.brief.writer import TIE, Line, LineWriter
 from rag_harness.report.by_turn import FEW_TURNS, Drift, by_turn, drift_of, has_turns, turns_said
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import table
@@ -90,10 +90,10 @@ def turn_lines(brief: Brief, writer: LineWriter) -> list[Line]:
         measure = next((measure for measure in _MEASURES if _tells(each, measure)), "") if has_turns(each) else ""
         if measure:
             drift = drift_of(each, measure)
-            slope = f"  {drift.slope:+.2f} a turn{_between(drift)}" if drift else ""
-            found.append(f"{short(name)}  {measure} by turn  {turns_said(by_turn(each, measure, FEW_TURNS))}{slope}")
-    shown = found[:_FEW_ROWS]
-    return [Line(writer.cut(f"{'' if n else 'turns':<{LABEL}}{said}")) for n, said in enumerate(shown)]
+            slope = f" {drift.slope:+.2f} a turn{_between(drift)}".replace(" ", TIE) if drift else ""
+            said = f"{short(name)}  {measure} by turn  {turns_said(by_turn(each, measure, FEW_TURNS))} "
+            found.append(f"{said.replace(' ', TIE)} {slope.strip(TIE)}")
+    return [line for n, said in enumerate(found[:_FEW_ROWS]) for line in writer.labelled("" if n else "turns", said)]
 
 
 def _between(drift: Drift) -> str:

@@ -113,6 +113,14 @@ def test_the_page_has_no_interval_of_a_quantile() -> None:
     assert "±" in mean_cell(FIRST, "token_f1").text or "[" in mean_cell(FIRST, "token_f1").text
 
 
+def test_a_mean_says_in_how_many_conversations_its_cases_are() -> None:
+    assert (mean_cell(FIRST, "token_f1").hint or "").startswith("n = 60 in 12 conversations; 95 % interval")
+    by_page = talks()
+    by_page.cluster_key = "source_page"
+    assert by_page.alike_said(by_page.ids) == ""
+    assert FIRST.alike_said(FIRST.ids[:5]) == " in 1 conversation"
+
+
 def test_a_stated_confidence_promises_nothing_where_answers_are_alike() -> None:
     stated = talks(confidence=[0.9, 0.2] * 30, false_abstention_rate=[0] * 60, abstention_rate=[0] * 60)
     (found,) = abstentions({"c1": stated})
