@@ -54,7 +54,7 @@ function conversation(n, about, kept, asked) {
 	const turn = turnOf(n), of = turnsOf(n), next = of.get(turn + 1);
 	const before = turnsBefore(about).map((messages, at) => () => turnItem(at + 1, messages.map((one) => message(n, one, kept)), cameTo(of.get(at + 1))));
 	return part(`Conversation, turn ${turn}`, chatOf(before), el("div.now", asked, answer(n, about)),
-		note(next != null && ["Next: ", link(next), " · "], el("a", { href: fragmentOf({ ...view, filters: { conversation: [conversationOf(n)] }, q: "", sort: "trial" }) }, "List this conversation")));
+		el("p.note.acts", next != null && ["Next: ", link(next), " · "], el("a", { href: fragmentOf({ ...view, filters: { conversation: [conversationOf(n)] }, q: "", sort: "trial" }) }, "List this conversation")));
 }
 
 /** Two trials of a turn: what both were told before once, then beside each other. */
