@@ -54,7 +54,8 @@ class Figure:
 
     Attributes:
         names: names of several drawings; "" for a drawing without one.
-        layout: several drawings are below each other, or ``alike`` and beside each other, or many and ``small``.
+        layout: several drawings are below each other, or ``alike`` and beside each other, or ``pairs``, the second of
+            each beside the first, or many and ``small``.
     """
 
     title: str
@@ -62,7 +63,7 @@ class Figure:
     table: Table
     notes: Sequence[str] = ()
     names: Sequence[str] = ()
-    layout: Literal["", "alike", "small"] = ""
+    layout: Literal["", "alike", "pairs", "small"] = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from rag_harness.page.drawings.slices import slices
 from rag_harness.page.drawings.stated_confidence import reliability, risk_coverage
 from rag_harness.page.drawings.taxonomy import taxonomy
 from rag_harness.page.drawings.trade_offs import quality_for_money, quality_for_time
+from rag_harness.page.drawings.turns import turns
 from rag_harness.page.run import Run
 
 FigureOf: TypeAlias = Callable[[Run], "Figure | None"]
@@ -26,5 +27,6 @@ FIGURES: tuple[FigureOf, ...] = (
     ranks,
     risk_coverage,
     reliability,
+    turns,
     slices,
 )
