@@ -1,14 +1,20 @@
-"""What was said before a turn, as its row keeps it: for the page and the terminal, whoever wrote the row."""
+"""What was said before a turn, as its row keeps it: for the page and the terminal, whoever wrote the row.
+
+The page's script groups messages as ``turns_before`` does, and finds what was searched as ``searched_for`` does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Query
 
-_HISTORY = "history"
+_HISTORY, _USER = "history", "user"
+_REWRITE, _SEARCHED = "rewrite", "searched"
+"""Stage of a pipeline that makes a question that stands alone, and the key of its detail that has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,22 @@ def chat_before(query: Query) -> list[SaidMessage]:
     if not isinstance(history, list) or not all(map(_is_message, history)):
         return []
     return [SaidMessage(each["role"], each["content"], each.get("failed") is True) for each in history]
+
+
+def turns_before(said: Sequence[SaidMessage]) -> list[list[SaidMessage]]:
+    """Return messages by turn: each begins with what the user says."""
+    turns: list[list[SaidMessage]] = []
+    for each in said:
+        if each.role == _USER or not turns:
+            turns.append([])
+        turns[-1].append(each)
+    return turns
+
+
+def searched_for(row: ExperimentResult) -> str:
+    """Return what the pipeline looked up in place of the question; empty where it did not say, or looked that up."""
+    found = next((stage.detail.get(_SEARCHED) for stage in row.stages if stage.name == _REWRITE), None)
+    return found if isinstance(found, str) and found != row.query else ""
 
 
 def inputs_beside(query: Query) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ _LAMP = ("How long may I return a lamp?", "and if it is broken?", "who pays for 
 _SEARCHED = "who pays for the parcel? (lamp broken)"
 FAILED = ("c2-own", "lamp#2")
 """A turn that has no answer."""
-Questions = dict[str, Sequence[str]]
+Questions = Mapping[str, Sequence[str]]
 """The questions of each conversation."""
 
 

@@ -14,13 +14,16 @@ from rag_harness.measures.judged.judged_expectations import EXPECTATIONS
 from rag_harness.measures.judged.rubric_measure import PREFIX as RUBRIC
 from rag_harness.measures.judged.rubric_measure import kept_of_rubrics
 from rag_harness.measures.judged.turn_criteria import OF_TURNS
+from rag_harness.report.wording import counted
 from rag_harness.results.cases import CaseFile
+from rag_harness.results.chat import chat_before, searched_for, turns_before
 from rag_harness.results.manifest import RunManifest, of_run
 from rag_harness.results.row import ExperimentResult, rows_in
 from rag_harness.results.score import SCORES, Author, read_scores, row_digest
 from rag_harness.types import GOLDEN
 
 _MOST_LINES = 12
+_MOST_TURNS, _LINES_OF_MESSAGE = 6, 2
 _LARGEST = 64 << 20
 """Bytes of rows that are read to say of one trial what it does not keep to."""
 
@@ -104,6 +107,21 @@ def broken_lines(output: Path, manifest: RunManifest, row: ExperimentResult) -> 
 def _by_rubrics(output: Path, manifest: RunManifest, row: ExperimentResult) -> list[Kept]:
     is_there = bool(manifest.suites[row.experiment].rubrics)
     return _of_rubrics(_details(output, manifest, row)) if is_there else []
+
+
+def chat_lines(row: ExperimentResult, manifest: RunManifest) -> list[str]:
+    """Return what was said before a turn, shortened, and what was searched for; nothing where the row is no turn."""
+    turns = turns_before(chat_before(row.asked))
+    older = max(0, len(turns) - _MOST_TURNS)
+    is_gold = manifest.suites[row.experiment].history == "gold"
+    lines = [*label_lines("before", f"{counted(older, 'turn')} that are not shown here")] if older else []
+    for number, turn in enumerate(turns[older:], older + 1):
+        for place, each in enumerate(turn):
+            who = {"assistant": "reference reply" if is_gold else "reply"}.get(each.role, each.role)
+            text = f"{who}{', which failed' if each.failed else ''}: {each.text}"
+            lines += label_lines("" if place else f"turn {number}", text, _LINES_OF_MESSAGE)
+    searched = searched_for(row)
+    return [*lines, *(label_lines("searched", searched) if searched else ())]
 
 
 def trial_lines(row: ExperimentResult) -> list[str]:
