@@ -54,7 +54,7 @@ def _why_no_promise(gate: Gate, over: Promise, answers: int) -> str:
     if gate.suite == GOLDEN:
         return "golden retrieves once for each entry; name an experiment for a promise over repeats"
     if isinstance(measure, (MetamorphicMeasure, LateMeasure)):
-        return f"{gate.measure} is worked out for first answers only, so it has no promise over repeats"
+        return f"{gate.measure} is checked on first answers only, so it has no promise over repeats"
     if not is_share and over.is_share and over.limit is None:
         limited = replace(over, limit=("<=" if measure.better == "lower" else ">=", 1.0)).of(gate.measure)
         return f"no value of {gate.measure} is the best one; say which are right, for example {limited}"

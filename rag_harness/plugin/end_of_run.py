@@ -25,6 +25,7 @@ from rag_harness.plugin.metamorphic import Metamorphic
 from rag_harness.plugin.report_file import ReportFile
 from rag_harness.plugin.screen import count_rightly
 from rag_harness.plugin.sections_shown import SectionsShown
+from rag_harness.plugin.snapshots_section import SnapshotsSection
 from rag_harness.plugin.summary_section import SummarySection
 
 if TYPE_CHECKING:
@@ -95,6 +96,11 @@ class RunEnd:
     def brief(self) -> BriefSection:
         """Prints the run in brief."""
         return BriefSection(self.session, self.recorder, self.findings, self.gates, self.attribution, self.recording)
+
+    @cached_property
+    def snapshots(self) -> SnapshotsSection:
+        """Says what became of the snapshots of answers."""
+        return SnapshotsSection(self.session)
 
     @cached_property
     def report(self) -> ReportFile:
@@ -171,6 +177,7 @@ SECTIONS: tuple[Section, ...] = (
     Section("abstention", "what confidence is worth", lambda run, terminal: run.summary.print_abstention(terminal)),
     Section("noise", "where the noise is", lambda run, terminal: run.summary.print_noise(terminal), True),
     Section("own", "sections of other packages", lambda run, terminal: run.summary.print_own(terminal), True),
+    Section("snapshots", "answers beside those kept", lambda run, terminal: run.snapshots.print(terminal), True),
     Section("causes", "why trials failed", lambda run, terminal: run.attribution.print(terminal)),
     Section("affected", "what a change affects, under xdist", lambda run, terminal: run.affected.print(terminal), True),
     SHORT_SUMMARY,

@@ -118,6 +118,10 @@ class Judgements:
             self._kit.workplace.get().ask,
         )
 
+    async def of_user(self, row: ExperimentResult, case: Case, measures: Sequence[JudgedMeasure]) -> JudgedRow:
+        """Return the judgement of what a simulated user has said."""
+        return await self._judging.get().row(row, case, measures, self._kit.stored.get().score)
+
     def choose_repeated(self, trials: Iterable[TrialId]) -> None:
         """Choose at random which of the selected trials are judged again. Every process chooses the same."""
         from rag_harness.judges.panel import all_say_the_same
@@ -183,6 +187,7 @@ class Judgements:
 
     def of(self, trial: Trial, row: ExperimentResult) -> LazyScores:
         """Return the scores of a trial by measure; each is waited for when it is asked for."""
+        trial = self._session.cases.renewed(trial, row)
         names = [measure.name for measure in self._session.wanted.judged_measures(trial.experiment)]
         return LazyScores(names, lambda name: self._score(trial, row, name))
 

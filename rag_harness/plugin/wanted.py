@@ -33,8 +33,13 @@ class WantedMeasures:
         self._cases = cases
         self._settings, self._named = settings, Once(self._read)
         self._rubrics = Once(self._read_rubrics)
-        # Cached, since they are asked for with every trial. Nothing that they depend on changes in a run.
+        # Cached, since they are asked for with every trial. What they depend on changes where ``forget`` is called.
         self._measures, self._columns = cache(self._measures_of), cache(self._columns_of)
+
+    def forget(self) -> None:
+        """Forget what was found: cases demand more than they did."""
+        self._measures.cache_clear()
+        self._columns.cache_clear()
 
     def judged_measures(self, experiment: str, names: Sequence[str] = ()) -> Sequence[JudgedMeasure]:
         """Return the judged measures for an experiment's rows: those that ``names``, or options and gates, need.

@@ -16,7 +16,7 @@ from rag_harness.gates.grammar import CONVERSATION
 from rag_harness.measures import is_judged
 from rag_harness.report.clusters import cluster_key
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.results.manifest import RunManifest
+from rag_harness.results.manifest import RunManifest, differ
 from rag_harness.results.panel_names import panel_label
 from rag_harness.results.row import first_problem
 from rag_harness.types import is_in
@@ -91,8 +91,9 @@ class SavedRun(_Saved):
     ``fingerprint`` has the parts ``data``, ``models`` and ``settings``, each of any depth. Runs with different ``data``
     are not comparable; the other parts are what is compared. ``date`` is ISO 8601. By suite, ``judges`` has judge,
     model and revision of its judgements, ``panels`` how a panel of them decides, ``judged`` what was judged,
-    ``rubrics`` the versions of its rubrics by measure, ``code`` the fingerprints of its rows, and ``pages`` the digest
-    of the documents behind its questions; a file of an older release lacks the last five.
+    ``rubrics`` the versions of its rubrics by measure, ``demands`` what its answers owed, as digests by measure,
+    ``code`` the fingerprints of its rows, and ``pages`` the digest of the documents behind its questions; a file of an
+    older release lacks the last six.
     """
 
     schema_version: Literal[1] = 1
@@ -105,6 +106,7 @@ class SavedRun(_Saved):
     panels: dict[str, str] = {}
     rubrics: dict[str, dict[str, int]] = {}
     judged: dict[str, list[str]] = {}
+    demands: dict[str, dict[str, str]] = {}
     code: dict[str, list[str]] = {}
     pages: dict[str, str] = {}
     clusters: dict[str, Mapping[str, str]] = Field(default={}, exclude=True)
@@ -119,6 +121,10 @@ class SavedRun(_Saved):
             same = self.rubrics.get(suite, {}).get(measure) == other.rubrics.get(suite, {}).get(measure)
             return "" if same else f"judged by other criteria of {measure}"
         return f"judged by {_judges(*theirs)}, this run by {_judges(*mine)}"
+
+    def owed_otherwise(self, other: SavedRun, suite: str, measure: str) -> bool:
+        """Whether the answers of a suite owed other things in ``other``. Then their figures are of two kinds."""
+        return differ(self.demands.get(suite, {}), other.demands.get(suite, {}), measure)
 
     def _judged_by(self, suite: str) -> tuple[str, list[tuple[str, str, str]]]:
         return self.panels.get(suite, ""), self.judges.get(suite, [])
@@ -148,6 +154,7 @@ def saved_run(manifest: RunManifest, tables: Mapping[str, SuiteTable]) -> SavedR
         panels={name: record.panel for name, record in manifest.suites.items() if record.panel},
         judged={name: record.judged for name, record in manifest.suites.items() if record.judged},
         rubrics={name: record.rubrics for name, record in manifest.suites.items() if record.rubrics},
+        demands={name: record.demands for name, record in manifest.suites.items() if record.demands},
         code={name: sorted(record.fingerprints) for name, record in manifest.suites.items() if name in suites},
         pages={name: record.pages for name, record in manifest.suites.items() if name in suites and record.pages},
         clusters={name: tables[name].cluster_by_case or {} for name in suites if tables[name].clusters is not None},
@@ -168,6 +175,7 @@ def saved_suite(table: SuiteTable) -> SavedSuite:
             values={measure: found[case_id] for measure, found in values.items() if case_id in found},
         )
         for position, case_id in enumerate(table.ids)
+        if table.ended is None or not table.ended[position]
     }
     return SavedSuite(cases=cases, depth=table.depth)
 
@@ -175,8 +183,9 @@ def saved_suite(table: SuiteTable) -> SavedSuite:
 def save(file: Path, run: SavedRun) -> None:
     """Write the run atomically: a reader sees the old file or the whole new one."""
     content = run.model_dump(mode="json")
-    if not run.panels:
-        del content["panels"]
+    for rare in ("panels", "demands"):
+        if not content[rare]:
+            del content[rare]
     content["depths"] = {name: suite["depth"] for name, suite in content["suites"].items() if suite["depth"]}
     content["suites"] = {name: suite["cases"] for name, suite in content["suites"].items()}
     write_atomically(file, (_json(content, _DEPTH_OF_CASES) + "\n").encode())

@@ -155,7 +155,8 @@ def noise_of(
 ) -> Noise:
     """Return the variance components of an experiment; ``turns`` is how often the judge was asked again."""
     came = [{case for n, case in enumerate(table.ids) if table.state_of(n) == "ok"} for table in answers]
-    missing = sum(len(came[0] - again) for again in came[1:])
+    ended = [{case for n, case in enumerate(each.ids) if each.ended is not None and each.ended[n]} for each in answers]
+    missing = sum(len(came[0] - again - over) for again, over in zip(came[1:], ended[1:], strict=True))
     whole = set.intersection(*came)
     found = [
         _measured(answers, measure, whole, judge_computes, turns)

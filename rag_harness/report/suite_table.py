@@ -81,6 +81,7 @@ class SuiteTable:
         panels: what each judge of a panel has said, by measure; empty where one judge has judged.
         cluster_key: the label whose values are the clusters; empty without clusters.
         clusters: cluster of each case, in their order, where the run was told of clusters; "" for a case without one.
+        ended: which cases are turns that a simulated user never came to; they count nowhere. None without such cases.
         later: returns the tables of the later answers to each case, which it reads when it is first called.
     """
 
@@ -104,6 +105,7 @@ class SuiteTable:
         self.panels: Mapping[str, PanelValues] = {}
         self.clusters: Sequence[str] | None = None
         self.cluster_key = ""
+        self.ended: _Mask | None = None
         self.later: Callable[[], Sequence[SuiteTable]] = tuple
 
     def total_of(self, where: SliceLabels, /) -> int:
@@ -220,7 +222,8 @@ class SuiteTable:
         key = frozenset(where.items())
         if key not in self._masks:
             kinds, number_of = self._kinds
-            self._masks[key] = np.array([is_in(labels, where) for labels in kinds], np.bool_)[number_of]
+            inside = np.array([is_in(labels, where) for labels in kinds], np.bool_)[number_of]
+            self._masks[key] = inside if self.ended is None else inside & ~self.ended
         return self._masks[key]
 
     @cached_property

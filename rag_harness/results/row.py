@@ -33,6 +33,10 @@ _BEGIN = b'{"query_id":"'
 """Beginning of the lines that this package writes."""
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class ExperimentResult(FrozenModel):
     """One trial: one experiment on one query."""
 
@@ -77,6 +81,12 @@ class ExperimentResult(FrozenModel):
         0.0, description="time spent waiting between tries, and for a turn where calls are limited"
     )
     stages: tuple[RowStage, ...] = Field((), description="timed steps with their calls, in the order in which they ran")
+    user: RowStage | None = Field(
+        None,
+        description="who said the question, where a user is simulated: its time and calls count in no figure of the "
+        "row; absent where a person wrote the question",
+        exclude_if=_is_none,
+    )
     decisions: tuple[RowDecision, ...] = Field((), description="what the pipeline decided, in its order")
     confidence: Finite | None = Field(None, description="0 to 1; null where the pipeline states none")
     model: StorableText = Field(description="chat model; empty where no answer was asked for")

@@ -15,6 +15,7 @@ from typing import Any
 from rag_harness.errors import SettingsError, unknown
 from rag_harness.settings.endpoint_checks import check_name, check_url, checked_headers, number, refuse_variables, text
 from rag_harness.settings.endpoint_spec import AnswerPaths, EndpointSpec, StreamReading, VersionReading
+from rag_harness.settings.expect_tables import expect_texts
 from rag_harness.settings.profiles import check_table_keys, parsed_toml, pyproject_table
 
 ENDPOINT_KINDS = ("json", "sse", "openai", "mcp")
@@ -96,6 +97,7 @@ def _spec(name: Any, table: Any, where: str) -> EndpointSpec:
             "read": AnswerPaths(**_texts(table, "read", where, AnswerPaths, _DEFAULT_READING[kind])),
             "stream": StreamReading(**_texts(table, "stream", where, StreamReading, {})),
             "version": _version(table, where),
+            "expect": expect_texts(where, table.get("expect", [])),
             "where": where,
         }
     )

@@ -133,7 +133,7 @@ def test_a_judge_with_a_chat_model_is_asked_about_the_claims_that_faithfulness_h
 
 @pytest.mark.parametrize(
     ("gate", "problem"),
-    [("c1: pass^2(carried_faithfulness<=0.5) >= 0.9", "is worked out for first answers only")],
+    [("c1: pass^2(carried_faithfulness<=0.5) >= 0.9", "is checked on first answers only")],
 )
 def test_it_has_no_promise_over_repeats(talk: Suite, gate: str, problem: str) -> None:
     result = talk.run(f"--rag-gate={gate}", "--rag-repeats=2")

@@ -13,7 +13,7 @@ _PLUGIN = Path(rag_harness.__file__).parent / "plugin"
 STEP_NAMES = ["earlier turns", "metamorphic", "gates", "row of dots", "causes", "report"]
 SECTION_NAMES = [
     *("carried", "metamorphic", "trials", "scorecard", "pairwise", "slices"),
-    *("abstention", "noise", "own", "causes", "affected"),
+    *("abstention", "noise", "own", "snapshots", "causes", "affected"),
     "short summary",
     *("golden", "comparison", "gates", "brief", "report"),
 ]

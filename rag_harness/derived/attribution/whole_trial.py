@@ -14,6 +14,7 @@ from rag_harness.measures.judged.judged_expectations import EXPECTATIONS
 from rag_harness.measures.judged.rubric_measure import PREFIX as RUBRIC
 from rag_harness.measures.judged.rubric_measure import kept_of_rubrics
 from rag_harness.measures.judged.turn_criteria import OF_TURNS
+from rag_harness.pipelines.history_names import is_played_name, without_history
 from rag_harness.report.wording import counted
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.chat import chat_before, searched_for, turns_before
@@ -69,7 +70,7 @@ def _of_rubrics(details: Mapping[str, Mapping[str, Any]], measure: str = "") -> 
 
 
 def _expected(output: Path, manifest: RunManifest, row: ExperimentResult) -> list[Kept]:
-    with closing(CaseFile(output, manifest.suites[row.experiment].data)) as cases:
+    with closing(CaseFile(output, manifest.suites[row.experiment].cases)) as cases:
         position = cases.position.get(row.query_id)
         if position is None:
             return []
@@ -109,8 +110,32 @@ def _by_rubrics(output: Path, manifest: RunManifest, row: ExperimentResult) -> l
     return _of_rubrics(_details(output, manifest, row)) if is_there else []
 
 
+def trial_named(manifest: RunManifest, said: str) -> str:
+    """Return the id of a trial as its file has it: ``c1-sim-sim_001#2`` for ``c1-sim_001#2``, if nothing else is meant.
+
+    A name that is known, or not clear, stays as it is.
+    """
+    if any(said.startswith(f"{name}-") for name in manifest.suites if is_played_name(name)):
+        return said
+    meant = [
+        f"{name}-{said[len(plain) + 1 :]}"
+        for name, record in manifest.suites.items()
+        if record.history == "played" and said.startswith(f"{(plain := without_history(name))}-") and "#" in said
+    ]
+    return meant[0] if len(meant) == 1 else said
+
+
+def ended_said(manifest: RunManifest, trial: str) -> str:
+    """Say where and why a simulated user ended the conversation before a turn; empty if it did not."""
+    for name, record in manifest.suites.items():
+        if trial.startswith(f"{name}-") and (why := record.ended.get(trial[len(name) + 1 :])):
+            return f"{trial} was not asked: its conversation ended {why}."
+    return ""
+
+
 def chat_lines(row: ExperimentResult, manifest: RunManifest) -> list[str]:
-    """Return what was said before a turn, shortened, and what was searched for; nothing where the row is no turn."""
+    """Return who simulates the user, what was said before a turn, and what was searched for, as far as there is any."""
+    user = label_lines("user", f"simulated by {row.user.detail.get('by', '')}") if row.user else []
     turns = turns_before(chat_before(row.asked))
     older = max(0, len(turns) - _MOST_TURNS)
     is_gold = manifest.suites[row.experiment].history == "gold"
@@ -121,7 +146,7 @@ def chat_lines(row: ExperimentResult, manifest: RunManifest) -> list[str]:
             text = f"{who}{', which failed' if each.failed else ''}: {each.text}"
             lines += label_lines("" if place else f"turn {number}", text, _LINES_OF_MESSAGE)
     searched = searched_for(row)
-    return [*lines, *(label_lines("searched", searched) if searched else ())]
+    return [*user, *lines, *(label_lines("searched", searched) if searched else ())]
 
 
 def trial_lines(row: ExperimentResult) -> list[str]:

@@ -138,9 +138,10 @@ def test_what_was_said_before_a_turn_is_a_part_of_what_was_judged() -> None:
     row = make_row()
     chunks = [chunk.text for chunk in row.retrieved_chunks]
     alone = text_digest([row.query, row.llm_answer, "", row.ground_truth, *chunks])
-    # Rows without a conversation keep the digest that their stored scores have.
-    assert row_digest(row) == row_digest(make_row(inputs={"history": TOLD["history"]})) == alone
-    assert row_digest(make_row(inputs={"conversation": "c1", "turn": 1})) == alone
+    # Rows without a history keep the digest that their stored scores have.
+    assert row_digest(row) == row_digest(make_row(inputs={"conversation": "c1", "turn": 1})) == alone
+    # A service is asked with a history, and nobody numbers its turns.
+    assert row_digest(make_row(inputs={"history": TOLD["history"]})) == row_digest(make_row(inputs=TOLD))
     turn = row_digest(make_row(inputs=TOLD))
     other = {**TOLD, "history": [{"role": "assistant", "content": "Do you sell lamps?"}]}
     assert len({turn, alone, row_digest(make_row(inputs=other))}) == 3
