@@ -101,6 +101,21 @@ def test_two_that_never_part_say_so(opened: Opened, pages: Pages) -> None:
     assert page.locator(".chat > li").first.locator(".columns .who").all_inner_texts() == ["Reference reply", "Reply"]
 
 
+def test_a_conversation_that_got_worse_leads_to_its_first_turn_that_did_before_and_now(
+    opened: Opened, pages: Pages
+) -> None:
+    page = opened(pages("worse talks"))
+    page.locator("#diff summary", has_text="c1-own: conversations that got worse in expectations").click()
+    page.locator("#table-worse-talks-1-c1-own").get_by_role("link", name="turn 3").click()
+    arrived(page, "#trials?open=talks-after/c1-own-lamp%233&with=talks-before/c1-own-lamp%233")
+    assert "Their answers first differ here." in page.locator(TALK).inner_text()
+    columns = page.locator("[data-column]")
+    assert columns.evaluate_all("all => all.map(one => one.dataset.column)") == [
+        "talks-before/c1-own-lamp#3",
+        "talks-after/c1-own-lamp#3",
+    ]
+
+
 def test_the_list_is_filtered_by_conversation_and_turn(opened: Opened, pages: Pages) -> None:
     page = opened(pages("talks"), "#trials")
     page.locator("[data-facet=conversation] summary").click()
