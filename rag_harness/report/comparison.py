@@ -57,6 +57,11 @@ class MeasureChange:
         return self.p is not None and self.p <= ALPHA and excludes_0(self.interval)
 
     @property
+    def is_surely_worse(self) -> bool:
+        """Whether it got worse, and chance hardly explains that."""
+        return self.is_sure and self.direction == "worse"
+
+    @property
     def direction(self) -> Literal["better", "worse", "changed"]:
         """What the change means. A measure without a better side has only changed."""
         if not self.better:

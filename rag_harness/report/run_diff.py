@@ -58,7 +58,7 @@ class RunDiff:
         """For each suite with conversations that got worse, the measure that shows it: a surely worse one if any."""
         changes = [change for change in (*self.answers, *self.leading) if _has_worse(change)]
         # An error counts as the worst on every measure, so the others show its conversations, too.
-        ordered = sorted(changes, key=lambda each: (not _is_surely_worse(each), each.measure == "error_rate"))
+        ordered = sorted(changes, key=lambda each: (not each.is_surely_worse, each.measure == "error_rate"))
         first: dict[str, MeasureChange] = {}
         for change in ordered:
             first.setdefault(change.suite, change)
@@ -83,10 +83,6 @@ def run_diff(found: Comparison) -> RunDiff:
 def _order(change: MeasureChange) -> tuple[int, float, str, str]:
     place = _LEADING.index(change.measure) if change.measure in _LEADING else len(_LEADING)
     return place, p_of(change), change.suite, change.measure
-
-
-def _is_surely_worse(change: MeasureChange) -> bool:
-    return change.is_sure and change.direction == "worse"
 
 
 def _has_worse(change: MeasureChange) -> bool:

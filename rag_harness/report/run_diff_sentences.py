@@ -123,7 +123,7 @@ def talks_said(change: MeasureChange) -> Sentence:
     better = f"; {found.better} got better" if found.better else ""
     of = f"{len(found.worse)} of {counted(found.total, 'conversation')} of {cut_name(change.suite)}"
     text = f"{of} got worse in {cut_name(change.measure)}: {shown}{better}."
-    return Sentence(text, "bad" if change.is_sure else "unsure")
+    return Sentence(text, "bad" if change.is_surely_worse else "unsure")
 
 
 def _differing(differing: Sequence[str]) -> str:

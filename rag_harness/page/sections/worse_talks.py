@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rag_harness.page.content import Cell, More, Table, word_cells
+from rag_harness.page.content import Cell, More, Table
 from rag_harness.page.figures import name_said
 from rag_harness.page.run import Run
 from rag_harness.report.comparison import MeasureChange
@@ -22,20 +22,13 @@ def worse_talks(diff: RunDiff, now: Run, before: Run, number: int) -> Iterator[M
     for change in diff.worse_talks:
         if change.suite in now.experiments and change.conversations:
             title = f"{change.suite}: conversations that got worse in {name_said(change.measure)}"
-            yield More(title, [_table(change, change.conversations.worse, now, before, number)])
+            worse = change.conversations.worse
+            rows = [_row(change, each, now, before) for each in worse[:SHOWN_TALKS]]
+            more = [f"and {len(worse) - SHOWN_TALKS} more"] if len(worse) > SHOWN_TALKS else []
+            yield More(title, [Table(f"worse-talks-{number}-{change.suite}", _HEAD, rows, notes=[_NOTE, *more])])
 
 
-def _table(change: MeasureChange, worse: tuple[WorseConversation, ...], now: Run, before: Run, number: int) -> Table:
-    rows = [[*_led(change.suite, each, now, before), _by(change, each)] for each in worse[:SHOWN_TALKS]]
-    more = [f"and {len(worse) - SHOWN_TALKS} more"] if len(worse) > SHOWN_TALKS else []
-    return Table(f"worse-talks-{number}-{change.suite}", _HEAD, rows, notes=[_NOTE, *more])
-
-
-def _led(suite: str, each: WorseConversation, now: Run, before: Run) -> list[Cell]:
-    trial = TrialId(suite, each.case)
+def _row(change: MeasureChange, each: WorseConversation, now: Run, before: Run) -> list[Cell]:
+    trial, by = TrialId(change.suite, each.case), -each.by if change.better == "higher" else each.by
     turn = Cell(f"turn {each.turn}", trial=now.address(trial), beside=before.address(trial))
-    return [*word_cells(each.conversation), turn]
-
-
-def _by(change: MeasureChange, each: WorseConversation) -> Cell:
-    return Cell(f"{-each.by if change.better == 'higher' else each.by:+.3f}", "bad")
+    return [Cell(each.conversation), turn, Cell(f"{by:+.3f}", "bad")]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rag_harness.page.content import Figure
-from rag_harness.page.drawings.turns import turns
+from rag_harness.page.drawings.turns import _MOST_MEASURES, _MOST_TURNS, turns
 from rag_harness.page.run import Run
 from tests.browser.talks import LAMP, Talks, long_talk
 from tests.unit.page.charts.shapes import shapes, texts
@@ -55,6 +55,11 @@ def test_of_many_turns_the_later_ones_share_a_place(tmp_path: Path) -> None:
     assert [*figure.table.head][2:] == [*(f"turn {turn}" for turn in range(1, 8)), "turn 8+", "drift, a turn"]
     assert "8+ is turn 8 and all later ones." in figure.notes
     assert row(figure, "c1", "faithfulness")[7].startswith("0.110")  # 0.15, then 0.1 four times
+
+
+def test_the_page_about_the_report_says_how_much_is_drawn() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "report.md").read_text(encoding="utf-8")
+    assert f"at most {_MOST_MEASURES} measures, and of more than {_MOST_TURNS} turns the eighth and all later" in page
 
 
 def test_first_turns_alone_are_no_conversation(tmp_path: Path) -> None:

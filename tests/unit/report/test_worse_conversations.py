@@ -52,6 +52,17 @@ def test_of_a_measure_that_is_better_low_what_rose_is_worse() -> None:
     assert changes(NOW, BEFORE, better="") is None
 
 
+def test_where_the_measure_rose_surely_the_few_that_got_worse_are_no_bad_news() -> None:
+    names = [f"conv_{n:02}" for n in range(20)]
+    rose, fell = {name: [0.0, 1.0] for name in names[1:]}, {"conv_00": [0.5, 0.0]}
+    now, before = suite({**rose, "conv_00": [0.0, 0.0]}), suite({**{name: [0.0, 0.0] for name in names[1:]}, **fell})
+    diff = run_diff(compare(run(2, {"c1": now}), run(1, {"c1": before})))
+    assert [change.direction for change in diff.answers] == ["better"]
+    (found,) = [sentence for sentence in sentences(diff) if "conversation" in sentence.text]
+    assert found.text == "1 of 20 conversations of c1 got worse in token_f1: conv_00 from turn 1; 19 got better."
+    assert found.tone == "unsure"
+
+
 def test_single_questions_are_no_conversations() -> None:
     alone = SavedSuite(cases={"q1": SavedCase(slices={"conversation": "a"}, values={"token_f1": 1.0})})
     assert conversation_changes(alone, {"q1": 0.0}, {"q1": 1.0}, "higher") is None
