@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from rag_harness.page.content import Figure
+from rag_harness.page.drawings.measures_by_turn import turns
 from rag_harness.page.drawings.ranks import ranks
 from rag_harness.page.drawings.risk import risk
 from rag_harness.page.drawings.slices import slices
 from rag_harness.page.drawings.stated_confidence import reliability, risk_coverage
 from rag_harness.page.drawings.taxonomy import taxonomy
 from rag_harness.page.drawings.trade_offs import quality_for_money, quality_for_time
-from rag_harness.page.drawings.turns import turns
 from rag_harness.page.run import Run
 
 FigureOf: TypeAlias = Callable[[Run], "Figure | None"]

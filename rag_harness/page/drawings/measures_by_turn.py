@@ -107,5 +107,5 @@ def _row(found: _Measured, name: str, places: Sequence[str]) -> list[Cell]:
         Cell(estimate_in_words(found.at(name, turn)), hint=f"n = {means[turn].n}") if turn in means else Cell(NONE)
         for turn in places
     ]
-    behind = f"{counted(drift.conversations, 'conversation')}" if drift else ""
+    behind = counted(drift.conversations, "conversation") if drift else ""
     return [Cell(name), Cell(found.measure), *cells, Cell(estimate_in_words(found.drift(name), "score"), hint=behind)]
