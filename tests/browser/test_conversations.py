@@ -32,8 +32,18 @@ def test_a_turn_shows_what_was_said_by_whom_and_what_came_of_it(opened: Opened, 
     assert "✓ (kept) kept its expectations" in first
     assert "faithfulness 0.850" in first
     assert "Reply ✗ failed Sorry, something went wrong. Please ask again. c2-own-lamp#2 · error" in second
-    assert second.endswith("✗ (not kept) expectations 0.000 · Retrieval Miss")
+    assert second.endswith("✗ (not kept) expectations 0.000 · Retrieval Miss Context")
     assert "Other. Reply to lamp#3." in third
+
+
+def test_each_turn_before_shows_what_was_in_its_prompt_when_asked(opened: Opened, pages: Pages) -> None:
+    page = opened(pages("talks"), LAST_TURN)
+    for place, shown in enumerate(("returns.md#chunk_0 Returns > Windows ★ gold", "none")):
+        turn = page.locator(f"{TALK} .chat > li").nth(place)
+        turn.locator("summary", has_text="Context").focus()
+        page.keyboard.press("Enter")
+        turn.locator("details li").first.wait_for()
+        assert [" ".join(line.split()) for line in turn.locator("details li").all_inner_texts()] == [shown]
 
 
 def test_this_turn_ends_the_chat_and_says_what_was_searched(opened: Opened, pages: Pages) -> None:
@@ -72,7 +82,7 @@ def test_an_earlier_turn_is_reached_by_keyboard(opened: Opened, pages: Pages) ->
 def test_of_a_long_conversation_the_last_turns_are_in_sight(opened: Opened, pages: Pages) -> None:
     page = opened(pages("long talk"), "#trials?open=c1-long%23100")
     assert [turn.split(" User")[0] for turn in chat(page)] == [f"Turn {n}" for n in (96, 97, 98, 99)]
-    page.locator(f"{TALK} summary").focus()
+    page.locator(f"{TALK} > details > summary").focus()
     page.keyboard.press("Enter")
     page.locator(f"{TALK} .chat > li", has_text="Turn 95").first.wait_for()
     assert [turn.split(" User")[0] for turn in chat(page)] == [f"Turn {n}" for n in range(1, 100)]

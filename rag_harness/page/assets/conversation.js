@@ -34,6 +34,13 @@ function cameTo(m) {
 	return note(parts.filter(Boolean).map((one, at) => [at > 0 && " · ", one]));
 }
 
+/** The chunks in the prompt of an earlier turn, looked up when somebody wants them. */
+const contextOf = (m, { chunks }) => m != null && fold("Context", () => {
+	const box = el("ul"), lines = ({ context = [] }) => context.length ? context.map(([number]) => chunkLine(m, chunks[number])) : [el("li", "none")];
+	detailsOf(m).then((about) => box.append(...lines(about)));
+	return box;
+});
+
 /** The beginning of a long chat is made when it is opened. */
 function chatOf(turns) {
 	const list = (some) => some.length > 0 && el("ol.chat", some.map((turn) => turn()));
@@ -52,7 +59,7 @@ function searchedFor(n, { stages = [] }) {
 /** A turn in its conversation: the chat before it, question, answer. */
 function conversation(n, about, kept, asked) {
 	const turn = turnOf(n), of = turnsOf(n), next = of.get(turn + 1);
-	const before = turnsBefore(about).map((messages, at) => () => turnItem(at + 1, messages.map((one) => message(n, one, kept)), cameTo(of.get(at + 1))));
+	const before = turnsBefore(about).map((messages, at) => () => turnItem(at + 1, messages.map((one) => message(n, one, kept)), cameTo(of.get(at + 1)), contextOf(of.get(at + 1), kept)));
 	return part(`Conversation, turn ${turn}`, chatOf(before), el("div.now", asked, answer(n, about)),
 		el("p.note.acts", next != null && ["Next: ", link(next), " · "], el("a", { href: fragmentOf({ ...view, filters: { conversation: [conversationOf(n)] }, q: "", sort: "trial" }) }, "List this conversation")));
 }

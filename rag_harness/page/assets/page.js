@@ -593,11 +593,12 @@ function scoreRows(n, m) {
 	});
 }
 
+const chunkLine = (n, [id, , , section]) => el("li", said(id), " ", el("span.mute", said(section)), goldOf(n, id));
+
 function exchanged(n, mine, theirs, { chunks }) {
 	const [a, b] = [mine, theirs].map(({ context = [] }) => context.map(([number]) => number));
-	const line = ([id, , , section]) => el("li", said(id), " ", el("span.mute", said(section)), goldOf(n, id));
 	return [["Lost", a.filter((one) => !b.includes(one))], ["Gained", b.filter((one) => !a.includes(one))]]
-		.map(([name, all]) => all.length && el("div", el("h5", `${name}, ${all.length}`), el("ul", all.map((number) => line(chunks[number])))));
+		.map(([name, all]) => all.length && el("div", el("h5", `${name}, ${all.length}`), el("ul", all.map((number) => chunkLine(n, chunks[number])))));
 }
 
 // Keys
