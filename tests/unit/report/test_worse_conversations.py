@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from rag_harness.report.baseline import SavedCase, SavedRun, SavedSuite
 from rag_harness.report.compared import compared_lines
 from rag_harness.report.comparison import compare
@@ -10,7 +12,7 @@ from rag_harness.report.run_diff_sentences import sentences
 from rag_harness.report.worse_conversations import ConversationChanges, WorseConversation, conversation_changes
 from tests.unit.report.test_run_diff import e3, run
 
-Values = dict[str, list[float | None]]
+Values = Mapping[str, Sequence[float | None]]
 BEFORE: Values = {"a": [1, 1, 1, 1], "b": [1, 0.5, 0.5], "c": [0, 0], "d": [0.5, 0.5], "e": [1, 1]}
 NOW: Values = {"a": [1, 1, 0.5, 0], "b": [1, 0.5, 0.4], "c": [1, 0], "d": [1, 0], "e": [1, None]}
 
@@ -54,8 +56,9 @@ def test_of_a_measure_that_is_better_low_what_rose_is_worse() -> None:
 
 def test_where_the_measure_rose_surely_the_few_that_got_worse_are_no_bad_news() -> None:
     names = [f"conv_{n:02}" for n in range(20)]
-    rose, fell = {name: [0.0, 1.0] for name in names[1:]}, {"conv_00": [0.5, 0.0]}
-    now, before = suite({**rose, "conv_00": [0.0, 0.0]}), suite({**{name: [0.0, 0.0] for name in names[1:]}, **fell})
+    old = {name: [0.5 if name == names[0] else 0.0, 0.0] for name in names}
+    new = {name: [0.0, 0.0 if name == names[0] else 1.0] for name in names}
+    now, before = suite(new), suite(old)
     diff = run_diff(compare(run(2, {"c1": now}), run(1, {"c1": before})))
     assert [change.direction for change in diff.answers] == ["better"]
     (found,) = [sentence for sentence in sentences(diff) if "conversation" in sentence.text]
