@@ -60,6 +60,17 @@ class VersionReading:
 
 
 @dataclass(frozen=True)
+class HistoryLimits:
+    """The most that is sent of what was said before: turns, and characters of their messages. None: no limit."""
+
+    most_turns: int | None = None
+    most_chars: int | None = None
+
+    def __bool__(self) -> bool:
+        return self != HistoryLimits()
+
+
+@dataclass(frozen=True)
 class EndpointSpec:
     """One service.
 
@@ -75,6 +86,7 @@ class EndpointSpec:
         read: where the parts of an answer are.
         stream: the events of a stream.
         version: where its version is.
+        history: how much is sent of what was said before.
         data: the named data whose questions it gets; empty is the run's own.
         timeout: seconds that one call may take; 0: as ``--rag-timeout`` says.
         concurrency: most calls in flight; 0: as ``--rag-concurrency`` says.
@@ -94,6 +106,7 @@ class EndpointSpec:
     read: AnswerPaths = AnswerPaths()
     stream: StreamReading = StreamReading()
     version: VersionReading = VersionReading()
+    history: HistoryLimits = HistoryLimits()
     data: str = ""
     timeout: float = 0.0
     concurrency: int = 0

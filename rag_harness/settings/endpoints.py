@@ -14,7 +14,13 @@ from typing import Any
 
 from rag_harness.errors import SettingsError, unknown
 from rag_harness.settings.endpoint_checks import check_name, check_url, checked_headers, number, refuse_variables, text
-from rag_harness.settings.endpoint_spec import AnswerPaths, EndpointSpec, StreamReading, VersionReading
+from rag_harness.settings.endpoint_spec import (
+    AnswerPaths,
+    EndpointSpec,
+    HistoryLimits,
+    StreamReading,
+    VersionReading,
+)
 from rag_harness.settings.profiles import check_table_keys, parsed_toml, pyproject_table
 
 ENDPOINT_KINDS = ("json", "sse", "openai", "mcp")
@@ -22,7 +28,7 @@ ENDPOINT_KINDS = ("json", "sse", "openai", "mcp")
 
 _TEXTS = ("url", "kind", "method", "model", "tool", "data")
 _NUMBERS = {"timeout": 0.0, "concurrency": 0, "rpm": 0.0, "usd_per_call": None}
-_MESSAGES = ["{{*history?}}", {"role": "user", "content": "{{query}}"}]
+_MESSAGES = "{{messages}}"
 _STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 _DEFAULT_READING: Mapping[str, Mapping[str, str]] = {
     "json": {},
@@ -96,6 +102,7 @@ def _spec(name: Any, table: Any, where: str) -> EndpointSpec:
             "read": AnswerPaths(**_texts(table, "read", where, AnswerPaths, _DEFAULT_READING[kind])),
             "stream": StreamReading(**_texts(table, "stream", where, StreamReading, {})),
             "version": _version(table, where),
+            "history": _history(table, where),
             "where": where,
         }
     )
@@ -114,15 +121,26 @@ def _version(table: Mapping[str, Any], where: str) -> VersionReading:
     return found
 
 
+def _history(table: Mapping[str, Any], where: str) -> HistoryLimits:
+    given, here = _table(table, "history", where, HistoryLimits), f"{where}, [history]"
+    return HistoryLimits(**{name: int(number(here, name, value, whole=True)) for name, value in given.items()})
+
+
 def _texts(
     table: Mapping[str, Any], key: str, where: str, kind: type[Any], default: Mapping[str, str]
 ) -> dict[str, str]:
+    given = _table(table, key, where, kind)
+    return {**default, **{name: text(f"{where}, [{key}]", name, value) for name, value in given.items()}}
+
+
+def _table(table: Mapping[str, Any], key: str, where: str, kind: type[Any]) -> Mapping[str, Any]:
+    """Return the table ``key``, whose keys are fields of ``kind``."""
     given = table.get(key, {})
     if not isinstance(given, Mapping):
         raise SettingsError(f"{where}: {key} is {given!r}: expected a table, [{key}].")
     names: Collection[str] = {each.name for each in fields(kind)}
     check_table_keys(f"{where}, [{key}]", given, names)
-    return {**default, **{name: text(f"{where}, [{key}]", name, value) for name, value in given.items()}}
+    return given
 
 
 def _body(table: Mapping[str, Any], where: str, given: Mapping[str, Any]) -> str:

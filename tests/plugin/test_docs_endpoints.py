@@ -25,7 +25,7 @@ def _blocks(page: str, language: str) -> list[str]:
     return [text for kind, text in _BLOCK.findall((ROOT / page).read_text(encoding="utf-8")) if kind == language]
 
 
-PLAIN, VERSION, CHAT, SSE, MCP = _blocks("docs/endpoints.md", "toml")
+PLAIN, VERSION, CHAT, TALK, SSE, MCP = _blocks("docs/endpoints.md", "toml")
 (README, *_) = _blocks("README.md", "toml")
 (TEST,) = _blocks("docs/endpoints.md", "python")
 
@@ -100,6 +100,16 @@ def test_a_chat_endpoint(service: Suite) -> None:
     assert (row["model"], row["usage"]["prompt_tokens"], row["timings_recorded"]) == ("my-rag-7", 9, True)
     assert row["ttft_ms"] is not None
     assert server.requests[0]["model"] == "my-rag"
+
+
+def test_what_was_said_before_is_sent_in_one_line(service: Suite) -> None:
+    turns = [{"query": "how long?", "ground_truth": "45 days"}, {"query": "and lamps?"}]
+    service.write_queries([{"conversation": "c1", "turns": turns}])
+    with serving(ANSWERED) as server:
+        write(service, TALK, server.url)
+        service.run("--rag-endpoint=my_service.toml", "--rag-mode=record", "-n0").assert_outcomes(passed=2)
+    said = [each["content"] for each in server.requests[1]["messages"]]
+    assert said == ["Answer in one sentence.", "how long?", "45 days", "and lamps?"]
 
 
 def test_server_sent_events(service: Suite) -> None:

@@ -1,4 +1,4 @@
-"""Templates of request bodies: ``{{query}}``, ``{{inputs.selected_text}}``, ``{{history}}`` inside its strings."""
+"""Templates of request bodies: ``{{query}}``, ``{{inputs.selected_text}}``, ``{{messages}}`` inside its strings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rag_harness.types import Query
 
 _ANY = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _SLOT = re.compile(r"\s*(\*?)\s*(\w[\w.-]*)\s*(\??)\s*")
-_KNOWN = ("query", "query_id", "history", "inputs")
+_KNOWN = ("query", "query_id", "history", "messages", "inputs")
 _ABSENT: Any = object()
 
 
@@ -22,7 +22,7 @@ class Template:
 
     A string that is only one placeholder becomes the value with its type. In a longer string the value becomes text.
     A placeholder with ``?`` at its end is optional: without a value, its key or item is left out. ``{{*history}}`` in
-    a list inserts the items of the value.
+    a list inserts the items of the value. A question with nothing before it has an empty history.
 
     Args:
         value: any JSON.
@@ -79,12 +79,25 @@ class Template:
         first, _, rest = name.partition(".")
         if first in ("query", "query_id"):
             return query.text if first == "query" else query.query_id
+        if first == "messages":
+            return [*self._history(query), {"role": "user", "content": query.text}]
+        if name == "history" and not optional and "history" not in query.inputs:
+            return []
         value: Any = query.inputs
         for key in [*(["history"] if first == "history" else []), *(rest.split(".") if rest else [])]:
             value = value.get(key, _ABSENT) if isinstance(value, Mapping) else _ABSENT
         if value is _ABSENT and not optional:
             raise ModelCallError(self._missing(name, query))
         return value
+
+    def _history(self, query: Query) -> list[Any]:
+        history = query.inputs.get("history", [])
+        if not isinstance(history, list):
+            raise ModelCallError(
+                f"{self._where} wants {{{{messages}}}}, and the history of {query.query_id} is no list of messages. "
+                f"Send it as it is, {{{{history}}}}, or write it as a list of messages with role and content."
+            )
+        return history
 
     def _missing(self, name: str, query: Query) -> str:
         has = ", ".join(sorted(query.inputs)) or "none"

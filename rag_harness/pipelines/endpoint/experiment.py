@@ -95,7 +95,8 @@ def ingredients_of(spec: EndpointSpec) -> dict[str, Any]:
     told: dict[str, Any] = {each.name: getattr(spec, each.name) for each in fields(spec)}
     said = {name: value for name, value in told.items() if name not in _NOT_ITS_ANSWERS}
     headers = sorted(name.lower() for name, _ in spec.headers)
-    return {**said, "headers": headers, "read": vars(spec.read), "stream": vars(spec.stream)}
+    tables = {name: vars(getattr(spec, name)) for name in ("read", "stream", "history")}
+    return {**said, "headers": headers, **tables}
 
 
 def _client(spec: EndpointSpec, parts: RunParts, requests: Requests, reader: AnswerReader, version: str) -> Client:

@@ -52,6 +52,8 @@ class EndpointPipeline:
         trace = Trace()
         with trace.stage("request"):
             request = self._requests.of(query)
+        if request.left_out:
+            trace.note("ask", turns_left_out=request.left_out)
         with trace.stage("ask"):
             reply = await self._client.ask(request)
         trace.calls["ask"] = [self._call(request, reply)]

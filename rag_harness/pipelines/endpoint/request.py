@@ -10,6 +10,7 @@ from typing import Any
 from rag_harness.errors import PrerequisiteError
 from rag_harness.models.recording.scrubbing import REDACTED
 from rag_harness.pipelines.endpoint.body import Template
+from rag_harness.pipelines.endpoint.sent_history import sent_history
 from rag_harness.settings.endpoint_checks import VARIABLE, check_filled
 from rag_harness.settings.endpoint_spec import EndpointSpec
 from rag_harness.types import Query
@@ -31,12 +32,14 @@ class Request:
         body: the body's JSON; None without a body.
         headers: names and values.
         known_as: the address in recordings. It has no values of variables, which a replay need not know.
+        left_out: the number of turns of the history that are too old to be sent.
     """
 
     url: str
     body: Any = None
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     known_as: str = ""
+    left_out: int = 0
 
     @property
     def content(self) -> bytes:
@@ -59,6 +62,7 @@ class Requests:
 
     def __init__(self, spec: EndpointSpec, rootdir: Any, must_know: bool = True) -> None:
         known = _Environment(spec, rootdir, must_know)
+        self._limits, self._where = spec.history, spec.where
         url = self._filled = known.filled(spec.url)
         if must_know:
             check_filled(spec.where, spec.url, url)
@@ -89,10 +93,11 @@ class Requests:
         """Return the request for ``query``.
 
         Raises:
-            ModelCallError: the query lacks an input of the template.
+            ModelCallError: the query lacks an input of the template, or its history cannot be cut.
         """
-        url, known_as = self._url.fill_url(query), self._known_as.fill_url(query)
-        return Request(url, self._body.fill(query), self._headers, known_as)
+        sent = sent_history(query, self._limits, self._where)
+        url, known_as = (each.fill_url(sent.query) for each in (self._url, self._known_as))
+        return Request(url, self._body.fill(sent.query), self._headers, known_as, sent.left_out)
 
 
 class _Environment:
