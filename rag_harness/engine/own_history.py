@@ -8,10 +8,11 @@ from typing import Any
 
 from rag_harness.engine.trial import TrialOutcome
 from rag_harness.engine.trial_rows import Trial
+from rag_harness.models.anew import Session
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.storable import storable
 from rag_harness.settings.table import FailedTurn
-from rag_harness.types import Case
+from rag_harness.types import SESSION, Case
 
 SHOWN = "Sorry, something went wrong. Please ask again."
 """What a user sees where a turn has failed, and so what later turns have as its reply."""
@@ -19,12 +20,14 @@ SHOWN = "Sorry, something went wrong. Please ask again."
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """A turn that is over: question and reply, or why there is none."""
+    """A turn that is over: question and reply, or why there is none; and its session, of this run or an earlier one."""
 
     query: str
     reply: str = ""
     failed: str = ""
     not_run: str = ""
+    session: Any = None
+    is_earlier: bool = False
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -50,14 +53,16 @@ class OwnHistory:
         """Return whether the turn is over."""
         return _turn(trial.case) in self._of(trial, repeat)
 
-    def take(self, trial: Trial, row: ExperimentResult, repeat: int = 1) -> None:
-        """Take the row of a turn."""
-        self._of(trial, repeat)[_turn(trial.case)] = _Said(row.query, row.llm_answer, row.why)
+    def take(self, trial: Trial, row: ExperimentResult, repeat: int = 1, is_stored: bool = True) -> None:
+        """Take the row of a turn. ``is_stored`` says that it was not made now."""
+        is_earlier = is_stored or row.timings_recorded
+        said = _Said(row.query, row.llm_answer, row.why, session=_session(row), is_earlier=is_earlier)
+        self._of(trial, repeat)[_turn(trial.case)] = said
 
-    def take_outcome(self, trial: Trial, outcome: TrialOutcome, repeat: int = 1) -> None:
+    def take_outcome(self, trial: Trial, outcome: TrialOutcome, repeat: int = 1, is_stored: bool = False) -> None:
         """Take what came of a turn, which may not have been run."""
         if outcome.row is not None:
-            self.take(trial, outcome.row, repeat)
+            self.take(trial, outcome.row, repeat, is_stored)
         else:
             self._of(trial, repeat)[_turn(trial.case)] = _Said(trial.case.query.text, not_run=outcome.not_run)
 
@@ -75,9 +80,21 @@ class OwnHistory:
             if before.failed and self._failed_turn == "skip":
                 return f"turn {turn} failed: {before.failed}"
             messages += before.messages
+        last = self._last_in_a_session(trial, repeat)
         inputs = {name: value for name, value in trial.case.query.inputs.items() if name != "history"}
-        query = replace(trial.case.query, inputs={**inputs, **({"history": messages} if messages else {})})
+        said_before = {**({"history": messages} if messages else {}), **({SESSION: last.session} if last else {})}
+        query = replace(trial.case.query, inputs={**inputs, **said_before})
         return replace(trial, case=replace(trial.case, query=query))
+
+    def session_of(self, trial: Trial, repeat: int = 1) -> Session:
+        """Return ``earlier`` where the session of the turns before this one was not begun now."""
+        last = self._last_in_a_session(trial, repeat)
+        return "earlier" if last is not None and last.is_earlier else ""
+
+    def _last_in_a_session(self, trial: Trial, repeat: int) -> _Said | None:
+        said = self._of(trial, repeat)
+        before = (said[turn] for turn in range(_turn(trial.case) - 1, 0, -1) if turn in said)
+        return next((each for each in before if each.session is not None), None)
 
     def is_of_this(self, row: ExperimentResult, trial: Trial, repeat: int = 1) -> bool:
         """Return whether a stored row was asked with what was said here: its history is that of the trial."""
@@ -86,6 +103,10 @@ class OwnHistory:
 
     def _of(self, trial: Trial, repeat: int) -> dict[int, _Said]:
         return self._said.setdefault((trial.experiment, _place(trial.case)["conversation"], repeat), {})
+
+
+def _session(row: ExperimentResult) -> Any:
+    return next((stage.detail[SESSION] for stage in row.stages if SESSION in stage.detail), None)
 
 
 def conversations(cases: Iterable[Case]) -> dict[str, list[Case]]:

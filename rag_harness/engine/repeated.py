@@ -10,6 +10,7 @@ from rag_harness.engine.trial_request import TrialRequest
 from rag_harness.engine.trial_rows import Trial
 from rag_harness.engine.workplace import Workplace
 from rag_harness.measures.judged import JudgedMeasure
+from rag_harness.models.anew import Session
 from rag_harness.models.model_names import chat_name, is_simulated
 from rag_harness.pipelines import answering, built_in
 from rag_harness.results.repeat_names import repeat_fingerprint, repeat_name
@@ -38,11 +39,12 @@ def computes_its_answers(experiment: str, settings: Settings) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RepeatedTrial:
-    """One repeat: its lines for the result files, in ``new`` those that the journal lacks, and its row."""
+    """One repeat: its lines for the result files, in ``new`` those that the journal lacks, its row, and its origin."""
 
     lines: tuple[bytes, ...] = ()
     new: tuple[bytes, ...] = ()
     row: ExperimentResult | None = None
+    is_stored: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +64,11 @@ class Repeating:
     keep: Callable[[bytes], Awaitable[None]]
 
     async def answer(
-        self, trial: Trial, repeat: int, experiment: Experiment, fingerprint: str
+        self, trial: Trial, repeat: int, experiment: Experiment, fingerprint: str, session: Session = ""
     ) -> ExperimentResult | None:
         """Answer for the time ``repeat``, keep the row and return it; None where the budget did not allow it."""
-        again, asking = Trial(repeat_name(trial.experiment, repeat), trial.case), TrialRequest(turn=repeat - 1)
+        again = Trial(repeat_name(trial.experiment, repeat), trial.case)
+        asking = TrialRequest(turn=repeat - 1, session=session)
         outcome = await self.workplace.answer(again, experiment, repeat_fingerprint(fingerprint, repeat), asking)
         if outcome.row is not None:
             await self.keep(outcome.row.line().encode())

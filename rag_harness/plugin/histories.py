@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from rag_harness.pipelines.history_names import is_own_name, own_name
+from rag_harness.errors import SettingsError
+from rag_harness.pipelines.history_names import is_own_name, own_name, without_history
 
 if TYPE_CHECKING:
     from rag_harness.plugin.run_cases import RunCases
     from rag_harness.settings import Settings
+    from rag_harness.settings.endpoint_spec import SessionReading
     from rag_harness.work.once import Once
 
 
@@ -31,6 +33,14 @@ class Histories:
 
     def _names(self, experiment: str) -> Iterator[str]:
         history = self._settings.get().history
+        if self.session_of(experiment) is not None:
+            yield experiment
+            return
+        if is_own_name(experiment) and self.session_of(kept := without_history(experiment)) is not None:
+            raise SettingsError(
+                f"{experiment!r} is no experiment: {kept} keeps conversations itself, so its own answers are always "
+                f"their history. Name it {kept}."
+            )
         if is_own_name(experiment) or history == "gold" or not self.has_turns(experiment):
             yield experiment
             return
@@ -40,13 +50,19 @@ class Histories:
 
     def is_own(self, experiment: str) -> bool:
         """Return whether an experiment's own answers are the history of its turns."""
-        return is_own_name(experiment) and self.has_turns(experiment)
+        keeps_itself = self.session_of(experiment) is not None
+        return (is_own_name(experiment) or keeps_itself) and self.has_turns(experiment)
+
+    def session_of(self, experiment: str) -> SessionReading | None:
+        """Return how the sessions of a service are read that keeps conversations itself; None for any other."""
+        specs = (spec for spec in self._settings.get().endpoints if spec.name == experiment)
+        return next((spec.session for spec in specs if spec.session), None)
 
     def said_of(self, experiment: str) -> str:
         """Return whose replies are the history: ``own`` or ``gold``; empty where no case is a turn."""
         if not self.has_turns(experiment):
             return ""
-        return "own" if is_own_name(experiment) else "gold"
+        return "own" if self.is_own(experiment) else "gold"
 
     def has_turns(self, experiment: str) -> bool:
         """Return whether any of an experiment's cases is a turn of a conversation."""

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Hashable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from rag_harness.plugin.begun_anew import BegunAnew, Failed, Stored
 from rag_harness.work.once import Once
 
 if TYPE_CHECKING:
     from rag_harness.engine.own_history import OwnHistory
     from rag_harness.engine.trial import TrialOutcome
+    from rag_harness.engine.trial_request import TrialRequest
     from rag_harness.engine.trial_rows import Trial
+    from rag_harness.models.anew import Session
     from rag_harness.plugin.equipment import Equipment
     from rag_harness.plugin.session import RagSession
     from rag_harness.results.row import ExperimentResult
     from rag_harness.types import Case
 
-Stored = Callable[["Trial"], "tuple[ExperimentResult, bool] | None"]
-"""Returns the stored row of a turn, whatever was said before it, and whether an earlier run has made it."""
+AskTurn = Callable[["Trial", "TrialRequest"], "Coroutine[Any, Any, TrialOutcome]"]
+"""Asks a turn."""
 
 
 class OwnTurns:
@@ -33,6 +37,7 @@ class OwnTurns:
         self._history: Once[OwnHistory] = Once(self._make_history)
         self._turns: dict[str, dict[str, list[Case]]] = {}
         self._submitted: set[Hashable] = set()
+        self.anew = BegunAnew(session, self.whole)
 
     def _make_history(self) -> OwnHistory:
         from rag_harness.engine.own_history import OwnHistory
@@ -50,11 +55,15 @@ class OwnTurns:
 
     def up_to(self, trial: Trial) -> list[Trial]:
         """Return the turns of the trial's conversation up to itself, in their order."""
+        last = int(trial.case.query.place["turn"])
+        return [turn for turn in self.whole(trial) if int(turn.case.query.place["turn"]) <= last]
+
+    def whole(self, trial: Trial) -> list[Trial]:
+        """Return all turns of the trial's conversation, in their order."""
         from dataclasses import replace
 
-        place = trial.case.query.place
-        turns = self._of(trial.experiment)[place["conversation"]]
-        return [replace(trial, case=case) for case in turns if int(case.query.place["turn"]) <= int(place["turn"])]
+        turns = self._of(trial.experiment)[trial.case.query.place["conversation"]]
+        return [replace(trial, case=case) for case in turns]
 
     def _of(self, experiment: str) -> dict[str, list[Case]]:
         if experiment not in self._turns:
@@ -63,13 +72,17 @@ class OwnTurns:
             self._turns[experiment] = conversations(self._session.cases.all_of(experiment))
         return self._turns[experiment]
 
-    def stored(self, trial: Trial, find: Stored) -> tuple[ExperimentResult, bool] | None:
+    def session_of(self, trial: Trial, repeat: int = 1) -> Session:
+        """Return in what session a turn is asked, where a service keeps the conversation."""
+        return "anew" if self.anew.is_so(trial, repeat) else self.history.session_of(trial, repeat)
+
+    def stored(self, trial: Trial, find: Stored, failed: Failed) -> tuple[ExperimentResult, bool] | None:
         """Return the stored row of a turn, if it and all turns before it were asked with the answers that are stored.
 
         Otherwise the conversation goes on from the first turn that has no such row.
         """
         found = None
-        if trial.id in self._submitted:
+        if trial.id in self._submitted or self.anew.decide(trial, find, failed):
             return None
         for turn in self.up_to(trial):
             if turn.id != trial.id and self.history.knows(turn):
@@ -78,14 +91,16 @@ class OwnTurns:
             if found is None or not self.history.is_of_this(found[0], turn):
                 return None
             self.history.take(turn, found[0])
+        self.anew.keep(trial)
         return found
 
-    def submit(self, trial: Trial, answer: Callable[[Trial], Coroutine[Any, Any, TrialOutcome]]) -> None:
-        """Submit a turn, and before it those of its conversation that are not over."""
+    def submit(self, trial: Trial, fingerprint: str, answer: AskTurn) -> None:
+        """Submit a turn, whose row gets this fingerprint, and before it those of its conversation that are not over."""
 
         def job(turn: Trial) -> Callable[[], Coroutine[Any, Any, TrialOutcome]]:
-            return lambda: self._answered(turn, answer)
+            return lambda: self._answered(turn, fingerprint, answer)
 
+        self.anew.keep(trial)
         self.submit_in_a_row(trial, lambda turn: turn.id, job)
 
     def submit_in_a_row(
@@ -106,12 +121,23 @@ class OwnTurns:
                 self._kit.engine.get().submit(key(turn), job(turn), after=before)
             before = key(turn)
 
-    async def _answered(
-        self, turn: Trial, answer: Callable[[Trial], Coroutine[Any, Any, TrialOutcome]]
-    ) -> TrialOutcome:
+    def noting(self, trial: Trial, fingerprint: str) -> AbstractContextManager[None]:
+        """Return a context in which it is kept that a turn was sent, where the service keeps the conversation."""
+        if self._session.histories.session_of(trial.experiment.partition("+")[0]) is None:
+            return nullcontext()
+        from rag_harness.engine.sent_turns import noting_sent_turn
+
+        return noting_sent_turn(trial, self._session.settings, fingerprint, self._kit.journal.get().keep)
+
+    async def _answered(self, turn: Trial, fingerprint: str, answer: AskTurn) -> TrialOutcome:
         from rag_harness.engine.trial import TrialOutcome
+        from rag_harness.engine.trial_request import TrialRequest
 
         asked = self.history.asked(turn)
-        outcome = TrialOutcome(None, not_run=asked) if isinstance(asked, str) else await answer(asked)
+        if isinstance(asked, str):
+            outcome = TrialOutcome(None, not_run=asked)
+        else:
+            with self.noting(asked, fingerprint):
+                outcome = await answer(asked, TrialRequest(session=self.session_of(turn)))
         self.history.take_outcome(turn, outcome)
         return outcome

@@ -14,6 +14,7 @@ from typing import Any
 
 from rag_harness.errors import SettingsError, unknown
 from rag_harness.settings.endpoint_checks import check_name, check_url, checked_headers, number, refuse_variables, text
+from rag_harness.settings.endpoint_session import read_session
 from rag_harness.settings.endpoint_spec import (
     AnswerPaths,
     EndpointSpec,
@@ -29,6 +30,7 @@ ENDPOINT_KINDS = ("json", "sse", "openai", "mcp")
 _TEXTS = ("url", "kind", "method", "model", "tool", "data")
 _NUMBERS = {"timeout": 0.0, "concurrency": 0, "rpm": 0.0, "usd_per_call": None}
 _MESSAGES = "{{messages}}"
+_QUESTION_ALONE = [{"role": "user", "content": "{{query}}"}]
 _STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 _DEFAULT_READING: Mapping[str, Mapping[str, str]] = {
     "json": {},
@@ -92,17 +94,19 @@ def _spec(name: Any, table: Any, where: str) -> EndpointSpec:
     if kind not in ENDPOINT_KINDS:
         raise SettingsError(f"{where}: {unknown('kind', kind, ENDPOINT_KINDS)}")
     check_url(where, given.get("url", ""))
+    headers, body = checked_headers(where, table.get("headers", {})), _body(table, where, given)
     return EndpointSpec(
         **{
             **given,
             "name": name,
             "method": given.get("method", "POST").upper(),
-            "headers": checked_headers(where, table.get("headers", {})),
-            "body": _body(table, where, given),
+            "headers": headers,
+            "body": body,
             "read": AnswerPaths(**_texts(table, "read", where, AnswerPaths, _DEFAULT_READING[kind])),
             "stream": StreamReading(**_texts(table, "stream", where, StreamReading, {})),
             "version": _version(table, where),
             "history": _history(table, where),
+            "session": read_session(table, where, given["url"], [value for _, value in headers], body),
             "where": where,
         }
     )
@@ -157,7 +161,8 @@ def _body(table: Mapping[str, Any], where: str, given: Mapping[str, Any]) -> str
         body = _parsed(body, where, key)
     if kind == "openai":
         asked = {} if "stream" in body else _STREAMED
-        body = {"model": given["model"], "messages": _MESSAGES, **asked, **body}
+        messages = _QUESTION_ALONE if "session" in table else _MESSAGES
+        body = {"model": given["model"], "messages": messages, **asked, **body}
     refuse_variables(where, key, body)
     try:
         return json.dumps(body, allow_nan=False)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
 from rag_harness.errors import ModelCallError, SettingsError, unknown
-from rag_harness.types import Query
+from rag_harness.types import SESSION, Query
 
 _ANY = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _SLOT = re.compile(r"\s*(\*?)\s*(\w[\w.-]*)\s*(\??)\s*")
 _KNOWN = ("query", "query_id", "history", "messages", "inputs")
+_HINT = "What else the user sent is {{inputs.NAME}}."
 _ABSENT: Any = object()
 
 
@@ -27,14 +28,15 @@ class Template:
     Args:
         value: any JSON.
         where: the place of the template, for messages.
+        has_session: whether ``{{session}}`` may stand in it. Its key is left out as long as there is no session.
 
     Raises:
         SettingsError: a placeholder has a name that no query has.
     """
 
-    def __init__(self, value: Any, where: str) -> None:
+    def __init__(self, value: Any, where: str, has_session: bool = False) -> None:
         self._value, self._where = value, where
-        _check(value, where)
+        _check(value, where, (*_KNOWN, "session") if has_session else _KNOWN)
 
     def fill(self, query: Query) -> Any:
         """Return the template with the values of ``query``.
@@ -79,11 +81,14 @@ class Template:
         first, _, rest = name.partition(".")
         if first in ("query", "query_id"):
             return query.text if first == "query" else query.query_id
+        if first == "session":
+            return query.inputs.get(SESSION, _ABSENT)
         if first == "messages":
             return [*self._history(query), {"role": "user", "content": query.text}]
         if name == "history" and not optional and "history" not in query.inputs:
             return []
         value: Any = query.inputs
+        value = {key: each for key, each in value.items() if key != SESSION}
         for key in [*(["history"] if first == "history" else []), *(rest.split(".") if rest else [])]:
             value = value.get(key, _ABSENT) if isinstance(value, Mapping) else _ABSENT
         if value is _ABSENT and not optional:
@@ -107,16 +112,15 @@ class Template:
         )
 
 
-def _check(value: Any, where: str) -> None:
+def _check(value: Any, where: str, known: Sequence[str]) -> None:
     for each in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
-        _check(each, where)
+        _check(each, where, known)
     for slot in _ANY.findall(value) if isinstance(value, str) else ():
         _, name, _ = _parts(slot, where)
         first, dot, _ = name.partition(".")
-        if first not in _KNOWN or (dot and first not in ("inputs", "history")):
-            raise SettingsError(
-                f"{where}: {unknown('placeholder', name, _KNOWN)} What else the user sent is {{{{inputs.NAME}}}}."
-            )
+        if first not in known or (dot and first not in ("inputs", "history")):
+            hint = "A service that keeps conversations has [session]." if first == "session" else _HINT
+            raise SettingsError(f"{where}: {unknown('placeholder', name, known)} {hint}")
 
 
 def _parts(slot: str, where: str = "") -> tuple[str, str, str]:
