@@ -31,6 +31,7 @@ class TalkingServer(ModelServer):
         state: what stands under ``session`` in its answers, of the session's id; ``...`` leaves it out.
         changes: whether each answer has another id.
         delay: seconds before an answer.
+        delays: the same of single questions.
     """
 
     def __init__(self) -> None:
@@ -44,6 +45,7 @@ class TalkingServer(ModelServer):
         self.make: Callable[[], Any] = lambda: uuid4().hex
         self.changes = False
         self.delay = 0.0
+        self.delays: dict[str, float] = {}
 
     @property
     def messages(self) -> list[str]:
@@ -86,7 +88,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or b"{}")
-        sleep(self.server.delay)
+        sleep(self.server.delays.get(body.get("message", ""), self.server.delay))
         parts = self.path.strip("/").split("/")[1:]
         if parts == ["threads"]:
             session = self.server.make()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from time import sleep
 from typing import Any
 
 import pytest
@@ -169,6 +170,25 @@ def test_a_question_that_was_under_way_when_the_run_was_killed_is_not_heard_twic
     # The service has heard the third question of the first session. Nobody has gone on there.
     assert sorted(by_session.values()) == [["q1", "q2", "q3"]] * 4
     assert not {row["error"] and row["error"]["type"] for row in rows(chat).values()} - {None}
+
+
+@MODES
+@pytest.mark.parametrize("delay", [0.4, 7])
+def test_an_interrupted_conversation_hears_no_question_twice(
+    chat: Suite, server: TalkingServer, mode: str, delay: float
+) -> None:
+    """What is under way gets five seconds to come. After that the service may have heard it, and has not answered."""
+    chat.write_queries([TALKS[0]])
+    conftest = chat.path / "conftest.py"
+    conftest.write_text(DIES.format(rows=1, pause=0.2).replace("os._exit(9)", "raise KeyboardInterrupt"))
+    server.delays = {"q2": delay}
+    chat.run(FILE, mode, "-n0")
+    conftest.unlink()
+    server.delays.clear()
+    chat.run(FILE, mode, "-n0").assert_outcomes(passed=3)
+    assert said(chat) == {query_id: text for query_id, text in WITH_MEMORY.items() if query_id.startswith("c0")}
+    sleep(max(0.0, delay - 5))
+    assert server.messages.count("q1") == (1 if delay < 5 else 2)
 
 
 @MODES
