@@ -86,7 +86,8 @@ class Trying:
         show_part("read", map(_read, fields), secrets)
         session = request.talk.after(answered.document, is_new=True) if request.talk else None
         if session is not None:
-            show_part("", [f"{'session':<17}{self._spec.session.path or self._spec.session.id:<23} {session!r}"], secrets)
+            by = self._spec.session.path or self._spec.session.id
+            show_part("", [f"{'session':<17}{by:<23} {session!r}"], secrets)
         return None if any(field.problem for field in fields) else (answered.document, session)
 
     async def _bound(self, work: Coroutine[Any, Any, _T]) -> _T:
