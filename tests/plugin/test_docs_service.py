@@ -22,7 +22,7 @@ from tests.plugin.conftest import Suite
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/service.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-(SERVED,) = (text for text in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL) if "served.toml" in text)
+SERVED, TALKING = (text for text in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL) if text.startswith("# "))
 (COMMAND,) = re.findall(r"^    (rag-harness serve --experiment r1 --kb my_docs)", README, re.MULTILINE)
 ASKED = 15
 TEST = """
@@ -102,6 +102,21 @@ def test_what_is_served_answers_as_what_was_evaluated(url: str, suite: Suite) ->
     there, here = ({row["query_id"]: _said(row) for row in suite.rows(name)} for name in ("served", "r1_reliable"))
     assert there == here
     assert len({decision for _, decision, *_ in here.values()}) > 1
+
+
+def test_conversations_of_what_is_served_are_evaluated_by_its_address(url: str, suite: Suite) -> None:
+    (suite.path / "talking.toml").write_text(TALKING.replace("http://127.0.0.1:8000", url))
+    for file in suite.path.glob("test_*.py"):
+        file.unlink()
+    texts = [json.loads(line)["query"] for line in _questions()[:4]]
+    talks = [{"conversation": f"c{n}", "turns": [{"query": each} for each in texts[n : n + 2]]} for n in (0, 2)]
+    (suite.path / "talks.jsonl").write_text("".join(json.dumps(each) + "\n" for each in talks), encoding="utf-8")
+    data = [f"--rag-kb-dir={ROOT / 'data/kb'}", f"--rag-queries={suite.path / 'talks.jsonl'}"]
+    suite.run("--rag-endpoint=talking.toml", "--rag-mode=record", *data).assert_outcomes(passed=4)
+    rows: list[Any] = suite.rows("talking")
+    assert sorted(len(row["inputs"].get("history", ())) for row in rows) == [0, 0, 2, 2]
+    sessions = {row["query_id"]: row["stages"][0]["detail"]["service_session"] for row in rows}
+    assert sessions["c0#1"] == sessions["c0#2"] != sessions["c2#1"] == sessions["c2#2"]
 
 
 def _said(row: Any) -> tuple[Any, ...]:
