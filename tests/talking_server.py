@@ -28,6 +28,7 @@ class TalkingServer(ModelServer):
         unknown: what it does with a session that it does not know: answers in a new one, takes the name for a new one,
             refuses with this status, or says so in an error with status 200.
         refuses: questions that it does not answer.
+        mute: questions that it answers with nothing.
         state: what stands under ``session`` in its answers, of the session's id; ``...`` leaves it out.
         changes: whether each answer has another id.
         delay: seconds before an answer.
@@ -43,6 +44,7 @@ class TalkingServer(ModelServer):
         self.refuses: set[str] = set()
         self.state: Callable[[Any], Any] = lambda session: session
         self.make: Callable[[], Any] = lambda: uuid4().hex
+        self.mute: set[str] = set()
         self.changes = False
         self.delay = 0.0
         self.delays: dict[str, float] = {}
@@ -72,7 +74,9 @@ class TalkingServer(ModelServer):
             self.heard.append((session, message))
             if message in self.refuses:
                 return 400, {"error": {"code": "bad_question"}}
-            said = f"{len(before) + 1}. {message} after {', '.join(before) or 'nothing'}"
+            said = (
+                "" if message in self.mute else f"{len(before) + 1}. {message} after {', '.join(before) or 'nothing'}"
+            )
             before.append(message)
             if self.changes:
                 session = self.make()

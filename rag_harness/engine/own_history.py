@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rag_harness.engine.sent_turns import session_of_row
 from rag_harness.engine.trial import TrialOutcome
 from rag_harness.engine.trial_rows import Trial
 from rag_harness.models.anew import Session
@@ -56,7 +57,7 @@ class OwnHistory:
     def take(self, trial: Trial, row: ExperimentResult, repeat: int = 1, is_stored: bool = True) -> None:
         """Take the row of a turn. ``is_stored`` says that it was not made now."""
         is_earlier = is_stored or row.timings_recorded
-        said = _Said(row.query, row.llm_answer, row.why, session=_session(row), is_earlier=is_earlier)
+        said = _Said(row.query, row.llm_answer, row.why, session=session_of_row(row), is_earlier=is_earlier)
         self._of(trial, repeat)[_turn(trial.case)] = said
 
     def take_outcome(self, trial: Trial, outcome: TrialOutcome, repeat: int = 1, is_stored: bool = False) -> None:
@@ -103,10 +104,6 @@ class OwnHistory:
 
     def _of(self, trial: Trial, repeat: int) -> dict[int, _Said]:
         return self._said.setdefault((trial.experiment, _place(trial.case)["conversation"], repeat), {})
-
-
-def _session(row: ExperimentResult) -> Any:
-    return next((stage.detail[SESSION] for stage in row.stages if SESSION in stage.detail), None)
 
 
 def conversations(cases: Iterable[Case]) -> dict[str, list[Case]]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from rag_harness.engine.trial_rows import Trial, make_row
 from rag_harness.models.anew import noting_what_is_sent
 from rag_harness.results.row import ExperimentResult
 from rag_harness.settings import Settings
-from rag_harness.types import Answer, Failure, PipelineOutput
+from rag_harness.types import SESSION, Answer, Failure, PipelineOutput
 
 _CUT_OFF = Failure(
     stage="ask",
@@ -42,6 +43,22 @@ def noting_sent_turn(
 
     with noting_what_is_sent(note):
         yield
+
+
+def session_of_row(row: ExperimentResult) -> Any:
+    """Return the session of the turn after this row's; None where there is none."""
+    return next((stage.detail[SESSION] for stage in row.stages if SESSION in stage.detail), None)
+
+
+def is_one_session(rows: Sequence[ExperimentResult]) -> bool:
+    """Return whether each turn was asked in the session of the turns before it. ``rows`` are in their order."""
+    session: Any = None
+    for row in rows:
+        if row.inputs.get(SESSION) != session:
+            return False
+        said = session_of_row(row)
+        session = session if said is None else said
+    return True
 
 
 def was_perhaps_heard(row: ExperimentResult) -> bool:

@@ -33,24 +33,23 @@ class BegunAnew:
     def decide(self, trial: Trial, find: Stored, failed: Failed, repeat: int = 1) -> bool:
         """Return whether the conversation of a trial is asked from its first turn, and not from recordings.
 
-        It is where the service may have heard a question that has no answer, where a turn between others has no row,
-        or where the service would not say that it has forgotten what an earlier run has told it.
+        It is where the service may have heard a question that has no answer, where rows are missing between others or
+        are of several sessions, or where the service would not say that it has forgotten an earlier run.
         """
         key = _key(trial, repeat)
         reading = self._session.histories.session_of(trial.experiment)
         if reading is None:
             return False
         if key not in self._kept:
-            from rag_harness.engine.sent_turns import was_perhaps_heard
+            from rag_harness.engine.sent_turns import is_one_session, was_perhaps_heard
 
-            turns = self._whole(trial)
-            are_there = [find(turn) is not None for turn in turns]
-            has_gap = are_there != sorted(are_there, reverse=True)
+            rows = [found[0] if (found := find(turn)) else failed(turn) for turn in self._whole(trial)]
+            are_there = [row for row in rows if row is not None]
             # On a cluster, nobody notes what nodes have sent.
             may_resume = reading.may_resume and self._session.settings.engine == "local"
-            is_cut_off = any(are_there) and not all(are_there) and not may_resume
-            failures = [row for turn in turns if (row := failed(turn)) is not None]
-            self._found[key] = has_gap or is_cut_off or any(map(was_perhaps_heard, failures))
+            is_cut_off = 0 < len(are_there) < len(rows) and not may_resume
+            is_torn = rows[: len(are_there)] != are_there or not is_one_session(are_there)
+            self._found[key] = is_cut_off or is_torn or any(map(was_perhaps_heard, are_there))
         return self._found[key]
 
     def keep(self, trial: Trial, repeat: int = 1) -> None:

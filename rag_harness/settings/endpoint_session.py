@@ -13,9 +13,9 @@ from rag_harness.settings.endpoint_spec import OpenRequest, SessionReading
 from rag_harness.settings.profiles import check_table_keys
 
 _TEXTS, _FLAGS = ("path", "id", "lost"), ("changes", "resumes")
-SESSION_SENT = re.compile(r"\{\{\s*session\s*(\??)\s*\}\}")
+SESSION_SENT = re.compile(r"\{\{\s{0,9}session\s{0,9}(\??)\s{0,9}\}\}")
 """Where the session stands in what is sent."""
-_HISTORY = re.compile(r"\{\{\s*\*?\s*(history|messages)\b")
+_HISTORY = re.compile(r"\{\{\s{0,9}\*?\s{0,9}(history|messages)\b")
 
 
 def read_session(table: Mapping[str, Any], where: str, url: str, headers: Sequence[str], body: str) -> SessionReading:

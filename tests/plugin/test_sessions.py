@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from time import sleep
 from typing import Any
 
@@ -271,6 +278,28 @@ def test_a_turn_that_failed_has_its_conversation_begun_anew(chat: Suite, server:
     }
 
 
+def test_an_answer_that_came_and_cannot_be_read_is_not_asked_for_again(chat: Suite, server: TalkingServer) -> None:
+    server.mute = {"q2"}
+    for _ in range(2):
+        chat.run(FILE, "--rag-mode=record", "-n0").assert_outcomes(passed=6, failed=3)
+        assert rows(chat)["c0#2"]["error"]["stage"] == "read"
+        assert len(server.heard) == 9
+
+
+def test_rows_of_several_sessions_are_no_conversation_to_go_on_in(chat: Suite, server: TalkingServer) -> None:
+    """As a run that began one anew, and was killed, may leave them beside those of before."""
+    chat.write_queries([TALKS[0]])
+    chat.run(FILE, "--rag-mode=record", "-n0").assert_outcomes(passed=3)
+    file = chat.path / "output" / "my_chat.jsonl"
+    first, *others = file.read_text().splitlines()
+    session = session_of(json.loads(first))
+    file.write_text("\n".join([first.replace(session, "another"), *others]) + "\n")
+    server.heard.clear()
+    chat.run(FILE, "--rag-mode=record", "-n0").assert_outcomes(passed=3)
+    assert server.messages == ["q1", "q2", "q3"]
+    assert session_of(rows(chat)["c0#1"]) == session_of(rows(chat)["c0#3"]) not in ("another", session)
+
+
 def test_conversations_that_are_given_one_session_are_no_answers(chat: Suite, server: TalkingServer) -> None:
     server.make = lambda: "the-only-one"
     result = chat.run(FILE, "--rag-mode=live", "-n0", "--rag-concurrency=1")
@@ -286,3 +315,30 @@ def test_rerecording_begins_every_conversation_anew(chat: Suite, server: Talking
     assert len(server.heard) == 9
     assert not first & {session_of(row) for row in rows(chat).values()}
     assert said(chat) == WITH_MEMORY
+
+
+@pytest.mark.parametrize("mode", ["--rag-mode=live", "--rag-mode=record"])
+@pytest.mark.parametrize("kills", [3, pytest.param(25, marks=pytest.mark.long)])
+def test_whenever_a_run_is_killed_and_the_service_forgets_no_answer_has_another_memory_than_it_says(
+    chat: Suite, server: TalkingServer, cold_python: None, kills: int, mode: str
+) -> None:
+    chance = random.Random(kills)
+    server.delay, many = 0.15, 8
+    chat.write_queries([{"conversation": f"c{n}", "turns": TURNS} for n in range(many)])
+    expected = {f"c{n}#{turn}": WITH_MEMORY[f"c0#{turn}"] for n in range(many) for turn in (1, 2, 3)}
+    for number in range(kills):
+        command = [sys.executable, "-m", "pytest", FILE, mode, "--rag-concurrency=3", ("-n0", "-n2")[number % 2]]
+        with (chat.path / "out.txt").open("ab") as out:
+            run = subprocess.Popen(command, cwd=chat.path, stdout=out, stderr=out, start_new_session=True)
+        sleep(chance.uniform(0.5, 3.0))
+        with suppress(ProcessLookupError):
+            os.killpg(run.pid, signal.SIGKILL)
+        run.wait(timeout=60)
+        if chance.random() < 0.5:
+            server.forget()
+        for row in chat.rows("my_chat"):
+            assert row["llm_answer"] in ("", expected[str(row["query_id"])])  # or no answer
+    for _ in range(2):  # what was forgotten is begun anew by the next run
+        result = chat.run(FILE, mode)
+    result.assert_outcomes(passed=3 * many)
+    assert said(chat) == expected
