@@ -332,6 +332,8 @@ class Experiment:
         answer_from: answers a query from given hits, otherwise as the pipeline does. --rag-attribute uses it to change
             one thing and run a failed trial again. None where the pipeline cannot do that.
         chunks: returns all chunks of its index. None where it has no index, or does not show its chunks.
+        expect: what each of its answers owes, JSON objects as in the line of a question. That is gold: it is no part of
+            the fingerprint, also not where it is written, between the brackets of ``Experiment(…)``.
         has_version: whether the version of what answers is known. Where it is not, a run that asks reuses the answers
             of an unfinished run, but none of a finished one.
     """
@@ -346,6 +348,7 @@ class Experiment:
     answer_from: Callable[[Query, Sequence[Hit]], Awaitable[PipelineOutput]] | None = None
     chunks: Callable[[], Sequence[Chunk]] | None = None
     has_version: bool = True
+    expect: Sequence[Mapping[str, Any]] = ()
 
 
 class JudgeParts(Parts, Protocol):

@@ -123,8 +123,10 @@ class Query:
 
     @property
     def history(self) -> tuple[Message, ...]:
-        """What was said before it, the oldest first; empty where it is no turn of a conversation, or the first."""
-        return tuple(Message(each["role"], each["content"]) for each in self.inputs.get("history", ()) if self.place)
+        """What was said before it, the oldest first; empty where nothing was, or where ``history`` is no messages."""
+        said = self.inputs.get("history", ())
+        each_is_message = isinstance(said, (list, tuple)) and all(_is_message(each) for each in said)
+        return tuple(Message(each["role"], each["content"]) for each in said) if each_is_message else ()
 
     @property
     def place(self) -> dict[str, str]:
@@ -132,6 +134,10 @@ class Query:
         conversation, turn = self.inputs.get("conversation"), self.inputs.get("turn")
         is_turn = isinstance(conversation, str) and isinstance(turn, int)
         return {"conversation": str(conversation), "turn": str(turn)} if is_turn else {}
+
+
+def _is_message(said: Any) -> bool:
+    return isinstance(said, Mapping) and all(isinstance(said.get(key), str) for key in ("role", "content"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +159,7 @@ class Expectation:
         negated: whether the answer must not do it.
         weight: how much it counts among the expectations of its case; above 0.
         must: whether no other expectation counts where this one is not kept.
+        was: of a snapshot the answer that is kept; None where none is, and of any other kind.
     """
 
     kind: str
@@ -161,6 +168,8 @@ class Expectation:
     negated: bool = False
     weight: float = 1.0
     must: bool = False
+    # It is long, and whether it is kept says all that a score has to know of it.
+    was: str | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         wanted = "" if self.wanted is True else f" {_shown(self.wanted)}"
@@ -175,11 +184,38 @@ def _shown(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Scenario:
+    """What a simulated user wants, knows and says first, where a conversation is played and not recorded.
+
+    Attributes:
+        opening: the first thing that the user says, word for word.
+        persona: how the user writes; a script does not use it.
+        goal: what the user wants to know or get done.
+        facts: what the user tells where an answer asks for it, each with words that ask for it, which may be empty.
+        asks: further questions, in their order.
+        reached: the goal is reached when each of them was kept by some answer of the conversation.
+        max_turns: the most turns.
+        ground_truth: what the user has to know at the end. The user never says it first.
+    """
+
+    opening: str
+    persona: str = ""
+    goal: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
+    asks: tuple[str, ...] = ()
+    reached: tuple[Expectation, ...] = ()
+    max_turns: int = 10
+    ground_truth: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """A query with its gold, which only the harness sees.
 
     ``query_type`` is a label like any other. ``answerable`` says whether the documents answer the query. ``qrels`` maps
     documents to their relevance, a whole number; above 0 is relevant. ``expect`` is what the answer has to keep to.
+    ``scenario`` is that of a turn that a simulated user says; such a query has no text before it is said.
+    ``standalone`` is the question of a turn in words that need nothing said before it; empty where nobody wrote them.
     """
 
     query: Query
@@ -190,11 +226,24 @@ class Case:
     answerable: bool = True
     metadata: Metadata = field(default_factory=dict)
     expect: tuple[Expectation, ...] = ()
+    scenario: Scenario | None = None
+    standalone: str = ""
+
+    @property
+    def has_text(self) -> bool:
+        """Whether its question is known before the run: a simulated user says only the first one of its scenario."""
+        return self.scenario is None or self.query.text == self.scenario.opening
 
     @property
     def context_reference(self) -> tuple[str, ...]:
         """The relevant documents."""
         return tuple(doc_id for doc_id, gain in self.qrels.items() if gain > 0)
+
+    @property
+    def asked_alone(self) -> str:
+        """The question in words that need nothing said before it; empty for a later turn of which nobody wrote them."""
+        is_later = self.query.place.get("turn", "1") != "1"
+        return self.standalone or ("" if is_later else self.query.text)
 
     @property
     def labels(self) -> dict[str, str]:
@@ -401,14 +450,35 @@ class Call:
     finish_reason: str = ""
 
 
+StepKind: TypeAlias = Literal["", "retrieve", "rerank", "generate", "tool", "decide"]
+"""What a step does. Empty: something else."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A timed step of a trial (``retrieve``, ``rerank``, ``generate``, …), with its calls and its notes."""
+    """A timed step of a trial (``retrieve``, ``rerank``, ``generate``, …), with its calls and its notes.
+
+    An agent has several of one name: each search is a step, and each call of a tool.
+
+    Attributes:
+        name: what it is called; of a tool its name.
+        ms: what it took, in milliseconds.
+        calls: the calls of models that it made.
+        detail: its notes, by name.
+        kind: what it does; where it says nothing, its name may (``retrieve``, ``rerank``, ``generate``).
+        input: what went in: the query of a search, the arguments of a tool. Plain JSON; None where it is not told.
+        output: what came out, plain JSON; None where it is not told.
+        hits: what a search or a reranker returned, best first.
+    """
 
     name: str
     ms: float
     calls: tuple[Call, ...] = ()
     detail: Metadata = field(default_factory=dict)
+    kind: StepKind = ""
+    input: Any = None
+    output: Any = None
+    hits: tuple[Hit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rag_harness.dataset.beir_files import Folder, lines_by_number, objects, opened, qrels_file
-from rag_harness.errors import DataError
+from rag_harness.dataset.beir_files import Folder, lines_by_number, objects, opened, qrels_file, refuse
 from rag_harness.types import Document, Query
 
 _WHOLE_NUMBER = re.compile(r"-?[0-9]{1,9}")
-_SHOWN = 20
-"""Most problems that an error lists. A corpus has millions of lines, and all may have the same mistake."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +40,15 @@ def read_beir(path: Path, split: str = "test") -> BeirDataset:
     """
     problems: list[str] = []
     with opened(path) as folder:
-        qrels = _qrels(qrels_file(folder, split), problems)
+        qrels = judgements(qrels_file(folder, split), problems)
         documents = _documents(folder / "corpus.jsonl", problems)
         queries = _queries(folder / "queries.jsonl", qrels, problems)
-    problems = problems or [*_unmatched(path, qrels, documents, queries)]
-    if problems:
-        more = [f"… and {len(problems) - _SHOWN} more."] if len(problems) > _SHOWN else []
-        raise DataError("\n".join([*problems[:_SHOWN], *more]))
+    refuse(problems or [*_unmatched(path, qrels, documents, queries)])
     return BeirDataset([*documents.values()], [*queries.values()], qrels)
 
 
-def _qrels(file: Folder, problems: list[str]) -> dict[str, dict[str, int]]:
+def judgements(file: Folder, problems: list[str]) -> dict[str, dict[str, int]]:
+    """Return the relevance of each judged document by query. Lines that cannot be read become problems."""
     qrels: dict[str, dict[str, int]] = {}
     for number, line in lines_by_number(file):
         judgement = _judgement(line)

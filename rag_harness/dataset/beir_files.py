@@ -6,7 +6,7 @@ import io
 import json
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -16,7 +16,9 @@ from rag_harness.errors import DataError
 Folder: TypeAlias = "Path | zipfile.Path"
 
 _SHAPE = "A BEIR collection is corpus.jsonl, queries.jsonl and qrels/test.tsv"
-_UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError)
+_SHOWN = 20
+"""Most problems that an error lists. A corpus has millions of lines, and all may have the same mistake."""
+UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError)
 """Errors of a damaged zip. RuntimeError is an encrypted zip; its subclass NotImplementedError a rare compression."""
 
 
@@ -35,7 +37,7 @@ def opened(path: Path) -> Iterator[Folder]:
         else:
             with zipfile.ZipFile(path) as archive:
                 yield _with_corpus(zipfile.Path(archive), path)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise DataError(f"{path} cannot be read: {error}. Name a BEIR folder, or a zip that is whole.") from error
 
 
@@ -86,4 +88,11 @@ def objects(file: Folder, problems: list[str]) -> Iterator[tuple[str, dict[str, 
             if isinstance(row, dict):
                 yield where, row
             else:
-                problems.append(f"{where}: expected an object with _id and text.")
+                problems.append(f"{where}: expected an object.")
+
+
+def refuse(problems: Sequence[str]) -> None:
+    """Raise a DataError with the first problems, if there are any."""
+    if problems:
+        more = [f"… and {len(problems) - _SHOWN} more."] if len(problems) > _SHOWN else []
+        raise DataError("\n".join([*problems[:_SHOWN], *more]))

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from rag_harness.dataset.beir import BeirDataset, read_beir
+from rag_harness.dataset.asked_digest import asked_digest
+from rag_harness.dataset.beir import BeirDataset
 from rag_harness.dataset.document_languages import AUTO, language_of, languages_said, with_languages
 from rag_harness.dataset.golden import GoldenEntry, read_golden
 from rag_harness.dataset.ingest import page_files
 from rag_harness.dataset.ingest.charset import is_charset
 from rag_harness.dataset.knowledge_base import pages_digest, read_folder, read_knowledge_base
 from rag_harness.dataset.library import ParsedKeeping, Unread
+from rag_harness.dataset.mtrag import MtragDataset
+from rag_harness.dataset.owed import Owed, stated_in
+from rag_harness.dataset.public_collections import read_collection
 from rag_harness.dataset.queries import distribution, read_queries
 from rag_harness.dataset.query_types import types_named
 from rag_harness.errors import DataError, SettingsError, unknown
-from rag_harness.expectations import expectations_of
 from rag_harness.files.log import is_worker, log
-from rag_harness.files.sources import file_digest, files_digest
+from rag_harness.files.sources import file_digest, files_digest, json_digest
 from rag_harness.settings import Settings, access_of
-from rag_harness.types import Case, Document, Expectation
+from rag_harness.types import Case, Document
 from rag_harness.words.languages import ENGLISH
 
 
@@ -44,26 +46,6 @@ def charset_of(settings: Settings) -> str:
     if named and not is_charset(named):
         raise SettingsError(f"rag_charset is {settings.charset!r}. Name one that Python knows: cp1252, shift_jis, …")
     return named
-
-
-def _expected_of_all(texts: Sequence[str]) -> tuple[Expectation, ...]:
-    """Return the expectations that JSON objects state.
-
-    Raises:
-        SettingsError: one is no JSON, or no expectation.
-    """
-    raw = []
-    for text in texts:
-        try:
-            raw.append(json.loads(text))
-        except ValueError as error:
-            raise SettingsError(
-                f'rag_expect: {text!r:.60} is no JSON object, e.g. {{"max_words": 120}}: {error}.'
-            ) from None
-    found, problems = expectations_of(raw)
-    if problems:
-        raise SettingsError("\n".join(f"rag_expect: {each}" for each in problems))
-    return found
 
 
 def _refuse_passing(unread: Sequence[Unread], keeping: ParsedKeeping) -> None:
@@ -135,15 +117,12 @@ class Data:
         """The public collection that replaces knowledge base and golden set, if the settings name one.
 
         Raises:
-            SettingsError: it is no BEIR folder or zip.
+            SettingsError: it is none that can be read.
         """
         named = self._settings.dataset
         if not named:
             return None
-        kind, _, path = named.partition(":")
-        if kind != "beir" or not path:
-            raise SettingsError(f"rag_dataset is {named!r}. Name a BEIR folder or zip: beir:PATH")
-        return read_beir(Path(path) if Path(path).is_absolute() else self._settings.path(path))
+        return read_collection(named, self._settings.path)
 
     @cached_property
     def documents(self) -> list[Document]:
@@ -188,7 +167,7 @@ class Data:
         """Ids of queries with gold in a file that was left out."""
         folder = self._settings.path(self._settings.kb_dir)
         gone = {each.file.relative_to(folder).as_posix() for each in self.unread}
-        gold = {case.query.query_id: {*case.qrels, *(each.filename for each in case.evidence)} for case in self.cases}
+        gold = {case.query.query_id: {*case.qrels, *(each.filename for each in case.evidence)} for case in self._read}
         return frozenset(query_id for query_id, named in gold.items() if named & gone)
 
     @cached_property
@@ -209,17 +188,33 @@ class Data:
 
     @cached_property
     def cases(self) -> list[Case]:
-        """All queries with their gold, as in the file. The label ``golden`` says whether one is in the golden set."""
+        """All queries with their gold, as in the file. The label ``golden`` says whether one is in the golden set.
+
+        A collection that has generation tasks brings its own. Turns that a simulated user says are not among them.
+        """
+        return [case for case in self._read if case.scenario is None]
+
+    @cached_property
+    def scenarios(self) -> list[Case]:
+        """The turns that simulated users say, with their gold."""
+        return [case for case in self._read if case.scenario is not None]
+
+    @cached_property
+    def _read(self) -> list[Case]:
         settings = self._settings
         skipped: list[str] | None = [] if settings.bad_queries == "skip" else None
-        types = types_named(settings.query_types)
-        cases = read_queries(self.queries_file, settings.path(settings.kb_dir), types, skipped)
+        if isinstance(self.collection, MtragDataset):
+            cases = self.collection.cases()
+        else:
+            types = types_named(settings.query_types)
+            cases = read_queries(self.queries_file, settings.path(settings.kb_dir), types, skipped)
         for problem in () if is_worker() else skipped or ():
             log.info("Skipped: %s", problem)
         self._skipped = tuple(skipped or ())
-        expected = _expected_of_all(settings.expect)
-        if expected:
-            cases = [replace(case, expect=(*case.expect, *expected)) for case in cases]
+        if settings.expect:
+            where = f"pyproject.toml, [tool.rag_harness.data.{self.name}]: expect" if self.name else "rag_expect"
+            owed = Owed(stated_in(settings.expect, where), places=(where,))
+            cases = owed.added_to(cases, self.queries_file)
         if self._own_golden:
             golden = {entry.entry_id for entry in self.golden}
             cases = [_marked(case, case.query.query_id in golden) for case in cases]
@@ -230,7 +225,7 @@ class Data:
     @property
     def skipped(self) -> tuple[str, ...]:
         """What is wrong with the lines of its queries that were left out, if the settings allow that."""
-        _ = self.cases
+        _ = self._read
         return self._skipped
 
     @property
@@ -241,12 +236,18 @@ class Data:
     @property
     def queries_file(self) -> Path:
         """The file of its queries."""
-        return self._settings.queries_path
+        return self.collection.tasks if isinstance(self.collection, MtragDataset) else self._settings.queries_path
 
     @cached_property
     def queries_digest(self) -> str:
-        """Digest of the file of queries."""
-        return file_digest(self.queries_file)
+        """Digest of the file of queries, without what their answers owe: that changes no answer.
+
+        Of a collection's tasks, with what is asked of them, and its judgements.
+        """
+        of = self.collection
+        if isinstance(of, MtragDataset):
+            return json_digest([file_digest(self.queries_file), of.domain, of.variant, of.qrels])
+        return asked_digest(self.queries_file)
 
     @property
     def golden_file(self) -> Path:

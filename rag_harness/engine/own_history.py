@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rag_harness.engine.sent_turns import session_of_row
-from rag_harness.engine.trial import TrialOutcome
+from rag_harness.engine.trial import Ended, TrialOutcome
 from rag_harness.engine.trial_rows import Trial
+from rag_harness.measures.expectation_measures import numbers_kept
 from rag_harness.models.anew import Session
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.storable import storable
 from rag_harness.settings.table import FailedTurn
 from rag_harness.types import SESSION, Case
+from rag_harness.users.moves import Exchange
 
 SHOWN = "Sorry, something went wrong. Please ask again."
 """What a user sees where a turn has failed, and so what later turns have as its reply."""
@@ -21,7 +23,11 @@ SHOWN = "Sorry, something went wrong. Please ask again."
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """A turn that is over: question and reply, or why there is none; and its session, of this run or an earlier one."""
+    """A turn that is over: question and reply, or why there is none.
+
+    ``session`` is that of a service which keeps the conversation, begun by an earlier run or now. ``declined`` and
+    ``kept`` are what a simulated user hears beside the reply.
+    """
 
     query: str
     reply: str = ""
@@ -29,6 +35,9 @@ class _Said:
     not_run: str = ""
     session: Any = None
     is_earlier: bool = False
+    ended: Ended | None = None
+    declined: bool = False
+    kept: frozenset[int] = frozenset()
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -36,6 +45,10 @@ class _Said:
         if self.failed:
             return [asked, {"role": "assistant", "content": SHOWN, "failed": True}]
         return [asked, {"role": "assistant", "content": self.reply}]
+
+    @property
+    def exchange(self) -> Exchange:
+        return Exchange(self.query, SHOWN if self.failed else self.reply, self.declined, bool(self.failed), self.kept)
 
 
 class OwnHistory:
@@ -56,8 +69,10 @@ class OwnHistory:
 
     def take(self, trial: Trial, row: ExperimentResult, repeat: int = 1, is_stored: bool = True) -> None:
         """Take the row of a turn. ``is_stored`` says that it was not made now."""
+        kept = numbers_kept(trial.case, row, trial.case.scenario.reached) if trial.case.scenario and row.ok else ()
         is_earlier = is_stored or row.timings_recorded
         said = _Said(row.query, row.llm_answer, row.why, session=session_of_row(row), is_earlier=is_earlier)
+        said = replace(said, declined=row.abstained, kept=frozenset(kept))
         self._of(trial, repeat)[_turn(trial.case)] = said
 
     def take_outcome(self, trial: Trial, outcome: TrialOutcome, repeat: int = 1, is_stored: bool = False) -> None:
@@ -65,21 +80,28 @@ class OwnHistory:
         if outcome.row is not None:
             self.take(trial, outcome.row, repeat, is_stored)
         else:
-            self._of(trial, repeat)[_turn(trial.case)] = _Said(trial.case.query.text, not_run=outcome.not_run)
+            over = _Said(trial.case.query.text, not_run=outcome.not_run, ended=outcome.ended)
+            self._of(trial, repeat)[_turn(trial.case)] = over
 
-    def asked(self, trial: Trial, repeat: int = 1) -> Trial | str:
-        """Return the trial with what was said before it as its history, or why it cannot be asked.
+    def before(self, trial: Trial, repeat: int = 1) -> list[Exchange]:
+        """Return the turns before this one as a user sees them. All of them are over, and have answers."""
+        said = self._of(trial, repeat)
+        return [said[turn].exchange for turn in range(1, _turn(trial.case))]
+
+    def asked(self, trial: Trial, repeat: int = 1) -> Trial | TrialOutcome:
+        """Return the trial with what was said before it as its history, or what came of it if it cannot be asked.
 
         All turns before it are over.
         """
         said, messages = self._of(trial, repeat), []
         for turn in range(1, _turn(trial.case)):
             before = said.get(turn)
-            if before is None or before.not_run:
+            if before is None or before.not_run or before.ended:
                 # A reason names the turn that began it, also where several could not be asked after it.
-                return before.not_run if before else f"turn {turn} has no answer"
+                why = before.not_run if before else f"turn {turn} has no answer"
+                return TrialOutcome(None, not_run=why, ended=before.ended if before else None)
             if before.failed and self._failed_turn == "skip":
-                return f"turn {turn} failed: {before.failed}"
+                return TrialOutcome(None, not_run=f"turn {turn} failed: {before.failed}")
             messages += before.messages
         last = self._last_in_a_session(trial, repeat)
         inputs = {name: value for name, value in trial.case.query.inputs.items() if name != "history"}
@@ -97,10 +119,10 @@ class OwnHistory:
         before = (said[turn] for turn in range(_turn(trial.case) - 1, 0, -1) if turn in said)
         return next((each for each in before if each.session is not None), None)
 
-    def is_of_this(self, row: ExperimentResult, trial: Trial, repeat: int = 1) -> bool:
-        """Return whether a stored row was asked with what was said here: its history is that of the trial."""
-        asked = self.asked(trial, repeat)
-        return not isinstance(asked, str) and bool(row.inputs == storable(asked.case.query.inputs))
+    def ended(self, trial: Trial, repeat: int = 1) -> Ended | None:
+        """Return where and why its conversation has ended before a turn; None where it has not, as far as is known."""
+        said = self._of(trial, repeat).get(_turn(trial.case))
+        return said.ended if said else None
 
     def _of(self, trial: Trial, repeat: int) -> dict[int, _Said]:
         return self._said.setdefault((trial.experiment, _place(trial.case)["conversation"], repeat), {})
@@ -121,3 +143,9 @@ def _place(case: Case) -> dict[str, str]:
 
 def _turn(case: Case) -> int:
     return int(_place(case)["turn"])
+
+
+def is_asked(row: ExperimentResult, asked: Trial) -> bool:
+    """Return whether a stored row was asked what a trial is asked: its words, after the same history."""
+    query = asked.case.query
+    return bool(row.query == storable(query.text) and row.inputs == storable(query.inputs))

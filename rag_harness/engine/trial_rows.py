@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import reduce
@@ -19,6 +20,7 @@ from rag_harness.results.row_parts import (
     RowDecision,
     RowError,
     RowStage,
+    StepHit,
     TokenUsage,
 )
 from rag_harness.settings import Settings
@@ -27,6 +29,8 @@ from rag_harness.types import SERVICE, Call, Case, Failure, Hit, Message, Pipeli
 
 _ANSWERING = ("answer", SERVICE)
 """Roles of the calls that produce the answer."""
+_LONGEST_TOLD = 20_000
+"""Most characters of the input or output of a step in a row."""
 _LONGEST_SAID = 300
 """Most characters of a metadata value in a row: the row of a chunk must not grow with what a page says of itself."""
 KeepPrompt = Callable[[Sequence[Message]], str]
@@ -35,10 +39,14 @@ KeepPrompt = Callable[[Sequence[Message]], str]
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One experiment on one case; the unit that pytest runs."""
+    """One experiment on one case; the unit that pytest runs.
+
+    ``user`` says who has said its question, where a user is simulated.
+    """
 
     experiment: str
     case: Case
+    user: RowStage | None = None
 
     @property
     def id(self) -> TrialId:
@@ -83,6 +91,7 @@ def make_row(
         metadata=dict(case.metadata),
         **_measured(output, total_ms, settings),
         stages=tuple(_stage(stage, keep_prompt) for stage in output.stages),
+        user=trial.user,
         decisions=tuple(
             RowDecision(name=d.name, outcome=d.outcome, value=d.value, threshold=d.threshold, reason=d.reason)
             for d in output.decisions
@@ -137,13 +146,21 @@ def _times(output: PipelineOutput) -> dict[str, float | None]:
             "rerank_time_ms": said.rerank_ms,
             "llm_time_ms": said.llm_ms,
         }
-    by_name = {stage.name: stage.ms for stage in output.stages}
-    asking = [stage.ms for stage in output.stages if stage.calls or stage.name == "generate"]
     return {
-        "retrieval_time_ms": by_name.get("retrieve"),
-        "rerank_time_ms": by_name.get("rerank"),
-        "llm_time_ms": sum(asking) if asking else None,
+        "retrieval_time_ms": _spent(stage.ms for stage in output.stages if _does(stage, "retrieve")),
+        "rerank_time_ms": _spent(stage.ms for stage in output.stages if _does(stage, "rerank")),
+        "llm_time_ms": _spent(stage.ms for stage in output.stages if stage.calls or _does(stage, "generate")),
     }
+
+
+def _does(stage: Stage, kind: str) -> bool:
+    return stage.kind == kind or (not stage.kind and stage.name == kind)
+
+
+def _spent(milliseconds: Iterable[float]) -> float | None:
+    """Return the sum; None without a step: an agent may search several times, or never."""
+    found = list(milliseconds)
+    return sum(found) if found else None
 
 
 def _cost(calls: Sequence[Call], settings: Settings) -> float | None:
@@ -166,8 +183,24 @@ def _tokens(usage: Usage) -> TokenUsage:
 
 
 def _stage(stage: Stage, keep_prompt: KeepPrompt) -> RowStage:
-    calls = tuple(_call(call, keep_prompt) for call in stage.calls)
-    return RowStage(name=stage.name, ms=stage.ms, calls=calls, detail=dict(stage.detail))
+    return RowStage(
+        name=stage.name,
+        ms=stage.ms,
+        calls=tuple(_call(call, keep_prompt) for call in stage.calls),
+        detail=dict(stage.detail),
+        kind=stage.kind,
+        input=_bounded(stage.input),
+        output=_bounded(stage.output),
+        hits=tuple(
+            StepHit(chunk_id=hit.chunk.chunk_id, filename=hit.chunk.doc_id, score=hit.score) for hit in stage.hits
+        ),
+    )
+
+
+def _bounded(value: Any) -> Any:
+    """Return what went into a step, or came out, shortened where it is long: a tool may return a whole page."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return value if len(text) <= _LONGEST_TOLD else f"{text[:_LONGEST_TOLD]} … ({len(text):,} characters)"
 
 
 def _call(call: Call, keep_prompt: KeepPrompt) -> RowCall:

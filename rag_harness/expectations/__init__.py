@@ -12,17 +12,29 @@ an ``AnswerSeen``. Begin reading with ``kind.py``. A kind of your own is a class
 
 from __future__ import annotations
 
+from rag_harness.expectations.contradicting import contradictions
 from rag_harness.expectations.kind import AnswerSeen, ExpectationKind, Finding, Source
 from rag_harness.expectations.looking import Kept, as_found, kept_share, looked_at
-from rag_harness.expectations.reading import expectations_of, kind_of, known_kinds, needs_model, tells_by_words
+from rag_harness.expectations.reading import (
+    MOST_EXPECTED,
+    as_json,
+    expectations_of,
+    kind_of,
+    known_kinds,
+    needs_model,
+    tells_by_words,
+)
 
 __all__ = [
+    "MOST_EXPECTED",
     "AnswerSeen",
     "ExpectationKind",
     "Finding",
     "Kept",
     "Source",
     "as_found",
+    "as_json",
+    "contradictions",
     "expectations_of",
     "kept_share",
     "kind_of",

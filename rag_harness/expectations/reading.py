@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from math import isfinite
 from typing import Any
 
-from rag_harness.errors import unknown
+from rag_harness.errors import is_near, unknown
+from rag_harness.expectations.contradicting import contradictions, in_short
 from rag_harness.expectations.kind import ExpectationKind
 from rag_harness.registry import registered, resolve
 from rag_harness.types import Expectation
@@ -19,6 +20,7 @@ MOST_EXPECTED = 100
 _LONGEST = 20_000
 """The most characters of one expectation, as JSON."""
 _BESIDE = ("weight", "must")
+_WRITTEN: Mapping[object, str] = {bool: "true or false", str: "a text"}
 
 
 def known_kinds() -> list[str]:
@@ -50,7 +52,7 @@ def expectations_of(raw: object) -> tuple[tuple[Expectation, ...], list[str]]:
         raw: a list of objects: the kind with what is wanted, or ``not`` with such an object; ``weight`` and ``must``.
     """
     if not isinstance(raw, list):
-        return (), [f'a list of objects was expected, e.g. [{{"contains": "45 days"}}]; found {_short(raw)}']
+        return (), [f'a list of objects was expected, e.g. [{{"contains": "45 days"}}]; found {in_short(raw)}']
     if len(raw) > MOST_EXPECTED:
         return (), [f"{len(raw):,} expectations; a case may have {MOST_EXPECTED}"]
     found: list[Expectation] = []
@@ -61,12 +63,20 @@ def expectations_of(raw: object) -> tuple[tuple[Expectation, ...], list[str]]:
             problems.append(f"{number}: {read}")
         else:
             found.append(read)
-    return tuple(found), problems + ([] if problems else [*_contradictions(found)])
+    return tuple(found), problems or [*contradictions(found)]
+
+
+def as_json(expectation: Expectation) -> dict[str, Any]:
+    """Return the object that states an expectation."""
+    demand: dict[str, Any] = {expectation.kind: expectation.wanted, **expectation.options}
+    said: dict[str, Any] = {"not": demand} if expectation.negated else demand
+    weight = {"weight": expectation.weight} if expectation.weight != 1 else {}
+    return {**said, **weight, **({"must": True} if expectation.must else {})}
 
 
 def _one(raw: object) -> Expectation | str:
     if not isinstance(raw, dict):
-        return f'an object was expected, e.g. {{"contains": "45 days"}}; found {_short(raw)}'
+        return f'an object was expected, e.g. {{"contains": "45 days"}}; found {in_short(raw)}'
     if len(json.dumps(raw, default=str)) > _LONGEST:
         return f"longer than {_LONGEST:,} characters. Shorten it, or make several of it"
     beside = {name: raw[name] for name in _BESIDE if name in raw}
@@ -77,7 +87,9 @@ def _one(raw: object) -> Expectation | str:
         if more:
             return f"{more[0]!r} stands beside 'not'. Put it inside"
         if not isinstance(inner, dict):
-            return f'\'not\' takes an object, e.g. {{"not": {{"contains": "refund"}}}}; found {_short(inner)}'
+            return f'\'not\' takes one object, e.g. {{"not": {{"contains": "refund"}}}}; found {in_short(inner)}'
+        if "not" in inner:
+            return "'not' stands in 'not'. Take both away"
         demand = inner
     return _beside(beside) or _demand(demand, negated, beside)
 
@@ -85,8 +97,8 @@ def _one(raw: object) -> Expectation | str:
 def _beside(beside: Mapping[str, Any]) -> str:
     weight, must = beside.get("weight", 1), beside.get("must", False)
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not isfinite(weight) or weight <= 0:
-        return f"weight is {_short(weight)}. Write a number above 0"
-    return "" if isinstance(must, bool) else f"must is {_short(must)}. Write true or false"
+        return f"weight is {in_short(weight)}. Write a number above 0"
+    return "" if isinstance(must, bool) else f"must is {in_short(must)}. Write true or false"
 
 
 def _demand(demand: Mapping[str, Any], negated: bool, beside: Mapping[str, Any]) -> Expectation | str:
@@ -94,42 +106,35 @@ def _demand(demand: Mapping[str, Any], negated: bool, beside: Mapping[str, Any])
     if len(named) > 1:
         return f"two kinds in one object, {named[0]} and {named[1]}. Make two of it"
     if not named:
-        other = next(iter(demand), "")
-        return unknown("kind of expectation", other, known_kinds()).rstrip(".") if demand else "it names no kind"
+        return _unknown(demand) if demand else "it names no kind"
     name = named[0]
     kind, options = kind_of(name), {key: value for key, value in demand.items() if key != name}
-    for key, value in options.items():
-        if key not in kind.options:
-            takes = f"It takes {', '.join(kind.options)}" if kind.options else "It takes no options"
-            return f"{name}: unknown option {key!r}. {takes}"
-        if isinstance(value, bool) != (kind.options[key] is bool) or not isinstance(value, kind.options[key]):
-            return f"{name}: {key} is {_short(value)}"
+    if wrong := _options(kind, options):
+        return f"{name}: {wrong}"
     weight, must = float(beside.get("weight", 1)), bool(beside.get("must", False))
     read = Expectation(name, demand[name], options, negated, weight, must)
     problem = kind.problem(read)
-    return f"{name}: {problem}" if problem else read
+    several = isinstance(read.wanted, list) and f"{name}_any" in registered(GROUP)
+    return f"{name}: {problem}{f'. For several there is {name}_any' * several}" if problem else read
 
 
-_LIMITS = (("max_words", "min_words"), ("max_chars", "min_chars"))
+def _unknown(demand: Mapping[str, Any]) -> str:
+    """Say that an object names no known kind, and what was probably meant."""
+    name, wanted = next(iter(demand.items()))
+    bare = name.replace("-", "_")
+    if bare.startswith("not_") and bare[4:] in registered(GROUP):
+        return f'Unknown kind of expectation {name!r}. Write {{"not": {{"{bare[4:]}": {in_short(wanted)}}}}}'
+    if name in ("type", "kind"):
+        return f'Unknown kind of expectation {name!r}. The kind is the key: {{"contains": "45 days"}}'
+    said = unknown("kind of expectation", name, known_kinds()).rstrip(".")
+    return said.partition(" Known: ")[0] if is_near(name, known_kinds()) else said
 
 
-def _contradictions(found: Sequence[Expectation]) -> Iterator[str]:
-    """Yield pairs that no answer can keep to at once."""
-    ways: dict[str, set[bool]] = {}
-    for each in found:
-        demand = json.dumps([each.kind, each.wanted, dict(each.options)], sort_keys=True)
-        seen = ways.setdefault(demand, set())
-        if seen == {not each.negated}:
-            yield f"{each.kind} is demanded and forbidden at once: {_short(each.wanted)}"
-        seen.add(each.negated)
-    plain = {each.kind: each.wanted for each in found if not each.negated}
-    if "declines" in plain and "answers" in plain:
-        yield "declines and answers are demanded at once"
-    for most, least in _LIMITS:
-        if most in plain and least in plain and plain[most] < plain[least]:
-            yield f"{most} {plain[most]} is less than {least} {plain[least]}"
-
-
-def _short(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 60 else f"{text[:57]}…"
+def _options(kind: ExpectationKind, options: Mapping[str, Any]) -> str:
+    """Return what is wrong with the values beside a demand; empty where nothing is."""
+    for key, value in options.items():
+        if key not in kind.options:
+            return unknown("option", key, [*kind.options, *_BESIDE]).rstrip(".")
+        if isinstance(value, bool) != (kind.options[key] is bool) or not isinstance(value, kind.options[key]):
+            return f"{key} is {in_short(value)}. Write {_WRITTEN.get(kind.options[key], 'a number')}"
+    return ""

@@ -14,7 +14,12 @@ _LARGE = 2**26
 
 def file_digest(file: Path) -> str:
     """Return the digest of a file's bytes."""
-    return hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
+    return bytes_digest(file.read_bytes())
+
+
+def bytes_digest(content: bytes) -> str:
+    """Return the digest of bytes, as ``file_digest`` does for a file's."""
+    return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
 def file_sha256(file: Path) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rag_harness.dataset.public_collections import brings_questions
 from rag_harness.errors import SettingsError
 from rag_harness.gates.grammar import parse_gate
 from rag_harness.settings import Settings
@@ -72,6 +73,9 @@ def _other(data: list[tuple[str, str]]) -> str:
 
 def _query_data(settings: Settings, ini: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the files that gates on experiments depend on: as the ini file names them, and as the run uses them."""
+    if brings_questions(settings.dataset) or brings_questions(ini.get("dataset", "")):
+        claimed = ini.get("dataset") or ini.get("queries") or ini.get("kb_dir")
+        return _collection(settings, claimed, settings.dataset or settings.kb_dir)
     found = [_folder(settings, ini)] if "kb_dir" in ini else []
     if "queries" in ini:
         found.append(_pair(settings, ini["queries"], settings.queries_path))
@@ -84,11 +88,14 @@ def _golden_data(settings: Settings, ini: Mapping[str, Any]) -> list[tuple[str, 
     """Return the same for gates on the retrieval suite. A public collection has its own documents."""
     if settings.dataset or "dataset" in ini:
         claimed = ini.get("dataset") or ini.get("golden") or ini.get("kb_dir")
-        used = settings.dataset or settings.golden
-        same = claimed and _place(settings, claimed) == _place(settings, used)
-        return [(claimed, claimed if same else used)] if claimed else []
+        return _collection(settings, claimed, settings.dataset or settings.golden)
     found = [_folder(settings, ini)] if "kb_dir" in ini else []
     return [*found, *([_pair(settings, ini["golden"], settings.path(settings.golden))] if "golden" in ini else [])]
+
+
+def _collection(settings: Settings, claimed: str | None, used: str) -> list[tuple[str, str]]:
+    same = claimed and _place(settings, claimed) == _place(settings, used)
+    return [(claimed, claimed if same else used)] if claimed else []
 
 
 def _place(settings: Settings, dataset: str) -> tuple[str, Path]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.expectations import (
     AnswerSeen,
     Kept,
     Source,
+    as_json,
     kept_share,
     kind_of,
     known_kinds,
@@ -18,14 +21,14 @@ from rag_harness.expectations import (
 from rag_harness.measures.hits import document_in
 from rag_harness.measures.judged.judged_expectations import EXPECTATIONS, NOT_JUDGED, JudgedOfKind, as_judged
 from rag_harness.measures.measure import Need, RowMeasure, Score
-from rag_harness.types import Case
+from rag_harness.types import Case, Expectation
 
 if TYPE_CHECKING:
     from rag_harness.results.row import ExperimentResult
 
 PREFIX = "expect_"
 """Begins the name of the measure of one kind: ``expect_contains``."""
-_NONE = "nothing is expected"
+_NONE = "no expectations"
 
 
 class Expectations(RowMeasure):
@@ -64,7 +67,7 @@ class ExpectationsOfKind(RowMeasure):
 
     def applies(self, case: Case) -> str:
         """Return why there is nothing of this kind to keep to."""
-        return "" if any(each.kind == self._kind for each in case.expect) else f"no {self._kind} is expected"
+        return "" if any(each.kind == self._kind for each in case.expect) else f"no {self._kind} expected"
 
     def score(self, case: Case, row: ExperimentResult) -> Score:
         share, said = kept_share(
@@ -81,6 +84,17 @@ def measure_of_kind(name: str) -> ExpectationsOfKind | JudgedOfKind | None:
     return ExpectationsOfKind(kind) if kind_of(kind).asks == "nothing" else JudgedOfKind(kind)
 
 
+def demands_of(cases: Iterable[Case]) -> dict[str, str]:
+    """Return a digest of what cases demand, by the measure that is about it. Other demands make another figure."""
+    states: dict[str, Any] = {}
+    for case in cases:
+        for each in case.expect:
+            said = json.dumps([case.query.query_id, as_json(each)], sort_keys=True, default=str).encode()
+            for measure in (EXPECTATIONS, f"{PREFIX}{each.kind}"):
+                states.setdefault(measure, blake2b(digest_size=8)).update(said)
+    return {measure: state.hexdigest() for measure, state in states.items()}
+
+
 def found_in(
     case: Case, row: ExperimentResult, explained: bool = True, judged: Mapping[str, Any] | None = None
 ) -> list[Kept]:
@@ -93,6 +107,12 @@ def found_in(
         judged: detail of the judged score of ``expectations``, for those that need a model; None without one.
     """
     return as_judged(looked_at(case.expect, _seen(case, row, explained)), judged)
+
+
+def numbers_kept(case: Case, row: ExperimentResult, expected: Sequence[Expectation]) -> list[int]:
+    """Return the places, from 0, of the expectations that a row's answer keeps. None of them needs a model."""
+    found = looked_at(expected, _seen(case, row, explained=False))
+    return [number for number, each in enumerate(found) if each.kept]
 
 
 def _seen(case: Case, row: ExperimentResult, explained: bool) -> AnswerSeen:

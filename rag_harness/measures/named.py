@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from rag_harness.errors import SettingsError, unknown
+from rag_harness.expectations import known_kinds
 from rag_harness.measures.composite import CompositeMeasure
-from rag_harness.measures.expectation_measures import measure_of_kind
+from rag_harness.measures.expectation_measures import PREFIX, measure_of_kind
 from rag_harness.measures.judged.measure import JudgedMeasure
 from rag_harness.measures.judged.rubric_measure import rubric_measure
 from rag_harness.measures.measure import Measure
@@ -45,7 +46,8 @@ def measure_named(text: str) -> Measure:
     if by_its_name is not None and not at:
         return by_its_name
     if name not in registered(MEASURES_GROUP):
-        raise SettingsError(unknown("measure", name, known_measures()))
+        of_kinds = [f"{PREFIX}{kind}" for kind in known_kinds()] if name.startswith(PREFIX) else []
+        raise SettingsError(unknown("measure", name, of_kinds or known_measures()))
     if at and not (cutoff.isascii() and cutoff.isdigit() and int(cutoff) > 0):
         raise SettingsError(f"Measure {text!r} needs a cutoff of 1 or more, e.g. '{name}@10'; found {cutoff!r}.")
     measure: Measure = resolve(MEASURES_GROUP, name)(int(cutoff) if at else None)

@@ -13,7 +13,7 @@ from rag_harness.errors import ModelOutputError
 from rag_harness.models.prompts import Prompts
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import ChatModel
-from rag_harness.types import Answer, Hit, PipelineOutput, Query
+from rag_harness.types import Answer, Hit, Message, PipelineOutput, Query
 from rag_harness.words.citation_marks import declines
 from rag_harness.words.cited import cited_sources
 
@@ -45,10 +45,11 @@ class Generator:
     prompts: Prompts
     reasoning: bool = False
 
-    async def answer(self, query: Query, trace: Trace) -> PipelineOutput:
-        """Answer from ``trace.context``."""
+    async def answer(self, query: Query, trace: Trace, said_before: Sequence[Message] = ()) -> PipelineOutput:
+        """Answer from ``trace.context``. Earlier messages of a conversation come before the prompt's question."""
         with trace.stage("prompt"):
-            messages = self.prompts.messages(query.text, trace.context)
+            system, user = self.prompts.messages(query.text, trace.context)
+            messages = [system, *said_before, user]
         completion = await trace.complete(self.chat, messages, response_format(self.reasoning))
         with trace.stage("parse"):
             answer = read_answer(completion.text, len(trace.context), self.reasoning)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rag_harness.plugin import activation, hookspecs
+from rag_harness.plugin.expect_marks import is_marked_itself
 from rag_harness.plugin.fixtures import (
     rag_golden_id,
     rag_index,
@@ -32,7 +33,7 @@ from rag_harness.plugin.fixtures import (
 from rag_harness.plugin.items import trial_id_of
 from rag_harness.plugin.options import add_options, is_used
 from rag_harness.plugin.screen import make_inert, stop_tests, usage_error
-from rag_harness.plugin.stash_keys import NOT_RUN, RETRIEVAL, SESSION, SHIPPED, TRIALS
+from rag_harness.plugin.stash_keys import NOT_RUN, OWED, RETRIEVAL, SESSION, SHIPPED, TRIALS
 from rag_harness.shown.terminal import block, line
 
 if TYPE_CHECKING:
@@ -69,6 +70,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
     config.addinivalue_line(
         "markers", "rag_experiment(id): the experiment whose trials a test that uses rag_result is about"
+    )
+    config.addinivalue_line(
+        "markers", "rag_expect({...}, {...}): what the answers owe that a test which uses rag_result asks for"
     )
     for experiment, module in built_in().items():
         # A variant's name may have a hyphen, which is no Python name. rag_experiment("t1-boost0") marks such a variant.
@@ -149,6 +153,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         from rag_harness.plugin import collect
 
         collect.parametrize(metafunc, activation.wake(metafunc.config))
+    elif is_marked_itself(metafunc.definition):
+        from rag_harness.plugin.own_expectations import check_marked
+
+        check_marked(metafunc.definition)
 
 
 def pytest_report_teststatus(report: Any) -> Any:
@@ -204,11 +212,15 @@ def pytest_runtest_makereport(
         # A worker sends the row as JSON: xdist sends only plain types, and one numpy float would end the session.
         row = shipped.row.text if hasattr(item.config, "workerinput") else shipped.row
         vars(report).update(rag_row=row, rag_resumed=shipped.resumed)
+        item.config.stash[OWED].ship(shipped.row.experiment, report)
         _ship_scores(item, report, shipped.row.trial)
         del item.stash[SHIPPED]
     if call.when == "setup" and NOT_RUN in item.stash:
-        trial, why = item.stash[NOT_RUN]
-        vars(report).update(rag_not_run=(trial.experiment, trial.query_id, why))
+        trial, not_run = item.stash[NOT_RUN]
+        vars(report).update(not_run.on_report(trial))
+    if call.when == "teardown" and NOT_RUN in item.stash:
+        # Another repeat of its conversation may have come to this turn.
+        _ship_again(item, report, item.stash[NOT_RUN][0])
     if RETRIEVAL in item.stash:
         from rag_harness.plugin import golden
 
@@ -239,7 +251,6 @@ def _ship_scores(item: pytest.Item, report: pytest.TestReport, trial: TrialId) -
 
     try:
         judged = item.config.stash[TRIALS].judged(trial, item.nodeid)
-        again = item.config.stash[TRIALS].answered_again(trial)
     except CriticalError as error:
         stop_tests(item.config, error)
         return
@@ -247,8 +258,19 @@ def _ship_scores(item: pytest.Item, report: pytest.TestReport, trial: TrialId) -
         return  # the run was stopped; the scores that came back are in the journal
     if judged is not None:
         vars(report).update(rag_judged=judged.plain())
-    if again:
-        vars(report).update(rag_again=again)
+    _ship_again(item, report, trial)
+
+
+def _ship_again(item: pytest.Item, report: pytest.TestReport, trial: TrialId) -> None:
+    """Attach the repeats of a trial to the report."""
+    from rag_harness.errors import CriticalError
+
+    try:
+        vars(report).update(item.config.stash[TRIALS].answered_again(trial))
+    except CriticalError as error:
+        stop_tests(item.config, error)
+    except CancelledError:
+        return  # the run was stopped; what came back is in the journal
 
 
 def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:

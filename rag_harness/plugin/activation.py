@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.plugin.stash_keys import RECORDER, SESSION, TRIALS
+from rag_harness.plugin.stash_keys import OWED, RECORDER, SESSION, TRIALS
 
 if TYPE_CHECKING:
     import pytest
@@ -18,6 +18,7 @@ def wake(config: pytest.Config) -> RagSession:
     """Return the state of the run. The first call makes it, and registers the writers in the process that writes."""
     if SESSION not in config.stash:
         from rag_harness.plugin.affected import Affected
+        from rag_harness.plugin.own_expectations import OwnExpectations
         from rag_harness.plugin.session import RagSession
         from rag_harness.plugin.trials import TrialRunner
 
@@ -25,6 +26,9 @@ def wake(config: pytest.Config) -> RagSession:
         config.stash[TRIALS] = trials = TrialRunner(session)
         affected = Affected(session)
         config.pluginmanager.register(affected, "rag_harness.affected")
+        config.stash[OWED] = owed = OwnExpectations(session)
+        # Registered later, it comes after what --rag-affected-by leaves out.
+        config.pluginmanager.register(owed, "rag_harness.own_expectations")
         if not hasattr(config, "workerinput"):
             _register_writers(config, session, trials, affected)
     return config.stash[SESSION]

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rag_harness.plugin.own_expectations import check_marked
+from rag_harness.plugin.stash_keys import OWED
 from rag_harness.types import GOLDEN, TrialId
 
 if TYPE_CHECKING:
@@ -23,7 +25,10 @@ def parametrize(metafunc: pytest.Metafunc, session: RagSession) -> None:
 
     try:
         if "rag_result" in metafunc.fixturenames:
+            metafunc.config.stash[OWED].marks.of(metafunc.definition)
             _parametrize_trials(metafunc, session)
+        else:
+            check_marked(metafunc.definition)
         if "rag_retrieval" in metafunc.fixturenames:
             entries = session.golden.ids
             metafunc.parametrize("rag_golden_id", entries, ids=[str(TrialId(GOLDEN, entry)) for entry in entries])

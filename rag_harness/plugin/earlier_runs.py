@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from rag_harness.plugin.run_data import RunData
     from rag_harness.plugin.session import RagSession
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def left_by_earlier_runs(
-    session: RagSession, data: RunData, looked_at: Collection[str], wanted: Collection[str]
+    session: RagSession, data: RunData, looked_at: Mapping[str, SuiteRecord], wanted: Collection[str]
 ) -> dict[str, SuiteRecord]:
     """Return the complete suites of earlier runs whose data have not changed since.
 
@@ -24,6 +24,7 @@ def left_by_earlier_runs(
         wanted: suites that gates name; for these it is checked whether this run would make the same rows.
     """
     from rag_harness.errors import DataError
+    from rag_harness.results.cases import CaseFile
     from rag_harness.results.manifest import read_manifest
 
     output = session.output
@@ -33,12 +34,19 @@ def left_by_earlier_runs(
         return {}  # the first run, or a file that something else wrote
     found: dict[str, SuiteRecord] = {}
     for name, record in before.suites.items():
-        is_there = name not in looked_at and record.is_complete and (output / record.file).is_file()
+        files = output / record.file, CaseFile.place(output, record.cases)
+        is_there = name not in looked_at and record.is_complete and all(file.is_file() for file in files)
         if is_there and _is_about_the_same(record, before.digests.get(record.data), data):
             made = record.made or before.date
             is_current = _is_current(session, name, record, made) if name in wanted else None
             found[name] = record.model_copy(update={"made": made, "resumed": "all", "is_current": is_current})
-    return found
+    return {name: _owing_now(record, looked_at) for name, record in found.items()}
+
+
+def _owing_now(record: SuiteRecord, looked_at: Mapping[str, SuiteRecord]) -> SuiteRecord:
+    """Return a suite with what its answers owe now: this run has written the cases anew that it shares."""
+    of_now = next((each for each in looked_at.values() if each.cases == record.cases), record)
+    return record.model_copy(update={"demands": of_now.demands})
 
 
 def _is_about_the_same(record: SuiteRecord, digest: str | None, data: RunData) -> bool:

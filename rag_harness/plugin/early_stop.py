@@ -73,7 +73,7 @@ class EarlyStopping:
     def _watch(self, experiment: str, selected: set[TrialId]) -> dict[TrialId, int]:
         """Watch the gates of an experiment and return the places of its trials; empty if it must be asked in full."""
         from rag_harness.gates.early_stop import random_order
-        from rag_harness.plugin.stop_plan import Watch, Watched, refusal, rows_of, why_drafts_count
+        from rag_harness.plugin.stop_plan import Watch, Watched, kept_together, refusal, why_drafts_count
         from rag_harness.types import TrialId
 
         settings, cases = self._session.settings, self._session.cases.all_of(experiment)
@@ -82,7 +82,7 @@ class EarlyStopping:
         if why:
             self._refused[experiment] = why
             return {}
-        order = random_order(rows_of(cases), settings.order_seed)
+        order = random_order(kept_together(cases), settings.order_seed)
         own = [gate for gate in self._gates() if gate.suite == experiment]
         self._watches[experiment] = Watch(order, [Watched(gate, cases, settings.max_unmeasured) for gate in own])
         return {TrialId(experiment, query_id): place for place, query_id in enumerate(order)}
@@ -116,16 +116,30 @@ class EarlyStopping:
             # If the run was stopped, or nothing can be kept any more, no result is looked at.
             with suppress(CriticalError, CancelledError):
                 self._look(trial, row)
+        elif trial is not None and hasattr(report, "rag_ended"):
+            self._pass_over(trial, str(report.rag_ended[2]))
         return report
+
+    def _pass_over(self, trial: Trial, why: str) -> None:
+        """Take a turn that its user never came to: the cases behind it need not wait for it."""
+        from rag_harness.measures import Score
+
+        watch = self._watches.get(trial.experiment)
+        if watch is not None and trial.id not in self._looked_at:
+            absent = Score(None, why, undefined=True)
+            self._take(watch, trial, {measure.name: absent for measure in watch.measures})
 
     def _look(self, trial: Trial, row: ExperimentResult) -> None:
         watch = self._watches.get(trial.experiment)
         if watch is None or trial.id in self._looked_at:
             return
         scores = {measure.name: self._score(measure, trial, row) for measure in watch.measures}
+        self._take(watch, trial, scores)
+
+    def _take(self, watch: Watch, trial: Trial, scores: Mapping[str, Score]) -> None:
         self._looked_at.add(trial.id)
-        if trial.experiment not in self._recorder.settled and watch.take(row.query_id, scores):
-            log.info("%s: every gate is settled after %s", trial.experiment, row.query_id)
+        if trial.experiment not in self._recorder.settled and watch.take(trial.case.query.query_id, scores):
+            log.info("%s: every gate is settled after %s", trial.experiment, trial.case.query.query_id)
             self._recorder.settled.add(trial.experiment)
             self._trials.abandon(trial.experiment)
 

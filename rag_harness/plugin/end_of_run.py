@@ -19,11 +19,13 @@ import pytest
 
 from rag_harness.plugin.attribution import Attribution
 from rag_harness.plugin.brief_section import BriefSection
+from rag_harness.plugin.earlier_turns import EarlierTurns
 from rag_harness.plugin.golden_section import GoldenSection
 from rag_harness.plugin.metamorphic import Metamorphic
 from rag_harness.plugin.report_file import ReportFile
 from rag_harness.plugin.screen import count_rightly
 from rag_harness.plugin.sections_shown import SectionsShown
+from rag_harness.plugin.snapshots_section import SnapshotsSection
 from rag_harness.plugin.summary_section import SummarySection
 
 if TYPE_CHECKING:
@@ -66,6 +68,11 @@ class RunEnd:
         return SectionsShown(self.session, usual, BRIEF.name)
 
     @cached_property
+    def earlier_turns(self) -> EarlierTurns:
+        """Judges answers by contexts of earlier turns."""
+        return EarlierTurns(self.session, self.recorder, self.trials)
+
+    @cached_property
     def metamorphic(self) -> Metamorphic:
         """Checks relations between a query and its variants."""
         return Metamorphic(self.session, self.recorder, self.findings, self.trials)
@@ -89,6 +96,11 @@ class RunEnd:
     def brief(self) -> BriefSection:
         """Prints the run in brief."""
         return BriefSection(self.session, self.recorder, self.findings, self.gates, self.attribution, self.recording)
+
+    @cached_property
+    def snapshots(self) -> SnapshotsSection:
+        """Says what became of the snapshots of answers."""
+        return SnapshotsSection(self.session)
 
     @cached_property
     def report(self) -> ReportFile:
@@ -137,6 +149,9 @@ def _by_pytest(*_: object) -> None:
 
 ROW_OF_DOTS = Step("row of dots", "pytest ends it with 100%", _by_pytest)
 STEPS: tuple[Step, ...] = (
+    Step(
+        "earlier turns", "judges by contexts of earlier turns; before run.json", lambda run: run.earlier_turns.judge()
+    ),
     Step("metamorphic", "checks relations; gates may be about them", lambda run: run.metamorphic.check()),
     Step("gates", "leaves run.json, judges gates, leaves summary.json", lambda run: run.gates.judge(), True),
     ROW_OF_DOTS,
@@ -148,6 +163,12 @@ STEPS: tuple[Step, ...] = (
 SHORT_SUMMARY = Section("short summary", "pytest says which tests failed", _by_pytest)
 BRIEF = Section("brief", "what to know first", lambda run, terminal: run.brief.print(terminal), True)
 SECTIONS: tuple[Section, ...] = (
+    Section(
+        "carried",
+        "why these cannot be told",
+        lambda run, terminal: run.earlier_turns.print(terminal),
+        True,
+    ),
     Section("metamorphic", "which relations broke", lambda run, terminal: run.metamorphic.print(terminal), True),
     Section("trials", "the figures of experiments", lambda run, terminal: run.summary.print_trials(terminal)),
     Section("scorecard", "what judges said", lambda run, terminal: run.summary.print_scorecard(terminal)),
@@ -156,6 +177,7 @@ SECTIONS: tuple[Section, ...] = (
     Section("abstention", "what confidence is worth", lambda run, terminal: run.summary.print_abstention(terminal)),
     Section("noise", "where the noise is", lambda run, terminal: run.summary.print_noise(terminal), True),
     Section("own", "sections of other packages", lambda run, terminal: run.summary.print_own(terminal), True),
+    Section("snapshots", "answers beside those kept", lambda run, terminal: run.snapshots.print(terminal), True),
     Section("causes", "why trials failed", lambda run, terminal: run.attribution.print(terminal)),
     Section("affected", "what a change affects, under xdist", lambda run, terminal: run.affected.print(terminal), True),
     SHORT_SUMMARY,

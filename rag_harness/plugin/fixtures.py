@@ -8,7 +8,7 @@ import pytest
 
 from rag_harness.plugin.activation import wake
 from rag_harness.plugin.screen import failed, stop_tests
-from rag_harness.plugin.stash_keys import NOT_RUN, RETRIEVAL, SHIPPED, TRIALS
+from rag_harness.plugin.stash_keys import NOT_RUN, OWED, RETRIEVAL, SHIPPED, TRIALS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -81,6 +81,7 @@ def rag_result(
     if rag_scrub is not rag_session.scrub:
         raise pytest.UsageError("rag_scrub has two definitions, but trials share one: define it beside the ini file.")
     with _halting(request):
+        request.config.stash[OWED].check()
         module = made_in(own_fixture(request.node))
         experiment = rag_session.experiments.of(rag_trial.experiment, rag_pipeline, module)
         shipped = _shipped(request, rag_trial, experiment)
@@ -107,8 +108,8 @@ def _shipped(request: pytest.FixtureRequest, trial: Trial, experiment: Experimen
 
     shipped = request.config.stash[TRIALS].result(request.node, trial, experiment)
     if isinstance(shipped, NotRun):
-        request.node.stash[NOT_RUN] = trial.id, shipped.reason
-        pytest.skip(f"not run: {shipped.reason}")
+        request.node.stash[NOT_RUN] = trial.id, shipped
+        pytest.skip(shipped.said)
     request.node.stash[SHIPPED] = shipped
     return shipped
 

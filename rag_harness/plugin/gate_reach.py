@@ -23,9 +23,7 @@ class GateReach:
     @cached_property
     def is_whole(self) -> bool:
         """Whether all tests and all queries were asked for, and no test was left out."""
-        from rag_harness.plugin.selection import is_whole
-
-        return not self._session.deselected and is_whole(self._session.config, self._session.settings)
+        return self._session.is_whole
 
     @property
     def configured_said(self) -> str:

@@ -53,6 +53,7 @@ class Readiness:
         session, own = self._session, {trial.experiment for trial in selected.own}
         self._keep_conversations_whole({trial.experiment for trial in selected.trials})
         self._refuse_gold_history({trial.experiment for trial in selected.trials})
+        self._check_user({trial.experiment for trial in selected.trials})
         if session.config.getoption("tx", None):
             return  # only a worker knows which tests are skipped, and which pipelines come from fixtures of the user
         asked = {trial.experiment for trial in selected.trials} - own
@@ -74,12 +75,23 @@ class Readiness:
     def _refuse_gold_history(self, experiments: Iterable[str]) -> None:
         """Refuse to ask a service that keeps conversations itself after replies that it did not give."""
         histories = self._session.histories
-        kept = [name for name in experiments if histories.session_of(name) is not None and histories.has_turns(name)]
+        kept = [name for name in experiments if histories.session_of(name) and histories.said_of(name) == "own"]
         if kept and command_line(self._session.config).get("history") == "gold":
             raise SettingsError(
                 f"--rag-history=gold asks turns after the reference replies, and {kept[0]} keeps conversations itself: "
                 f"it knows its own answers and takes no others. Leave --rag-history out, or [session] in its table."
             )
+
+    def _check_user(self, experiments: Iterable[str]) -> None:
+        """Check the model that plays the users, if one is asked: also in front of a pipeline that declares nothing."""
+        from rag_harness.models.api_keys import asks_a_model, check_judge, check_user
+
+        settings = self._session.settings
+        if not settings.user_model or not any(map(self._session.cases.is_played, experiments)):
+            return
+        check_user(settings)
+        if asks_a_model(settings):
+            check_judge(settings)
 
     def _check_services(self, left: Mapping[str, Sequence[Case]]) -> None:
         if not left:
@@ -93,7 +105,7 @@ class Readiness:
             pipeline = cast("EndpointPipeline", session.experiments.registered(name).pipeline)
             # Whether a later turn is recorded is known when the answers before it are.
             is_own = session.histories.is_own(name)
-            queries = [case.query for case in cases if not (is_own and case.query.history)]
+            queries = [case.query for case in cases if case.has_text and not (is_own and case.query.history)]
             check_ready(specs[answering(name, session.settings)], pipeline, queries, session.access)
 
     def _check_keys(self, selected: Collected, names: Sequence[str]) -> None:

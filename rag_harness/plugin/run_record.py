@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
     from rag_harness.plugin.table_measures import TableMeasures
     from rag_harness.results.cases import KeptCase
-    from rag_harness.results.manifest import RunManifest, SuiteRecord
+    from rag_harness.results.manifest import EndsAgain, RunManifest, SuiteRecord
 
 
 class RunRecord:
@@ -57,11 +57,15 @@ class RunRecord:
         from rag_harness.results.manifest import write_manifest
 
         self._arrivals.close_files()
+        for suite in self._session.snapshots.write(self._session.is_whole):
+            self._session.cases.forget(suite)
+            self._case_digests.pop(self._data.own_cases_of(suite), None)
         suites = self._suites(interrupted)
         for step in self.before_reading:
             step()
-        for data in sorted({record.data for record in suites.values()} - self._case_digests.keys()):
-            write_cases(self._session.output, data, self._cases(data))
+        files = {record.cases: name for name, record in suites.items()}
+        for file in sorted(files.keys() - self._case_digests.keys()):
+            write_cases(self._session.output, file, self._cases(files[file]))
         earlier = left_by_earlier_runs(self._session, self._data, suites, self._measures.wanted)
         write_manifest(self._session.output, self._manifest({**earlier, **suites}))
         # A part of a run may have taken over rows of an interrupted run. The other rows are left to the next part.
@@ -82,11 +86,11 @@ class RunRecord:
         from rag_harness.files.sources import file_sha256
         from rag_harness.results.cases import CaseFile, write_cases
 
-        data = self._data.name_of(suite)
-        if data not in self._case_digests:
-            write_cases(self.output, data, self._cases(data))
-            self._case_digests[data] = file_sha256(CaseFile.place(self.output, data))
-        return self._case_digests[data]
+        file = self._data.own_cases_of(suite) or self._data.name_of(suite)
+        if file not in self._case_digests:
+            write_cases(self.output, file, self._cases(suite))
+            self._case_digests[file] = file_sha256(CaseFile.place(self.output, file))
+        return self._case_digests[file]
 
     @property
     def is_there(self) -> bool:
@@ -119,13 +123,17 @@ class RunRecord:
         return {name: self._suite(name, list(ids), interrupted) for name, ids in self._trials().items()}
 
     def _suite(self, name: str, selected: list[str], interrupted: bool) -> SuiteRecord:
+        from rag_harness.measures.expectation_measures import demands_of
         from rag_harness.results.manifest import SuiteRecord, ids_or_all
         from rag_harness.results.result_paths import result_path
 
         arrivals, total = self._arrivals, self._total(name, selected)
         missing = [case_id for case_id in selected if case_id not in arrivals.arrived.get(name, ())]
-        settled = missing if name in arrivals.settled else []
-        others = [] if settled else missing
+        said = {case_id: arrivals.ended.get(TrialId(name, case_id), "") for case_id in missing}
+        ended = {case_id: why for case_id, why in said.items() if why}
+        asked_for = [case_id for case_id in missing if case_id not in ended]
+        settled = asked_for if name in arrivals.settled else []
+        others = [] if settled else asked_for
         not_run = [case_id for case_id in others if interrupted or TrialId(name, case_id) in arrivals.not_run]
         answers = 1 if name == GOLDEN else max(self._session.settings.repeats, 1)
         authors = arrivals.authors.get(name, {})
@@ -139,19 +147,47 @@ class RunRecord:
             lost=sorted({*others} - {*not_run}),
             not_run=not_run,
             settled=sorted(settled),
+            ended=ended,
+            taken_out=self._taken_out(name),
+            again=self._again(name, answers),
             resumed=ids_or_all(sorted(arrivals.resumed.get(name, ())), total),
             judged=list(self._session.wanted.judged_names(name)),
             authors=[*authors] if panel else sorted(authors),
             panel=panel,
             rubrics={} if name == GOLDEN else self._session.wanted.rubric_versions(name),
+            demands={} if name == GOLDEN else demands_of(self._session.cases.all_of(name)),
+            own_cases=self._data.own_cases_of(name),
             replayed=name in arrivals.replayed,
             pages=self._data.pages(self._data.name_of(name)),
             history="" if name == GOLDEN else self._session.histories.said_of(name),
+            user=self._user(name),
             languages=self._data.languages(self._data.name_of(name)),
             judging=dict(arrivals.judging.get(name, {})),
             answers=answers,
             computes=answers > 1 and self._computes(name),
         )
+
+    def _taken_out(self, name: str) -> dict[str, str]:
+        return {talk: why for (suite, talk), why in sorted(self._arrivals.taken_out.items()) if suite == name}
+
+    def _again(self, name: str, answers: int) -> dict[int, EndsAgain]:
+        """Return how simulated users have ended the repeats of their conversations."""
+        from rag_harness.results.manifest import EndsAgain
+        from rag_harness.results.repeat_names import repeat_name
+
+        if not self._user(name):
+            return {}
+        found = {}
+        for repeat in range(2, answers + 1):
+            derived = repeat_name(name, repeat)
+            ended = {each.query_id: why for each, why in self._arrivals.ended.items() if each.experiment == derived}
+            found[repeat] = EndsAgain(ended=ended, taken_out=self._taken_out(derived))
+        return found
+
+    def _user(self, name: str) -> str:
+        from rag_harness.users.simulated_user import played_by
+
+        return played_by(self._session.settings) if self._session.cases.is_played(name) else ""
 
     def _computes(self, experiment: str) -> bool:
         from rag_harness.engine.repeated import computes_its_answers
@@ -164,12 +200,10 @@ class RunRecord:
             return len(self._session.cases.all_of(name))
         return len(self._golden_ids) if self._golden_ids is not None else len(selected)
 
-    def _cases(self, data: str) -> Iterable[KeptCase]:
+    def _cases(self, suite: str) -> Iterable[KeptCase]:
         from rag_harness.results.cases import kept
 
-        if data == GOLDEN:
-            return self._golden_cases()
-        return map(kept, self._data.of(data).cases)
+        return self._golden_cases() if suite == GOLDEN else map(kept, self._session.cases.all_of(suite))
 
     def _golden_cases(self) -> list[KeptCase]:
         from rag_harness.measures.golden_run import RetrievalCase

@@ -15,6 +15,7 @@ from rag_harness.plugin.identities import Identities
 from rag_harness.plugin.options import read_settings
 from rag_harness.plugin.run_cases import RunCases
 from rag_harness.plugin.service_versions import versions_for_workers, versions_told
+from rag_harness.plugin.snapshots import Snapshots
 from rag_harness.plugin.trial_ids import KnownTrials
 from rag_harness.plugin.wanted import WantedMeasures
 from rag_harness.types import GOLDEN
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from rag_harness.dataset.owed import Owed
     from rag_harness.engine.golden.suite import GoldenSuite
     from rag_harness.engine.trial_rows import Trial
     from rag_harness.models.meter import Meter
@@ -51,7 +53,8 @@ class RagSession:
         self.refused: set[str] = set()
         self._settings, self._share = Once(self._read_settings), Once(self._share_of_settings)
         self._parts, self._golden = Once(self._make_parts), Once(self._make_golden)
-        self.cases = RunCases(self._settings)
+        self.snapshots = Snapshots(config, self._settings)
+        self.cases = RunCases(self._settings, self.snapshots)
         self.histories = Histories(self._settings, self.cases)
         self.experiments = Experiments(self._settings, self.cases, self._parts, self._golden)
         self.identities = Identities(self._settings, self.experiments, self._parts, self._golden)
@@ -87,6 +90,13 @@ class RagSession:
     def output(self) -> Path:
         """The folder of the result files."""
         return self.settings.path(self.settings.output)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all tests and all queries were asked for, and no test was left out."""
+        from rag_harness.plugin.selection import is_whole
+
+        return not self.deselected and is_whole(self.config, self.settings)
 
     @property
     def access(self) -> Access:
@@ -172,6 +182,15 @@ class RagSession:
         from rag_harness.pipelines import known_experiments
 
         return KnownTrials(known_experiments(self.settings), self.cases.query_ids.get, lambda: self.golden.known_ids)
+
+    def owe(self, experiment: str, owed: Owed) -> None:
+        """Let the answers of an experiment owe more than its questions and data demand.
+
+        Raises:
+            SettingsError: no answer can keep all of it.
+        """
+        self.cases.owe(experiment, owed)
+        self.wanted.forget()
 
     def gold_pages(self, experiment: str, case: Case) -> list[str]:
         """Return the texts of the relevant documents of one of an experiment's cases."""

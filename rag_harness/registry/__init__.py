@@ -28,6 +28,7 @@ _EXTRA_OF = {
     "mammoth": "office",
     "openpyxl": "office",
     "jsonschema": "expect",
+    "syrupy": "snapshots",
 }
 
 _ONE = {

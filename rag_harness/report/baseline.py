@@ -12,9 +12,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from rag_harness.errors import DataError, unknown
 from rag_harness.files.atomic import write_atomically
 from rag_harness.files.json_text import read_json
+from rag_harness.gates.grammar import CONVERSATION
 from rag_harness.measures import is_judged
+from rag_harness.report.clusters import cluster_key
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.results.manifest import RunManifest
+from rag_harness.results.manifest import RunManifest, differ
 from rag_harness.results.panel_names import panel_label
 from rag_harness.results.row import first_problem
 from rag_harness.types import is_in
@@ -89,8 +91,9 @@ class SavedRun(_Saved):
     ``fingerprint`` has the parts ``data``, ``models`` and ``settings``, each of any depth. Runs with different ``data``
     are not comparable; the other parts are what is compared. ``date`` is ISO 8601. By suite, ``judges`` has judge,
     model and revision of its judgements, ``panels`` how a panel of them decides, ``judged`` what was judged,
-    ``rubrics`` the versions of its rubrics by measure, ``code`` the fingerprints of its rows, and ``pages`` the digest
-    of the documents behind its questions; a file of an older release lacks the last five.
+    ``rubrics`` the versions of its rubrics by measure, ``demands`` what its answers owed, as digests by measure,
+    ``code`` the fingerprints of its rows, and ``pages`` the digest of the documents behind its questions; a file of an
+    older release lacks the last six.
     """
 
     schema_version: Literal[1] = 1
@@ -103,10 +106,11 @@ class SavedRun(_Saved):
     panels: dict[str, str] = {}
     rubrics: dict[str, dict[str, int]] = {}
     judged: dict[str, list[str]] = {}
+    demands: dict[str, dict[str, str]] = {}
     code: dict[str, list[str]] = {}
     pages: dict[str, str] = {}
     clusters: dict[str, Mapping[str, str]] = Field(default={}, exclude=True)
-    """Clusters of the cases by suite, where the run was told of any. A run's folder has them, a saved file does not."""
+    """Clusters of the cases by suite. A run's folder has those that the run was told of, a saved file conversations."""
 
     def judged_otherwise(self, other: SavedRun, suite: str, measure: str) -> str:
         """Return how the judges of a measure differ in ``other``. Scores of two judges are not comparable."""
@@ -117,6 +121,10 @@ class SavedRun(_Saved):
             same = self.rubrics.get(suite, {}).get(measure) == other.rubrics.get(suite, {}).get(measure)
             return "" if same else f"judged by other criteria of {measure}"
         return f"judged by {_judges(*theirs)}, this run by {_judges(*mine)}"
+
+    def owed_otherwise(self, other: SavedRun, suite: str, measure: str) -> bool:
+        """Whether the answers of a suite owed other things in ``other``. Then their figures are of two kinds."""
+        return differ(self.demands.get(suite, {}), other.demands.get(suite, {}), measure)
 
     def _judged_by(self, suite: str) -> tuple[str, list[tuple[str, str, str]]]:
         return self.panels.get(suite, ""), self.judges.get(suite, [])
@@ -146,6 +154,7 @@ def saved_run(manifest: RunManifest, tables: Mapping[str, SuiteTable]) -> SavedR
         panels={name: record.panel for name, record in manifest.suites.items() if record.panel},
         judged={name: record.judged for name, record in manifest.suites.items() if record.judged},
         rubrics={name: record.rubrics for name, record in manifest.suites.items() if record.rubrics},
+        demands={name: record.demands for name, record in manifest.suites.items() if record.demands},
         code={name: sorted(record.fingerprints) for name, record in manifest.suites.items() if name in suites},
         pages={name: record.pages for name, record in manifest.suites.items() if name in suites and record.pages},
         clusters={name: tables[name].cluster_by_case or {} for name in suites if tables[name].clusters is not None},
@@ -166,6 +175,7 @@ def saved_suite(table: SuiteTable) -> SavedSuite:
             values={measure: found[case_id] for measure, found in values.items() if case_id in found},
         )
         for position, case_id in enumerate(table.ids)
+        if table.ended is None or not table.ended[position]
     }
     return SavedSuite(cases=cases, depth=table.depth)
 
@@ -173,8 +183,9 @@ def saved_suite(table: SuiteTable) -> SavedSuite:
 def save(file: Path, run: SavedRun) -> None:
     """Write the run atomically: a reader sees the old file or the whole new one."""
     content = run.model_dump(mode="json")
-    if not run.panels:
-        del content["panels"]
+    for rare in ("panels", "demands"):
+        if not content[rare]:
+            del content[rare]
     content["depths"] = {name: suite["depth"] for name, suite in content["suites"].items() if suite["depth"]}
     content["suites"] = {name: suite["cases"] for name, suite in content["suites"].items()}
     write_atomically(file, (_json(content, _DEPTH_OF_CASES) + "\n").encode())
@@ -193,12 +204,25 @@ def load_saved_run(file: Path) -> SavedRun:
         content = read_json(file.read_text(encoding="utf-8-sig"))
         depths = content.get("depths", {})
         suites = {name: {"cases": cases, "depth": depths.get(name)} for name, cases in content["suites"].items()}
-        return SavedRun.model_validate({**content, "suites": suites})
+        run = SavedRun.model_validate({**content, "suites": suites})
+        return run.model_copy(update={"clusters": _conversations(run)})
     except ValidationError as error:
         problem = first_problem(error)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         problem = f"{type(error).__name__}: {error}"
     raise DataError(f"{file} is no saved run: {problem}. Save it again with --rag-save {file.stem}.")
+
+
+def _conversations(run: SavedRun) -> dict[str, Mapping[str, str]]:
+    """Return the clusters of the suites whose cases are turns of conversations, by case."""
+    labels = {
+        name: {case_id: case.slices for case_id, case in suite.cases.items()} for name, suite in run.suites.items()
+    }
+    return {
+        name: {case_id: each.get(CONVERSATION) or f"\0{case_id}" for case_id, each in of_suite.items()}
+        for name, of_suite in labels.items()
+        if cluster_key("", of_suite.values())
+    }
 
 
 def _json(value: Any, depth: int, indent: str = " ") -> str:

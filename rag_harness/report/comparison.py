@@ -141,7 +141,11 @@ def _said_of(run: SavedRun) -> tuple[object, ...]:
 def _changes(name: str, now_run: SavedRun, before_run: SavedRun, wanted: Sequence[str]) -> list[MeasureChange]:
     now, before = now_run.suites[name], before_run.suites[name]
     both = set(before.measures()) & (set(wanted) or set(now.measures()))
-    measures = [each for each in now.measures() if not now_run.judged_otherwise(before_run, name, each)]
+    measures = [
+        each
+        for each in now.measures()
+        if not now_run.judged_otherwise(before_run, name, each) and not now_run.owed_otherwise(before_run, name, each)
+    ]
     clusters = now_run.clusters.get(name)
     found = [_change(name, measure, now, before, clusters) for measure in measures if measure in both]
     changes = [change for change in found if change is not None]

@@ -78,6 +78,7 @@ class PairDifference:
             "quantile": self.quantile,
             "family": self.family,
             "n": found.n,
+            **({"clusters": found.clusters} if found.clusters else {}),
             "difference": found.difference if isfinite(found.difference) else None,
             "interval": bounds,
             "d_z": found.effect,
@@ -108,7 +109,11 @@ def on_measure(
 ) -> list[PairDifference]:
     """Return a cell for each pair of experiments on a measure without a judge. They are a family of their own."""
     having = [name for name, table in sorted(tables.items()) if name != GOLDEN and table.has(measure)]
-    return adjusted([compared(tables, PairDifference(*pair, measure, "others")) for pair in _pairs(having, suites)])
+    cells = (
+        compared(tables, PairDifference(*pair, measure, "others"), unlike(suites, *pair, measure, judged=False))
+        for pair in _pairs(having, suites)
+    )
+    return adjusted([*cells])
 
 
 def _pairs(names: Sequence[str], suites: Mapping[str, SuiteRecord]) -> list[tuple[str, str]]:
@@ -156,15 +161,17 @@ def _cells(
     study = {"g_mean", _risk(tables[first], tables[second])}
     for name in sorted(names, key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST)):
         cell = PairDifference(first, second, name, "study" if name in study else "others")
-        yield compared(tables, cell, judged_unlike(suites, first, second, name))
+        yield compared(tables, cell, unlike(suites, first, second, name, judged=True))
 
 
-def judged_unlike(suites: Mapping[str, SuiteRecord], first: str, second: str, measure: str) -> str:
-    """Return why the judged scores of two suites are not comparable; empty where they are."""
+def unlike(suites: Mapping[str, SuiteRecord], first: str, second: str, measure: str, judged: bool) -> str:
+    """Return why the scores of two suites are not comparable, ``judged`` ones or others; empty where they are."""
+    if suites[first].owes_otherwise(suites[second], measure):
+        return "their answers owe different things"
     mine, theirs = suites[first].judged_by(measure), suites[second].judged_by(measure)
-    if mine[:2] != theirs[:2]:
-        return "they were judged by different judges"
-    return "" if mine == theirs else "the rubric was changed between them"
+    if not judged or mine == theirs:
+        return ""
+    return "the rubric was changed between them" if mine[:2] == theirs[:2] else "they were judged by different judges"
 
 
 def compared(
@@ -213,7 +220,15 @@ def _clusters(tables: Mapping[str, SuiteTable], cell: PairDifference, cases: Ite
 def _tails(tables: Mapping[str, SuiteTable], cells: Sequence[PairDifference]) -> Iterator[PairDifference]:
     for cell in cells:
         if cell.measure in RISKS and cell.found:
-            yield _tail(cell, *([*side.values()] for side in _values(tables, cell)))
+            a, b = _values(tables, cell)
+            is_clustered = _clusters(tables, cell, a) is not None
+            yield _untailed(cell) if is_clustered else _tail(cell, [*a.values()], [*b.values()])
+
+
+def _untailed(cell: PairDifference) -> PairDifference:
+    """Return the comparison of a quantile without a result: a quantile has no interval by cluster."""
+    reason = f"{cell.pair}: a quantile has no interval where cases are alike"
+    return replace(cell, quantile=TAIL, p_t=None, p_permutation=None, found=None, reason=reason)
 
 
 def _resamples(n: int) -> int:

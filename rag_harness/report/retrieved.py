@@ -21,7 +21,7 @@ def read_retrievals(output: Path, manifest: RunManifest) -> Iterator[RetrievalRe
     record = manifest.suites.get(GOLDEN)
     if record is None:
         return
-    cases = CaseFile(output, record.data)
+    cases = CaseFile(output, record.cases)
     k, retriever = manifest.settings["k"], manifest.settings["retriever"]
     try:
         for row in sorted(_rows(output, record, cases), key=lambda row: cases.position[row.query_id]):

@@ -59,6 +59,8 @@ def warnings(before: SavedRun, now: SavedRun) -> Iterator[str]:
         reasons = {why: None for each in sorted(measures) if (why := now.judged_otherwise(before, name, each))}
         said = (why.replace("this run by", "now by") for why in reasons)
         yield from (f"Judged measures of {name} are not compared: before was {why}." for why in said)
+        if others := [each for each in sorted(measures) if now.owed_otherwise(before, name, each)]:
+            yield f"What answers of {name} owe has changed: {', '.join(others)} cannot be compared."
 
 
 def notes(before: SavedRun, now: SavedRun) -> Iterator[str]:

@@ -13,7 +13,7 @@ from itertools import combinations
 from math import comb, inf
 from statistics import fmean
 
-from rag_harness.report.pairwise import PairDifference, adjusted, compared, judged_measures, judged_unlike
+from rag_harness.report.pairwise import PairDifference, adjusted, compared, judged_measures, unlike
 from rag_harness.report.slices_asked import SliceAsked
 from rag_harness.report.standing import ALL_CASES, SliceStanding, Standings, Where
 from rag_harness.report.suite_table import SuiteTable
@@ -117,7 +117,7 @@ class _Field:
         """Yield the differences of all pairs."""
         for first, second in combinations(self.having, 2):
             judged = self.measure in {*judged_measures(self.tables[first]), *suites[first].judged}
-            why = judged_unlike(suites, first, second, self.measure) if judged else ""
+            why = unlike(suites, first, second, self.measure, judged)
             cell = PairDifference(first, second, self.measure, "others", where=self._places)
             yield compared(self.tables, cell, why, draws)
 

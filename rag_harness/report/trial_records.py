@@ -63,7 +63,7 @@ class TrialRecords:
 
     def __iter__(self) -> Iterator[Record]:
         for name, table in self._tables.items():
-            with closing(CaseFile(self._output, self._manifest.suites[name].data)) as cases:
+            with closing(CaseFile(self._output, self._manifest.suites[name].cases)) as cases:
                 yield from self._of_suite(name, table, cases)
 
     def _of_suite(self, name: str, table: SuiteTable, cases: CaseFile) -> Iterator[Record]:

@@ -6,7 +6,7 @@ A report needs only this file, the result files and ``cases/``, even a year late
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -22,7 +22,11 @@ from rag_harness.results.row import ExperimentResult, first_problem
 MANIFEST = "run.json"
 QUERIES = "queries"
 """Name of the data that experiments are run on."""
+PLAYED = "+scenarios"
+"""Ends the name of the scenarios among data: the turns that simulated users say are cases of their own."""
 _PACKAGES = (NAME, "numpy", "qdrant-edge-py", "qdrant-client", "openai", "PyStemmer")
+
+_RARE = ("panel", "rubrics", "demands", "own_cases", "history", "user", "ended", "taken_out", "again")
 
 Some = Literal["all"] | list[str]
 """Ids of cases; ``all`` stands for every case of the data."""
@@ -32,11 +36,19 @@ class _Record(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="ignore")
 
 
+class EndsAgain(_Record):
+    """How simulated users have ended a repeat of their conversations: as ``ended`` and ``taken_out`` of a suite."""
+
+    ended: dict[str, str] = {}
+    taken_out: dict[str, str] = {}
+
+
 class SuiteRecord(_Record):
     """An experiment or ``golden``, in one run.
 
     Attributes:
         data: name of its data; the cases are in ``cases/<data>.jsonl``.
+        own_cases: name of its own file of cases, where its answers owe more than others to the same data; else empty.
         file: its result file, beside this one.
         fingerprints: fingerprints of this run's rows; other rows of the file do not belong to the run.
         total: number of cases in the data.
@@ -44,11 +56,16 @@ class SuiteRecord(_Record):
         lost: selected cases without a row: a crash took them, or their test never asked.
         not_run: selected cases that were not asked for: the budget was spent, or somebody interrupted the run.
         settled: selected cases that were not asked for: every gate of the suite was settled without them.
+        ended: selected turns that a simulated user never came to, with the turn that was the last, and why. They count
+            nowhere.
+        taken_out: conversations in which the simulated user left its role, with the last turn that counts, and why.
+        again: the same of each repeat of the conversations, by its number from 2.
         resumed: cases whose row an earlier run has made.
         judged: measures that the rows were judged on, by name: those of a judge, and those that are computed from them.
         authors: judge, model and revision of each judge of this run; those of a panel in its order.
         panel: how a panel of judges decides; empty where one judge has judged.
         rubrics: version of each rubric that the answers were held against, by measure: other criteria, other version.
+        demands: digest of what its answers owe, by the measure that is about it: other demands, another figure.
         judging: cost of judging in this run: tokens, calls, and the number of replayed calls.
         made: when an earlier run made the rows, where it made all of them and this run did not look at the suite.
         pages: digest of the documents behind its questions at the time of the run; empty where it is not known.
@@ -57,7 +74,8 @@ class SuiteRecord(_Record):
         answers: how many answers the run asked for to each case.
         computes: whether answers are computed, the same each time, so that each case was asked once all the same.
         history: what was said before turns of conversations: ``gold``, the reference replies, or ``own``, the suite's
-            own answers; empty where no case is a turn.
+            own answers; ``played`` where a simulated user asks; empty where no case is a turn.
+        user: who simulates the user, where one asks: a script, or a model's name; empty elsewhere.
         is_current: whether this run's code, settings and data would give the same rows; None where that is not known.
     """
 
@@ -69,11 +87,16 @@ class SuiteRecord(_Record):
     lost: list[str] = []
     not_run: list[str] = []
     settled: list[str] = []
+    ended: dict[str, str] = {}
+    taken_out: dict[str, str] = {}
+    again: dict[int, EndsAgain] = {}
     resumed: Some = []
     judged: list[str] = []
     authors: list[tuple[str, str, str]] = []
     panel: str = ""
     rubrics: dict[str, int] = {}
+    demands: dict[str, str] = {}
+    own_cases: str = ""
     judging: dict[str, int] = {}
     made: str = ""
     is_current: bool | None = None
@@ -83,24 +106,38 @@ class SuiteRecord(_Record):
     answers: int = 1
     computes: bool = False
     history: str = ""
+    user: str = ""
 
     @model_serializer(mode="wrap")
     def _as_written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what few runs have where there is none of it: the file of a run without it stays as it was."""
+        """Leave out what few runs have where it is empty: the file of any other run stays as it was."""
         written: dict[str, Any] = write(self)
-        rare = ("panel", "rubrics", "history")
-        return {name: value for name, value in written.items() if name not in rare or value}
+        return {name: value for name, value in written.items() if name not in _RARE or value}
+
+    @property
+    def cases(self) -> str:
+        """Name of the file of its cases."""
+        return self.own_cases or self.data
 
     @property
     def asked(self) -> str:
         """What the suite was asked. A turn after its own answers is another question than one after the reference
-        replies, so suites that were asked unlike are no rivals."""
+        replies, so suites that were asked unlike are no rivals. No two suites are asked the same by simulated users."""
+        if self.history == "played":
+            return f"{self.data} played with {self.file}"
         return f"{self.data} with own history" if self.history == "own" else self.data
 
     def judged_by(self, measure: str) -> tuple[str, list[tuple[str, str, str]], int]:
         """Return who judged a measure, as comparisons see it: other judges, another rule of a panel, and other
         criteria of a rubric are another measure."""
         return self.panel, self.authors, self.rubrics.get(measure, 0)
+
+    def owes_otherwise(self, other: SuiteRecord, measure: str) -> bool:
+        """Whether the answers of another suite owe other things, so that their figures of a measure are of two kinds.
+
+        A suite of an older release does not say what its answers owe.
+        """
+        return differ(self.demands, other.demands, measure)
 
     @property
     def is_complete(self) -> bool:
@@ -155,6 +192,11 @@ def languages_noted(suites: Iterable[SuiteRecord]) -> list[str]:
     return list(dict.fromkeys(said for suite in suites for said in suite.languages))
 
 
+def differ(demands: Mapping[str, str], others: Mapping[str, str], measure: str) -> bool:
+    """Whether two suites are known to demand different things of answers where a measure looks at them."""
+    return measure in demands and measure in others and demands[measure] != others[measure]
+
+
 def write_manifest(output: Path, manifest: RunManifest) -> None:
     """Write ``run.json`` atomically: a reader sees the old file or the whole new one."""
     write_atomically(output / MANIFEST, (manifest.model_dump_json(indent=1) + "\n").encode())
@@ -194,7 +236,7 @@ def awaited(record: SuiteRecord) -> Callable[[str], bool]:
 
 def missing_of(record: SuiteRecord) -> frozenset[str]:
     """Return the selected cases without a row."""
-    return frozenset([*record.lost, *record.not_run, *record.settled])
+    return frozenset([*record.lost, *record.not_run, *record.settled, *record.ended])
 
 
 def of_run(record: SuiteRecord) -> Callable[[ExperimentResult], bool]:

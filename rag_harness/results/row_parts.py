@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from rag_harness.results.storable import Metadata, StorableText
+from rag_harness.results.storable import Metadata, StorableText, storable
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Milliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+STEP_KINDS = ("retrieve", "rerank", "generate", "tool", "decide")
+"""Kinds of steps. A step of such a name is of that kind."""
+PlainJson = Annotated[Any, BeforeValidator(storable)]
+"""Plain JSON."""
+
+
+def _is_absent(value: Any) -> bool:
+    """Whether a step does not have this: few steps do, and rows without it stay as they were."""
+    return value is None or value in ((), "")
 
 
 class FrozenModel(BaseModel):
@@ -87,13 +98,38 @@ class RowCall(FrozenModel):
     prompt: StorableText = Field("", description="digest of the messages that were sent: prompts/<digest>.json")
 
 
+class StepHit(FrozenModel):
+    """A chunk that a step returned."""
+
+    chunk_id: StorableText
+    filename: StorableText
+    score: Finite | None = Field(None, description="null where the step states none")
+
+
 class RowStage(FrozenModel):
-    """A timed step."""
+    """A timed step. An agent has several of one name: each search is a step, and each call of a tool."""
 
     name: StorableText
     ms: Milliseconds
     calls: tuple[RowCall, ...] = ()
     detail: Metadata = Field({}, description="what the step has to say, by name")
+    kind: StorableText = Field(
+        "", description="retrieve, rerank, generate, tool or decide; absent: its name says it", exclude_if=_is_absent
+    )
+    input: PlainJson = Field(
+        None, description="the query of a search, the arguments of a tool; absent: not told", exclude_if=_is_absent
+    )
+    output: PlainJson = Field(None, description="what came out; absent: not told", exclude_if=_is_absent)
+    hits: tuple[StepHit, ...] = Field(
+        (),
+        description="what a search or a reranker returned, best first; absent: nothing, or not told",
+        exclude_if=_is_absent,
+    )
+
+    @property
+    def does(self) -> str:
+        """What kind of step it is: as it says, or else as its name does; empty for any other."""
+        return self.kind or (self.name if self.name in STEP_KINDS else "")
 
 
 class RowDecision(FrozenModel):

@@ -4,13 +4,13 @@ With it, one run evaluates several systems over several collections, each with i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from rag_harness.errors import SettingsError
+from rag_harness.settings.expect_tables import expect_texts
 from rag_harness.settings.profiles import check_table_keys, pyproject_table
 
 
@@ -68,14 +68,13 @@ def _spec(name: str, table: Any) -> DataSpec:
     if not table.get("kb"):
         raise SettingsError(f"{where} has no kb: name the folder of its documents.")
     lists = {key: tuple(table.get(key, ())) for key in _LISTS}
-    expect = tuple(json.dumps(each, default=str) for each in table.get("expect", ()))
+    expect = expect_texts(where, table.get("expect", []))
     return DataSpec(**{"name": name, **table, **lists, "expect": expect})
 
 
 def _check(where: str, key: str, value: Any) -> None:
     if key == "expect":
-        if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-            raise SettingsError(f"{where}: expect is {value!r}: expected a list of tables, [{{max_words = 120}}].")
+        expect_texts(where, value)
     elif key in _LISTS:
         if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
             raise SettingsError(f"{where}: {key} is {value!r}: expected a list of strings, [{_LISTS[key]!r}].")

@@ -15,7 +15,7 @@ VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 """The form in which a value names an environment variable."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,59}")
 _RESERVED = ("golden", "queries")
-_PYTEST = ("filterwarnings", "parametrize", "rag_experiment", "skip", "skipif", "usefixtures", "xfail")
+_PYTEST = ("filterwarnings", "parametrize", "rag_expect", "rag_experiment", "skip", "skipif", "usefixtures", "xfail")
 """Markers with a meaning. An experiment marks its tests with its name, so its name must be none of these."""
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _SECRET_VALUE = re.compile(

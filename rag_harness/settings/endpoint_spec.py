@@ -135,6 +135,7 @@ class EndpointSpec:
         concurrency: most calls in flight; 0: as ``--rag-concurrency`` says.
         rpm: most calls a minute; 0: as ``--rag-rpm`` says.
         usd_per_call: the price of a call where no price table has one; None: unknown.
+        expect: what each of its answers owes, JSON objects.
         where: the file and table that it was read from.
     """
 
@@ -156,4 +157,5 @@ class EndpointSpec:
     concurrency: int = 0
     rpm: float = 0.0
     usd_per_call: float | None = None
+    expect: tuple[str, ...] = ()
     where: str = field(default="", compare=False)

@@ -22,6 +22,7 @@ from rag_harness.settings.endpoint_spec import (
     StreamReading,
     VersionReading,
 )
+from rag_harness.settings.expect_tables import expect_texts
 from rag_harness.settings.profiles import check_table_keys, parsed_toml, pyproject_table
 
 ENDPOINT_KINDS = ("json", "sse", "openai", "mcp")
@@ -107,6 +108,7 @@ def _spec(name: Any, table: Any, where: str) -> EndpointSpec:
             "version": _version(table, where),
             "history": _history(table, where),
             "session": read_session(table, where, given["url"], [value for _, value in headers], body),
+            "expect": expect_texts(where, table.get("expect", [])),
             "where": where,
         }
     )

@@ -14,9 +14,18 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
 import pytest
 
+from rag_harness.service.conversations import (
+    MOST_CHARACTERS_EACH,
+    MOST_CHARACTERS_OF_ALL,
+    MOST_OF_ALL,
+    MOST_OF_OWNER,
+    MOST_TURNS_KEPT,
+    OLDEST_S,
+)
 from tests.plugin.conftest import Suite
 
 ROOT = Path(__file__).parents[2]
@@ -102,6 +111,43 @@ def test_what_is_served_answers_as_what_was_evaluated(url: str, suite: Suite) ->
     there, here = ({row["query_id"]: _said(row) for row in suite.rows(name)} for name in ("served", "r1_reliable"))
     assert there == here
     assert len({decision for _, decision, *_ in here.values()}) > 1
+
+
+def _said_to(url: str, line: str, conversation: str, question: str) -> Any:
+    """Send what a line of the page with curl sends, about a question that is recorded, and return the answer."""
+    words = shlex.split(line.replace("9f2c4e0a7b1d4c5e8a6f3b2d1c0e9f8a", conversation))
+    given = dict(zip(words, words[1:], strict=False))
+    body = json.dumps({**json.loads(given["-d"]), "query": question}).encode() if "-d" in given else None
+    address = f"{url}{next(word for word in words if word.startswith('127.0.0.1:8000')).removeprefix('127.0.0.1:8000')}"
+    headers = dict([given["-H"].split(": ")]) if "-H" in given else {}
+    asked = urllib.request.Request(address, body, headers, method=given.get("-X"))
+    with urllib.request.urlopen(asked, timeout=30) as answered:
+        return json.loads(answered.read() or b"null")
+
+
+def test_a_conversation_is_kept_by_the_server_or_by_the_client_as_the_page_says(url: str) -> None:
+    section = PAGE.partition("\n## Conversations\n")[2].partition("\n## ")[0]
+    begin, first, second, end, by_client = (line for line in section.splitlines() if line.startswith("    curl "))
+    question = json.loads(_questions()[4])["query"]
+    talk = _said_to(url, begin, "", "")["conversation"]
+    said = [_said_to(url, line, talk, question) for line in (first, second, by_client)]
+    assert [(each["conversation"], each["turn"]) for each in said] == [(talk, 1), (talk, 2), (None, None)]
+    assert [each["history_read"] for each in said] == [None, False, False]
+    assert _said_to(url, end, talk, "") is None
+    with pytest.raises(HTTPError) as refused:
+        _said_to(url, second, talk, question)
+    problem = json.loads(refused.value.read())
+    assert (problem["status"], problem["code"]) == (404, "no_such_conversation")
+
+
+def test_the_limits_of_conversations_are_those_of_the_page() -> None:
+    section = PAGE.partition("\n## Conversations\n")[2].partition("\n## ")[0]
+    assert f"{MOST_TURNS_KEPT} turns, and no turn after {MOST_CHARACTERS_EACH:,} characters" in section
+    assert f"{2 * MOST_TURNS_KEPT} at most" in section
+    assert f"{MOST_OF_OWNER} conversations" in section
+    assert f"{MOST_OF_ALL:,} conversations with {MOST_CHARACTERS_OF_ALL >> 20} million characters" in section
+    assert "a day since its last turn" in section
+    assert OLDEST_S == 24 * 60 * 60
 
 
 def test_conversations_of_what_is_served_are_evaluated_by_its_address(url: str, suite: Suite) -> None:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+import shutil
 from pathlib import Path
 
 import pytest
 
 from rag_harness.__main__ import main
 from rag_harness.expectations import expectations_of, known_kinds
+from rag_harness.settings.endpoints import read_endpoints
+from rag_harness.settings.profiles import parsed_toml
 from tests.plugin.conftest import QUERIES, Suite
 
-PAGE = (Path(__file__).parents[2] / "docs" / "expectations.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "expectations.md").read_text(encoding="utf-8")
 PIPELINE = """
 import pytest
 from rag_harness import Answer, Chunk, Hit, PipelineOutput
@@ -67,7 +72,7 @@ def test_the_table_of_the_page_names_every_kind() -> None:
 
 def test_a_kind_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
     names: dict[str, object] = {}
-    exec(blocks("python")[0], names)
+    exec(blocks("python")[1], names)
     made = names["Polite"]()  # type: ignore[operator]
     from rag_harness.expectations import AnswerSeen, looking, reading
 
@@ -78,6 +83,59 @@ def test_a_kind_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
     assert problems == []
     assert looking.looked_at(found, AnswerSeen("Hello there"))[0].kept
     assert expectations_of([{"polite": 3}])[1] == ["0: polite: write true"]
+
+
+def test_a_kind_of_ones_own_is_installed_as_the_page_says(fixed: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    ((group, points),) = parsed_toml(blocks("toml")[1])["project"]["entry-points"].items()
+    about = fixed.path / "site" / "polite-1.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: polite\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in points.items()))
+    (fixed.path / "site" / "my_package").mkdir()
+    (fixed.path / "site" / "my_package" / "polite.py").write_text(blocks("python")[1])
+    monkeypatch.setenv("PYTHONPATH", str(fixed.path / "site"))
+    expecting(fixed, [{"polite": True}], [{"not": {"polite": True}}])
+    text = fixed.run("--rag-gate=mine: expect_polite >= 0.5").stdout.str()
+    assert re.search(r"passed +mine: expect_polite >= 0\.5 +0\.500 ", text), text
+
+
+def test_the_mark_of_the_page_and_the_table_of_a_service(suite: Suite) -> None:
+    (file,) = suite.path.glob("test_*.py")
+    file.write_text(blocks("python")[0])
+    found = suite.run("--rag-gate=e3: expect_max_words >= 1", "--rag-gate=e3: expect_contains >= 1")
+    found.assert_outcomes(passed=4)
+    assert len(re.findall(r"passed +e3: expect_(?:max_words|contains) >= 1 +1\.000 ", found.stdout.str())) == 2
+    (suite.path / "pyproject.toml").write_text(blocks("toml")[0])
+    (spec,) = read_endpoints(suite.path, ())
+    said = [json.loads(each) for each in spec.expect]
+    assert said == [{"max_words": 80}, {"not": {"contains": "as an AI"}}]
+    assert expectations_of(said)[1] == []
+
+
+def test_each_command_of_the_page_runs(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest")
+    lines = [json.loads(line) for line in blocks("json")[0].splitlines()]
+    lines[0]["expect"] += [{"snapshot": True}]
+    suite.write_queries(lines)
+    shutil.copytree(suite.path / "kb", suite.path / "docs")
+    for command in re.findall(r"^    ((?:pytest|rag-harness|pip)\b.*?)(?:  .*)?$", PAGE, re.MULTILINE):
+        program, *words = shlex.split(command)
+        if program == "pip":
+            extra = words[-1].partition("[")[2].removesuffix("]")
+            assert extra in parsed_toml((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+        elif program == "pytest":
+            found = suite.run(*words)
+            gates = [word for word in words if ">=" in word]
+            assert found.ret == (1 if gates else 0), found.stdout.str()
+            assert len(re.findall(r"^(?:passed|failed|inconclusive) +e3: ", found.stdout.str(), re.MULTILINE)) >= len(
+                gates
+            )
+        else:
+            assert main(words) == 0
+            assert "expected" in capsys.readouterr().out
+    assert "# name: e3-q1\n" in (suite.path / "snapshots" / "e3.ambr").read_text()
 
 
 def test_what_is_wrong_is_named_with_file_and_line_before_anything_is_asked(fixed: Suite) -> None:

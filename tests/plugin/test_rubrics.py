@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from math import log
 from pathlib import Path
@@ -109,6 +110,31 @@ def test_the_rubric_of_the_page_is_a_measure_with_its_gate(fixed: Suite, server:
     # Both criteria are met, the scale's worst level only: 3 of 4.
     result.stdout.fnmatch_lines(["failed *e3: rubric_tone >= 0.8 *0.750*"])
     result.stdout.fnmatch_lines(["*worst: e3-q0: rubric “how easily a customer understands the answer”: n*"])
+
+
+def test_each_command_of_the_page_can_be_typed(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(suite, "tone", blocks("toml")[0])
+    (suite.path / "kb").rename(suite.path / "docs")
+    (suite.path / "queries.jsonl").write_text(blocks("json")[0])
+    suite.pytester.makeini("[pytest]\naddopts = -p no:cacheprovider\nrag_profile = mock\nrag_kb_dir = docs\n")
+    (suite.path / "docs" / "queries.jsonl").write_text(blocks("json")[0])
+    for command in re.findall(r"^    pytest (.*)$", PAGE, re.MULTILINE):
+        words = shlex.split(command)
+        text = suite.run(*words).stdout.str()
+        gates = [word for word in words if ">=" in word]
+        assert len(gates) >= 1
+        assert all(re.search(rf"^(?:passed|failed) +{re.escape(gate)}", text, re.MULTILINE) for gate in gates), text
+    (command,) = re.findall(r"`rag-harness (judge score [^`]+)`", PAGE)
+    answer = {"id": 1, "question": "lamp?", "answer": "You can return a lamp within 45 days.", "contexts": ["x"]}
+    monkeypatch.chdir(suite.path)
+    (suite.path / "answers.jsonl").write_text(json.dumps(answer) + "\n")
+    main([*shlex.split(command), "answers.jsonl", "-o", "scores.jsonl", "--profile", "mock"])
+    assert "rubric_tone" in (suite.path / "scores.jsonl").read_text()
+    (folder,) = re.findall(r"`(--rag-rubrics) DIR`", PAGE)
+    refused = suite.run(f"{folder}=elsewhere", "--rag-gate=e3: rubric_tone >= 0.8")
+    assert "There is no rubric 'tone'" in refused.stderr.str()
 
 
 def test_a_rubric_is_measured_where_its_file_names_the_experiment(fixed: Suite) -> None:

@@ -126,7 +126,7 @@ def test_selected_by_their_marker_and_resumed(book: Suite) -> None:
     }
     assert outcomes(selected)["boost"] == "boosted"
     assert outcomes(blank)["boost"] == "none"
-    assert outcomes(history)["history"] == "as it is"
+    assert outcomes(history)["rewrite"] == "by rules"
     assert all("retrieve" in {stage["name"] for stage in row["stages"]} for row in rows.values())  # type: ignore[attr-defined]
     again = book.run("-m", "t1")
     again.assert_outcomes(passed=len(QUERIES))

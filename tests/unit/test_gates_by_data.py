@@ -54,6 +54,15 @@ def test_a_collection_of_the_ini_file_is_its_data() -> None:
     assert elsewhere(ini, dataset="beir:/repo/other") == {GOLDEN: "set for beir:nf, this run is on beir:/repo/other"}
 
 
+def test_a_collection_with_questions_is_the_data_of_experiments_too() -> None:
+    assert elsewhere({**INI, "gate": [E3]}, dataset="mtrag:mt/fiqa") == {
+        E3: "set for data/kb, this run is on mtrag:mt/fiqa"
+    }
+    ini = {"kb_dir": "data/kb", "dataset": "mtrag:mt/fiqa", "gate": [E3]}
+    assert elsewhere(ini, kb_dir="data/kb", dataset="mtrag:/repo/mt/fiqa") == {}
+    assert elsewhere(ini, dataset="mtrag:mt/govt") == {E3: "set for mtrag:mt/fiqa, this run is on mtrag:mt/govt"}
+
+
 def test_gates_of_the_environment_replace_those_of_the_file_and_are_judged() -> None:
     settings = replace(Settings(), gate=(E3,), kb_dir="docs")
     assert gates_by_data(settings, INI) == ((E3,), ())

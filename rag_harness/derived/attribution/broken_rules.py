@@ -34,6 +34,7 @@ _DETAIL = dict.fromkeys(_FORM.split(), "form of the answer") | {
     "max_tokens": "cost too much",
     "decides": "decided otherwise",
     "min_confidence": "decided otherwise",
+    "snapshot": "says something else than before",
 }
 _STOPS = WORDS | CITING | {"min_words", "min_chars", "ends_with", "is_json", "json", "cited", "finishes"}
 """Kinds that an answer does not keep because it stops before its end."""

@@ -58,7 +58,9 @@ class DerivedTrial:
         return json_digest([self.row.fingerprint, self.name])
 
     def is_answered_by(self, row: ExperimentResult) -> bool:
-        """Whether a stored row was answered from the same hits."""
+        """Whether a stored row was asked the same, with the same said before it, and from the same hits."""
+        if row.inputs != storable(self.case.query.inputs):
+            return False
         if self.hits is None:
             return bool(row.query == storable(self.case.query.text))
         given = [(chunk.chunk_id, chunk.text) for chunk in row.retrieved_chunks]

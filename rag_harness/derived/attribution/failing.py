@@ -102,6 +102,7 @@ def failed_gates(output: Path, experiment: str, k: int) -> list[Gate]:
         if gate.suite == experiment
         and gate.quantile is None
         and gate.over is None
+        and gate.turns is None
         and not isinstance(gate.right, Reference)
     ]
 
@@ -170,16 +171,16 @@ def first_rows(output: Path, manifest: RunManifest, experiment: str) -> Iterator
 
 def first_cases(output: Path, manifest: RunManifest, experiment: str) -> Iterator[Case]:
     """Yield the first cases of an experiment's data, enough to search for swapped gold."""
-    with closing(CaseFile(output, manifest.suites[experiment].data)) as cases:
+    with closing(CaseFile(output, manifest.suites[experiment].cases)) as cases:
         yield from (cases[n].case for n in range(min(len(cases.ids), _FIRST_CASES)))
 
 
 def rows_of(
     output: Path, manifest: RunManifest, experiment: str, is_wanted: Callable[[ExperimentResult], bool]
 ) -> Iterator[tuple[Case, ExperimentResult]]:
-    """Yield the wanted rows of an experiment in this run, each with its case."""
+    """Yield the wanted rows of an experiment in this run, each with its case as its data have it."""
     record = manifest.suites[experiment]
-    is_of_run, cases = of_run(record), CaseFile(output, record.data)
+    is_of_run, cases = of_run(record), CaseFile(output, record.cases)
     try:
         for row in rows_in(output / record.file):
             if row.ok and is_of_run(row) and is_wanted(row):

@@ -22,7 +22,9 @@ def golden_ids(data: Data) -> list[str]:
 
 def golden_slices(data: Data) -> list[dict[str, str]]:
     """Return the labels of each entry that gates can slice by."""
-    return [] if data.collection is not None else [slices_of(entry.metadata) for entry in data.golden]
+    if data.collection is not None:
+        return [query.place for query in data.collection.queries]
+    return [slices_of(entry.metadata) for entry in data.golden]
 
 
 def golden_cases(data: Data, retrieval: Retrieval) -> list[RetrievalCase]:
@@ -56,7 +58,7 @@ def check_cutoff(retrieval: Retrieval) -> None:
 def _judged(query: Query, relevance: Mapping[str, int]) -> RetrievalCase:
     wanted = [doc_id for doc_id, gain in relevance.items() if gain > 0]
     more = [f"{len(wanted) - 3} more"] if len(wanted) > 3 else []
-    return RetrievalCase(query.query_id, query.text, relevance, expected=(*wanted[:3], *more))
+    return RetrievalCase(query.query_id, query.text, relevance, expected=(*wanted[:3], *more), slices=query.place)
 
 
 def _case(entry: GoldenEntry, gold: Gold, chunks: Mapping[str, Chunk]) -> RetrievalCase:

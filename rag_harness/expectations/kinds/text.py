@@ -54,8 +54,8 @@ def instead(answer: AnswerSeen, wanted: str) -> str:
     if block.size >= max(3, len(wanted) // 4):
         start = max(0, block.a - block.b)
         near = _whole_words(words, start, start + len(wanted))
-        return f"the nearest is “{_plain(near)}”"
-    return f"it says “{_plain(words)}”"
+        return f"the nearest is “{in_one_line(near)}”"
+    return f"it says “{in_one_line(words)}”"
 
 
 def _whole_words(text: str, start: int, end: int) -> str:
@@ -66,7 +66,7 @@ def _whole_words(text: str, start: int, end: int) -> str:
     return text[start:end]
 
 
-def _plain(text: str) -> str:
+def in_one_line(text: str) -> str:
     """Return a part of an answer for a message: in one line, cut, and without the blanks that citation marks leave."""
     text = _BLANK.sub(r"\1", " ".join(text.split()))
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
@@ -74,7 +74,7 @@ def _plain(text: str) -> str:
 
 def _equal(answer: AnswerSeen, wanted: str, options: Mapping[str, Any]) -> Finding:
     is_it = _pattern(wanted, bool(options.get("case"))).fullmatch(answer.words.strip())
-    return Finding(bool(is_it), f"it says “{_plain(answer.words)}”", 0, len(answer.text))
+    return Finding(bool(is_it), f"it says “{in_one_line(answer.words)}”", 0, len(answer.text))
 
 
 class _OneText(ExpectationKind):
@@ -137,7 +137,7 @@ class StartsWith(_OneText):
     def look(self, answer: AnswerSeen, demand: Expectation) -> Finding:
         words = answer.words
         match = _pattern(demand.wanted, bool(demand.options.get("case"))).match(words, len(words) - len(words.lstrip()))
-        beginning = _plain(words[: len(demand.wanted) + 40])
+        beginning = in_one_line(words[: len(demand.wanted) + 40])
         return Finding(bool(match), f"it begins with “{beginning}”", *(match.span() if match else (-1, -1)))
 
 
@@ -152,7 +152,7 @@ class EndsWith(_OneText):
             )
         )
         last = ends[-1].span() if ends and ends[-1].end() == len(words) else None
-        ending = _plain(words[-len(demand.wanted) - 40 :])
+        ending = in_one_line(words[-len(demand.wanted) - 40 :])
         return Finding(last is not None, f"it ends with “{ending}”", *(last or (-1, -1)))
 
 

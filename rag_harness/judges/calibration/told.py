@@ -72,7 +72,7 @@ def _pairs(output: Path, experiment: str) -> list[tuple[Case, ExperimentResult]]
         known = ", ".join(sorted(suites)) or "none"
         raise DataError(f"{output} has no rows of {experiment}, only of: {known}. Run pytest -m {experiment} first.")
     suite = suites[experiment]
-    cases = CaseFile(output, suite.data)
+    cases = CaseFile(output, suite.cases)
     try:
         found = [(cases[cases.position[row.query_id]], row) for row in _rows(output / suite.file, suite.fingerprints)]
         return [(kept.case, row) for kept, row in found if not _is_unlabelled(kept.labels)]

@@ -72,7 +72,7 @@ class JudgedOfKind(JudgedExpectations):
 
     def applies(self, case: Case) -> str:
         """Return why there is nothing of this kind to keep to."""
-        return "" if any(each.kind == self._kind for each in case.expect) else f"no {self._kind} is expected"
+        return "" if any(each.kind == self._kind for each in case.expect) else f"no {self._kind} expected"
 
     def counts(self, each: Kept) -> bool:
         """Whether an expectation is of this kind."""

@@ -32,7 +32,7 @@ from rag_harness.types import Usage
 if TYPE_CHECKING:
     from rag_harness.pipelines.endpoint.exchange import Exchange
 
-_NOT_ITS_ANSWERS = {"name", "where", "data", "timeout", "concurrency", "rpm", "usd_per_call", "version"}
+_NOT_ITS_ANSWERS = {"name", "where", "data", "timeout", "concurrency", "rpm", "usd_per_call", "version", "expect"}
 """Fields of a spec that change no answer."""
 
 

@@ -13,7 +13,7 @@ from rag_harness.pipelines.endpoint.body import Template
 from rag_harness.pipelines.endpoint.environment import Environment
 from rag_harness.pipelines.endpoint.request import Request
 from rag_harness.pipelines.endpoint.sent_history import sent_history
-from rag_harness.pipelines.endpoint.sessions import SESSION_SLOT, SessionId, Sessions, headers_in, said_before
+from rag_harness.pipelines.endpoint.sessions import SESSION_SLOT, SessionId, Sessions, headers_in, recorded_beside
 from rag_harness.settings.endpoint_checks import VARIABLE, check_filled
 from rag_harness.settings.endpoint_session import SESSION_SENT
 from rag_harness.settings.endpoint_spec import EndpointSpec
@@ -92,7 +92,7 @@ class Requests:
         alone = {name: value for name, value in query.inputs.items() if name not in ("history", SESSION)}
         # An answer depends on what was said before it, and not on the name of the session in which that was said.
         key = self._filled_for(replace(query, inputs={**alone, SESSION: SESSION_SLOT}))
-        known = {"body": key.body, **said_before(query)}
+        known = {"body": key.body, **recorded_beside(query)}
 
         def within(session: SessionId | None) -> Request:
             told = {} if session is None else {SESSION: session}

@@ -209,7 +209,7 @@ def _short(session: SessionId | None) -> str:
     return f"{shown[:40]}…" if len(shown) > 41 else shown
 
 
-def said_before(query: Query) -> dict[str, Any]:
+def recorded_beside(query: Query) -> dict[str, Any]:
     """Return what recordings of a turn go by beside its request: its conversation, and what was said before it."""
     if not query.place:
         return {}

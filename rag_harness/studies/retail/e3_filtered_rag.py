@@ -35,18 +35,24 @@ def build(parts: RunParts) -> Experiment:
 
 
 def filtered(
-    name: str, parts: RunParts, reasoning: bool = False, spec: IndexSpec | None = None, prompted_as: str = ""
+    name: str,
+    parts: RunParts,
+    reasoning: bool = False,
+    spec: IndexSpec | None = None,
+    prompted_as: str = "",
+    data: str = "",
 ) -> Experiment:
     """Return the experiment ``name`` of this design, over an index of ``spec``; without it, over the options' index.
 
-    Its prompts are its own, or those of the experiment ``prompted_as``.
+    Its prompts are its own, or those of the experiment ``prompted_as``. Its documents are those of ``data``.
     """
-    settings, retrieval = parts.settings, parts.retrieval(spec)
+    settings, retrieval = parts.settings, parts.retrieval(spec, data)
     generator = Generator(parts.chat(), parts.prompts(prompted_as or name), reasoning)
     reranker = retrieval.reranker()
     return Experiment(
         name,
         FilteredRag(retrieval.dense, reranker, generator, settings.candidates, settings.top_k),
+        data=data,
         retriever=RerankedRetriever(retrieval.dense, reranker, settings.candidates),
         prepare=parts.prepared(retrieval),
         answer_from=generator.answer_from,

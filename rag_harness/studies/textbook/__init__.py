@@ -21,7 +21,8 @@ Experiments
 Pipelines
     ``assembly.Design`` is what an experiment sets, and ``assembly.textbook`` makes the experiment of it, so each file
     ``t*.py`` is a few lines. ``assistant`` is the pipeline. Its steps are ``selection``, ``passages``, ``ordering``
-    (the boost), ``floors``, ``fusion``, ``expansion`` (summaries first), ``history``, ``citations`` and ``replies``.
+    (the boost), ``floors``, ``fusion``, ``expansion`` (summaries first), ``citations`` and ``replies``. A question in a
+    conversation is rewritten by ``conversations.rewriting``.
 
 Prompts
     ``prompts/t1.*.md`` for all of them, ``prompts/t5.summary.*.md`` for summaries that a model writes.

@@ -10,6 +10,7 @@ from rag_harness.pipelines import data_of
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment, Retriever
 from rag_harness.retrieval.retrieval import Retrieval
+from rag_harness.studies.conversations.rewriting import rewriting
 from rag_harness.studies.textbook.assistant import CANDIDATES, TOP_K, Assistant, AssistantRules
 from rag_harness.studies.textbook.expansion import EXTRACTIVE, SummariesFirst
 from rag_harness.studies.textbook.floors import floor_of
@@ -119,7 +120,7 @@ def textbook(
             adaptive=design.adaptive,
             search_selection=design.search_selection,
         ),
-        parts.rewriter(),
+        rewriting(parts, retrieval),
         lambda: retrieval.chunks,
         Passages(retrieval, retrieval.words) if design.passage else None,
     )

@@ -12,10 +12,10 @@ from rag_harness.models.prompts import Prompts
 from rag_harness.pipelines.generation import read_answer, response_format
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import ChatModel, Retriever
+from rag_harness.studies.conversations.rewriting import Rewriting
 from rag_harness.studies.textbook import ordering, replies
 from rag_harness.studies.textbook.book_places import book_place_of, different_titles
 from rag_harness.studies.textbook.citations import cited
-from rag_harness.studies.textbook.history import standalone
 from rag_harness.studies.textbook.passages import Passages
 from rag_harness.studies.textbook.selection import selected_text
 from rag_harness.types import Answer, Chunk, Decision, Hit, PipelineOutput, Query
@@ -52,7 +52,7 @@ class Assistant:
         chat: writes the answers.
         prompts: the experiment's templates.
         rules: boost, floor and counts.
-        rewriter: makes a question from a conversation; None if there is no such model.
+        rewriting: makes a question that stands alone of one in a conversation.
         chunks: all chunks of the book, for titles to suggest if nothing was retrieved.
         passages: finds the sections with a selection; None if only those count that the retriever finds.
     """
@@ -61,13 +61,13 @@ class Assistant:
     chat: ChatModel
     prompts: Prompts
     rules: AssistantRules
-    rewriter: ChatModel | None
+    rewriting: Rewriting
     chunks: Callable[[], Sequence[Chunk]]
     passages: Passages | None = None
 
     async def answer(self, query: Query) -> PipelineOutput:
         trace = Trace()
-        asked = await standalone(query, self.rewriter, trace)
+        asked = await self.rewriting.searched(query, trace)
         await self._retrieve(query, asked, trace)
         with trace.stage("quality"):
             self._choose(query, trace)
@@ -76,7 +76,7 @@ class Assistant:
     async def answer_from(self, query: Query, hits: Sequence[Hit]) -> PipelineOutput:
         """Answer only from ``hits``, in their order, without boost and floor."""
         trace = Trace(retrieved=list(hits), context=list(hits))
-        return await self._reply(query, await standalone(query, self.rewriter, trace), trace)
+        return await self._reply(query, await self.rewriting.searched(query, trace), trace)
 
     async def _retrieve(self, query: Query, asked: str, trace: Trace) -> None:
         selection, passages = selected_text(query.inputs), self.passages

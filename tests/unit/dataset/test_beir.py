@@ -115,7 +115,7 @@ def test_reads_the_split_that_is_named(tmp_path: Path) -> None:
             '{"_id": "c", "text": "x"}\n{"_id": "d"\n["c"]\n{"text": "x"}\n{"_id": "e"}\n{"_id": "c", "text": "y"}\n',
             "PATH/corpus.jsonl:2: no JSON: Expecting ',' delimiter: line 1 column 12 (char 11). "
             "Each line is one object.\n"
-            "PATH/corpus.jsonl:3: expected an object with _id and text.\n"
+            "PATH/corpus.jsonl:3: expected an object.\n"
             "PATH/corpus.jsonl:4: _id is missing or no string. Qrels name documents and queries by _id.\n"
             "PATH/corpus.jsonl:5: document 'e' needs a string text; title is a string, metadata an object.\n"
             "PATH/corpus.jsonl:6: _id 'c' stands already on a line above. Ids name one document each.",

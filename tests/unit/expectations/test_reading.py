@@ -15,23 +15,36 @@ WRONG: list[tuple[Any, str]] = [
     ([{}], "0: it names no kind"),
     ([{"must": True}], "0: it names no kind"),
     ([{"contain": "x"}], "0: Unknown kind of expectation 'contain'. Did you mean 'contains'?"),
+    ([{"javascript": "x"}], "0: Unknown kind of expectation 'javascript'. Known: answers, cited, "),
+    ([{"not-contains": "x"}], """0: Unknown kind of expectation 'not-contains'. Write {"not": {"contains": "x"}}"""),
+    ([{"not_max_words": 3}], """0: Unknown kind of expectation 'not_max_words'. Write {"not": {"max_words": 3}}"""),
+    ([{"type": "contains", "value": "x"}], "0: Unknown kind of expectation 'type'. The kind is the key: {"),
+    ([{"contains": ["a"]}], "0: contains: a text was expected; found ['a']. For several there is contains_any"),
+    ([{"cites": ["a.md"]}], "0: cites: a text was expected; found ['a.md']. For several there is cites_any"),
     ([{"contains": ""}], "0: contains: a text was expected; found ''"),
     ([{"contains": "a"}, {"contains": 3}], "1: contains: a text was expected; found 3"),
     ([{"contains": "a" * 2_001}], "0: contains: longer than 2,000 characters"),
     ([{"contains_any": []}], "0: contains_any: a list of texts was expected"),
     ([{"contains": "a", "regex": "b"}], "0: two kinds in one object, contains and regex"),
-    ([{"contains": "a", "cased": True}], "0: contains: unknown option 'cased'. It takes case"),
-    ([{"contains": "a", "case": 1}], "0: contains: case is 1"),
-    ([{"declines": True, "case": True}], "0: declines: unknown option 'case'. It takes no options"),
+    (
+        [{"contains": "a", "cased": True}],
+        "0: contains: Unknown option 'cased'. Did you mean 'case'? Known: case, must, weight",
+    ),
+    ([{"contains": "a", "case": 1}], "0: contains: case is 1. Write true or false"),
+    ([{"declines": True, "case": True}], "0: declines: Unknown option 'case'. Known: must, weight"),
     ([{"declines": False}], '0: declines: write true, and for the opposite {"not": …}; found False'),
     ([{"contains": "a", "weight": -1}], "0: weight is -1. Write a number above 0"),
     ([{"contains": "a", "weight": 0}], "0: weight is 0. Write a number above 0"),
     ([{"contains": "a", "weight": True}], "0: weight is true. Write a number above 0"),
     ([{"contains": "a", "weight": float("inf")}], "0: weight is Infinity. Write a number above 0"),
     ([{"contains": "a", "must": "yes"}], '0: must is "yes". Write true or false'),
-    ([{"not": "a"}], "0: 'not' takes an object"),
+    ([{"contains": "a", "wieght": 2}], "0: contains: Unknown option 'wieght'. Did you mean 'weight'?"),
+    ([{"number": 4, "unit": 5}], "0: number: unit is 5. Write a text"),
+    ([{"number": 4, "within": "1"}], '0: number: within is "1". Write a number'),
+    ([{"not": "a"}], "0: 'not' takes one object"),
+    ([{"not": [{"contains": "a"}, {"contains": "b"}]}], "0: 'not' takes one object"),
     ([{"not": {"contains": "a"}, "contains": "b"}], "0: 'contains' stands beside 'not'. Put it inside"),
-    ([{"not": {"not": {"contains": "a"}}}], "0: Unknown kind of expectation 'not'"),
+    ([{"not": {"not": {"contains": "a"}}}], "0: 'not' stands in 'not'. Take both away"),
     ([{"regex": "(a"}], "0: regex: '(a' is no regular expression of a linear engine: unclosed group"),
     ([{"regex": "(?=a)b"}], "look-around, including look-ahead and look-behind, is not supported"),
     ([{"json": {"type": "objekt"}}], "0: json: no JSON Schema: 'objekt' is not valid"),
@@ -52,6 +65,9 @@ WRONG: list[tuple[Any, str]] = [
     ([{"contains": "a"}, {"not": {"contains": "a"}}], 'contains is demanded and forbidden at once: "a"'),
     ([{"declines": True}, {"answers": True}], "declines and answers are demanded at once"),
     ([{"max_words": 3}, {"min_words": 9}], "max_words 3 is less than min_words 9"),
+    ([{"max_words": 3}, {"max_words": 80}, {"min_words": 9}], "max_words 3 is less than min_words 9"),
+    ([{"equals": "a"}, {"equals": "A "}, {"equals": "b"}], 'equals is demanded as "A " and as "b"'),
+    ([{"decides": "pass"}, {"decides": "warn"}], 'decides is demanded as "pass" and as "warn"'),
 ]
 
 
@@ -92,6 +108,6 @@ def test_one_that_must_be_kept_makes_it_nothing() -> None:
 
 def test_what_cannot_be_checked_leaves_no_figure() -> None:
     value, said = share([{"contains": "a"}, {"decides": "pass"}])
-    assert (value, said) == (None, "1 of 2 could not be checked: decides “pass”: the pipeline decides nothing")
+    assert (value, said) == (None, "an unchecked expectation: decides “pass”: the pipeline decides nothing")
     # Only the worst cases would have a figure if one that must be kept decided here.
     assert share([{"contains": "z", "must": True}, {"decides": "pass"}])[0] is None

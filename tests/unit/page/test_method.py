@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.files.sources import file_digest
+from rag_harness.dataset.asked_digest import asked_digest
 from rag_harness.measures import known_measures, measure_named
 from rag_harness.measures.answers import ErrorRate
 from rag_harness.measures.judged.categories import CATEGORIES, MEANINGS
@@ -86,7 +86,7 @@ def test_statistics_are_those_that_the_report_uses(tmp_path: Path) -> None:
 
 
 def test_the_data_that_ship_are_known_to_be_synthetic() -> None:
-    assert file_digest(ROOT / "data" / "kb" / "queries.jsonl") in SYNTHETIC
+    assert asked_digest(ROOT / "data" / "kb" / "queries.jsonl") in SYNTHETIC
 
 
 def test_limits_are_those_of_this_run(tmp_path: Path) -> None:

@@ -289,8 +289,11 @@ def test_a_look_at_the_history_is_noticed(look: Callable[[Any], object], was_rea
     assert inputs.history_was_read is was_read
 
 
-@pytest.mark.parametrize("name", ["e1", "e2", "e3", "e4", "r1"])
-def test_shipped_experiments_say_whether_they_look_at_it(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "looks"),
+    [*((name, False) for name in ("e1", "e2", "e3", "e4", "r1")), ("c1", True), ("c1-lastturn", True)],
+)
+def test_shipped_experiments_say_whether_they_look_at_it(tmp_path: Path, name: str, looks: bool) -> None:
     async def work() -> Any:
         before = [{"role": "user", "content": "lamps?"}, {"role": "assistant", "content": "45 days"}]
         async with serving_app(tmp_path, serving_of(tmp_path, name)) as (app, _):
@@ -298,4 +301,4 @@ def test_shipped_experiments_say_whether_they_look_at_it(tmp_path: Path, name: s
             async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
                 return (await ask(client, "and batteries?", history=before)).json()["history_read"]
 
-    assert asyncio.run(work()) is False
+    assert asyncio.run(work()) is looks

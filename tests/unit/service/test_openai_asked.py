@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rag_harness.models.reader.wire import RequestError
 from rag_harness.service.openai_asked import ChatQuestion, asked_of
-from rag_harness.studies.textbook.history import turns_of
+from rag_harness.studies.conversations.earlier_turns import messages_of
 
 HELLO = {"role": "user", "content": "Hello."}
 HI = {"role": "assistant", "content": "Hi."}
@@ -26,7 +26,7 @@ def test_the_last_message_of_the_user_is_the_question_and_the_rest_is_history() 
     asked = read({"role": "system", "content": "You are a pirate."}, HELLO, HI, LAMP)
     assert asked == ChatQuestion("How long may I return a lamp?", (HELLO, HI))
     assert list(asked.history) == [HELLO, HI]
-    turns = turns_of(asked.history)
+    turns = messages_of(asked.history)
     assert turns is not None
     assert [turn.role for turn in turns] == ["user", "assistant"]
 

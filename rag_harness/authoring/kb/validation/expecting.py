@@ -15,12 +15,18 @@ def expectations(material: Material, read: Read[QueryLine]) -> CheckResult:
     documents = {name: page.text for name, page in material.pages.items()}
     check, number = CheckResult("expectations"), 0
     for line, query in read.entries:
+        if query.scenario is not None:
+            reached = query.scenario.reached
+            number += len(reached)
+            for said in wrongly_expected(reached, query.scenario.ground_truth, query.is_answerable, documents):
+                check.error(read.at(line), f"{query.query_id}: reached: {said}")
         if query.expect == ():
             continue
         found, problems = expectations_of(query.expect)
         number += len(found)
         for problem in problems:
-            check.error(read.at(line), f"{query.query_id}: expect: {problem}.")
+            end = "" if problem.endswith("?") else "."
+            check.error(read.at(line), f"{query.query_id}: expect: {problem}{end}")
         for said in wrongly_expected(found, query.ground_truth, query.case().answerable, documents):
             check.error(read.at(line), f"{query.query_id}: expect: {said}")
     check.checked = f"{number} expectations"

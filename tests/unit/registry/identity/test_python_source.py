@@ -77,6 +77,34 @@ def test_small_differences_count(one: str, other: str) -> None:
     assert read_source(one.encode()).digest != read_source(other.encode()).digest
 
 
+@pytest.mark.parametrize(
+    ("plain", "owing"),
+    [
+        ("e = Experiment('a', p)", "e = Experiment('a', p, expect=[{'max_words': 3}])"),
+        ("e = rag.Experiment('a', p, data='d')", "e = rag.Experiment('a', p, expect=OWED, data='d')"),
+        ("def test_a(r): pass", "@pytest.mark.rag_expect({'max_words': 3})\ndef test_a(r): pass"),
+        ("@pytest.mark.e3\ndef t(r): pass", "@pytest.mark.e3\n@mark.rag_expect({}, {})\ndef t(r): pass"),
+        ("import pytest", "import pytest\npytestmark = pytest.mark.rag_expect({'links': True})"),
+        ("pytestmark = [mark.e3]", "pytestmark = [mark.e3, mark.rag_expect({'links': True})]"),
+    ],
+)
+def test_what_answers_owe_does_not_count(plain: str, owing: str) -> None:
+    assert read_source(plain.encode()).digest == read_source(owing.encode()).digest
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("e = Pipeline(expect=1)", "e = Pipeline(expect=2)"),
+        ("e = Experiment('a', p)", "e = Experiment('a', p, expected=1)"),
+        ("rag_expect = 1", "rag_expect = 2"),
+        ("x = Experiment(a, f(expect=1), expect=3)", "x = Experiment(a, f(expect=2), expect=3)"),
+    ],
+)
+def test_what_is_called_alike_counts(one: str, other: str) -> None:
+    assert read_source(one.encode()).digest != read_source(other.encode()).digest
+
+
 def test_an_empty_format_of_an_f_string_is_none() -> None:
     """Python 3.12 ends a nested format with an empty text, which others do not have."""
     tree = ast.parse("f'{a:<{w}}'")

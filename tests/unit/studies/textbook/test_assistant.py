@@ -13,6 +13,8 @@ import pytest
 from rag_harness.pipelines import experiment as build
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment
+from rag_harness.retrieval.rarity import Rarity
+from rag_harness.studies.conversations.rewriting import Rewriting
 from rag_harness.studies.textbook.assembly import Design, textbook
 from rag_harness.studies.textbook.assistant import Assistant, AssistantRules
 from rag_harness.types import Decision, Hit, PipelineOutput, Query
@@ -196,7 +198,8 @@ def test_nothing_retrieved_at_all_names_sections_of_the_book(parts: RunParts) ->
 
 
 def test_an_empty_book_has_no_topics_to_name() -> None:
-    assistant = Assistant(Nothing(), Says(), None, AssistantRules(2, 0.5), None, lambda: [])  # type: ignore[arg-type]
+    rewriting = Rewriting(None, lambda: Rarity([]))
+    assistant = Assistant(Nothing(), Says(), None, AssistantRules(2, 0.5), rewriting, lambda: [])  # type: ignore[arg-type]
     assert ask(assistant).answer.text == "I couldn't find relevant content."
 
 
@@ -235,17 +238,26 @@ def test_a_long_selection_is_shown_in_part(parts: RunParts) -> None:
     assert "none of the" in decided(output)["boost"].reason
 
 
-def test_history_without_a_rewriter_leaves_the_question(parts: RunParts) -> None:
-    output = ask(assistant_of(parts, Says()), replace(QUERY, inputs={"history": ["What is a node?"]}))
-    assert decided(output)["history"].outcome == "as it is"
+def test_history_is_looked_up_and_asked_by_the_rules_for_conversations(parts: RunParts) -> None:
+    chat = Says()
+    output = ask(assistant_of(parts, chat), Query("q", "and why", {"history": ["Does quartz drift?"]}))
+    assert decided(output)["rewrite"].outcome == "by rules"
+    assert chat.asked[0][-1].content.endswith("\n\nQuestion: and why? This is about: quartz drift.")
+    assert output.context[0].chunk.section[-1] == "Drift"
+
+
+def test_a_question_without_history_has_no_such_step(parts: RunParts) -> None:
+    output = ask(assistant_of(parts, Says()))
+    assert "rewrite" not in {*decided(output), *(stage.name for stage in output.stages)}
 
 
 def test_history_with_a_rewriter_is_looked_up_and_asked(parts: RunParts) -> None:
     chat, rewriter = Says(), Says("unused")
     rewriter.answer = "Quartz drift?"
-    assistant = replace(assistant_of(parts, chat), rewriter=rewriter)
+    assistant = assistant_of(parts, chat)
+    assistant = replace(assistant, rewriting=replace(assistant.rewriting, rewriter=rewriter))
     output = ask(assistant, replace(QUERY, inputs={"history": ["Which clocks drift?"]}))
-    assert decided(output)["history"].outcome == "condensed"
+    assert decided(output)["rewrite"].outcome == "by model"
     assert chat.asked[0][-1].content.endswith('Question: {"answer": "Quartz drift?"}')
     assert [call.role for call in output.calls] == ["rewrite", "answer"]
     assert output.context[0].chunk.section[-1] == "Drift"

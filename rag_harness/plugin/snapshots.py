@@ -1,0 +1,183 @@
+"""Snapshots of answers in a run: what is kept of each experiment, and what ``--snapshot-update`` keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from rag_harness.types import Case, Expectation, TrialId
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+    from rag_harness.results.row import ExperimentResult
+    from rag_harness.settings import Settings
+    from rag_harness.work.once import Once
+
+_SNAPSHOT = "snapshot"
+
+
+@dataclass
+class KeptAnswers:
+    """The snapshots of one experiment.
+
+    Attributes:
+        file: where they are.
+        answers: the kept answers, by the id of their trial.
+        cases: the cases that demand a snapshot, by their query.
+        same, changed, missing: trials whose answer is as before, is another one, is not kept yet.
+        new: answers that this run keeps, by query.
+        replaced: how many of them take the place of others.
+        removed: trials whose answers this run keeps no longer.
+    """
+
+    file: Path
+    answers: dict[str, str]
+    cases: dict[str, Case] = field(default_factory=dict)
+    same: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    new: dict[str, str] = field(default_factory=dict)
+    replaced: int = 0
+    removed: list[str] = field(default_factory=list)
+
+
+class Snapshots:
+    """The snapshots of a run. Every process reads them; the one that writes rows writes them.
+
+    Args:
+        config: has the options of syrupy.
+        settings: of the run.
+    """
+
+    def __init__(self, config: pytest.Config, settings: Once[Settings]) -> None:
+        self._config, self._settings = config, settings
+        self.of: dict[str, KeptAnswers] = {}
+        """The snapshots of experiments that owe any, by experiment."""
+
+    @property
+    def keeps(self) -> str:
+        """Which answers the run keeps: all of them, new ones, or none."""
+        if self._config.getoption("update_snapshots", False):
+            return "all"
+        return "new" if self._config.getoption("update_new_snapshots_only", False) else ""
+
+    def filled(self, experiment: str, cases: Sequence[Case]) -> Sequence[Case]:
+        """Return cases with the kept answers in those expectations that demand them.
+
+        Raises:
+            PrerequisiteError: syrupy is not installed, or a file is none of its own.
+        """
+        if not any(map(_wants, cases)):
+            return cases
+        mine = self.of[experiment] = self.of.get(experiment) or KeptAnswers(*self._read(experiment))
+        found = [self._filled(experiment, case, mine.answers) if _wants(case) else case for case in cases]
+        mine.cases = {case.query.query_id: case for case in found if _wants(case)}
+        return found
+
+    @staticmethod
+    def _filled(experiment: str, case: Case, answers: Mapping[str, str]) -> Case:
+        was = answers.get(_name(experiment, case.query.query_id))
+        return _with(case, lambda demand: replace(demand, was=was))
+
+    def _read(self, experiment: str) -> tuple[Path, dict[str, str]]:
+        from rag_harness.errors import SettingsError
+        from rag_harness.expectations.snapshot_file import ENDING, read_snapshots
+
+        settings = self._settings.get()
+        folder = settings.path(settings.snapshots)
+        if folder.name == self._config.getoption("snapshot_dirname", ""):
+            raise SettingsError(
+                f"rag_snapshots is {settings.snapshots}. {folder.name} is syrupy's own folder: it deletes what no "
+                f"assertion of a test has asked for. Choose another: --rag-snapshots=snapshots"
+            )
+        file = folder / f"{experiment}{ENDING}"
+        return file, read_snapshots(file)
+
+    def renewed(self, case: Case, row: ExperimentResult) -> Case:
+        """Return a case as it is after the run has kept the answer in ``row``; the case itself if it keeps none."""
+        if not self.keeps or not row.ok or not _wants(case):
+            return case
+        from rag_harness.expectations.kinds.snapshot import renewed
+
+        demands = [each for each in case.expect if each.kind == _SNAPSHOT]
+        if self.keeps == "new" and demands[0].was is not None:
+            return case
+        texts = [renewed(each, row.llm_answer).was for each in demands]
+        was = next((text for text in texts if text != demands[0].was), demands[0].was)
+        return _with(case, lambda demand: replace(demand, was=was))
+
+    def take(self, row: ExperimentResult) -> None:
+        """Note whether an answer is as it was, and keep it if the run keeps answers."""
+        mine = self.of.get(row.experiment)
+        case = mine.cases.get(row.query_id) if mine else None
+        if mine is None or case is None or not row.ok:
+            return
+        before, after = _was(case), _was(self.renewed(case, row))
+        if after is not None and after != before:
+            mine.new[row.query_id] = after
+            mine.replaced += before is not None
+        elif before is None:
+            mine.missing.append(row.trial_id)
+        else:
+            (mine.same if _is_as_before(case, row) else mine.changed).append(row.trial_id)
+
+    def write(self, is_whole: bool) -> list[str]:
+        """Write the answers that the run keeps, and return the experiments whose files have changed.
+
+        Args:
+            is_whole: whether all tests were asked for. Else what nobody demands may be demanded by another test.
+
+        Raises:
+            OSError: a file cannot be written.
+        """
+        from rag_harness.expectations.snapshot_file import write_snapshots
+
+        written = []
+        for experiment, mine in self.of.items():
+            if self.keeps == "all" and is_whole and not self._config.getoption("no_cleanup", False):
+                mine.removed = self.unused(experiment)
+            if mine.new or mine.removed:
+                kept = {name: text for name, text in mine.answers.items() if name not in mine.removed}
+                mine.answers = kept | {_name(experiment, query_id): text for query_id, text in mine.new.items()}
+                write_snapshots(mine.file, mine.answers)
+                written.append(experiment)
+        return written
+
+    def unused(self, experiment: str) -> list[str]:
+        """Return the trials whose answers are kept although nobody demands it.
+
+        None where no trial of the file is looked at: then it is of other questions. And none where no answer has come,
+        for under xdist what a test demands is known with the first one.
+        """
+        mine = self.of[experiment]
+        demanded = {_name(experiment, query_id) for query_id in mine.cases}
+        has_come = mine.same or mine.changed or mine.missing or mine.new
+        return sorted(mine.answers.keys() - demanded) if has_come and mine.answers.keys() & demanded else []
+
+
+def _name(experiment: str, query_id: str) -> str:
+    return str(TrialId(experiment, query_id))
+
+
+def _wants(case: Case) -> bool:
+    return any(each.kind == _SNAPSHOT for each in case.expect)
+
+
+def _with(case: Case, changed: Callable[[Expectation], Expectation]) -> Case:
+    """Return a case with other expectations of a snapshot."""
+    return replace(case, expect=tuple(changed(each) if each.kind == _SNAPSHOT else each for each in case.expect))
+
+
+def _was(case: Case) -> str | None:
+    return next((each.was for each in case.expect if each.kind == _SNAPSHOT), None)
+
+
+def _is_as_before(case: Case, row: ExperimentResult) -> bool:
+    from rag_harness.expectations import AnswerSeen, looked_at
+
+    demands = [each for each in case.expect if each.kind == _SNAPSHOT]
+    return all(each.kept for each in looked_at(demands, AnswerSeen(row.llm_answer, explained=False)))

@@ -1,0 +1,60 @@
+"""docs/conversations.md does what it says: its conversations, its assistant and its commands are run."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from rag_harness.dataset.conversations import MOST_TURNS
+from rag_harness.engine.own_history import SHOWN
+from tests.plugin.conftest import Suite
+
+PAGE = (Path(__file__).parents[2] / "docs" / "conversations.md").read_text(encoding="utf-8")
+
+
+def block(kind: str) -> str:
+    found = re.search(rf"```{kind}\n(.*?)```", PAGE, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def commands(part: str) -> list[list[str]]:
+    section = PAGE.partition(f"\n## {part}\n")[2].partition("\n## ")[0] if part else PAGE.partition("\n## ")[0]
+    return [shlex.split(line)[1:] for line in section.splitlines() if line.startswith("    pytest ")]
+
+
+@pytest.fixture
+def mine(suite: Suite) -> Suite:
+    (suite.path / "conversations.jsonl").write_text(block("json"))
+    for file in suite.path.glob("test_*.py"):
+        file.unlink()
+    suite.pytester.makepyfile(test_my_rag=block("python"))
+    return suite
+
+
+def test_its_conversations_are_asked_with_the_reference_replies(mine: Suite) -> None:
+    everything, one = commands("")
+    mine.run(*everything).assert_outcomes(passed=5)
+    rows = {row["query_id"]: row for row in mine.rows("mine")}
+    assert rows["conv_007#3"]["llm_answer"] == "You asked 2 questions before: Do you ship to Mars?"
+    mine.run(*one, "--rag-gate-partial", "--rag-overwrite").assert_outcomes(passed=3, failed=1)  # the gate
+    node = re.search(r"`(test_my_rag\.py::\S+)`", PAGE)
+    assert node is not None
+    mine.run(*everything, node[1], "--rag-overwrite").assert_outcomes(passed=1)
+
+
+def test_both_histories_are_two_experiments(mine: Suite) -> None:
+    (command,) = commands("Two histories")
+    mine.run(*command, "--rag-gate=mine: error_rate <= mine-own").stdout.fnmatch_lines(["*not the same questions*"])
+    assert len(mine.rows("mine")) == len(mine.rows("mine-own")) == 5
+    own: dict[str, dict[str, object]] = {str(row["query_id"]): row for row in mine.rows("mine-own")}
+    assert json.loads(json.dumps(own["conv_008#2"]["inputs"]))["history"][1]["content"].startswith("You asked 0")
+
+
+def test_it_says_what_a_user_sees_and_how_long_a_conversation_may_be() -> None:
+    assert f'"{SHOWN}"' in PAGE
+    assert f"more than {MOST_TURNS} turns" in PAGE
