@@ -12,6 +12,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -116,7 +117,7 @@ def test_what_is_served_answers_as_what_was_evaluated(url: str, suite: Suite) ->
 def _said_to(url: str, line: str, conversation: str, question: str) -> Any:
     """Send what a line of the page with curl sends, about a question that is recorded, and return the answer."""
     words = shlex.split(line.replace("9f2c4e0a7b1d4c5e8a6f3b2d1c0e9f8a", conversation))
-    given = dict(zip(words, words[1:], strict=False))
+    given = dict(pairwise(words))
     body = json.dumps({**json.loads(given["-d"]), "query": question}).encode() if "-d" in given else None
     address = f"{url}{next(word for word in words if word.startswith('127.0.0.1:8000')).removeprefix('127.0.0.1:8000')}"
     headers = dict([given["-H"].split(": ")]) if "-H" in given else {}

@@ -62,3 +62,11 @@ def test_single_turns_have_no_history_of_own_answers(mtrag: Suite) -> None:
     said = " ".join(result.stdout.str().split())
     assert "e3-own goes on from its own answers, and aa#2 comes without turn 1 of 'aa'." in said
     assert not mtrag.rows("e3-own")
+    # A service with a memory of its own takes no other history, so none is advised.
+    (mtrag.path / "chat.toml").write_text(
+        'url = "http://127.0.0.1:9"\nbody = { q = "{{query}}", s = "{{session}}" }\nsession.path = "s"\n'
+    )
+    result = mtrag.run("--rag-dataset=mtrag:clone/clapnq", "--rag-endpoint=chat.toml", "--rag-run=chat")
+    said = " ".join(result.stderr.str().split())
+    assert "chat goes on from its own answers, and aa#2 comes without turn 1 of 'aa'. Add the turns before it." in said
+    assert "--rag-history=gold" not in said

@@ -119,6 +119,43 @@ def test_repeats_have_sessions_of_their_own(chat: Suite, server: TalkingServer) 
     assert said(chat) == said(chat, again) == WITH_MEMORY
 
 
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("spec", [CHAT, CHOSEN], ids=["stated", "chosen"])
+def test_a_simulated_user_talks_to_a_service_with_a_memory(
+    chat: Suite, server: TalkingServer, workers: str, spec: str
+) -> None:
+    server.unknown = "take"
+    write(chat, server, spec)
+    scenario = {"opening": "q1", "asks": ["q2", "q3"], "max_turns": 5}
+    chat.write_queries([{"conversation": f"c{n}", "scenario": scenario} for n in range(3)])
+    options = (FILE, "--rag-repeats=2", workers)
+    chat.run(*options, "--rag-mode=record").assert_outcomes(passed=9, skipped=6)
+    again = "derived/my_chat-sim+repeat2"
+    assert said(chat, "my_chat-sim") == said(chat, again) == WITH_MEMORY
+    assert len({session_of(row) for name in ("my_chat-sim", again) for row in rows(chat, name).values()}) == 6
+    for more in (("--rag-mode=replay", "--rag-overwrite"), ("--rag-mode=record",)):
+        chat.run(*options, *more).assert_outcomes(passed=9, skipped=6)
+        assert said(chat, "my_chat-sim") == said(chat, again) == WITH_MEMORY
+    # What has ended is no conversation that was cut off.
+    assert len(server.heard) == 18
+
+
+def test_a_played_conversation_that_was_cut_off_is_begun_anew(chat: Suite, server: TalkingServer) -> None:
+    """Where the service would not say that it has forgotten it: no turn is asked, and the next run begins."""
+    write(chat, server, CHOSEN)
+    server.unknown = "take"
+    chat.write_queries([{"conversation": "c0", "scenario": {"opening": "q1", "asks": ["q2", "q3"], "max_turns": 5}}])
+    killed_between_turns(chat, server, "--rag-mode=record")
+    server.forget()
+    # The user repeats a question that has failed, and gives up.
+    chat.run(FILE, "--rag-mode=record", "-n0").assert_outcomes(failed=2, passed=2, skipped=1)
+    assert not server.heard
+    chat.run(FILE, "--rag-mode=record", "-n0").assert_outcomes(passed=3, skipped=2)
+    expected = {f"c0#{turn}": WITH_MEMORY[f"c0#{turn}"] for turn in (1, 2, 3)}
+    assert said(chat, "my_chat-sim").items() >= expected.items()
+    assert server.messages == ["q1", "q2", "q3"]
+
+
 DIES = """
 import os, time
 seen = []
