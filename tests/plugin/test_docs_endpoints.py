@@ -113,6 +113,10 @@ def test_what_was_said_before_is_sent_in_one_line(service: Suite) -> None:
     assert said == ["Answer in one sentence.", "how long?", "45 days", "and lamps?"]
 
 
+def test_the_page_about_conversations_has_the_same_service() -> None:
+    assert _blocks("docs/conversations.md", "toml") == [MEMORY]
+
+
 def test_a_service_that_keeps_conversations_itself(service: Suite) -> None:
     service.write_queries([{"conversation": f"c{n}", "turns": [{"query": "q1"}, {"query": "q2"}]} for n in range(2)])
     with talking_server() as server:

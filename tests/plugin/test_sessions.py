@@ -379,3 +379,17 @@ def test_whenever_a_run_is_killed_and_the_service_forgets_no_answer_has_another_
         result = chat.run(FILE, mode)
     result.assert_outcomes(passed=3 * many)
     assert said(chat) == expected
+
+
+@pytest.mark.parametrize("option", ["--rag-attribute", "--rag-metamorphic"])
+def test_nothing_is_asked_again_in_a_session_that_is_over(chat: Suite, server: TalkingServer, option: str) -> None:
+    """The service would hear a question twice, after all that was said since. A first turn has a session of its own."""
+    turns = [{"query": f"q{turn}", "expect": [{"contains": "45 days"}]} for turn in (1, 2, 3)]
+    chat.write_queries([{"conversation": "c0", "turns": turns}])
+    chat.run(FILE, "--rag-mode=live", "-n0", option).assert_outcomes(passed=3)
+    session = session_of(rows(chat)["c0#3"])
+    assert [message for asked_in, message in server.heard if asked_in == session] == ["q1", "q2", "q3"]
+    assert len(server.heard) > 3
+    assert all("q1" in message.casefold() for asked_in, message in server.heard if asked_in != session)
+    said = "".join(file.read_text() for file in (chat.path / "output").rglob("*.jsonl"))
+    assert "the service keeps the conversation itself, so this turn cannot be asked again" in said

@@ -87,8 +87,7 @@ class Template:
             return [*self._history(query), {"role": "user", "content": query.text}]
         if name == "history" and not optional and "history" not in query.inputs:
             return []
-        value: Any = query.inputs
-        value = {key: each for key, each in value.items() if key != SESSION}
+        value: Any = {key: each for key, each in query.inputs.items() if key != SESSION}
         for key in [*(["history"] if first == "history" else []), *(rest.split(".") if rest else [])]:
             value = value.get(key, _ABSENT) if isinstance(value, Mapping) else _ABSENT
         if value is _ABSENT and not optional:
@@ -105,7 +104,7 @@ class Template:
         return history
 
     def _missing(self, name: str, query: Query) -> str:
-        has = ", ".join(sorted(query.inputs)) or "none"
+        has = ", ".join(sorted(query.inputs.keys() - {SESSION})) or "none"
         return (
             f"{self._where} wants {{{{{name}}}}}, and {query.query_id} has no such input; its inputs: {has}. "
             f"Where it may be missing: {{{{{name}?}}}}."
