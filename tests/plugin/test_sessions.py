@@ -150,7 +150,8 @@ def test_a_played_conversation_that_was_cut_off_is_begun_anew(chat: Suite, serve
     # The user repeats a question that has failed, and gives up.
     chat.run(FILE, "--rag-mode=record", "-n0").assert_outcomes(failed=2, passed=2, skipped=1)
     assert not server.heard
-    chat.run(FILE, "--rag-mode=record", "-n0").assert_outcomes(passed=3, skipped=2)
+    gate = "--rag-gate=my_chat-sim: error_rate <= 0"
+    chat.run(FILE, "--rag-mode=record", "-n0", gate).assert_outcomes(passed=3, skipped=2)
     expected = {f"c0#{turn}": WITH_MEMORY[f"c0#{turn}"] for turn in (1, 2, 3)}
     assert said(chat, "my_chat-sim").items() >= expected.items()
     assert server.messages == ["q1", "q2", "q3"]
@@ -354,17 +355,19 @@ def test_rerecording_begins_every_conversation_anew(chat: Suite, server: Talking
     assert said(chat) == WITH_MEMORY
 
 
-@pytest.mark.parametrize("mode", ["--rag-mode=live", "--rag-mode=record"])
+@MODES
+@pytest.mark.parametrize("repeats", [1, 2])
 @pytest.mark.parametrize("kills", [3, pytest.param(25, marks=pytest.mark.long)])
 def test_whenever_a_run_is_killed_and_the_service_forgets_no_answer_has_another_memory_than_it_says(
-    chat: Suite, server: TalkingServer, cold_python: None, kills: int, mode: str
+    chat: Suite, server: TalkingServer, cold_python: None, kills: int, repeats: int, mode: str
 ) -> None:
-    chance = random.Random(kills)
+    chance, options = random.Random(kills), (FILE, mode, f"--rag-repeats={repeats}")
+    names = ["my_chat", "derived/my_chat+repeat2"][:repeats]
     server.delay, many = 0.15, 8
     chat.write_queries([{"conversation": f"c{n}", "turns": TURNS} for n in range(many)])
     expected = {f"c{n}#{turn}": WITH_MEMORY[f"c0#{turn}"] for n in range(many) for turn in (1, 2, 3)}
     for number in range(kills):
-        command = [sys.executable, "-m", "pytest", FILE, mode, "--rag-concurrency=3", ("-n0", "-n2")[number % 2]]
+        command = [sys.executable, "-m", "pytest", *options, "--rag-concurrency=3", ("-n0", "-n2")[number % 2]]
         with (chat.path / "out.txt").open("ab") as out:
             run = subprocess.Popen(command, cwd=chat.path, stdout=out, stderr=out, start_new_session=True)
         sleep(chance.uniform(0.5, 3.0))
@@ -373,12 +376,12 @@ def test_whenever_a_run_is_killed_and_the_service_forgets_no_answer_has_another_
         run.wait(timeout=60)
         if chance.random() < 0.5:
             server.forget()
-        for row in chat.rows("my_chat"):
+        for row in (row for name in names for row in chat.rows(name)):
             assert row["llm_answer"] in ("", expected[str(row["query_id"])])  # or no answer
     for _ in range(2):  # what was forgotten is begun anew by the next run
-        result = chat.run(FILE, mode)
+        result = chat.run(*options)
     result.assert_outcomes(passed=3 * many)
-    assert said(chat) == expected
+    assert all(said(chat, name) == expected for name in names)
 
 
 @pytest.mark.parametrize("option", ["--rag-attribute", "--rag-metamorphic"])
