@@ -58,7 +58,7 @@ def test_both_histories_are_two_experiments(mine: Suite) -> None:
 
 def test_explain_shows_the_chat_as_the_page_does(mine: Suite) -> None:
     mine.run(*commands("")[0]).assert_outcomes(passed=5)
-    section = PAGE.partition("\n## In the report\n")[2]
+    section = PAGE.partition("\n## In the report\n")[2].partition("\n## ")[0]
     command, *shown = [line.removeprefix("    ") for line in section.splitlines() if line.startswith("    ")]
     assert mine.pytester.run(*shlex.split(command)).outlines[: len(shown)] == shown
     assert f"the last {_MOST_TURNS} turns, {_LINES_OF_MESSAGE} lines a message" in section
