@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from rag_harness.models.anew import seed_shift
     from rag_harness.pipelines.generation import Generator
     from rag_harness.pipelines.parts import RunParts
+    from rag_harness.pipelines.step_trace import StepTrace
     from rag_harness.pipelines.trace import Trace
+    from rag_harness.pipelines.trial_step import TrialStep
     from rag_harness.protocols import (
         ChatModel,
         ChatParts,
@@ -70,6 +72,7 @@ if TYPE_CHECKING:
         Document,
         Evidence,
         Expectation,
+        ExpectedTool,
         Hit,
         IndexSpec,
         Matrix,
@@ -102,7 +105,9 @@ _NAMES = {
     "models.anew": "seed_shift",
     "pipelines.generation": "Generator",
     "pipelines.parts": "RunParts",
+    "pipelines.step_trace": "StepTrace",
     "pipelines.trace": "Trace",
+    "pipelines.trial_step": "TrialStep",
     "protocols": "ChatModel ChatParts Embedder Experiment Index JudgeParts Parts PersistentIndex Pipeline Reranker "
     "RetrievalParts Retriever TokenEmbedder Tokenizer",
     "report.frames": "load_results",
@@ -112,8 +117,8 @@ _NAMES = {
     "retrieval.retrievers": "RerankedRetriever",
     "settings": "Settings",
     "stats.components": "variance_components",
-    "types": "Answer Call Case Chunk Completion Decision Document Evidence Expectation Hit IndexSpec Matrix Message "
-    "PipelineOutput Query Scenario Stage Timings TokenVectors TrialId Usage Vector",
+    "types": "Answer Call Case Chunk Completion Decision Document Evidence Expectation ExpectedTool Hit IndexSpec "
+    "Matrix Message PipelineOutput Query Scenario Stage Timings TokenVectors TrialId Usage Vector",
 }
 """The public names by their modules."""
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
@@ -138,6 +143,7 @@ __all__ = [
     "Evidence",
     "Expectation",
     "ExpectationKind",
+    "ExpectedTool",
     "Experiment",
     "ExperimentResult",
     "Finding",
@@ -176,6 +182,7 @@ __all__ = [
     "Score",
     "Settings",
     "Stage",
+    "StepTrace",
     "Support",
     "Timings",
     "TokenEmbedder",
@@ -183,6 +190,7 @@ __all__ = [
     "Tokenizer",
     "Trace",
     "TrialId",
+    "TrialStep",
     "Usage",
     "Usefulness",
     "Vector",

@@ -184,6 +184,19 @@ def _shown(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectedTool:
+    """A call of a tool that an agent should make for a question.
+
+    Attributes:
+        name: name of the tool.
+        args: arguments that the call should have, plain JSON; None where they do not matter.
+    """
+
+    name: str
+    args: Metadata | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """What a simulated user wants, knows and says first, where a conversation is played and not recorded.
 
@@ -216,6 +229,8 @@ class Case:
     documents to their relevance, a whole number; above 0 is relevant. ``expect`` is what the answer has to keep to.
     ``scenario`` is that of a turn that a simulated user says; such a query has no text before it is said.
     ``standalone`` is the question of a turn in words that need nothing said before it; empty where nobody wrote them.
+    ``tools`` are the calls of tools that an agent should make, in their order; empty where it should look nothing up,
+    None where nobody says.
     """
 
     query: Query
@@ -228,6 +243,7 @@ class Case:
     expect: tuple[Expectation, ...] = ()
     scenario: Scenario | None = None
     standalone: str = ""
+    tools: tuple[ExpectedTool, ...] | None = None
 
     @property
     def has_text(self) -> bool:
@@ -353,11 +369,26 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool that a model asks for. ``arguments`` are JSON as the model wrote it: it may be none."""
+
+    call_id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
-    """One chat message; ``role`` is ``system``, ``user`` or ``assistant``."""
+    """One chat message; ``role`` is ``system``, ``user``, ``assistant`` or ``tool``.
+
+    ``tool_calls`` are those that an assistant has asked for; ``call_id`` says which one a message of role ``tool``
+    answers.
+    """
 
     role: str
     content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    call_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,6 +415,7 @@ class Completion:
     ``outdated`` says that another version of the model recorded it. ``finish_reason`` is why the model stopped, in the
     server's word (``stop``, ``length``); empty where the server does not say. ``first_token`` has the natural logarithm
     of the probability of each token that the reply could have begun with, where that was asked for and stated.
+    ``tool_calls`` are the calls that the model asks for, where tools were offered; its text may then be empty.
     """
 
     text: str
@@ -398,6 +430,7 @@ class Completion:
     outdated: bool = False
     finish_reason: str = ""
     first_token: Mapping[str, float] = field(default_factory=dict)
+    tool_calls: tuple[ToolCall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,23 +8,26 @@ from pathlib import Path
 
 from rag_harness.files.sources import bytes_digest
 
-_OWED, _BLANKS = "expect", " \t\r\n"
+_OWED, _BLANKS = ("expect", "tools"), " \t\r\n"
 _DECODER = json.JSONDecoder()
 
 
 def asked_digest(file: Path) -> str:
-    """Return the digest of a file of questions as if no line had ``expect``. Without any it is that of the bytes."""
+    """Return the digest of a file of questions as if no line had ``expect`` or ``tools``.
+
+    Without any it is that of the bytes.
+    """
     content = file.read_bytes()
-    if f'"{_OWED}"'.encode() not in content:
+    if not any(f'"{key}"'.encode() in content for key in _OWED):
         return bytes_digest(content)
     return bytes_digest(b"\n".join(map(_asked, content.split(b"\n"))))
 
 
 def _asked(line: bytes) -> bytes:
-    """Return a line without ``expect``, its own or that of its turns."""
+    """Return a line without what its answer owes, its own or that of its turns."""
     try:
         text = line.decode("utf-8")
-        cuts = list(_cuts(text, _after_blanks(text, 0))) if f'"{_OWED}"' in text else []
+        cuts = list(_cuts(text, _after_blanks(text, 0))) if any(f'"{key}"' in text for key in _OWED) else []
     except (ValueError, IndexError, RecursionError):
         return line  # it is no JSON, and whoever reads it says so
     for start, end in reversed(cuts):
@@ -34,14 +37,18 @@ def _asked(line: bytes) -> bytes:
 
 def _cuts(text: str, start: int) -> Iterator[tuple[int, int]]:
     """Yield the places to cut out of the object that begins at ``start``: members with a comma, those of turns, too."""
-    comma = start
+    comma, first = start, start + 1
     for key, value, end in _members(text, start):
-        if key == _OWED:
+        if key in _OWED:
             after = _after_blanks(text, end)
-            # The comma before it goes with it. The first member has none, so the one behind it does.
+            # The comma before it goes with it. Where no member is left before it, the one behind it does.
             behind = _after_blanks(text, after + 1) if text[after] == "," else end
-            yield (comma + 1, behind) if text[comma] == "{" else (comma, end)
-        elif key == "turns" and text[value] == "[":
+            yield (first, behind) if first else (comma, end)
+            first = first and behind
+            comma = after
+            continue
+        first = 0
+        if key == "turns" and text[value] == "[":
             for turn in _items(text, value):
                 yield from _cuts(text, turn)
         comma = _after_blanks(text, end)

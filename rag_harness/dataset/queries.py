@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
 
 from rag_harness.dataset.conversations import DECLINES, SaidTurn, histories, order_problems, turn_id, turns_of_line
+from rag_harness.dataset.expected_tools import tools_of
 from rag_harness.dataset.ingest import page_files
 from rag_harness.dataset.placeholder import labelled
 from rag_harness.dataset.query_types import type_problem
@@ -59,6 +60,7 @@ class QueryLine(BaseModel):
     metadata: dict[str, Any] = Field(default_factory=dict)
     expect: Any = ()
     scenario: Any = None
+    tools: Any = None
 
     @model_validator(mode="before")
     @classmethod
@@ -85,7 +87,7 @@ class QueryLine(BaseModel):
             return ()
         return (value,) if isinstance(value, str) else value
 
-    @field_validator("metadata", "inputs", "expect")
+    @field_validator("metadata", "inputs", "expect", "tools")
     @classmethod
     def _strict_json(cls, value: Any) -> Any:
         """Refuse NaN and Infinity. The parser accepts them, but a row with them would be no JSON."""
@@ -126,6 +128,7 @@ class QueryLine(BaseModel):
             expectations_of(self.expect)[0] if self.expect != () else (),
             self.scenario,
             self.standalone.strip(),
+            None if self.tools is None else tools_of(self.tools)[0],
         )
 
 
@@ -156,7 +159,7 @@ def read_queries(
         for line in lines:
             if line.query_id in first_line and not line.conversation:
                 wrong.append(f"query_id {line.query_id!r} stands already on line {first_line[line.query_id]}.")
-            wrong += [*_type_problems(line, types), *_missing_pages(line, kb_dir, pages), *_expect_problems(line)]
+            wrong += [*_type_problems(line, types), *_missing_pages(line, kb_dir, pages), *_owed_problems(line)]
         found += [f"{file}:{number}: {each}" for each in (wrong if stops else ["; ".join(wrong)] if wrong else ())]
         for line in lines if stops or not wrong else ():
             first_line.setdefault(line.query_id, number)
@@ -271,9 +274,13 @@ def _type_problems(line: QueryLine, types: Sequence[str] | None) -> list[str]:
     return [f"{line.query_id}: {said}"] if said else []
 
 
-def _expect_problems(line: QueryLine) -> list[str]:
+def _owed_problems(line: QueryLine) -> list[str]:
     problems = expectations_of(line.expect)[1] if line.expect != () else []
-    return [f"{line.query_id}: expect: {each}" for each in problems]
+    of_tools = [] if line.tools is None else tools_of(line.tools)[1]
+    return [
+        *(f"{line.query_id}: expect: {each}" for each in problems),
+        *(f"{line.query_id}: tools: {each}" for each in of_tools),
+    ]
 
 
 def _missing_pages(line: QueryLine, kb_dir: Path | None, pages: Sequence[str]) -> list[str]:

@@ -9,6 +9,7 @@ from rag_harness.engine.trial import TrialOutcome, run_trial
 from rag_harness.engine.trial_rows import KeepPrompt, Trial
 from rag_harness.errors import RagHarnessError
 from rag_harness.models.anew import Session, asked_again, asked_in
+from rag_harness.pipelines.given_searches import GivenSearches, giving
 from rag_harness.protocols import Experiment
 from rag_harness.settings import Settings
 from rag_harness.types import Hit, PipelineOutput, Query
@@ -21,6 +22,7 @@ class TrialRequest:
     Attributes:
         turn: how often the case was asked before; each turn has seeds of its own. 0 is the first time.
         hits: used instead of the pipeline's own retrieval; None where the pipeline retrieves.
+        searches: what is given in place of searches of the pipeline; None where it makes all of them.
         keeps_failures: whether the row of a failure is a result, and is journalled.
         session: the session of a turn, where a service keeps conversations itself.
     """
@@ -28,6 +30,7 @@ class TrialRequest:
     turn: int = 0
     hits: tuple[Hit, ...] | None = None
     keeps_failures: bool = True
+    searches: GivenSearches | None = None
     session: Session = ""
 
     def keeps(self, outcome: TrialOutcome) -> bool:
@@ -70,5 +73,5 @@ async def answer_trial(
 ) -> TrialOutcome:
     """Run ``trial`` with the pipeline of ``experiment`` as ``asking`` says; a failure is a value."""
     pipeline = experiment.pipeline if asking.hits is None else GivenHitsPipeline(experiment, asking.hits)
-    with asked_again(asking.turn), asked_in(asking.session):
+    with asked_again(asking.turn), asked_in(asking.session), giving(asking.searches):
         return await run_trial(trial, pipeline, settings, fingerprint, keep_prompt)

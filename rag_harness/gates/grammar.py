@@ -106,9 +106,9 @@ class Gate:
 
     @property
     def cutoff(self) -> int | None:
-        """The cutoff in the measure's name; None where it has none."""
-        digits = self.measure.partition("@")[2]
-        return int(digits) if digits.isascii() and digits.isdigit() else None
+        """The number of hits in the measure's name; None where it has none, or counts searches."""
+        name, _, digits = self.measure.partition("@")
+        return int(digits) if digits.isascii() and digits.isdigit() and name != "recall_by_step" else None
 
     @property
     def where(self) -> str:

@@ -19,7 +19,7 @@ from rag_harness.shown.every_page import policy, scripted, styled
 from rag_harness.shown.html import visible
 
 _STYLES = ("page.css", "trials.css")
-_SCRIPTS = ("conversation.js", "page.js")
+_SCRIPTS = ("conversation.js", "steps.js", "page.js")
 _PACKERS = 2
 _ABOVE_TRIALS = ("first", "diff", "decisions", "differences", "failures")
 """What a reader wants before the list of trials: which is better, and what failed."""

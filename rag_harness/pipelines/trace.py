@@ -37,6 +37,12 @@ class Trace:
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Time a stage. An exception that leaves it gets the stage's name and this trace."""
+        # A stage may run several times, e.g. once for each sub-question.
+        with self._timed(name, lambda ms: self.milliseconds.update({name: self.milliseconds.get(name, 0.0) + ms})):
+            yield
+
+    @contextmanager
+    def _timed(self, name: str, ended: Callable[[float], None]) -> Iterator[None]:
         started = perf_counter()
         try:
             yield
@@ -49,8 +55,7 @@ class Trace:
                 started += error.waited_ms / 1000
             raise
         finally:
-            # A stage may run several times, e.g. once for each sub-question.
-            self.milliseconds[name] = self.milliseconds.get(name, 0.0) + (perf_counter() - started) * 1000
+            ended((perf_counter() - started) * 1000)
 
     async def off_loop(self, name: str, work: Callable[..., _T], *args: object) -> _T:
         """Run CPU-bound ``work`` as a stage off the event loop, so that model calls continue. Waiting is not timed."""
@@ -101,21 +106,7 @@ class Trace:
         """Ask a model as a part of ``stage``. The call is noted with its messages."""
         with self.stage(stage), watched_call(stage, role, self.context, response_format is not None):
             said = await chat.complete(messages, response_format)
-        call = Call(
-            role,
-            said.model,
-            said.usage,
-            said.total_ms,
-            said.ttft_ms,
-            said.waited_ms,
-            said.retries,
-            said.recorded,
-            tuple(messages),
-            recorded_at=said.recorded_at,
-            outdated=said.outdated,
-            finish_reason=said.finish_reason,
-        )
-        self.calls.setdefault(stage, []).append(call)
+        self.calls.setdefault(stage, []).append(call_of(role, said, messages))
         return said
 
     def note(self, stage: str, **detail: Any) -> None:
@@ -124,7 +115,7 @@ class Trace:
 
     def output(self, answer: Answer, confidence: float | None = None) -> PipelineOutput:
         """Return the output of the pipeline: the answer and this trace."""
-        calls = [call for made in self.calls.values() for call in made]
+        calls = self._every_call()
         return PipelineOutput(
             answer,
             tuple(self.retrieved),
@@ -136,9 +127,30 @@ class Trace:
             confidence=confidence,
         )
 
+    def _every_call(self) -> list[Call]:
+        return [call for made in self.calls.values() for call in made]
+
     def _stages(self) -> Iterator[Stage]:
         for name, ms in self.milliseconds.items():
             calls = tuple(self.calls.get(name, ()))
             # A replayed call has the time of its recording. The time of a live call excludes waiting for the limiter.
             spent = sum(call.ms for call in calls) if calls else ms
             yield Stage(name, spent, calls, self.details.get(name, {}))
+
+
+def call_of(role: str, said: Completion, messages: Sequence[Message]) -> Call:
+    """Return a call that came back, for the row, with the messages that were sent."""
+    return Call(
+        role,
+        said.model,
+        said.usage,
+        said.total_ms,
+        said.ttft_ms,
+        said.waited_ms,
+        said.retries,
+        said.recorded,
+        tuple(messages),
+        recorded_at=said.recorded_at,
+        outdated=said.outdated,
+        finish_reason=said.finish_reason,
+    )

@@ -123,6 +123,7 @@ class RunRecord:
         return {name: self._suite(name, list(ids), interrupted) for name, ids in self._trials().items()}
 
     def _suite(self, name: str, selected: list[str], interrupted: bool) -> SuiteRecord:
+        from rag_harness.measures.agents.tool_measures import tools_demanded
         from rag_harness.measures.expectation_measures import demands_of
         from rag_harness.results.manifest import SuiteRecord, ids_or_all
         from rag_harness.results.result_paths import result_path
@@ -138,6 +139,7 @@ class RunRecord:
         answers = 1 if name == GOLDEN else max(self._session.settings.repeats, 1)
         authors = arrivals.authors.get(name, {})
         panel = self._session.settings.panel if authors else ""
+        cases = () if name == GOLDEN else self._session.cases.all_of(name)
         return SuiteRecord(
             data=self._data.name_of(name),
             file=result_path(self._session.output, name).name,
@@ -155,7 +157,7 @@ class RunRecord:
             authors=[*authors] if panel else sorted(authors),
             panel=panel,
             rubrics={} if name == GOLDEN else self._session.wanted.rubric_versions(name),
-            demands={} if name == GOLDEN else demands_of(self._session.cases.all_of(name)),
+            demands={**demands_of(cases), **tools_demanded(cases)},
             own_cases=self._data.own_cases_of(name),
             replayed=name in arrivals.replayed,
             pages=self._data.pages(self._data.name_of(name)),

@@ -10,13 +10,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
+from rag_harness.dataset.expected_tools import tools_as_json, tools_of
 from rag_harness.dataset.scenarios import scenario_as_json, scenario_of
 from rag_harness.errors import DataError
 from rag_harness.expectations import as_json, expectations_of
 from rag_harness.files.atomic import write_atomically
 from rag_harness.files.sources import file_sha256
 from rag_harness.results.storable import read_json, storable
-from rag_harness.types import Case, Evidence, Expectation, Query, Scenario
+from rag_harness.types import Case, Evidence, Expectation, ExpectedTool, Query, Scenario
 
 CASES = "cases"
 """Folder beside the result files."""
@@ -159,6 +160,8 @@ def _line(kept: KeptCase) -> bytes:
         more = {**more, "scenario": played, "scenario_truth": case.scenario.ground_truth}
     if case.standalone:
         more = {**more, "standalone": case.standalone}
+    if case.tools is not None:
+        more = {**more, "tools": tools_as_json(case.tools)}
     return json.dumps(storable({**content, **more}), ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
 
@@ -189,6 +192,13 @@ def _expected(raw: Any) -> tuple[Expectation, ...]:
     )
 
 
+def _tools(raw: Any) -> tuple[ExpectedTool, ...]:
+    found, problems = tools_of(raw)
+    if problems:
+        raise ValueError(f"tools: {problems[0]}")
+    return found
+
+
 def _scenario(content: Mapping[str, Any]) -> Scenario | None:
     found, problems = scenario_of(content["scenario"], content.get("scenario_truth", ""))
     if problems:
@@ -211,6 +221,7 @@ def _case(content: Mapping[str, Any]) -> KeptCase:
         expect=_expected(content["expect"]) if "expect" in content else (),
         scenario=_scenario(content) if "scenario" in content else None,
         standalone=content.get("standalone", ""),
+        tools=_tools(content["tools"]) if "tools" in content else None,
     )
     return KeptCase(
         case,

@@ -158,14 +158,23 @@ def row_digest(row: ExperimentResult) -> str:
 
 
 def outcome_digest(row: ExperimentResult, ranked: Sequence[str]) -> int:
-    """Return a number that differs where rows of one case can differ in a score: by hits, sources, answer or error.
+    """Return a number that differs where rows of one case can differ in a score.
 
-    Times and costs are left out. ``ranked`` are the names that ranking measures look up.
+    That is by hits, steps, sources, answer or error; times and costs are left out. ``ranked`` are the names that
+    ranking measures look up.
     """
     said = json.dumps([row.ok, row.abstained, row.citations, row.invalid_citations, row.confidence, row.llm_answer])
     read = [f"{hit.chunk_id} {hit.rerank_score}" for hit in row.candidates]
-    texts = [said, *ranked, "", *read, "", *(chunk.chunk_id for chunk in row.retrieved_chunks)]
+    texts = [said, *ranked, "", *read, "", *(chunk.chunk_id for chunk in row.retrieved_chunks), *_did(row)]
     return int.from_bytes(bytes.fromhex(text_digest(texts))[:8], "big", signed=True)
+
+
+def _did(row: ExperimentResult) -> list[str]:
+    """Return what the steps of an agent say; empty for a row whose steps have names and times alone."""
+    if not any(stage.kind or stage.hits or stage.input is not None for stage in row.stages):
+        return []
+    found = ([stage.name, stage.does, stage.input, [hit.chunk_id for hit in stage.hits]] for stage in row.stages)
+    return ["", *(json.dumps(each, default=str) for each in found)]
 
 
 def text_digest(texts: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rag_harness.page.report_files import write_report
+from tests.browser.agent_run import agent_run
 from tests.browser.hostile import Hostile
 from tests.browser.runs import Study, cited_run, empty_run
 from tests.browser.talks import LAMP, Talks, hostile_talk, long_talk
@@ -90,7 +91,7 @@ def study(places: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def pages(study: Path, places: Path) -> Callable[[str], Path]:
-    """Makes a page once: "study", "two" runs, "long", "cited", "empty", "hostile".
+    """Makes a page once: "study", "two" runs, "long", "cited", "empty", "agent", "hostile".
 
     Of conversations: "talks", "worse talks", which are two runs, "long talk", "bad talk".
     """
@@ -103,6 +104,7 @@ def pages(study: Path, places: Path) -> Callable[[str], Path]:
         "long": lambda: (Study(cases=60, queries=LONG).write(places / "long"),),
         "cited": lambda: (cited_run(places / "cited"),),
         "empty": lambda: (empty_run(places / "empty"),),
+        "agent": lambda: (agent_run(places / "agent"),),
         "hostile": lambda: (Hostile().write(places / "hostile"),),
         "talks": lambda: (Talks().write(places / "talks"),),
         "worse talks": lambda: (

@@ -60,6 +60,7 @@ VIEWS = (
         of="two",
     ),
     View("empty", "", NOTHING, of="empty"),
+    View("steps of an agent", "#trials?open=a1-q0", ".told", of="agent", unfolds=True),
     View("hostile", "#trials?open=e3-q000", CHUNKS, of="hostile", unfolds=True),
     View("a turn", "#trials?open=c2-own-lamp%234", CHUNKS, of="talks", unfolds=True),
     View("right to left", "#trials?open=c1-rtl%233", CHUNKS, of="talks"),

@@ -22,6 +22,7 @@ from rag_harness.engine.trial_rows import Trial
 from rag_harness.engine.workplace import Workplace
 from rag_harness.errors import RagHarnessError
 from rag_harness.files.sources import json_digest
+from rag_harness.pipelines.given_searches import GivenSearches
 from rag_harness.protocols import Experiment
 from rag_harness.results.file import ResultFile, finished_rows
 from rag_harness.results.result_paths import result_path
@@ -34,13 +35,19 @@ from rag_harness.work.once import Once
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DerivedTrial:
-    """A derived trial. ``hits`` are the given ones; None where the pipeline retrieves."""
+    """A derived trial.
+
+    Attributes:
+        hits: the given ones; None where the pipeline retrieves.
+        searches: what is given in place of its searches; None where it makes all of them.
+    """
 
     experiment: Experiment
     name: str
     case: Case
     row: ExperimentResult
     hits: tuple[Hit, ...] | None = None
+    searches: GivenSearches | None = None
 
     @property
     def derived(self) -> str:
@@ -50,7 +57,7 @@ class DerivedTrial:
     @property
     def asking(self) -> TrialRequest:
         """The ``TrialRequest`` for the workplace. A failure leaves no row: its reason is in ``causes.jsonl``."""
-        return TrialRequest(hits=self.hits, keeps_failures=False)
+        return TrialRequest(hits=self.hits, keeps_failures=False, searches=self.searches)
 
     @property
     def why_not(self) -> str:
@@ -71,10 +78,24 @@ class DerivedTrial:
         """Whether a stored row was asked the same, with the same said before it, and from the same hits."""
         if row.inputs != storable(self.case.query.inputs):
             return False
+        if self.searches is not None and not _fits(row, self.searches):
+            return False
         if self.hits is None:
             return bool(row.query == storable(self.case.query.text))
         given = [(chunk.chunk_id, chunk.text) for chunk in row.retrieved_chunks]
         return given == [(hit.chunk.chunk_id, hit.chunk.text) for hit in self.hits]
+
+
+def _fits(row: ExperimentResult, searches: GivenSearches) -> bool:
+    """Whether each search of a row was made, or was given its hits, as ``searches`` says."""
+    for stage in row.stages:
+        number = stage.detail.get("search")
+        given = searches.of(number) if isinstance(number, int) else None
+        if bool(stage.detail.get("given")) != (given is not None):
+            return False
+        if given is not None and [hit.chunk_id for hit in stage.hits] != [hit.chunk.chunk_id for hit in given]:
+            return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)

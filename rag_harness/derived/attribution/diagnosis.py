@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from rag_harness.derived.attribution.agent_searches import AgentFacts, cause_of_searches
 from rag_harness.derived.attribution.broken import BrokenFact
 from rag_harness.derived.attribution.broken_rules import AnswerState, cause_of_broken
 from rag_harness.derived.attribution.cause_names import (
@@ -79,6 +80,7 @@ class FailureFacts:
         broken: the expectations that the answer does not keep.
         wants_refusal: whether the right answer is that the documents do not answer the question.
         standalone: the question of a turn in words that need nothing said before it; empty where it is no such turn.
+        agent: what its searches brought; None where its row does not tell its steps.
     """
 
     query: str
@@ -96,6 +98,7 @@ class FailureFacts:
     broken: Sequence[BrokenFact] = ()
     wants_refusal: bool = False
     standalone: str = ""
+    agent: AgentFacts | None = None
 
     @property
     def fails_by_gold(self) -> bool:
@@ -238,7 +241,7 @@ def _cut_off(facts: FailureFacts, came: _Came) -> Diagnosis | None:
 
 
 def _no_retriever(facts: FailureFacts, came: _Came) -> Diagnosis | None:
-    if facts.retrieves:
+    if facts.retrieves or facts.agent is not None:
         return None
     if not facts.tells:
         said = "its rows have neither chunks nor steps: whether the evidence was found cannot be known"
@@ -254,6 +257,11 @@ def _turn(facts: FailureFacts, came: _Came) -> Diagnosis | None:
     if by := came.first(GOLD_HISTORY):
         return Diagnosis(cause, "lost in history", "with the reference replies before it, it is right", by)
     return None
+
+
+def _searches(facts: FailureFacts, came: _Came) -> Diagnosis | None:
+    found = None if facts.agent is None else cause_of_searches(facts.agent, facts.gold, came.first)
+    return None if found is None else Diagnosis(*found)
 
 
 def _miss(facts: FailureFacts, came: _Came) -> Diagnosis | None:
@@ -337,6 +345,7 @@ _RULES = (
     _cut_off,
     _no_retriever,
     _turn,
+    _searches,
     _miss,
     _logic,
 )

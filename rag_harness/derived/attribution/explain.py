@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 
+from rag_harness.derived.attribution.agent_searches import NOT_GIVEN, agent_facts, changed_searches, was_given
 from rag_harness.derived.attribution.bench import Bench, KnownExperiment
 from rag_harness.derived.attribution.broken import broken_facts, broken_in, wants_refusal
 from rag_harness.derived.attribution.contradicted import may_contradict
@@ -31,6 +32,7 @@ from rag_harness.derived.attribution.swapped import Golds
 from rag_harness.derived.attribution.turns import STANDALONE, as_asked, changed_turns, standalone_of
 from rag_harness.derived.attribution.unfinished import CutOff, Habits, cut_off, habits_of
 from rag_harness.errors import DataError
+from rag_harness.pipelines.given_searches import GivenSearches
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.causes import CauseLine, read_causes, with_reviews, write_causes
 from rag_harness.results.manifest import RunManifest, read_manifest
@@ -54,6 +56,7 @@ class _Failed:
     facts: FailureFacts
     subject: KnownExperiment
     turns: Mapping[str, Case] = field(default_factory=dict)
+    searches: Mapping[str, GivenSearches] = field(default_factory=dict)
     tried: dict[str, Trialled] = field(default_factory=dict)
 
 
@@ -194,6 +197,9 @@ def _failed(
     right = rightness(case, row.llm_answer, row.abstained)
     abstained = row.abstained or refuses(row.llm_answer)
     broken = broken_facts(case, row, subject.shelf)
+    gold = gold_facts(case, row, subject.shelf)
+    agent = agent_facts(case, row, gold, subject.shelf)
+    searches = {} if agent is None else changed_searches(agent, row, gold, subject.shelf)
     sources = [case.ground_truth, *(one.quote for one in case.evidence), *(c.text for c in row.retrieved_chunks)]
     facts = FailureFacts(
         query=row.query,
@@ -202,7 +208,7 @@ def _failed(
         abstained=abstained,
         retrieves=bool(table.totals.retrieves),
         right=right,
-        gold=gold_facts(case, row, subject.shelf),
+        gold=gold,
         category=suspect.category,
         tells=_tells(row),
         cut_off=CutOff() if (right.right and not broken) or abstained else cut_off(row, sources, habits()),
@@ -211,8 +217,9 @@ def _failed(
         broken=broken,
         wants_refusal=wants_refusal(case),
         standalone=turns[STANDALONE].query.text if STANDALONE in turns else "",
+        agent=agent,
     )
-    return _Failed(suspect, case, row, facts, subject, turns)
+    return _Failed(suspect, case, row, facts, subject, turns, searches)
 
 
 def _may_contradict(row: ExperimentResult) -> bool:
@@ -242,8 +249,11 @@ def _first(failed: _Failed) -> list[DerivedTrial]:
         return asks_of(experiment, failed.case, failed.row, {})
     # Where no document answers the query, another context could contain no evidence.
     hits = altered(failed.row, failed.facts.gold, shelf) if failed.facts.answerable else {}
-    turns = failed.turns if failed.facts.answerable else {}
+    turns, searches = (failed.turns, failed.searches) if failed.facts.answerable else ({}, {})
     said = [DerivedTrial(experiment, name, changed, failed.row) for name, changed in turns.items()]
+    said += [
+        DerivedTrial(experiment, name, failed.case, failed.row, searches=given) for name, given in searches.items()
+    ]
     return [*asks_of(experiment, failed.case, failed.row, hits), *said]
 
 
@@ -265,7 +275,9 @@ def _take(runs: DerivedRuns, asked: Mapping[DerivedTrial, _Failed]) -> None:
 def _trialled(ask: DerivedTrial, came_to: ExperimentResult | str, only_expected: bool) -> Trialled:
     if isinstance(came_to, str):
         return Trialled(why=came_to)
-    if ask.hits is None and came_to.timings_recorded:
+    if ask.searches is not None and not was_given(came_to):
+        return Trialled(came_to.llm_answer, why=NOT_GIVEN)
+    if ask.hits is None and ask.searches is None and came_to.timings_recorded:
         return Trialled(came_to.llm_answer, why=REPLAYED)
     right = rightness(ask.case, came_to.llm_answer, came_to.abstained)
     if only_expected:

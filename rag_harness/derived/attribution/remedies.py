@@ -41,6 +41,30 @@ REMEDIES: Mapping[tuple[str, str], str] = {
         "Logic Failure",
         "lost in history",
     ): "read the earlier answer that misled it; ask for an answer by the sources alone",
+    (
+        "Retrieval Miss",
+        "never searched",
+    ): "tell it when it has to search; or search once before it decides",
+    (
+        "Retrieval Miss",
+        "searched for the wrong thing",
+    ): "read its queries beside the evidence; where they are right, mend the retriever",
+    (
+        "Retrieval Miss",
+        "stopped too early",
+    ): "allow more searches, and have it check each part of the question before it answers",
+    (
+        "Retrieval Miss",
+        "found and not used",
+    ): "give the answer all that its searches found, or look at what drops it",
+    (
+        "Retrieval Miss",
+        "searched on after all was found",
+    ): "have it check what it found before it searches again; keep earlier hits",
+    (
+        "Logic Failure",
+        "searched on after all was found",
+    ): "have it check what it found before it searches again: later hits mislead it",
     ("Outdated Info", ""): "take outdated pages out of the index, or filter by status before the prompt",
     ("Logic Failure", ""): "a stronger model, or a prompt that asks for the figures of the sources",
     ("Logic Failure", "cut short"): "allow longer answers: --rag-max-output-tokens, or max_tokens of your service",

@@ -27,6 +27,7 @@ from rag_harness.models.chat.failures import (
 from rag_harness.models.chat.replayed import Replayed
 from rag_harness.models.chat.streamed import StreamedCompletion, StreamError
 from rag_harness.models.first_token import MOST_ALTERNATIVES, alternatives
+from rag_harness.models.offered_tools import offered, sent_message
 from rag_harness.models.recording.cassettes import OUTDATED, RECORDED_AT, TOTAL, TTFT
 from rag_harness.models.retrying import retried
 from rag_harness.protocols import ChatParts, KeyOwner
@@ -187,7 +188,8 @@ class OpenAIChat:
         usage, is_replayed, headers = said.usage or Usage(calls=1), replayed is not None, response.headers
         when = {"recorded_at": headers.get(RECORDED_AT, ""), "outdated": OUTDATED in headers} if is_replayed else {}
         found = Completion(text, said.model, usage, *times, recorded=is_replayed, **when)
-        return replace(found, finish_reason=said.finish_reason, first_token=said.first_token)
+        calls = said.calls.calls()
+        return replace(found, finish_reason=said.finish_reason, first_token=said.first_token, tool_calls=calls)
 
     async def _sent(self, request: dict[str, Any]) -> Any:
         """Return the raw response. The SDK's objects for each chunk would take 0.6 ms a call."""
@@ -202,7 +204,7 @@ class OpenAIChat:
     ) -> dict[str, Any]:
         request: dict[str, Any] = {
             "model": self.model,
-            "messages": [{"role": message.role, "content": message.content} for message in messages],
+            "messages": [sent_message(message) for message in messages],
             "temperature": self._sampling.temperature,
             "max_tokens": self._sampling.max_tokens,
             "stream": True,
@@ -212,6 +214,8 @@ class OpenAIChat:
             request["seed"] = self._sampling.seed + seed_shift.get()
         if schema is not None:
             request["response_format"] = schema
+        if tools := offered.get():
+            request["tools"] = list(tools)
         if (wanted := min(alternatives.get(), most)) and self._has_alternatives:
             request |= {"logprobs": True, "top_logprobs": wanted}
         return request

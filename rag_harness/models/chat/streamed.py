@@ -11,6 +11,7 @@ from rag_harness.errors import ModelOutputError
 from rag_harness.files.json_text import read_json
 from rag_harness.models.answer_length import LONGEST_ANSWER, answer_too_long
 from rag_harness.models.heard import CallListener, listening
+from rag_harness.models.offered_tools import HeardCalls, offered
 from rag_harness.types import Usage
 
 _END = b"[DONE]"
@@ -64,6 +65,7 @@ class StreamedCompletion:
     is_done: bool = False
     listener: CallListener | None = field(default_factory=listening.get)
     first_token: dict[str, float] = field(default_factory=dict)
+    calls: HeardCalls = field(default_factory=HeardCalls)
     _text: list[str] = field(default_factory=list)
     _length: int = 0
     _events: Events = field(default_factory=Events)
@@ -100,7 +102,13 @@ class StreamedCompletion:
             self.end = self.finish_reason or self.end
             if not self.first_token:
                 self.first_token = _first_token(choice.get("logprobs") or {})
-            if content := (choice.get("delta") or {}).get("content"):
+            delta = choice.get("delta") or {}
+            if pieces := delta.get("tool_calls"):
+                self.first = self.first or perf_counter()
+                self.calls.add(pieces)
+                if self.calls.length > self.longest:
+                    raise answer_too_long(self.model, "", self.longest)
+            if content := delta.get("content"):
                 self.first = self.first or perf_counter()
                 self._text.append(content)
                 self._length += len(content)
@@ -110,7 +118,7 @@ class StreamedCompletion:
                     self.listener.hears(content)
 
     def text(self) -> str:
-        """Return the whole answer.
+        """Return the whole answer; an answer that calls tools may have no text.
 
         Raises:
             ConnectionError: the stream is incomplete.
@@ -119,7 +127,7 @@ class StreamedCompletion:
         if not self.end:
             # A connection that closes early looks like the end of a stream. Half an answer must not count as complete.
             raise ConnectionError("the stream broke off before its end")
-        if not self._text:
+        if not self._text and not (offered.get() and self.calls.calls()):
             raise ModelOutputError(f"{self.model} answered without any text (finish_reason {self.end!r}).")
         return "".join(self._text)
 

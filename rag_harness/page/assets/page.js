@@ -307,7 +307,7 @@ async function bodyOf(n, other) {
 	}
 	const asked = question(n, about.inputs, searchedFor(n, about));
 	if (!keys(about).length) return [asked, truth(n, about), note(`No row of this trial was kept: it is ${statusOf(n)}.`)];
-	return [cause(n, about), isTurn ? conversation(n, about, kept, asked) : [asked, truth(n, about), answer(n, about)], isTurn && truth(n, about), expectations(about), scores(n, about, kept), chunks(n, about, kept), candidates(n, about, kept), stages(about), decisions(about),
+	return [cause(n, about), isTurn ? conversation(n, about, kept, asked) : [asked, truth(n, about), answer(n, about)], isTurn && truth(n, about), expectations(about), scores(n, about, kept), chunks(n, about, kept), candidates(n, about, kept), stages(n, about, kept), decisions(about),
 		about.steps && fold(`Reasoning, ${many(about.steps.length, "step")}`, () => el("ol", about.steps.map((step) => el("li", long(step))))),
 		about.prompts?.map((sent) => fold("Prompt as sent", () => prompt(sent, kept))),
 		about.raw && fold("Raw output", () => plain(about.raw))];
@@ -463,19 +463,20 @@ function candidates(n, { candidates: all, context = [] }, { chunks, names }) {
 const inMs = (value) => `${written("ms", value)} ms`;
 const tokens = (sent, got) => `${whole(sent)} → ${whole(got)} tokens`;
 
-function stages({ stages: all = [], usage }) {
+function stages(n, { stages: all = [], usage }, kept) {
 	const sum = all.reduce((ms, stage) => ms + stage[1], 0) || 1;
 	let done = 0;
-	const line = ([name, ms, calls = [], detail]) => {
+	const drawn = drawnSteps(n, kept), isTold = all.some(([, , , , told]) => told);
+	const line = ([name, ms, calls = [], detail, told]) => {
 		const bar = el("span.bar");
 		bar.style.marginLeft = `${(100 * done) / sum}%`;
 		bar.style.width = `${(100 * ms) / sum}%`;
 		done += ms;
-		return el("li", said(name), el("span.num", inMs(ms)), el("span.track", bar), calls.map(call), facts(detail));
+		return el("li", said(name), el("span.num", inMs(ms)), el("span.track", bar), calls.map(call), told ? drawn(told, facts(detail)) : facts(detail));
 	};
 	const call = ([role, model, ms, first, sent, got, isRecorded, retries]) => dotted(role, model, inMs(ms), first != null && "first token " + inMs(first),
 		tokens(sent, got), isRecorded && "recorded", retries && `retried ${retries}×`);
-	return part("Stages", all.length && el("ol.stages", all.map(line)), usage && dotted(many(usage[2], "call"), tokens(...usage)));
+	return part(isTold ? "Steps" : "Stages", all.length && el("ol.stages", all.map(line)), usage && dotted(many(usage[2], "call"), tokens(...usage)));
 }
 
 const expectations = ({ expected: all }) => all && part("Expectations", table("Expectations", ["what is demanded", "kept", "what stands there"],

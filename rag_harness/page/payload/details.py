@@ -11,6 +11,7 @@ from rag_harness.page.payload.evidence_places import quotes_in
 from rag_harness.page.payload.listed_rows import LineOfMeasure, claims_of
 from rag_harness.page.payload.pool import Pool
 from rag_harness.page.payload.prompt_pieces import Prompts
+from rag_harness.page.payload.told_steps import told_steps
 from rag_harness.results.causes import CauseLine
 from rag_harness.results.chat import chat_before, inputs_beside
 from rag_harness.results.row import ExperimentResult
@@ -65,7 +66,7 @@ class Details:
             "expected": [_expected(each) for each in expected],
             "citations": list(row.citations),
             "invalid": list(row.invalid_citations),
-            "stages": [_stage(stage) for stage in row.stages],
+            "stages": list(map(_stage, row.stages, told_steps(row.stages, self._names))),
             "decisions": [[d.name, d.outcome, d.value, d.threshold, d.reason] for d in row.decisions],
             "prompts": self._sent(row, {n: c.text.strip() for n, c in zip(numbers, row.retrieved_chunks, strict=True)}),
             "raw": row.raw_output if row.raw_output != row.llm_answer else "",
@@ -127,8 +128,8 @@ def _kept(number: int, chunk: RetrievedChunk, quotes: Sequence[str]) -> list[Any
     return [number, {name: _short(value) for name, value in scores.items()}, quotes_in(chunk.text, quotes)]
 
 
-def _stage(stage: RowStage) -> list[Any]:
-    found: list[Any] = [stage.name, _short(stage.ms), [_call(call) for call in stage.calls], dict(stage.detail)]
+def _stage(stage: RowStage, told: Mapping[str, Any]) -> list[Any]:
+    found: list[Any] = [stage.name, _short(stage.ms), [_call(call) for call in stage.calls], dict(stage.detail), told]
     while not found[-1]:
         found.pop()
     return found

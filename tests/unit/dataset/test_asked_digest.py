@@ -28,6 +28,10 @@ def digest(folder: Path, content: str | bytes) -> str:
         '{"query_id": "q1", "expect": [], "query": "a"}',
         '{"expect": [{"max_words": 3}], "query_id": "q1", "query": "a"}',
         '{"query_id": "q1", "expect": 1, "query": "a", "expect": 2}',
+        '{"query_id": "q1", "query": "a", "tools": [{"name": "price"}]}',
+        '{"expect": [],  "tools": [], "query_id": "q1", "query": "a"}',
+        '{"tools": [] , "expect": [1], "query_id": "q1", "tools": 3, "query": "a"}',
+        '{"query_id": "q1", "tools": [], "expect": [], "query": "a"}',
     ],
 )
 def test_a_line_counts_as_if_it_had_none(tmp_path: Path, line: str) -> None:
@@ -68,15 +72,18 @@ values = st.recursive(
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     max_leaves=5,
 )
-members = st.dictionaries(st.text().filter(lambda key: key not in ("expect", "turns")), values, max_size=4)
+members = st.dictionaries(st.text().filter(lambda key: key not in ("expect", "tools", "turns")), values, max_size=4)
 
 
-@given(members, values, st.integers(0, 4))
-def test_adding_it_to_any_line_changes_nothing(members: dict[str, object], owed: object, place: int) -> None:
+@given(members, values, st.integers(0, 4), st.integers(0, 4))
+def test_adding_it_to_any_line_changes_nothing(
+    members: dict[str, object], owed: object, place: int, other: int
+) -> None:
     import tempfile
 
     items = list(members.items())
     items.insert(place, ("expect", owed))
+    items.insert(other, ("tools", owed))
     with tempfile.TemporaryDirectory() as folder:
         plain = digest(Path(folder), json.dumps(members))
         assert digest(Path(folder), json.dumps(dict(items))) == plain

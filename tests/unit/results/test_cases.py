@@ -14,7 +14,7 @@ from rag_harness.expectations import expectations_of
 from rag_harness.measures import measure_named
 from rag_harness.results.cases import CaseFile, kept, write_cases
 from rag_harness.results.score import parse_score
-from rag_harness.types import Case, Query
+from rag_harness.types import Case, ExpectedTool, Query
 from tests.unit.results.test_scores import LINE
 
 
@@ -79,3 +79,18 @@ def test_a_case_keeps_what_its_metadata_say_in_short(tmp_path: Path) -> None:
     assert back.case.labels == back.labels
     # Measures that ask what a turn is must find it here: tables read their cases from this file.
     assert measure_named("correction").applies(back.case) == ""
+
+
+def test_the_calls_that_a_case_expects_come_back_and_none_is_not_unsaid(tmp_path: Path) -> None:
+    said = (ExpectedTool("price", {"sku": "T-18", "n": [1, None]}), ExpectedTool("page"), ExpectedTool("stop", {}))
+    cases = [Case(Query(f"q{n}", "?"), tools=tools) for n, tools in enumerate((said, (), None))]
+    write_cases(tmp_path, "data", map(kept, cases))
+    with closing(CaseFile(tmp_path, "data")) as file:
+        assert [file[n].case.tools for n in range(3)] == [said, (), None]
+    place = CaseFile.place(tmp_path, "data")
+    place.write_text(place.read_text().replace('"price"', "7"))
+    with (
+        pytest.raises(DataError, match=r"data.jsonl:1: no case: ValueError: tools: call 1: name is missing"),
+        closing(CaseFile(tmp_path, "data")) as file,
+    ):
+        _ = file[0]

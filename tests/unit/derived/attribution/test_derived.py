@@ -12,11 +12,13 @@ from rag_harness.engine.jobs import Engine
 from rag_harness.engine.trial import TrialOutcome
 from rag_harness.engine.trial_request import FIRST, TrialRequest
 from rag_harness.engine.trial_rows import Trial
+from rag_harness.pipelines.given_searches import GivenSearches
 from rag_harness.protocols import Experiment
 from rag_harness.results.result_paths import result_path
 from rag_harness.settings import Settings
 from rag_harness.work.once import Once
 from tests.unit.derived.attribution.made_up import CASES, PAGES, Pipeline, chunks_of, experiment, hits
+from tests.unit.measures.agents.trials import search
 from tests.unit.rows import make_chunk, make_row
 
 HITS = tuple(hits(chunks_of(PAGES[:1])))
@@ -110,6 +112,29 @@ def test_a_stored_row_that_was_given_something_else_is_no_answer() -> None:
     assert given.is_answered_by(make_row(retrieved_chunks=chunks))
     assert not given.is_answered_by(make_row(retrieved_chunks=chunks[:-1]))
     assert not given.is_answered_by(make_row(retrieved_chunks=[*chunks[:-1], chunks[-1] | {"text": "Other."}]))
+
+
+def test_a_stored_row_with_other_searches_given_is_no_answer() -> None:
+    made = experiment(Pipeline(chunks_of(PAGES)))
+    asked = {"query": CASES[0].query.text}
+
+    def searched(number: int, *ids: str, given: bool) -> dict[str, Any]:
+        step = search("a", *ids)
+        return {**step, "detail": {"search": number, **({"given": True} if given else {})}}
+
+    def fits(searches: GivenSearches, *steps: dict[str, Any]) -> bool:
+        ask = DerivedTrial(made, "+gold_search_1", CASES[0], ROW, searches=searches)
+        return ask.is_answered_by(make_row(stages=list(steps), **asked))
+
+    gold, stopped = GivenSearches({2: HITS}), GivenSearches(last=1)
+    ids = [hit.chunk.chunk_id for hit in HITS]
+    first = searched(1, "x#0", given=False)
+    assert fits(gold, first, searched(2, *ids, given=True))
+    assert not fits(gold, first, searched(2, *ids, given=False))
+    assert not fits(gold, first, searched(2, "y#0", given=True))
+    assert not fits(gold, searched(1, *ids, given=True), searched(2, *ids, given=True))
+    assert fits(stopped, first, searched(2, given=True))
+    assert not fits(stopped, first, searched(2, "y#0", given=False))
 
 
 def test_what_is_there_is_run_again_where_it_is_to_be_overwritten(tmp_path: Path) -> None:
