@@ -1,0 +1,89 @@
+"""Imports the questions of a file: reads its records, places their evidence, writes their lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from rag_harness.authoring.importing.context_places import ContextPlaces, PlacedGold
+from rag_harness.authoring.importing.field_mapping import RecordMapping, lacking_question
+from rag_harness.authoring.importing.imported import ImportedQuestion
+from rag_harness.authoring.importing.notes import Notes
+from rag_harness.authoring.importing.query_line_writing import LineWriting, WrittenLine
+from rag_harness.authoring.importing.source_fields import SourceFields
+from rag_harness.authoring.importing.sources.ragas import RAGAS
+from rag_harness.authoring.importing.sources.tables import TABLE
+from rag_harness.dataset.records.reading import records_in
+from rag_harness.errors import DataError
+from rag_harness.types import Document
+
+Reader = Callable[[Path, Mapping[str, str], Notes], Iterator[ImportedQuestion]]
+"""Reads the questions of a file, with what ``--map`` says; notes take what is not taken over."""
+_UNPLACED = "contexts or documents that were not looked for: name the folder of the documents, --kb DIR"
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedFile:
+    """What came of a file: its lines, and what could not be taken over."""
+
+    lines: Sequence[WrittenLine]
+    notes: Notes
+
+
+def import_questions(
+    file: Path,
+    source: str,
+    chosen: Mapping[str, str],
+    documents: Sequence[Document] = (),
+    reviewed: str = "",
+) -> ImportedFile:
+    """Return the questions of a file of another tool as lines of ``queries.jsonl``.
+
+    Args:
+        file: the file, or a folder of a data set.
+        source: the tool, one of ``SOURCES``.
+        chosen: which column or path is which of our fields.
+        documents: where contexts are looked for; without any they are noted.
+        reviewed: ``yes`` or ``no`` for all questions; "": what the file calls synthetic is a draft.
+
+    Raises:
+        DataError: the file cannot be read, or holds no question.
+        PrerequisiteError: a package is missing that the file needs.
+    """
+    notes = Notes()
+    places = ContextPlaces(documents, notes) if documents else None
+    writing, lines = LineWriting(source, reviewed, notes), list[WrittenLine]()
+    for question in SOURCES[source](file, chosen, notes):
+        gold = places.place(question) if places else _not_placed(question, notes)
+        if line := writing.line_of(question, gold):
+            lines.append(line)
+    if not lines:
+        raise DataError("\n".join([f"{file}: no question was found.", *notes.lines()]))
+    return ImportedFile(lines, notes)
+
+
+def _not_placed(question: ImportedQuestion, notes: Notes) -> PlacedGold:
+    texts = [*question.documents, *(text or name for text, name in question.contexts)]
+    if texts:
+        notes.lose(_UNPLACED, question.where)
+    return PlacedGold(lost=texts)
+
+
+def _by_fields(source: SourceFields) -> Reader:
+    def read(file: Path, chosen: Mapping[str, str], notes: Notes) -> Iterator[ImportedQuestion]:
+        mapping, records = RecordMapping(source, chosen, notes), records_in(file)
+        for first in islice(records, 1):
+            if lacks := lacking_question(source, chosen, list(first.values)):
+                raise DataError(f"{file}: {lacks}")
+            if (question := mapping.question_of(first)) is not None:
+                yield question
+        yield from (question for each in records if (question := mapping.question_of(each)) is not None)
+
+    return read
+
+
+SOURCES: Mapping[str, Reader] = {source.name: _by_fields(source) for source in (RAGAS, TABLE)}
+"""How the file of a tool is read, by the tool's name."""
+FIELDS: Sequence[SourceFields] = (RAGAS, TABLE)
