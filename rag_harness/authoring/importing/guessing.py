@@ -6,9 +6,21 @@ from itertools import islice
 from pathlib import Path
 
 from rag_harness.authoring.importing.importing import FIELDS
+from rag_harness.authoring.importing.promptfoo.config_tests import YAML
 from rag_harness.dataset.records.reading import records_in
 
 _TABLE = "csv"
+_OF_PROMPTFOO = ("vars", "assert", "tests", "prompts", "providers")
+_COLUMNS = (
+    "__expected",
+    "__metadata:",
+    "__config:",
+    "__description",
+    "__threshold",
+    "__prefix",
+    "__suffix",
+    "__metric",
+)
 
 
 def guessed_source(file: Path) -> tuple[str, str]:
@@ -18,7 +30,11 @@ def guessed_source(file: Path) -> tuple[str, str]:
         DataError: the file cannot be read.
         PrerequisiteError: a package is missing that the file needs.
     """
+    if file.suffix.lower() in YAML:
+        return "promptfoo", "a config in YAML"
     names = [name for record in islice(records_in(file), 1) for name in record.values]
+    if told := [name for name in names if name in _OF_PROMPTFOO or name.startswith(_COLUMNS)]:
+        return "promptfoo", f"its fields {', '.join(told)}"
     for source in FIELDS:
         if told := [name for name in source.typical if name in names]:
             return source.name, f"its fields {', '.join(told)}"

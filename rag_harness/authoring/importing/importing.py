@@ -11,6 +11,7 @@ from rag_harness.authoring.importing.context_places import ContextPlaces, Placed
 from rag_harness.authoring.importing.field_mapping import RecordMapping, lacking_question
 from rag_harness.authoring.importing.imported import ImportedQuestion
 from rag_harness.authoring.importing.notes import Notes
+from rag_harness.authoring.importing.promptfoo.reading import promptfoo_questions
 from rag_harness.authoring.importing.query_line_writing import LineWriting, WrittenLine
 from rag_harness.authoring.importing.source_fields import SourceFields
 from rag_harness.authoring.importing.sources.ragas import RAGAS
@@ -84,6 +85,10 @@ def _by_fields(source: SourceFields) -> Reader:
     return read
 
 
-SOURCES: Mapping[str, Reader] = {source.name: _by_fields(source) for source in (RAGAS, TABLE)}
-"""How the file of a tool is read, by the tool's name."""
 FIELDS: Sequence[SourceFields] = (RAGAS, TABLE)
+"""The tools whose files are records with fields of their own."""
+SOURCES: Mapping[str, Reader] = {
+    **{source.name: _by_fields(source) for source in FIELDS},
+    "promptfoo": promptfoo_questions,
+}
+"""How the file of a tool is read, by the tool's name."""

@@ -35,6 +35,8 @@ MEANINGS: Mapping[str, Sequence[str]] = MappingProxyType(
         "inputs": ("inputs", "variables", "vars"),
         "reply": ("reply",),
         "qrels": ("qrels", "relevance"),
+        "standalone": ("standalone", "rewritten_query", "standalone_question"),
+        "scenario": ("scenario",),
     }
 )  # fmt: skip
 """Names of each field of ours. The first is ours; an earlier name counts more."""

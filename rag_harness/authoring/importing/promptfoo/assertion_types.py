@@ -36,8 +36,8 @@ JUDGED: Mapping[str, str] = {
     "model-graded-factcheck": "answer_correctness",
 }
 """Types that are judged measures here."""
-WITH_REFERENCE = ("context-recall", "factuality", "model-graded-factcheck")
-"""Types of these whose value is the right answer."""
+WITH_REFERENCE = ("context-recall", "factuality", "model-graded-factcheck", "equals", "similar", "similar:cosine")
+"""Types whose value is the right answer; the first of a test counts."""
 
 _LITTLE = "it says little of answers; token_f1 and rouge_l say more"
 _CODE = "code, which is not run: write a kind of expectation of your own (docs/expectations.md)"
@@ -56,9 +56,15 @@ UNMATCHED: Mapping[str, str] = {
     **dict.fromkeys(("select-best", "max-score"), _COMPARES),
     **dict.fromkeys(("search-rubric", "research-rubric", "agent-rubric", "video-rubric"), _WEB),
     **dict.fromkeys(
-        ("is-valid-function-call", "is-valid-openai-function-call", "is-valid-openai-tools-call", "tool-call-f1"), _TOOLS
+        (
+            "is-valid-function-call",
+            "is-valid-openai-function-call",
+            "is-valid-openai-tools-call",
+            "tool-call-f1",
+            "skill-used",
+        ),
+        _TOOLS,
     ),
-    "skill-used": _TOOLS,
     "contains-json": "JSON inside other text; ask the pipeline for JSON, and is_json or json finds it",
     "conversation-relevance": "of a whole conversation; a rubric on its turns says it",
     "noise-sensitivity": "a judged measure here: --rag-measures=noise_sensitivity",

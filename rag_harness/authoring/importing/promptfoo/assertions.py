@@ -63,6 +63,8 @@ class Assertions:
         elif kind == "word-count" and negated and not isinstance(value, Mapping):
             self._lose("not-word-count of a number: state min or max")
         else:
+            if kind in types.WITH_REFERENCE and not negated:
+                self._ground_truth = self._ground_truth or plain_text(value)
             found = list(self._of_type(kind, value, raw))
             beside = {} if raw.get("weight") in (None, 1) else {"weight": raw["weight"]}
             yield from ({**({"not": each} if negated else each), **beside} for each in found)
@@ -70,7 +72,7 @@ class Assertions:
     def _of_set(self, raw: Mapping[str, Any]) -> Iterator[Demand]:
         inner = raw.get("assert")
         if raw.get("threshold") not in (None, 1):
-            self._lose("assert-set with a threshold: so many of several have no counterpart. State those that must be kept")
+            self._lose("assert-set with a threshold: so many of several have no counterpart. State what must be kept")
         elif isinstance(inner, list):
             for each in inner:
                 yield from self._demands(each)
@@ -108,15 +110,13 @@ class Assertions:
         elif kind == "word-count":
             yield from self._word_count(value)
         else:
-            self._judged_or_lost(kind, value)
+            self._judged_or_lost(kind)
 
     def _word_count(self, value: Any) -> Iterator[Demand]:
         limits = value if isinstance(value, Mapping) else {"min": _number(value), "max": _number(value)}
         yield from ({f"{end}_words": limits[end]} for end in ("min", "max") if limits.get(end) is not None)
 
-    def _judged_or_lost(self, kind: str, value: Any) -> None:
-        if kind in types.WITH_REFERENCE:
-            self._ground_truth = self._ground_truth or plain_text(value)
+    def _judged_or_lost(self, kind: str) -> None:
         if kind in types.JUDGED:
             name = types.JUDGED[kind]
             self._lose(f"{kind}: a judged measure here: --rag-measures={name}, and a gate on it (docs/judging.md)")

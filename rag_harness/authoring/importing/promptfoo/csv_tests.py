@@ -23,7 +23,7 @@ _METADATA = "__metadata:"
 _OPTIONS = {"__prefix": "prefix", "__suffix": "suffix"}
 
 
-def test_of_row(row: Mapping[str, Any]) -> dict[str, Any]:
+def row_as_test(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row as a test of a config has it. Columns that promptfoo does not know are variables."""
     configs = {found.groups(): value for name, value in row.items() if (found := _CONFIG.fullmatch(name)) and value}
     test: dict[str, Any] = {"vars": {}, "assert": [], "metadata": {}, "options": {}}

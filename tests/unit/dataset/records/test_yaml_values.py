@@ -62,8 +62,9 @@ MERGES = "a0: &a0 {x0: 1}\n" + "".join(
         (LAUGHS, "c.yaml: its aliases stand for more than"),
         (MERGES, "c.yaml: its aliases stand for more than"),
         ("a: &a [*a]", "c.yaml: its aliases stand for more than"),
-        ("[" * 50_000, "c.yaml:1: nested deeper than 100 levels."),
-        ("- " * 2_000 + "x", "c.yaml:1: no YAML: exceeded maximum nesting depth"),
+        ("[" * 50_000, "c.yaml:1: "),  # libyaml has a limit of its own, and versions of it differ
+        ("- " * 2_000 + "x", "c.yaml:1: "),
+        ("[" * 200, "c.yaml:1: nested deeper than 100 levels."),
         ("a: 1\nb: [\n", "c.yaml:3: no YAML"),
         ("a: !!python/object/apply:os.system [ls]", "c.yaml:1: no YAML: could not determine a constructor"),
         ("a: 1\n---\nb: 2\n", "c.yaml:2: no YAML: but found another document"),
