@@ -24,6 +24,8 @@ def import_arguments(parser: argparse.ArgumentParser) -> None:
     mapped = "which column or path is which field, e.g. question=user_input metadata.topic=category"
     parser.add_argument("--map", dest="mapped", nargs="+", default=[], metavar="FIELD=COLUMN", help=mapped)
     parser.add_argument("--kb", type=Path, metavar="DIR", help="the documents, to find contexts in")
+    parser.add_argument("--subset", default="", metavar="NAME", help="of a Hugging Face folder: its configuration")
+    parser.add_argument("--split", default="", metavar="NAME", help="of such a folder; default: the only one, or test")
     read = "whether somebody has read the questions: yes or no; default: no for those that the file calls synthetic"
     parser.add_argument("--reviewed", choices=("yes", "no"), default="", help=read)
     parser.add_argument(
@@ -36,20 +38,22 @@ def run_import(chosen: argparse.Namespace) -> int:
     """Write the questions of a file, and say what was not taken over."""
     from rag_harness.authoring.importing.field_mapping import MAPPED
     from rag_harness.authoring.importing.guessing import guessed_source
-    from rag_harness.authoring.importing.importing import import_questions
+    from rag_harness.authoring.importing.importing import Part, import_questions
     from rag_harness.authoring.questions import json_lines
     from rag_harness.dataset.knowledge_base import read_folder
     from rag_harness.dataset.records.field_names import read_map
     from rag_harness.files.atomic import write_atomically
 
     _check(chosen)
+    part = Part(chosen.subset, chosen.split)
     mapped = read_map(chosen.mapped, "--map", MAPPED)
-    source, why = (chosen.source, "") if chosen.source else guessed_source(chosen.file)
+    source, why = (chosen.source, "") if chosen.source else guessed_source(chosen.file, part)
     if why:
         say(f"read as {source}: {why}. Another: --from NAME")
     library = read_folder(chosen.kb) if chosen.kb else None
     say(*(f"not read: {each.line}" for each in library.unread) if library else ())
-    found = import_questions(chosen.file, source, mapped, library.documents if library else (), chosen.reviewed)
+    documents = library.documents if library else ()
+    found = import_questions(chosen.file, source, mapped, documents, chosen.reviewed, part)
     write_atomically(chosen.queries, json_lines(found.lines).encode())
     say(f"wrote {chosen.queries}: {_counted(found.lines)}", *found.notes.lines())
     return FOUND if found.notes.is_short else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rag_harness.authoring.importing.demands import kept_demands
 from rag_harness.authoring.importing.field_values import contexts_of, object_text, said_flag
 from rag_harness.authoring.importing.imported import ImportedQuestion
 from rag_harness.authoring.importing.labels import labels_of
@@ -49,7 +50,7 @@ class RecordMapping:
             return None
         said = self._dialogue(values, where)
         if said is None:
-            self._notes.lose("a record without a question", where)
+            self._notes.lose(self._source.no_question, where)
             return None
         self._note_others(values, where)
         return self._made(record, said)
@@ -66,10 +67,11 @@ class RecordMapping:
             self._ground_truth(values, where),
             [(text, document or about) for text, document in contexts],
             documents,
+            kept_demands(self._source.expected(values), where, self._notes),
             query_type=plain_text(self._value(values, "query_type")) or self._source.type_of(values),
             answerable=said_flag(self._value(values, "answerable")),
             metadata=labels_of(self._labels(values), where, self._notes),
-            inputs={name: value for name, value in self._below("inputs", values) if value is not None},
+            inputs={**self._beside("query", values), **dict(self._below("inputs", values))},
             before=said.before,
             reply=said.reply,
             conversation=plain_text(self._value(values, "conversation")),
@@ -130,8 +132,15 @@ class RecordMapping:
 
     def _below(self, above: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         for ours, path in self._chosen.items():
-            if ours.startswith(f"{above}."):
-                yield ours.removeprefix(f"{above}."), value_at(values, path)
+            if ours.startswith(f"{above}.") and (value := value_at(values, path)) is not None:
+                yield ours.removeprefix(f"{above}."), value
+
+    def _beside(self, field: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what else stands in the object that a chosen path leads into."""
+        above, _, key = self._chosen.get(field, "").rpartition(".")
+        holder = structured(value_at(values, above)) if above else None
+        taken = {key, *(path.removeprefix(f"{above}.") for path in self._chosen.values())}
+        return {k: v for k, v in holder.items() if k not in taken} if isinstance(holder, dict) else {}
 
     def _labels(self, values: Mapping[str, Any]) -> dict[str, Any]:
         source = self._source
@@ -148,6 +157,8 @@ class RecordMapping:
     def _note_others(self, values: Mapping[str, Any], where: str) -> None:
         if any(_has(values, name) for name in self._source.scored):
             self._notes.tell(_SCORED, where)
+        for name in self._beside("ground_truth", values):
+            self._notes.tell(f"{name}: it stands beside the ground truth, and is left out", where)
         for name, why in self._source.unmatched.items():
             if _has(values, name):
                 self._notes.lose(f"{name}: {why}", where)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from pathlib import Path
 
-from rag_harness.authoring.importing.importing import FIELDS
+from rag_harness.authoring.importing.importing import FIELDS, WHOLE, Part, files_of
 from rag_harness.authoring.importing.promptfoo.config_tests import YAML
 from rag_harness.dataset.records.reading import records_in
 
@@ -23,7 +23,7 @@ _COLUMNS = (
 )
 
 
-def guessed_source(file: Path) -> tuple[str, str]:
+def guessed_source(file: Path, part: Part = WHOLE) -> tuple[str, str]:
     """Return the tool that probably wrote a file, and what tells it.
 
     Raises:
@@ -32,10 +32,13 @@ def guessed_source(file: Path) -> tuple[str, str]:
     """
     if file.suffix.lower() in YAML:
         return "promptfoo", "a config in YAML"
-    names = [name for record in islice(records_in(file), 1) for name in record.values]
+    first = files_of(file, part)[0]
+    names = [name for record in islice(records_in(first), 1) for name in record.values]
     if told := [name for name in names if name in _OF_PROMPTFOO or name.startswith(_COLUMNS)]:
         return "promptfoo", f"its fields {', '.join(told)}"
     for source in FIELDS:
         if told := [name for name in source.typical if name in names]:
             return source.name, f"its fields {', '.join(told)}"
+    if file.is_dir():
+        return "hf", "a folder with data files"
     return _TABLE, "its columns are of no tool that is known"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-_NOTHING: Mapping[str, Any] = {}
+from rag_harness.authoring.importing.demands import Demand
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,8 @@ class SourceFields:
         is_synthetic: whether a record says that no person wrote its question.
         type_of: the type of a question, where a record tells it; "" where it does not.
         left_out: why a record is no question; "" where it is one.
+        expected: what the answer owes, as expectations.
+        no_question: what is said of a record without a question.
     """
 
     name: str
@@ -38,3 +40,5 @@ class SourceFields:
     is_synthetic: Callable[[Mapping[str, Any]], bool] = lambda _: False
     type_of: Callable[[Mapping[str, Any]], str] = lambda _: ""
     left_out: Callable[[Mapping[str, Any]], str] = lambda _: ""
+    expected: Callable[[Mapping[str, Any]], Sequence[Demand]] = lambda _: ()
+    no_question: str = "a record without a question"

@@ -2,5 +2,5 @@
 
 ``config_tests`` finds the tests, ``csv_tests`` reads rows, ``assertions`` makes expectations of what a test asserts, by
 the tables of ``assertion_types``. Code of a config is never run, and nothing is fetched. Begin reading with
-``reading.py``.
+``asked_tests.py``.
 """

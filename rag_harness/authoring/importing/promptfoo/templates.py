@@ -30,11 +30,6 @@ def filled(value: Any, variables: Mapping[str, Any]) -> Any:
     return "".join(texts)
 
 
-def names_in(text: str) -> list[str]:
-    """Return the variables of a template, each once."""
-    return list(dict.fromkeys(_NAME.findall(text)))
-
-
 def _text(name: str, variables: Mapping[str, Any]) -> str:
     if name not in variables or isinstance(variables[name], (list, dict)):
         raise TemplateLeftError(f"the variable {name!r} is no text of the test")

@@ -40,9 +40,10 @@ def importing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
         (tmp_path / "kb" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "kb" / name).write_text(text)
 
-    def run(name: str, content: str | bytes, *arguments: str, kb: bool = True) -> Imported:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    def run(name: str, content: str | bytes | None, *arguments: str, kb: bool = True) -> Imported:
+        if content is not None:
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
         status = main(["queries", "import", name, "--force", *(["--kb", "kb"] if kb else []), *arguments])
         captured = capsys.readouterr()
         written = Path("queries.jsonl")
