@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rag_harness.authoring.importing.demands import kept_demands
-from rag_harness.authoring.importing.field_values import contexts_of, object_text, said_flag
+from rag_harness.authoring.importing.field_values import contexts_of, object_text
 from rag_harness.authoring.importing.imported import ImportedQuestion
 from rag_harness.authoring.importing.labels import labels_of
 from rag_harness.authoring.importing.messages import Dialogue, are_messages, dialogue_of, structured
@@ -14,7 +14,7 @@ from rag_harness.authoring.importing.notes import Notes
 from rag_harness.authoring.importing.source_fields import SourceFields
 from rag_harness.dataset.records.field_names import value_at
 from rag_harness.dataset.records.list_cells import ListCellError, texts_of
-from rag_harness.dataset.records.source_record import SourceRecord, given, plain_text
+from rag_harness.dataset.records.source_record import SourceRecord, given, plain_text, said_flag
 from rag_harness.errors import DataError
 
 MAPPED = (

@@ -1,4 +1,4 @@
-"""Values of records as our fields have them: contexts with their documents, the text of an object, a flag."""
+"""Values of records as our fields have them: contexts with their documents, the text of an object."""
 
 from __future__ import annotations
 
@@ -9,17 +9,8 @@ from rag_harness.authoring.importing.messages import message_text, structured
 from rag_harness.dataset.records.list_cells import texts_of
 from rag_harness.dataset.records.source_record import plain_text
 
-_YES = frozenset({"true", "yes", "1", "answerable", "partial", "conversational"})
-_NO = frozenset({"false", "no", "0", "unanswerable"})
 _DOCUMENT = ("document_id", "doc_id", "document", "source_file", "source", "filename", "id")
 _TEXT = ("text", "content", "page_content", "context", "quote")
-
-
-def said_flag(value: Any) -> bool | None:
-    """Return what a value says: true, false, or None where it says neither. The first item of a list counts."""
-    first = value[0] if isinstance(value, list) and value else value
-    word = plain_text(first).casefold()
-    return True if word in _YES else False if word in _NO else None
 
 
 def contexts_of(value: Any, separator: str = "") -> list[tuple[str, str]]:

@@ -36,7 +36,7 @@ def csv_records(file: Path) -> Iterator[SourceRecord]:
                 if len(row) != len(header):
                     raise DataError(f"{file}:{line}: {len(row)} cells under a header of {len(header)}. {_QUOTE}")
                 values = {name: cell or None for name, cell in zip(names, row, strict=True) if name}
-                yield SourceRecord(f"{file}:{line}", values)
+                yield SourceRecord(f"{file}:{line}", values, line)
     except UnicodeDecodeError:
         raise not_utf8(file, _first_undecoded(file)) from None
 

@@ -33,7 +33,7 @@ def parquet_records(file: Path) -> Iterator[SourceRecord]:
             for batch in opened.iter_batches(batch_size=_READ, use_threads=False):
                 for row in batch.to_pylist():
                     number += 1
-                    yield SourceRecord(f"{file}, row {number}", row)
+                    yield SourceRecord(f"{file}, row {number}", row, number)
     except (pyarrow.ArrowException, OSError) as error:
         said = " ".join(str(error).split())
         raise DataError(f"{file} cannot be read as Parquet: {said} Was it cut short?") from None
