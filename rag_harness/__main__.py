@@ -165,7 +165,10 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
     ),
     "results": (
         "result files",
-        {"validate": Command("check schema and completeness of result files", "results")},
+        {
+            "validate": Command("check schema and completeness of result files", "results"),
+            "export": Command("hand the scores of a run to other tools: MLflow, Langfuse, Phoenix, …", "exporting"),
+        },
     ),
 }
 

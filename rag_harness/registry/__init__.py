@@ -25,6 +25,7 @@ _EXTRA_OF = {
     "tokenizers": "local",
     "huggingface_hub": "local",
     "pyarrow": "parquet",
+    "mlflow": "mlflow",
     "mammoth": "office",
     "openpyxl": "office",
     "jsonschema": "expect",

@@ -1,0 +1,12 @@
+"""The tools that scores are exported to, by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rag_harness.exports.destination import Target
+from rag_harness.exports.mlflow_runs import to_mlflow
+from rag_harness.exports.table_files import to_csv, to_parquet
+
+TARGETS: Mapping[str, Target] = {"csv": to_csv, "parquet": to_parquet, "mlflow": to_mlflow}
+"""How a run is exported, by the tool's name."""
