@@ -30,5 +30,5 @@ def run_export(chosen: argparse.Namespace) -> int:
     from rag_harness.exports.targets import TARGETS
 
     run = read_scored_run(chosen.output)
-    say(*TARGETS[chosen.to](run, Destination(chosen.place, chosen.url, chosen.project)))
+    say(*TARGETS[chosen.to](run, Destination(chosen.output, chosen.place, chosen.url, chosen.project)))
     return 0

@@ -14,11 +14,13 @@ class Destination:
     """Where scores go.
 
     Attributes:
+        output: the output folder of the run.
         place: file or folder, for targets that are files.
         url: the address of a server; empty: as the tool's own client finds it.
         project: the name under which the tool keeps them.
     """
 
+    output: Path
     place: Path
     url: str = ""
     project: str = "rag-harness"

@@ -16,7 +16,7 @@ from typing import Any
 from rag_harness.errors import DataError, PrerequisiteError
 from rag_harness.exports.destination import Destination
 from rag_harness.exports.scored_run import MeanScore, ScoredRun
-from rag_harness.exports.table_files import to_csv
+from rag_harness.exports.table_files import write_tables
 from rag_harness.registry import missing_package
 
 _REFUSED = re.compile(r"[^A-Za-z0-9_\-. :/]")
@@ -71,7 +71,7 @@ def _export(client: Any, kept_in: str, run: ScoredRun, name: str) -> str:
         client.log_batch(made.info.run_id, metrics=metrics[start : start + _METRICS])
     client.log_batch(made.info.run_id, params=_params(run)[:_PARAMS])
     with tempfile.TemporaryDirectory() as folder:
-        to_csv(run, Destination(Path(folder)))
+        write_tables(run, Path(folder), "csv")
         client.log_artifacts(made.info.run_id, folder)
     client.set_tag(made.info.run_id, _WHOLE, "yes")
     client.set_terminated(made.info.run_id, "FINISHED", time)

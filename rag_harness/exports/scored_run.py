@@ -73,7 +73,7 @@ class ScoredRun:
     @cached_property
     def identity(self) -> str:
         """A digest of all scores and verdicts: an export of the same has the same."""
-        return json_digest([self.manifest.date, [*self.score_table], [*self.gate_table]])[:32]
+        return json_digest([self.manifest.date, [*self.score_table], [*self.gate_table]])
 
     def gates_of(self, experiment: str) -> Sequence[Mapping[str, Any]]:
         """Return the verdicts of the gates on an experiment."""

@@ -14,15 +14,21 @@ from rag_harness.report.frames import write_records
 
 def to_csv(run: ScoredRun, destination: Destination) -> Sequence[str]:
     """Write ``scores.csv``, ``gates.csv`` and ``trials.csv`` into a folder."""
-    return _write(run, destination.place, "csv")
+    return write_tables(run, destination.place, "csv")
 
 
 def to_parquet(run: ScoredRun, destination: Destination) -> Sequence[str]:
     """Write ``scores.parquet``, ``gates.parquet`` and ``trials.parquet`` into a folder."""
-    return _write(run, destination.place, "parquet")
+    return write_tables(run, destination.place, "parquet")
 
 
-def _write(run: ScoredRun, folder: Path, ending: str) -> Sequence[str]:
+def write_tables(run: ScoredRun, folder: Path, ending: str) -> Sequence[str]:
+    """Write the three tables, each into a file that ends in ``ending``, and return what to say of them.
+
+    Raises:
+        DataError: ``folder`` is a file.
+        PrerequisiteError: a file cannot be written, or pyarrow is not installed.
+    """
     if folder.exists() and not folder.is_dir():
         raise DataError(f"{folder} is a file. Name a folder for the tables: -o FOLDER")
     tables: Mapping[str, Records] = {"scores": run.score_table, "gates": run.gate_table, "trials": run.trials}

@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rag_harness.exports.destination import Target
+from rag_harness.exports.langfuse_traces import to_langfuse
 from rag_harness.exports.mlflow_runs import to_mlflow
+from rag_harness.exports.phoenix_annotations import to_phoenix
+from rag_harness.exports.promptfoo_results import to_promptfoo
 from rag_harness.exports.table_files import to_csv, to_parquet
 
-TARGETS: Mapping[str, Target] = {"csv": to_csv, "parquet": to_parquet, "mlflow": to_mlflow}
+TARGETS: Mapping[str, Target] = {
+    "csv": to_csv,
+    "parquet": to_parquet,
+    "mlflow": to_mlflow,
+    "langfuse": to_langfuse,
+    "phoenix": to_phoenix,
+    "promptfoo": to_promptfoo,
+}
 """How a run is exported, by the tool's name."""

@@ -12,7 +12,8 @@ from rag_harness.report.trial_columns import Kind, Record
 class Records(Protocol):
     """Records with the kind of each column, in their order."""
 
-    columns: Mapping[str, Kind]
+    @property
+    def columns(self) -> Mapping[str, Kind]: ...
 
     def __iter__(self) -> Iterator[Record]: ...
 
