@@ -82,4 +82,5 @@ def _counted(lines: Sequence[WrittenLine]) -> str:
     }
     talks = f", {conversations:,} of them conversations, with {len(asked) - len(lines) + conversations:,} turns"
     said = [f"{count:,} {what}" for what, count in counts.items() if count]
-    return f"{len(lines):,} questions{talks if conversations else ''}{': ' * bool(said)}{', '.join(said)}"
+    questions = f"{len(lines):,} question{'s' * (len(lines) != 1)}"
+    return f"{questions}{talks if conversations else ''}{': ' * bool(said)}{', '.join(said)}"

@@ -99,7 +99,7 @@ def test_turns_become_a_conversation(importing: Importing, name: str, written: A
     assert [each.content for each in second.query.history] == [first.query.text, "Yes, within 45 days."]
     assert second.query.query_id == f"{found.lines[0]['conversation']}#2"
     assert "what the assistant said before the first question" in found.said
-    assert "1 questions, 1 of them conversations, with 2 turns" in found.said
+    assert "1 question, 1 of them conversations, with 2 turns" in found.said
 
 
 def test_a_test_set_is_of_drafts_whose_contexts_are_placed(importing: Importing) -> None:
