@@ -10,6 +10,7 @@ from rag_harness.exports.mlflow_runs import to_mlflow
 from rag_harness.exports.phoenix_annotations import to_phoenix
 from rag_harness.exports.promptfoo_results import to_promptfoo
 from rag_harness.exports.table_files import to_csv, to_parquet
+from rag_harness.exports.wandb_runs import to_wandb
 
 TARGETS: Mapping[str, Target] = {
     "csv": to_csv,
@@ -18,5 +19,6 @@ TARGETS: Mapping[str, Target] = {
     "langfuse": to_langfuse,
     "phoenix": to_phoenix,
     "promptfoo": to_promptfoo,
+    "wandb": to_wandb,
 }
 """How a run is exported, by the tool's name."""

@@ -26,6 +26,7 @@ _EXTRA_OF = {
     "huggingface_hub": "local",
     "pyarrow": "parquet",
     "mlflow": "mlflow",
+    "wandb": "wandb",
     "mammoth": "office",
     "openpyxl": "office",
     "jsonschema": "expect",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rag_harness.authoring.importing.demands import kept_demands
@@ -37,6 +38,13 @@ class RecordMapping:
 
     def __init__(self, source: SourceFields, chosen: Mapping[str, str], notes: Notes) -> None:
         self._source, self._chosen, self._notes = source, chosen, notes
+        self._found: set[str] = set()
+
+    def note_unfound(self, file: Path) -> None:
+        """Note what ``--map`` names and no record has. It is for the end."""
+        for field, path in self._chosen.items():
+            if field not in self._found:
+                self._notes.lose(f"--map {field}={path}: no record has it", str(file))
 
     def question_of(self, record: SourceRecord) -> ImportedQuestion | None:
         """Return the question of a record; None where it has none, which is noted.
@@ -122,7 +130,10 @@ class RecordMapping:
             raise DataError(f"{where}: {self._used(values, 'context_reference')}: {error}.") from None
 
     def _value(self, values: Mapping[str, Any], field: str) -> Any:
-        return value_at(values, name) if (name := self._used(values, field)) else None
+        value = value_at(values, name) if (name := self._used(values, field)) else None
+        if value is not None:
+            self._found.add(field)
+        return value
 
     def _used(self, values: Mapping[str, Any], field: str) -> str:
         """Return the column or path that a field is read from; "" where the record has none."""
@@ -133,6 +144,7 @@ class RecordMapping:
     def _below(self, above: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         for ours, path in self._chosen.items():
             if ours.startswith(f"{above}.") and (value := value_at(values, path)) is not None:
+                self._found.add(ours)
                 yield ours.removeprefix(f"{above}."), value
 
     def _beside(self, field: str, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -111,6 +111,7 @@ def _by_fields(source: SourceFields) -> Reader:
             if (question := mapping.question_of(first)) is not None:
                 yield question
         yield from (question for each in records if (question := mapping.question_of(each)) is not None)
+        mapping.note_unfound(file)
 
     return read
 

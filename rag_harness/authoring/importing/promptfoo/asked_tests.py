@@ -46,9 +46,15 @@ def promptfoo_questions(file: Path, chosen: Mapping[str, str], notes: Notes) -> 
     Raises:
         DataError: a file is missing or malformed, or it cannot be told which variable is the question.
     """
+    named: set[str] = set()
     for found in tests_in(file, notes):
+        variables = found.test.get("vars")
+        named |= variables.keys() if isinstance(variables, dict) else set()
         if (question := _question(found, chosen, notes)) is not None:
             yield question
+    for field, name in chosen.items():
+        if name not in named:
+            notes.lose(f"--map {field}={name}: no test has it", str(file))
 
 
 def _question(found: FoundTest, chosen: Mapping[str, str], notes: Notes) -> ImportedQuestion | None:

@@ -176,6 +176,9 @@ def test_the_question_is_a_variable_that_is_known_or_named(importing: Importing)
     assert mapped.lines[0]["query"] == "Cups"
     assert mapped.lines[0]["metadata"]["t"] == "formal"
     assert "inputs" not in mapped.lines[0]
+    assert mapped.status == 0
+    wrong = importing("c.yaml", config("", "topic: Cups"), "--map", "metadata.t=tune")
+    assert "1 × --map metadata.t=tune: no test has it (c.yaml)" in wrong.said
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,13 @@ def test_a_map_names_columns(importing: Importing) -> None:
     }
 
 
+def test_what_a_map_names_and_nothing_has_is_said(importing: Importing) -> None:
+    found = importing("q.csv", "question,answer\nWhy?,So.\n", "--map", "evidence=quotes", "metadata.topic=thema")
+    assert found.status == 1
+    assert "1 × --map evidence=quotes: no record has it (q.csv)" in found.said
+    assert "1 × --map metadata.topic=thema: no record has it (q.csv)" in found.said
+
+
 def test_without_a_question_the_columns_are_named(importing: Importing) -> None:
     found = importing("q.csv", "frage,antwort\nWarum?,Darum.\n")
     assert found.status == 2
