@@ -48,8 +48,11 @@ def output(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def exporting(output: Path, capsys: pytest.CaptureFixture[str]) -> Exporting:
+def exporting(
+    output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Exporting:
     """Export the run, and return the status and what was said."""
+    monkeypatch.chdir(tmp_path)
 
     def run(target: str, *arguments: str) -> tuple[int, str]:
         status = main(["results", "export", str(output), "--to", target, *arguments])

@@ -55,6 +55,7 @@ class Phoenix:
         if there:
             return 400, {"error": "Request contains invalid or duplicate spans", "duplicate_spans": there}
         for span in spans:
+            assert all(isinstance(value, str) for value in span["attributes"].values())
             assert re.fullmatch("[0-9a-f]{16}", span["context"]["span_id"])
             self.spans[span["context"]["span_id"]] = span
         return 202, {"total_queued": len(spans)}
