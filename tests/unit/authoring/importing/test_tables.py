@@ -41,6 +41,14 @@ def test_a_map_names_columns(importing: Importing) -> None:
     }
 
 
+def test_expectations_in_a_column_are_those_of_lines(importing: Importing) -> None:
+    text = 'question;expect\nWhy?;[{"contains": "a"}]\nWho?;{"max_words": 9}\nWhat?;{"maxwords": 9}\nHow?;soon\n'
+    found = importing("q.csv", text)
+    assert [line.get("expect") for line in found.lines] == [[{"contains": "a"}], [{"max_words": 9}], None, None]
+    assert found.said.count("× an expectation: ") == 2
+    assert "expect" not in found.lines[3]["metadata"]
+
+
 def test_what_a_map_names_and_nothing_has_is_said(importing: Importing) -> None:
     found = importing("q.csv", "question,answer\nWhy?,So.\n", "--map", "evidence=quotes", "metadata.topic=thema")
     assert found.status == 1
