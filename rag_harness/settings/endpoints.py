@@ -14,7 +14,14 @@ from typing import Any
 
 from rag_harness.errors import SettingsError, unknown
 from rag_harness.settings.endpoint_checks import check_name, check_url, checked_headers, number, refuse_variables, text
-from rag_harness.settings.endpoint_spec import AnswerPaths, EndpointSpec, StreamReading, VersionReading
+from rag_harness.settings.endpoint_session import read_session
+from rag_harness.settings.endpoint_spec import (
+    AnswerPaths,
+    EndpointSpec,
+    HistoryLimits,
+    StreamReading,
+    VersionReading,
+)
 from rag_harness.settings.expect_tables import expect_texts
 from rag_harness.settings.profiles import check_table_keys, parsed_toml, pyproject_table
 
@@ -23,7 +30,8 @@ ENDPOINT_KINDS = ("json", "sse", "openai", "mcp")
 
 _TEXTS = ("url", "kind", "method", "model", "tool", "data")
 _NUMBERS = {"timeout": 0.0, "concurrency": 0, "rpm": 0.0, "usd_per_call": None}
-_MESSAGES = ["{{*history?}}", {"role": "user", "content": "{{query}}"}]
+_MESSAGES = "{{messages}}"
+_QUESTION_ALONE = [{"role": "user", "content": "{{query}}"}]
 _STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 _DEFAULT_READING: Mapping[str, Mapping[str, str]] = {
     "json": {},
@@ -87,16 +95,19 @@ def _spec(name: Any, table: Any, where: str) -> EndpointSpec:
     if kind not in ENDPOINT_KINDS:
         raise SettingsError(f"{where}: {unknown('kind', kind, ENDPOINT_KINDS)}")
     check_url(where, given.get("url", ""))
+    headers, body = checked_headers(where, table.get("headers", {})), _body(table, where, given)
     return EndpointSpec(
         **{
             **given,
             "name": name,
             "method": given.get("method", "POST").upper(),
-            "headers": checked_headers(where, table.get("headers", {})),
-            "body": _body(table, where, given),
+            "headers": headers,
+            "body": body,
             "read": AnswerPaths(**_texts(table, "read", where, AnswerPaths, _DEFAULT_READING[kind])),
             "stream": StreamReading(**_texts(table, "stream", where, StreamReading, {})),
             "version": _version(table, where),
+            "history": _history(table, where),
+            "session": read_session(table, where, given["url"], [value for _, value in headers], body),
             "expect": expect_texts(where, table.get("expect", [])),
             "where": where,
         }
@@ -116,15 +127,26 @@ def _version(table: Mapping[str, Any], where: str) -> VersionReading:
     return found
 
 
+def _history(table: Mapping[str, Any], where: str) -> HistoryLimits:
+    given, here = _table(table, "history", where, HistoryLimits), f"{where}, [history]"
+    return HistoryLimits(**{name: int(number(here, name, value, whole=True)) for name, value in given.items()})
+
+
 def _texts(
     table: Mapping[str, Any], key: str, where: str, kind: type[Any], default: Mapping[str, str]
 ) -> dict[str, str]:
+    given = _table(table, key, where, kind)
+    return {**default, **{name: text(f"{where}, [{key}]", name, value) for name, value in given.items()}}
+
+
+def _table(table: Mapping[str, Any], key: str, where: str, kind: type[Any]) -> Mapping[str, Any]:
+    """Return the table ``key``, whose keys are fields of ``kind``."""
     given = table.get(key, {})
     if not isinstance(given, Mapping):
         raise SettingsError(f"{where}: {key} is {given!r}: expected a table, [{key}].")
     names: Collection[str] = {each.name for each in fields(kind)}
     check_table_keys(f"{where}, [{key}]", given, names)
-    return {**default, **{name: text(f"{where}, [{key}]", name, value) for name, value in given.items()}}
+    return given
 
 
 def _body(table: Mapping[str, Any], where: str, given: Mapping[str, Any]) -> str:
@@ -141,7 +163,8 @@ def _body(table: Mapping[str, Any], where: str, given: Mapping[str, Any]) -> str
         body = _parsed(body, where, key)
     if kind == "openai":
         asked = {} if "stream" in body else _STREAMED
-        body = {"model": given["model"], "messages": _MESSAGES, **asked, **body}
+        messages = _QUESTION_ALONE if "session" in table else _MESSAGES
+        body = {"model": given["model"], "messages": messages, **asked, **body}
     refuse_variables(where, key, body)
     try:
         return json.dumps(body, allow_nan=False)

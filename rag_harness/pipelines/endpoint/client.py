@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.errors import CriticalError, DeadlineError, ModelCallError, RagHarnessError, RecordingMissError
-from rag_harness.models.anew import seed_shift
+from rag_harness.models.anew import session_of_turn
 from rag_harness.models.chat.failures import PassingError
-from rag_harness.models.recording.cassettes import Cassettes, CleanedRequest, Recorded
+from rag_harness.models.recording.cassettes import CleanedRequest, Recorded
 from rag_harness.models.recording.playback import Playback
-from rag_harness.models.recording.scrubbing import Cleaner, Scrub
+from rag_harness.models.recording.scrubbing import Cleaner
 from rag_harness.models.retrying import retried
 from rag_harness.pipelines.endpoint.heard import Heard, heard_of
 from rag_harness.pipelines.endpoint.mcp import tool_content
 from rag_harness.pipelines.endpoint.refusals import broken_connections, hide, is_nobody_there
 from rag_harness.pipelines.endpoint.request import Request
 from rag_harness.pipelines.endpoint.service_answer import AnswerReader
-from rag_harness.pipelines.endpoint.version import folder_of, point_to
+from rag_harness.pipelines.endpoint.sessions import SessionId, Talk
 from rag_harness.settings.endpoint_spec import EndpointSpec
 from rag_harness.work.deadline import Deadline
 
@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ServiceReply:
-    """An answer of a service: its JSON (a stream's events are merged into one), and the times in milliseconds."""
+    """An answer of a service: its JSON (a stream's events are merged into one), and the times in milliseconds.
+
+    ``sent`` is the request as it was sent, and ``session`` that of the next turn; None where there is none.
+    """
 
     document: Any
     status: int
@@ -40,39 +43,8 @@ class ServiceReply:
     retries: int = 0
     recorded: bool = False
     recorded_at: str = ""
-
-
-class OwnCassettes(Cassettes):
-    """The recordings of one service, at any address. Each repeat of a question has its own recording.
-
-    Args:
-        folder: the folder of the service.
-        version: the version of the service, with recordings of its own; empty where it has none.
-        secrets: values that must not reach the disk.
-        scrub: removes private text from questions and answers.
-        abridges: as in ``Cassettes``.
-    """
-
-    def __init__(
-        self, folder: Path, version: str, secrets: Iterable[str], scrub: Scrub | None, abridges: bool = False
-    ) -> None:
-        super().__init__(folder / folder_of(version) if version else folder, secrets, scrub, abridges)
-        self._of_service, self._version, self._points = folder, version, False
-
-    def file(self, asked: CleanedRequest) -> Path:
-        """Return the file of a request's recording, which need not exist."""
-        shift = seed_shift.get()
-        return self.folder / f"{asked.digest}{f'+{shift}' if shift else ''}.yaml"
-
-    def save(self, asked: CleanedRequest, response: Recorded) -> None:
-        """Write a recording, with the version of the service."""
-        super().save(asked, replace(response, version=self._version))
-
-    def heard(self, what: str, _about: object) -> None:
-        """Let later replays use this version, after one of its answers was recorded or used."""
-        if self._version and not self._points and what in ("used", "made"):
-            self._points = True
-            point_to(self._of_service, self._version)
+    sent: Request | None = None
+    session: SessionId | None = None
 
 
 class Client:
@@ -116,7 +88,7 @@ class Client:
     def _asked(self, request: Request) -> CleanedRequest:
         assert self._playback is not None
         headers = dict(request.headers)
-        return self._playback.cassettes.asked(self._spec.method, request.known_as, request.content, headers)
+        return self._playback.cassettes.asked(self._spec.method, request.known_as, request.known_content, headers)
 
     async def ask(self, request: Request) -> ServiceReply:
         """Return the answer to ``request``.
@@ -140,8 +112,8 @@ class Client:
             return await self._called(request, None)
         asked = self._asked(request)
         found = playback.find(asked)
-        if found is not None:
-            return self._replayed(found)
+        if found is not None and not (playback.may_call and _is_of_another_session(request, found)):
+            return self._replayed(request, found)
         self._allow(playback, asked)
         return await self._called(request, asked if playback.keep else None)
 
@@ -155,11 +127,14 @@ class Client:
                 raise CriticalError(f"{error}; or ask it now: --rag-mode=live") from None
             raise
 
-    def _replayed(self, found: Recorded) -> ServiceReply:
+    def _replayed(self, request: Request, found: Recorded) -> ServiceReply:
         heard = heard_of(self._spec, found.content_type)
         heard.add(found.body)
-        times = found.total_ms, found.ttft_ms
-        return ServiceReply(self._document(heard), found.status, *times, recorded=True, recorded_at=found.recorded_at)
+        document = self._document(heard)
+        sent = request.in_session(json.loads(found.session) if found.session else None)
+        session = sent.talk.after(document) if sent.talk else None
+        times, when = (found.total_ms, found.ttft_ms), found.recorded_at
+        return ServiceReply(document, found.status, *times, recorded=True, recorded_at=when, sent=sent, session=session)
 
     async def _called(self, request: Request, keep: CleanedRequest | None) -> ServiceReply:
         late = (
@@ -177,7 +152,8 @@ class Client:
         self._exchange = self._exchange or self._connect()
         passing: tuple[type[Exception], ...] = (DeadlineError, *broken_connections())
         try:
-            answered = await time.bound(self._exchange.answer(request, self._document))
+            sent = await time.bound(self._exchange.in_its_session(request))
+            answered = await time.bound(self._exchange.answer(sent, lambda heard: self._document(heard, sent.talk)))
         except PassingError as failure:
             hide(failure.cause, self._secrets)
             raise
@@ -186,15 +162,19 @@ class Client:
             raise PassingError(error) from error
         finally:
             self._is_known |= self._exchange.has_answered
+        # An answer without the memory of its session is not kept.
+        session = sent.talk.after(answered.document, is_new=True) if sent.talk else None
         if keep is not None and self._playback is not None:
-            await asyncio.to_thread(self._playback.save, keep, answered.recorded)
-        return _reply(answered)
+            said = json.dumps(sent.talk.session) if sent.talk and sent.talk.session is not None else ""
+            await asyncio.to_thread(self._playback.save, keep, replace(answered.recorded, session=said))
+        return _reply(answered, sent, session)
 
-    def _document(self, heard: Heard) -> Any:
+    def _document(self, heard: Heard, talk: Talk | None = None) -> Any:
         """Return the JSON of an answer.
 
         Raises:
-            ModelCallError: it is an error of the service.
+            SessionLostError: the service has forgotten what was said before.
+            ModelCallError: it is another error of the service.
             ModelOutputError: it is no answer.
         """
         document = heard.document()
@@ -202,6 +182,8 @@ class Client:
             document = tool_content(document, self._spec.name)
         # A service may repeat its key in an answer. It is hidden here, as in the recording.
         document = self._cleaner.value(document) if self._secrets else document
+        if talk is not None:
+            talk.check_not_lost(document)
         self._reader.refuse_error(document)
         return document
 
@@ -220,6 +202,16 @@ class Client:
             self._exchange = None
 
 
-def _reply(answered: WireAnswer) -> ServiceReply:
+def _reply(answered: WireAnswer, sent: Request, session: SessionId | None) -> ServiceReply:
     recorded = answered.recorded
-    return ServiceReply(answered.document, recorded.status, recorded.total_ms, recorded.ttft_ms)
+    times = recorded.total_ms, recorded.ttft_ms
+    return ServiceReply(answered.document, recorded.status, *times, sent=sent, session=session)
+
+
+def _is_of_another_session(request: Request, found: Recorded) -> bool:
+    """Return whether a later turn could not go on from a recording: the service has said it in another session."""
+    if request.talk is None:
+        return False
+    if session_of_turn.get() == "anew":
+        return True
+    return not request.talk.is_first and found.session != json.dumps(request.talk.session)
