@@ -143,7 +143,9 @@ def test_from_the_installed_package(suite: Suite, monkeypatch: pytest.MonkeyPatc
     folder = suite.path / "venv"
     venv.create(folder, with_pip=True)
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    subprocess.run([python, "-m", "pip", "install", "--quiet", tool], check=True)
+    # ragas 0.4.3 imports what langchain-community 0.4 has no more.
+    wanted = [tool, *(["langchain-community<0.4"] if tool == "ragas" else [])]
+    subprocess.run([python, "-m", "pip", "install", "--quiet", *wanted], check=True)
     off = {"DEEPEVAL_TELEMETRY_OPT_OUT": "1", "RAGAS_DO_NOT_TRACK": "true"}
     subprocess.run([python, "-c", blocks(page, "python")[0]], check=True, cwd=suite.path, env=os.environ | off)
     run_page(suite, page, monkeypatch)
