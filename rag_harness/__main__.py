@@ -153,6 +153,7 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
     "queries": (
         "questions as cases",
         {
+            "import": Command("make cases of the files of other tools: ragas, deepeval, promptfoo, …", "importing"),
             "from-traces": Command("make cases to label of what users asked a service", "queries"),
             "review": Command(
                 "read drafted questions with their evidence: accept, edit, reject",
@@ -164,7 +165,10 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
     ),
     "results": (
         "result files",
-        {"validate": Command("check schema and completeness of result files", "results")},
+        {
+            "validate": Command("check schema and completeness of result files", "results"),
+            "export": Command("hand the scores of a run to other tools: MLflow, Langfuse, Phoenix, …", "exporting"),
+        },
     ),
 }
 

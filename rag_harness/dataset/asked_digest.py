@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
+from rag_harness.dataset.query_tables import rows_of_table
+from rag_harness.dataset.records.reading import is_table
 from rag_harness.files.sources import bytes_digest
 
 _OWED, _BLANKS = ("expect", "tools"), " \t\r\n"
 _DECODER = json.JSONDecoder()
 
 
-def asked_digest(file: Path) -> str:
+def asked_digest(file: Path, mapped: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return the digest of a file of questions as if no line had ``expect`` or ``tools``.
 
-    Without any it is that of the bytes.
+    Without any it is that of the bytes. That of a table is that of the lines that its rows make, by the columns that ``mapped`` names.
     """
+    if is_table(file):
+        return bytes_digest(b"\n".join(_asked(each.text.encode()) for each in rows_of_table(file, mapped)))
     content = file.read_bytes()
     if not any(f'"{key}"'.encode() in content for key in _OWED):
         return bytes_digest(content)

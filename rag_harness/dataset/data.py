@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,8 @@ from rag_harness.dataset.owed import Owed, stated_in
 from rag_harness.dataset.public_collections import read_collection
 from rag_harness.dataset.queries import distribution, read_queries
 from rag_harness.dataset.query_types import types_named
+from rag_harness.dataset.records.field_names import read_map
+from rag_harness.dataset.records.reading import TABLES, is_table
 from rag_harness.errors import DataError, SettingsError, unknown
 from rag_harness.files.log import is_worker, log
 from rag_harness.files.sources import file_digest, files_digest, json_digest
@@ -207,7 +209,7 @@ class Data:
             cases = self.collection.cases()
         else:
             types = types_named(settings.query_types)
-            cases = read_queries(self.queries_file, settings.path(settings.kb_dir), types, skipped)
+            cases = read_queries(self.queries_file, settings.path(settings.kb_dir), types, skipped, self.mapped)
         for problem in () if is_worker() else skipped or ():
             log.info("Skipped: %s", problem)
         self._skipped = tuple(skipped or ())
@@ -239,6 +241,21 @@ class Data:
         return self.collection.tasks if isinstance(self.collection, MtragDataset) else self._settings.queries_path
 
     @cached_property
+    def mapped(self) -> Mapping[str, str]:
+        """The column of each field of a table of questions that is not known by its name.
+
+        Raises:
+            SettingsError: columns are named, and the run's own questions are no table.
+        """
+        mapped = read_map(self._settings.map, "rag_map")
+        if mapped and not self.name and not is_table(self.queries_file):
+            raise SettingsError(
+                f"rag_map names columns of a table ({', '.join(TABLES)}), and {self.queries_file.name} is none: its "
+                "lines have our names. Leave it out, or make lines of another tool's file: rag-harness queries import"
+            )
+        return mapped
+
+    @cached_property
     def queries_digest(self) -> str:
         """Digest of the file of queries, without what their answers owe: that changes no answer.
 
@@ -247,7 +264,7 @@ class Data:
         of = self.collection
         if isinstance(of, MtragDataset):
             return json_digest([file_digest(self.queries_file), of.domain, of.variant, of.qrels])
-        return asked_digest(self.queries_file)
+        return asked_digest(self.queries_file, self.mapped)
 
     @property
     def golden_file(self) -> Path:

@@ -1,14 +1,16 @@
-"""Reader of ``queries.jsonl``: validated cases. One error reports all problems with file and line."""
+"""Reader of ``queries.jsonl``, or of a table of questions: validated cases. One error reports all problems with file
+and line."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
 
@@ -16,18 +18,26 @@ from rag_harness.dataset.conversations import DECLINES, SaidTurn, histories, ord
 from rag_harness.dataset.expected_tools import tools_of
 from rag_harness.dataset.ingest import page_files
 from rag_harness.dataset.placeholder import labelled
+from rag_harness.dataset.query_tables import QuestionRow, rows_of_table
 from rag_harness.dataset.query_types import type_problem
+from rag_harness.dataset.records.field_names import field_meant, nearest_field
+from rag_harness.dataset.records.reading import is_table
 from rag_harness.dataset.scenarios import turns_of_scenario
 from rag_harness.errors import DataError
 from rag_harness.expectations import expectations_of
 from rag_harness.files.json_text import read_json
 from rag_harness.types import NEGATIVE, Case, Evidence, Query
 
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 # Ids become test ids and file names: no white space, no brackets, no characters with a meaning in a shell or pytest.
 _Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.\-]+$", max_length=120)]
 
 _OF_A_TURN = frozenset(("conversation", "turn", "reply", "standalone"))
+_FIRST = 2_000
+"""Characters of the first line that tell what a file is."""
 _SAID = 5
 """Number of problems that are named where every line has one."""
 
@@ -137,15 +147,17 @@ def read_queries(
     kb_dir: Path | None = None,
     types: Sequence[str] | None = None,
     skipped: list[str] | None = None,
+    mapped: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Case]:
     """Read and validate ``file``.
 
     Args:
-        file: one JSON object a line.
+        file: one JSON object a line, or a table: CSV, TSV or Parquet.
         kb_dir: references must be ids of pages in it.
         types: types of questions beside the known ones: a type that is close to one of them is a problem. None: types
             are not looked at.
         skipped: takes a text for each line that cannot be used, and these lines are left out. None: they are an error.
+        mapped: the column of each field of a table that is not known by its name.
 
     Raises:
         DataError: the file is missing or empty, or lines are malformed; lists every problem as ``file:line: …``.
@@ -154,8 +166,9 @@ def read_queries(
     stops, found = skipped is None, [] if skipped is None else skipped
     kept: list[tuple[int, QueryLine]] = []
     first_line: dict[str, int] = {}
-    for number, text in _lines(file, None if stops else found):
+    for number, text, unread in _rows(file, None if stops else found, mapped):
         lines, wrong = lines_of(text)
+        wrong = [*unread, *wrong]
         for line in lines:
             if line.query_id in first_line and not line.conversation:
                 wrong.append(f"query_id {line.query_id!r} stands already on line {first_line[line.query_id]}.")
@@ -202,6 +215,14 @@ def _cases(kept: Sequence[tuple[int, QueryLine]], file: str, stops: bool) -> tup
     return cases, [f"{file}{number}: {said}" for number, said in problems]
 
 
+def _rows(file: Path, undecoded: list[str] | None, mapped: Mapping[str, str]) -> Iterator[QuestionRow]:
+    """Yield each line, of a table each row as a line, with what is wrong with its cells."""
+    if is_table(file) and file.is_file():
+        yield from rows_of_table(file, mapped)
+    else:
+        yield from (QuestionRow(number, text, []) for number, text in _lines(file, undecoded))
+
+
 def _lines(file: Path, undecoded: list[str] | None) -> Sequence[tuple[int, str]]:
     """Return each line with its number. A line that is not UTF-8 is put into ``undecoded``, or is an error."""
     if not file.is_file():
@@ -216,8 +237,23 @@ def _lines(file: Path, undecoded: list[str] | None) -> Sequence[tuple[int, str]]
             line = file.read_bytes()[: error.start].count(b"\n") + 1
             raise DataError(f"{file}:{line}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from error
         text = _without_undecoded(file, undecoded)
+    if other := _other_form(text):
+        make = f"rag-harness queries import {file} -o queries.jsonl"
+        raise DataError(f"{file} {other}. It is to have one JSON object a line. To make such lines of it: {make}")
     # split("\n") and not splitlines(): U+2028 inside a JSON string does not end a line.
     return [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+
+
+def _other_form(text: str) -> str:
+    """Return what a file is that has no JSON object a line: a list, one object over many lines, or a table."""
+    first = text.lstrip()[:_FIRST].partition("\n")[0].strip()
+    if first.startswith("["):
+        return "is a JSON array"
+    if first == "{" and isinstance(_object(text), dict):
+        return "is one JSON object over several lines"
+    cells = {field_meant(cell.strip(' "')) for mark in ",;\t" for cell in first.split(mark)}
+    is_header = not first.startswith("{") and "query" in cells
+    return "looks like CSV, which is read where its name ends in .csv" if is_header else ""
 
 
 def _without_undecoded(file: Path, undecoded: list[str]) -> str:
@@ -265,8 +301,15 @@ def _line(read: Callable[[], QueryLine]) -> tuple[QueryLine | None, list[str]]:
     try:
         return read(), []
     except ValidationError as error:
-        named = ((".".join(str(part) for part in each["loc"]) or "line", each["msg"]) for each in error.errors())
-        return None, [f"{field}: {said}" for field, said in named]
+        return None, [_said(each) for each in error.errors()]
+
+
+def _said(problem: ErrorDetails) -> str:
+    field = ".".join(str(part) for part in problem["loc"]) or "line"
+    if problem["type"] != "extra_forbidden":
+        return f"{field}: {problem['msg']}"
+    near = nearest_field(field, [*QueryLine.model_fields, "turns"])
+    return f"{field}: no field of a question.{f' Did you mean {near!r}?' if near else ' A label stands in metadata.'}"
 
 
 def _type_problems(line: QueryLine, types: Sequence[str] | None) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,7 +63,7 @@ def changes_of(data: Data, settings: Settings, golden: bool) -> Changes:
     tracked = at.changed()
     pages = _pages(at, folder, tracked | at.untracked(folder)) | _told_otherwise(at, folder, tracked)
     file = data.golden_file if golden else data.queries_file
-    now, before = _now_and_before(at, file, tracked, _golden_rows if golden else _rows)
+    now, before = _now_and_before(at, file, tracked, _golden_rows if golden else partial(_rows, mapped=data.mapped))
     rows = frozenset(name for name, row in now.items() if before.get(name) != row)
     return Changes(
         DataChange(pages, rows), data.folder, file.name if now and not before else "", _code(at, folder, tracked)
@@ -115,11 +116,11 @@ def _read_content(content: bytes, suffix: str, read: Callable[[Path], Mapping[st
             return {}  # if the old file cannot be read, everything in the file counts as new
 
 
-def _rows(file: Path) -> Mapping[str, object]:
+def _rows(file: Path, mapped: Mapping[str, str]) -> Mapping[str, object]:
     from rag_harness.dataset.queries import read_queries
 
     # Lines that cannot be used stop the run elsewhere, or are skipped.
-    return {case.query.query_id: repr(case) for case in read_queries(file, skipped=[])}
+    return {case.query.query_id: repr(case) for case in read_queries(file, skipped=[], mapped=mapped)}
 
 
 def _golden_rows(file: Path) -> Mapping[str, object]:

@@ -25,6 +25,8 @@ _EXTRA_OF = {
     "tokenizers": "local",
     "huggingface_hub": "local",
     "pyarrow": "parquet",
+    "mlflow": "mlflow",
+    "wandb": "wandb",
     "mammoth": "office",
     "openpyxl": "office",
     "jsonschema": "expect",

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from rag_harness.errors import PrerequisiteError, SettingsError, unknown
 from rag_harness.files.atomic import write_atomically
 from rag_harness.registry import missing_package
+from rag_harness.report.flat_table import Records
 from rag_harness.report.trial_columns import Kind, Record
 from rag_harness.report.trial_csv import csv_lines
 from rag_harness.report.trial_records import TrialRecords, read_trials
@@ -40,6 +41,19 @@ def write_parquet(output: Path, file: Path) -> None:
     """
     _check_installed("format 'parquet'", "pyarrow")
     _write(file, _parquet(read_trials(output)))
+
+
+def write_records(records: Records, file: Path) -> None:
+    """Write records as the file's name ends: ``.csv`` or ``.parquet``.
+
+    Raises:
+        PrerequisiteError: the file cannot be written, or pyarrow is not installed.
+    """
+    if file.suffix == ".csv":
+        _write(file, csv_lines(records))
+    else:
+        _check_installed("format 'parquet'", "pyarrow")
+        _write(file, _parquet(records))
 
 
 def load_results(path: str | PathLike[str], frame: Frame | None = None) -> Any:
@@ -127,7 +141,7 @@ def _by_column(trials: TrialRecords) -> dict[str, tuple[list[Any], Kind]]:
     return columns
 
 
-def _parquet(trials: TrialRecords) -> bytes:
+def _parquet(trials: Records) -> bytes:
     """Return the file's bytes. It is made in memory, where a run's frame fits: Parquet's writer needs to seek."""
     import pyarrow
     import pyarrow.parquet
@@ -151,7 +165,7 @@ def _parquet(trials: TrialRecords) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
-def _groups(trials: TrialRecords) -> Iterator[list[Record]]:
+def _groups(trials: Records) -> Iterator[list[Record]]:
     records = iter(trials)
     while group := list(islice(records, _GROUP)):
         yield group

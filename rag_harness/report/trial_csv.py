@@ -1,4 +1,4 @@
-"""Writes a trial as a line of CSV (RFC 4180) that a spreadsheet shows without running it."""
+"""Writes a record as a line of CSV (RFC 4180) that a spreadsheet shows without running it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from rag_harness.report.trial_records import TrialRecords
+from rag_harness.report.flat_table import Records
 from rag_harness.shown.cells import cell
 
 _NO_DOCUMENT = "-"
@@ -22,8 +22,8 @@ class _Echo:
         return text
 
 
-def csv_lines(trials: TrialRecords) -> Iterator[bytes]:
-    """Yield the column names and a line for each trial, in UTF-8."""
+def csv_lines(trials: Records) -> Iterator[bytes]:
+    """Yield the column names and a line for each record, in UTF-8."""
     writer: Any = csv.writer(_Echo(), lineterminator="\r\n")
     yield writer.writerow([cell(name) for name in trials.columns]).encode()
     for record in trials:

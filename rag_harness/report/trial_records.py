@@ -37,6 +37,7 @@ class TrialRecords:
 
     Attributes:
         columns: kind of each column, in their order.
+        tables: the table of each suite, by its name.
 
     Raises:
         DataError: ``output`` holds no run, or ``run.json``, cases or causes are damaged.
@@ -45,10 +46,10 @@ class TrialRecords:
 
     def __init__(self, output: Path) -> None:
         self._output, self._manifest = output, read_manifest(output)
-        self._tables = read_tables(output, lambda suite: asked_measures(output, self._manifest, suite))
+        self.tables = read_tables(output, lambda suite: asked_measures(output, self._manifest, suite))
         self._causes: dict[TrialId, CauseLine] = {line.trial: line for line in read_causes(output)}
-        labels = sorted({name for table in self._tables.values() for name in table.slices()} - {"query_type"})
-        names = dict.fromkeys(name for table in self._tables.values() for name in table.columns)
+        labels = sorted({name for table in self.tables.values() for name in table.slices()} - {"query_type"})
+        names = dict.fromkeys(name for table in self.tables.values() for name in table.columns)
         self._labels = {name: label_column(name) for name in labels}
         self._measures = {name: measure_column(name) for name in names if name not in READ_OFF}
         self.columns: Mapping[str, Kind] = columns_for([*self._labels.values()], [*self._measures.values()])
@@ -56,13 +57,13 @@ class TrialRecords:
     @property
     def experiments(self) -> list[str]:
         """The suites, in the order of their trials."""
-        return [name for name, table in self._tables.items() if table.selected_of({})]
+        return [name for name, table in self.tables.items() if table.selected_of({})]
 
     def __len__(self) -> int:
-        return sum(table.selected_of({}) for table in self._tables.values())
+        return sum(table.selected_of({}) for table in self.tables.values())
 
     def __iter__(self) -> Iterator[Record]:
-        for name, table in self._tables.items():
+        for name, table in self.tables.items():
             with closing(CaseFile(self._output, self._manifest.suites[name].cases)) as cases:
                 yield from self._of_suite(name, table, cases)
 

@@ -75,7 +75,14 @@ class Settings:
     """
 
     kb_dir: str = path_option("data/kb", "folder of documents: Markdown, text, HTML, PDF", "data", env="KB_DIR")
-    queries: str = path_option("", "queries.jsonl; default: the one in the knowledge base's folder", "data")
+    queries: str = path_option(
+        "", "queries.jsonl, or a table: CSV, Parquet; default: the one in the knowledge base's folder", "data"
+    )
+    map: tuple[str, ...] = option(
+        (),
+        "which column of a table of questions is which field, with commas between or repeatable: question=user_input",
+        "nothing",
+    )
     bad_queries: StopOrSkip = option(
         "stop",
         "a line of queries.jsonl that cannot be used: stop names all and runs nothing, skip leaves it out and says so",

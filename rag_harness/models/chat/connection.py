@@ -95,7 +95,8 @@ def _app(settings: Settings) -> Any:
         from rag_harness.models.reader import app
 
         return app
+    from rag_harness.dataset.records.field_names import read_map
     from rag_harness.models.simulated import SimulatedModel
     from rag_harness.models.simulated.simulated_app import SimulatedApp
 
-    return SimulatedApp(SimulatedModel.reading(settings.queries_path))
+    return SimulatedApp(SimulatedModel.reading(settings.queries_path, read_map(settings.map, "rag_map")))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+from rag_harness.dataset.query_tables import rows_of_table
+from rag_harness.dataset.records.reading import is_table
 from rag_harness.errors import DataError
 from rag_harness.words.citation_marks import without_marks
 
@@ -56,19 +59,28 @@ def question_key(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def read_questions(file: Path) -> dict[str, KnownQuestion]:
+def read_questions(file: Path, mapped: Mapping[str, str] = MappingProxyType({})) -> dict[str, KnownQuestion]:
     """Return the questions of a ``queries.jsonl`` by ``question_key``. Lines that are no question are left out.
+
+    Args:
+        file: the lines, or a table of questions.
+        mapped: the column of each field of a table that is not known by its name.
 
     Raises:
         DataError: the file cannot be read.
     """
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"The simulated model knows the questions of {file}, which cannot be read: {error}") from error
-    rows = (_row(line) for line in lines)
+    rows = (_row(line) for line in _lines(file, mapped))
     found = [_question(row) for row in rows if isinstance(row.get("query"), str) and row.get("ground_truth")]
     return {question_key(each.text): each for each in found}
+
+
+def _lines(file: Path, mapped: Mapping[str, str]) -> Iterable[str]:
+    if is_table(file):
+        return (each.text for each in rows_of_table(file, mapped))
+    try:
+        return file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"The simulated model knows the questions of {file}, which cannot be read: {error}") from error
 
 
 def _row(line: str) -> Mapping[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from rag_harness.models.simulated.drawing import drawn, one_of
@@ -57,13 +58,13 @@ class SimulatedModel:
         self._names = names_in(each.answer for each in self._answered)
 
     @classmethod
-    def reading(cls, queries: Path) -> SimulatedModel:
-        """Return a model that knows the questions of a ``queries.jsonl``.
+    def reading(cls, queries: Path, mapped: Mapping[str, str] = MappingProxyType({})) -> SimulatedModel:
+        """Return a model that knows the questions of a ``queries.jsonl``, or of a table by the columns of ``mapped``.
 
         Raises:
             DataError: the file cannot be read.
         """
-        return cls(read_questions(queries))
+        return cls(read_questions(queries, mapped))
 
     def answer(self, question: str, context: Sources = (), *, seed: int = 7, reasons: bool = False) -> SimulatedAnswer:
         """Answer a question from ``context``, or from memory where that is empty. A strange question is declined.

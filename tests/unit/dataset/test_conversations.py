@@ -96,7 +96,7 @@ def test_questions_of_no_conversation_stand_beside_them(tmp_path: Path) -> None:
         ([{"conversation": "c1", "query": "?", "turns": [LAMP]}], "query: a conversation has conversation, turns"),
         ([{"conversation": "c1", "turns": [{**LAMP, "turn": 2}]}], "'turn' stands in a turn"),
         ([{"conversation": "c1", "turns": [LAMP, {"ground_truth": "yes"}]}], "turn 2: query: Field required"),
-        ([{"conversation": "c1", "turns": [LAMP, {"query": "?", "gold": 1}]}], "turn 2: gold: Extra inputs"),
+        ([{"conversation": "c1", "turns": [LAMP, {"query": "?", "gold": 1}]}], "turn 2: gold: no field of a question."),
         ([{"conversation": "c1", "turns": [LAMP] * (MOST_TURNS + 1)}], f"{MOST_TURNS + 1}; a conversation has"),
         (
             [turn(n) for n in range(1, 200)],

@@ -105,7 +105,7 @@ def test_all_problems_come_in_one_error(file: Path, kb: Path) -> None:
         "5: query_id: String should match pattern '^[A-Za-z0-9_.\\-]+(#[0-9]+)?$'",
         "6: query_type: Input should be a valid string",
         "6: query: String should have at least 1 character",
-        "6: colour: Extra inputs are not permitted",
+        "6: colour: no field of a question. A label stands in metadata.",
         f"7: q4 refers to 'return.md', which is no page of {kb}. Did you mean 'returns.md'?",
     ]
 
@@ -197,7 +197,10 @@ def test_lines_that_cannot_be_used_are_skipped_where_that_is_asked_for(file: Pat
     assert [case.query.query_id for case in read_queries(file, kb, (), skipped)] == ["q1", "q3"]
     at = [each.removeprefix(f"{file}:") for each in skipped]
     assert sorted(int(each.partition(":")[0]) for each in at) == [1, 2, 3, 5, 6, 8]
-    assert "3: query: String should have at least 1 character; colour: Extra inputs are not permitted" in at
+    assert (
+        "3: query: String should have at least 1 character; colour: no field of a question. A label stands in metadata."
+        in at
+    )
     assert "5: query_id 'q1' stands already on line 4." in at
     assert "8: not UTF-8 at byte 0 of the line. Save the file as UTF-8." in at
 

@@ -1,0 +1,156 @@
+"""Tables of questions, CSV and Parquet, as lines of ``queries.jsonl``: a row a question.
+
+Columns are known by their names, those of other tools among them (``user_input`` is ``query``), or by ``--rag-map``.
+What is no field of ours is a label. A question without an id has a digest of its text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rag_harness.dataset.question_ids import id_of_question
+from rag_harness.dataset.records.field_names import field_meant, value_at
+from rag_harness.dataset.records.list_cells import texts_of
+from rag_harness.dataset.records.reading import records_in
+from rag_harness.dataset.records.source_record import plain_text, said_flag
+from rag_harness.errors import DataError
+from rag_harness.files.json_text import read_json
+
+_TEXTS = ("query_id", "query", "query_type", "ground_truth", "conversation", "reply", "standalone")
+_JSON = ("expect", "qrels", "turns", "scenario", "metadata", "inputs")
+_BELOW = ("metadata.", "inputs.")
+
+
+class QuestionRow(NamedTuple):
+    """A row as a line of ``queries.jsonl``, with the number of its line or row and what is wrong with its cells."""
+
+    number: int
+    text: str
+    problems: list[str]
+
+
+def rows_of_table(file: Path, mapped: Mapping[str, str]) -> Iterator[QuestionRow]:
+    """Yield the rows of a table of questions.
+
+    Args:
+        file: CSV, TSV or Parquet.
+        mapped: the column or path of each field that is not known by its column's name.
+
+    Raises:
+        DataError: the file cannot be read, no column is the question, two are one field, or a named one is not there.
+    """
+    columns: dict[str, str] | None = None
+    for record in records_in(file):
+        if columns is None:
+            columns = _columns(file, list(record.values), mapped)
+        yield _row(record.number, record.values, columns)
+
+
+def _columns(file: Path, names: list[str], mapped: Mapping[str, str]) -> dict[str, str]:
+    """Return the column or path of each field. Labels and inputs are ``metadata.NAME`` and ``inputs.NAME``."""
+    listed = ", ".join(names)
+    for field, path in mapped.items():
+        if path not in names and path.partition(".")[0] not in names:
+            raise DataError(f"{file}: rag_map says {field}={path}, and there is no such column. There are: {listed}.")
+    found, taken = dict(mapped), {*mapped.values(), *(path.partition(".")[0] for path in mapped.values())}
+    for name in names:
+        if name in taken:
+            continue
+        below = name if name.startswith(_BELOW) else ""
+        field = below or field_meant(name) or f"metadata.{name}"
+        if field in found and field in mapped:
+            field = f"metadata.{name}"
+        if field in found:
+            raise DataError(
+                f"{file}: columns {found[field]!r} and {name!r} are both {field}. Say which one counts: "
+                f"--rag-map {field}={found[field]}"
+            )
+        found[field] = name
+    if "query" not in found and not {"turns", "scenario"} & found.keys():
+        raise DataError(f"{file}: no column is the question: {listed}. Say which: --rag-map question={names[0]}")
+    return found
+
+
+def _row(number: int, values: Mapping[str, Any], columns: Mapping[str, str]) -> QuestionRow:
+    problems: list[str] = []
+    line: dict[str, Any] = {}
+    for field, path in columns.items():
+        value = value_at(values, path)
+        if value in (None, ""):
+            continue
+        above, _, name = field.partition(".")
+        try:
+            if name:
+                line[above] = {**line.get(above, {}), name: value}
+            else:
+                line[field] = _value(field, value)
+        except ValueError as error:
+            problems.append(f"{path}: {error}")
+    _quote(line, problems)
+    if "query" in line and not {"query_id", "conversation"} & line.keys():
+        line["query_id"] = id_of_question(str(line["query"]))
+    return QuestionRow(number, json.dumps(line, ensure_ascii=False, default=str), problems)
+
+
+def _value(field: str, value: Any) -> Any:
+    """Return the value of a cell as its field has it.
+
+    Raises:
+        ValueError: it has another form; the message says which was expected.
+    """
+    if field in _TEXTS:
+        return _one_text(value)
+    if field == "context_reference":
+        return texts_of(value, "|")
+    if field == "evidence":
+        return _evidence(value)
+    if field == "answerable":
+        if (flag := said_flag(value)) is None:
+            raise ValueError(f"yes or no was expected, found {plain_text(value)[:40]!r}")
+        return flag
+    if field == "turn":
+        return int(plain_text(value).removesuffix(".0"))
+    return _of_json(value) if field in _JSON else value
+
+
+def _one_text(value: Any) -> str:
+    if isinstance(value, (list, dict)):
+        raise ValueError("a text was expected, found a list or an object. Name its place: --rag-map FIELD=COLUMN.KEY")
+    return plain_text(value)
+
+
+def _evidence(value: Any) -> list[Any]:
+    """Return quotes: texts, or objects with filename and quote."""
+    if isinstance(value, str) and value.lstrip()[:1] == "[" and value.lstrip()[1:].lstrip()[:1] == "{":
+        value = _of_json(value)
+    if isinstance(value, list) and any(isinstance(each, dict) for each in value):
+        return value
+    return texts_of(value, "|")
+
+
+def _of_json(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return read_json(value)
+    except ValueError as error:
+        raise ValueError(f"no JSON: {error}") from None
+
+
+def _quote(line: dict[str, Any], problems: list[str]) -> None:
+    """Give each quote that is a text its document: the only one of the row."""
+    quotes = line.get("evidence", [])
+    if not any(isinstance(each, str) for each in quotes):
+        return
+    pages = line.get("context_reference", [])
+    if len(pages) != 1:
+        problems.append(
+            f"evidence: quotes of {len(pages)} documents. Name the one document of the row, write "
+            '[{"filename": …, "quote": …}], or have them looked for: rag-harness queries import FILE --kb DIR'
+        )
+        del line["evidence"]
+        return
+    line["evidence"] = [{"filename": pages[0], "quote": each} if isinstance(each, str) else each for each in quotes]

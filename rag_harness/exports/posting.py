@@ -1,0 +1,73 @@
+"""Sends JSON to the server of a tool, with the standard library alone."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from rag_harness.errors import PrerequisiteError, SettingsError
+
+_SECONDS = 60
+_SHOWN = 300
+
+
+class Reply(NamedTuple):
+    """The status of a reply, and what it says."""
+
+    status: int
+    content: Any
+
+
+class Posting:
+    """A server.
+
+    Args:
+        tool: its name, for messages.
+        url: its address.
+        headers: sent with each request, keys among them.
+
+    Raises:
+        SettingsError: there is no address, or it is none of http.
+    """
+
+    def __init__(self, tool: str, url: str, headers: Mapping[str, str]) -> None:
+        if not url.startswith(("http://", "https://")):
+            said = f"{url!r} is no address" if url else "the address of its server is not known"
+            raise SettingsError(f"{tool}: {said}. Name it: --url https://…")
+        self._tool, self._url, self._headers = tool, url.rstrip("/"), headers
+
+    def send(self, path: str, body: Any = None, known: tuple[int, ...] = ()) -> Reply:
+        """Return the reply to a POST of ``body``, or to a GET where there is none.
+
+        Args:
+            path: behind the address.
+            body: plain JSON.
+            known: error statuses that the caller understands; others are raised.
+
+        Raises:
+            PrerequisiteError: no server answers, or it refuses; says what it said, and no key.
+        """
+        data = None if body is None else json.dumps(body, allow_nan=False).encode()
+        headers = {"Content-Type": "application/json", "Accept": "application/json", **self._headers}
+        request = urllib.request.Request(f"{self._url}{path}", data, headers)
+        try:
+            with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
+                return Reply(answer.status, _json(answer.read()))
+        except urllib.error.HTTPError as error:
+            content = error.read()
+            if error.code in known:
+                return Reply(error.code, _json(content))
+            text = content.decode("utf-8", "replace")[:_SHOWN]
+            raise PrerequisiteError(f"{self._tool} at {self._url} refused {path}: {error.code} {text}") from None
+        except (OSError, ValueError) as error:
+            raise PrerequisiteError(f"{self._tool} at {self._url} does not answer: {error}") from None
+
+
+def _json(content: bytes) -> Any:
+    try:
+        return json.loads(content)
+    except ValueError:
+        return None

@@ -1,0 +1,24 @@
+"""The tools that scores are exported to, by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rag_harness.exports.destination import Target
+from rag_harness.exports.langfuse_traces import to_langfuse
+from rag_harness.exports.mlflow_runs import to_mlflow
+from rag_harness.exports.phoenix_annotations import to_phoenix
+from rag_harness.exports.promptfoo_results import to_promptfoo
+from rag_harness.exports.table_files import to_csv, to_parquet
+from rag_harness.exports.wandb_runs import to_wandb
+
+TARGETS: Mapping[str, Target] = {
+    "csv": to_csv,
+    "parquet": to_parquet,
+    "mlflow": to_mlflow,
+    "langfuse": to_langfuse,
+    "phoenix": to_phoenix,
+    "promptfoo": to_promptfoo,
+    "wandb": to_wandb,
+}
+"""How a run is exported, by the tool's name."""

@@ -1,0 +1,171 @@
+"""Documented files of deepeval, Langfuse, LangSmith and Hugging Face become questions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from rag_harness.types import Evidence
+from tests.unit.authoring.importing.conftest import Importing
+
+FILES = Path(__file__).parent / "files"
+
+
+@pytest.mark.parametrize("name", ["deepeval_goldens.json", "deepeval_goldens.csv"])
+def test_goldens_of_deepeval(importing: Importing, name: str) -> None:
+    found = importing(name, (FILES / name).read_bytes())
+    (line,) = found.lines
+    assert "read as deepeval: its fields expected_output, actual_output" in found.said
+    assert line["query_id"] == "shoes"
+    assert line["query"] == "What if these shoes don't fit?"
+    assert line["ground_truth"] == "We offer a 30-day full refund at no extra cost."
+    assert found.cases[0].evidence == (
+        Evidence("returns.md", "You can return a lamp within **45 days** of delivery."),
+        Evidence("delivery/fees.md", "Express delivery costs €9.90 in [Zone 1](zones.md) and takes one day."),
+    )
+    assert line["expect"] == [{"rubric": "Names the refund"}, {"not": {"rubric": "Promises a voucher"}}]
+    assert line["metadata"] == {
+        "evolutions": ["Reasoning"],
+        "topic": "returns",
+        "team": "shop",
+        "imported_from": "deepeval",
+        "reviewed": "no",
+    }
+    assert found.status == 1
+    assert "1 × expected_tools: calls of tools are not demanded by a line of questions" in found.said
+
+
+def test_conversational_goldens_of_deepeval(importing: Importing) -> None:
+    found = importing("c.json", (FILES / "deepeval_conversations.json").read_text())
+    first, second = found.cases
+    assert [first.query.text, second.query.text] == ["Is there a VIP ticket?", "Then I take it."]
+    assert [each.content for each in second.query.history][1] == "There is one left."
+    assert [(each.kind, each.wanted) for each in second.expect] == [("rubric", "Successful purchase of a ticket.")]
+    assert first.expect == ()
+    assert found.lines[0]["metadata"]["scenario"].startswith("Andy Byron wants")
+    assert "1 × a scenario without turns: write what its user says first" in found.said
+
+
+def test_items_of_langfuse(importing: Importing) -> None:
+    found = importing("items.json", (FILES / "langfuse_items.json").read_text())
+    assert "read as langfuse: its fields" in found.said
+    assert [(line["query_id"], line["query"], line["ground_truth"]) for line in found.lines] == [
+        ("cm1a2b3c", "hello world", "hello world"),
+        ("cm1a2b3d", "What is the capital of France?", "Paris"),
+        ("cm1a2b3e", "And of Italy?", "Rome"),
+    ]
+    assert found.lines[0]["metadata"] == {"model": "llama3", "sourceTraceId": "8d2c", "imported_from": "langfuse"}
+    assert "1 × an archived item (items.json:" in found.said
+    assert found.status == 0
+
+
+def test_items_of_langfuse_as_csv_have_objects_in_cells(importing: Importing) -> None:
+    text = 'id,status,input,expectedOutput,metadata\n1,ACTIVE,"{""q"": ""Why?"", ""locale"": ""de""}","""So.""",\n'
+    found = importing("items.csv", text)
+    assert found.status == 2
+    assert "items.csv:2: input is an object with 'q', 'locale'. Say where the question is: --map question=input.q" in (
+        found.said
+    )
+    line = importing("items.csv", text, "--map", "question=input.q").lines[0]
+    assert (line["query"], line["inputs"]) == ("Why?", {"locale": "de"})
+
+
+def test_examples_of_langsmith(importing: Importing) -> None:
+    found = importing("examples.jsonl", (FILES / "langsmith_examples.jsonl").read_text())
+    assert "read as langsmith: its fields outputs" in found.said
+    assert [(line["query_id"], line["query"]) for line in found.lines] == [
+        ("9c1f", "What is LangChain?"),
+        ("9c20", "What is LangSmith?"),
+    ]
+    assert found.lines[0]["ground_truth"] == "A framework for building LLM applications"
+    assert found.lines[0]["metadata"]["dataset_split"] == ["base"]
+
+
+def test_examples_of_langsmith_with_several_fields_ask_for_a_mapping(importing: Importing) -> None:
+    row = {"inputs": {"question": "Why?", "user": "x"}, "outputs": {"answer": "So.", "score": 1}}
+    found = importing("e.jsonl", json.dumps(row))
+    assert "--map question=inputs.question" in found.said
+    found = importing("e.jsonl", json.dumps(row), "--map", "question=inputs.question", "ground_truth=outputs.answer")
+    assert found.lines[0]["inputs"] == {"user": "x"}
+    assert "1 × score: it stands beside the ground truth, and is left out (e.jsonl:1)" in found.said
+
+
+CARD = """---
+license: mit
+configs:
+- config_name: default
+  data_files:
+  - split: train
+    path: "data.csv"
+  - split: test
+    path: ["data/test-*.parquet"]
+- config_name: small
+  data_files: small.jsonl
+---
+# Questions
+"""
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Path:
+    """A data set as the documentation of its card describes one."""
+    folder = tmp_path / "set"
+    (folder / "data").mkdir(parents=True)
+    (folder / "README.md").write_text(CARD)
+    (folder / "data.csv").write_text("question,answer\nTrained?,Yes.\n")
+    (folder / "small.jsonl").write_text('{"question": "Small?", "answer": "Yes."}\n')
+    for number, question in enumerate(("Why?", "Who?")):
+        row = {"id": str(number), "question": question, "answers": {"text": ["So.", "Thus."], "answer_start": [1, 2]}}
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist([row]), folder / "data" / f"test-{number}.parquet")
+    return folder
+
+
+def test_a_folder_of_hugging_face(importing: Importing, dataset: Path) -> None:
+    mapped = ("--map", "ground_truth=answers.text")
+    found = importing("set", None, *mapped)
+    assert "read as hf: a folder with data files" in found.said
+    assert [(line["query"], line["ground_truth"]) for line in found.lines] == [("Why?", "So."), ("Who?", "So.")]
+    assert "2 × further right answers" in found.said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "questions"),
+    [(("--split", "train"), ["Trained?"]), (("--subset", "small"), ["Small?"])],
+)
+def test_a_part_of_a_folder(importing: Importing, dataset: Path, arguments: list[str], questions: list[str]) -> None:
+    assert [line["query"] for line in importing("set", None, *arguments).lines] == questions
+
+
+@pytest.mark.parametrize(
+    ("card", "arguments", "said"),
+    [
+        (CARD, ("--split", "dev"), "set: no 'dev' among train, test. Say which: --split train"),
+        (CARD, ("--subset", "big"), "set: no 'big' among default, small."),
+        (
+            CARD.replace("default", "large"),
+            (),
+            "which of large, small. Say which: --subset large",
+        ),
+        (CARD.replace("test", "dev"), (), "set: it is to be said which of train, dev"),
+        (CARD.replace("data/test-*", "../x-*"), (), "'../x-*.parquet' is not in the folder"),
+        (CARD.replace("data/test-*", "data/no-*"), (), "no file matches 'data/no-*.parquet'"),
+        ("# no card", (), "no README.md that states configs. Name one of its files: data/test-0.parquet,"),
+        ("---\na: [\n---\n", (), "README.md:"),
+    ],
+)
+def test_what_a_folder_does_not_say_is_asked(
+    importing: Importing, dataset: Path, card: str, arguments: list[str], said: str
+) -> None:
+    (dataset / "README.md").write_text(card)
+    found = importing("set", None, *arguments)
+    assert found.status == 2
+    assert said in found.said
+
+
+def test_a_part_of_a_file_is_refused(importing: Importing) -> None:
+    found = importing("q.csv", "question\nWhy?\n", "--split", "test")
+    assert "q.csv is a file. --subset and --split choose from a folder." in found.said
