@@ -76,6 +76,7 @@ if TYPE_CHECKING:
         Message,
         PipelineOutput,
         Query,
+        Scenario,
         Stage,
         Timings,
         TokenVectors,
@@ -112,7 +113,7 @@ _NAMES = {
     "settings": "Settings",
     "stats.components": "variance_components",
     "types": "Answer Call Case Chunk Completion Decision Document Evidence Expectation Hit IndexSpec Matrix Message "
-    "PipelineOutput Query Stage Timings TokenVectors TrialId Usage Vector",
+    "PipelineOutput Query Scenario Stage Timings TokenVectors TrialId Usage Vector",
 }
 """The public names by their modules."""
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
@@ -171,6 +172,7 @@ __all__ = [
     "Retriever",
     "RowMeasure",
     "RunParts",
+    "Scenario",
     "Score",
     "Settings",
     "Stage",

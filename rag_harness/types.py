@@ -181,11 +181,38 @@ def _shown(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Scenario:
+    """What a simulated user wants, knows and says first, where a conversation is played and not recorded.
+
+    Attributes:
+        opening: the first thing that the user says, word for word.
+        persona: how the user writes; a script does not use it.
+        goal: what the user wants to know or get done.
+        facts: what the user tells where an answer asks for it, each with words that ask for it, which may be empty.
+        asks: further questions, in their order.
+        reached: the goal is reached when each of them was kept by some answer of the conversation.
+        max_turns: the most turns.
+        ground_truth: what the user has to know at the end. The user never says it first.
+    """
+
+    opening: str
+    persona: str = ""
+    goal: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
+    asks: tuple[str, ...] = ()
+    reached: tuple[Expectation, ...] = ()
+    max_turns: int = 10
+    ground_truth: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """A query with its gold, which only the harness sees.
 
     ``query_type`` is a label like any other. ``answerable`` says whether the documents answer the query. ``qrels`` maps
     documents to their relevance, a whole number; above 0 is relevant. ``expect`` is what the answer has to keep to.
+    ``scenario`` is that of a turn that a simulated user says; such a query has no text before it is said.
+    ``standalone`` is the question of a turn in words that need nothing said before it; empty where nobody wrote them.
     """
 
     query: Query
@@ -196,11 +223,24 @@ class Case:
     answerable: bool = True
     metadata: Metadata = field(default_factory=dict)
     expect: tuple[Expectation, ...] = ()
+    scenario: Scenario | None = None
+    standalone: str = ""
+
+    @property
+    def has_text(self) -> bool:
+        """Whether its question is known before the run: a simulated user says only the first one of its scenario."""
+        return self.scenario is None or self.query.text == self.scenario.opening
 
     @property
     def context_reference(self) -> tuple[str, ...]:
         """The relevant documents."""
         return tuple(doc_id for doc_id, gain in self.qrels.items() if gain > 0)
+
+    @property
+    def asked_alone(self) -> str:
+        """The question in words that need nothing said before it; empty for a later turn of which nobody wrote them."""
+        is_later = self.query.place.get("turn", "1") != "1"
+        return self.standalone or ("" if is_later else self.query.text)
 
     @property
     def labels(self) -> dict[str, str]:

@@ -13,7 +13,14 @@ from rag_harness.derived.attribution.causes_text import cause_in_full, cause_lin
 from rag_harness.derived.attribution.explain import Explainer
 from rag_harness.derived.attribution.failing import WORST
 from rag_harness.derived.attribution.local_run import bench_of, running, settings_of
-from rag_harness.derived.attribution.whole_trial import broken_lines, row_of_trial, trial_lines
+from rag_harness.derived.attribution.whole_trial import (
+    broken_lines,
+    conversation_lines,
+    ended_said,
+    row_of_trial,
+    trial_lines,
+    trial_named,
+)
 from rag_harness.results.manifest import read_manifest
 from rag_harness.shown.terminal import say
 
@@ -42,8 +49,15 @@ def run_explain(chosen: argparse.Namespace) -> int:
         return review(chosen.output, chosen.by)
     manifest = read_manifest(chosen.output)
     row = row_of_trial(chosen.output, manifest, chosen.trial) if chosen.trial else None
+    if chosen.trial and row is None:
+        chosen.trial = trial_named(manifest, chosen.trial)
+        row = row_of_trial(chosen.output, manifest, chosen.trial)
+    if row is None and (ended := ended_said(manifest, chosen.trial)):
+        say(ended)
+        return 0
+    before = conversation_lines(row) if row else []
     if row and not row.ok:
-        say(*trial_lines(row))
+        say(*before, *trial_lines(row))
         return 0
     with _explainer(chosen) as explainer:
         if not chosen.trial:
@@ -56,7 +70,7 @@ def run_explain(chosen: argparse.Namespace) -> int:
     is_right = f"{chosen.trial} did not fail: {why}."
     unchecked = f"{chosen.trial} did not fail, and not all that is expected of it could be checked."
     right = [unchecked if broken else is_right, *(trial_lines(row) if row else ())]
-    say(*(cause_in_full(found) if found else right), *broken)
+    say(*before, *(cause_in_full(found) if found else right), *broken)
     return 0
 
 

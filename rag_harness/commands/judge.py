@@ -29,6 +29,7 @@ def run_score(chosen: argparse.Namespace) -> int:
     """Judge the answers, and print the scores."""
     from rag_harness.judges.answers.answer_scores import score_file
     from rag_harness.judges.answers.judging_answers import AskedMeasures
+    from rag_harness.judges.in_conversation import in_conversations
     from rag_harness.judges.made import judge_of
     from rag_harness.models.api_keys import check_one_judge
     from rag_harness.pipelines.generation import abstains
@@ -40,7 +41,7 @@ def run_score(chosen: argparse.Namespace) -> int:
     asked = AskedMeasures(chosen.measures.replace(",", " ").split(), settings.path(settings.rubrics))
     check_one_judge(settings, "rag-harness judge score")
     parts = RunParts(settings)
-    judge = judge_of(parts)
+    judge = in_conversations(judge_of(parts), parts)
     tally = run_closing(score_file(chosen.answers, chosen.scores, asked, judge, settings, abstains), parts)
     say(*tally.lines(), f"judged by {judge_said(judge.name, judge.model)}", f"scores: {chosen.scores}")
     return 0 if tally.measured else FOUND

@@ -67,7 +67,7 @@ def run_superseded(chosen: argparse.Namespace) -> int:
 
     found = mark_superseded(_folder(chosen), chosen.queries)
     write_atomically(chosen.marked, "".join(f"{line}\n" for line in found.lines).encode())
-    say(f"{found.marked} of {len(found.lines)} queries ask for a fact that a superseded page tells otherwise")
+    say(f"{found.marked} of {found.queries} queries ask for a fact that a superseded page tells otherwise")
     return 0 if found.marked else FOUND
 
 

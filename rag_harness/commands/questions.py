@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rag_harness.commands import FOUND
-from rag_harness.commands.with_settings import add_settings, run_closing, settings_said
-from rag_harness.commands.writer import WRITER_SETTINGS, writer_parts
+from rag_harness.commands.with_settings import add_settings, settings_said
+from rag_harness.commands.writer import WRITER_SETTINGS
 from rag_harness.errors import DataError
 from rag_harness.shown.terminal import say
 
-if TYPE_CHECKING:
-    from rag_harness.authoring.questions import DocumentCollection, Draft, GeneratedQuestions
-
 DEFAULT = 200
+_MOST = 1_000_000
 KIND_SHARES = {"direct": 0.6, "multi_hop": 0.2, "negative": 0.2}
 """The shares of the kinds of questions, if the command line gives only a total."""
 
@@ -39,6 +35,8 @@ def queries_arguments(parser: argparse.ArgumentParser) -> None:
     for name in KIND_SHARES:
         option = f"--{name.replace('_', '-')}"
         parser.add_argument(option, dest=name, type=_count, metavar="N", help=f"{name.replace('_', '-')} ones of them")
+    talks = "conversations of 3 to 6 turns; without -n and kinds, no single question beside them"
+    parser.add_argument("--conversations", type=_count, metavar="N", help=talks)
     parser.add_argument("--writer", choices=("embedded", "llm"), default="embedded", help=_WRITERS)
     add_settings(parser, WRITER_SETTINGS, ("", "rag-"))
     add_settings(parser, _LANGUAGE, ("", "rag-"))
@@ -51,15 +49,13 @@ def queries_arguments(parser: argparse.ArgumentParser) -> None:
 def run_queries(chosen: argparse.Namespace) -> int:
     """Write questions for the documents of a folder."""
     from rag_harness.authoring.questions import (
-        EMBEDDED,
         DocumentCollection,
         json_lines,
-        make_questions,
         planned_facts,
         rejected_beside,
         rejected_ids,
-        rows,
     )
+    from rag_harness.commands.drafting import drafted, drafted_lines, why_nothing
     from rag_harness.dataset.document_languages import language_of, languages_said
     from rag_harness.dataset.knowledge_base import read_folder
     from rag_harness.dataset.library import ParsedKeeping
@@ -73,35 +69,20 @@ def run_queries(chosen: argparse.Namespace) -> int:
     asked = language_of(load_settings(settings_said(chosen, _LANGUAGE)))
     library = read_folder(chosen.folder, ParsedKeeping(language=asked))
     collection = DocumentCollection(library.documents, planned_facts(chosen.folder))
-    if chosen.writer == "llm":
-        by, found = _written_by_model(chosen, collection, wanted, rejected)
-    else:
-        by, found = EMBEDDED, make_questions(collection, wanted, chosen.seed, chosen.most_shared, rejected)
-    if not found.drafts:
-        raise DataError(_nothing(chosen.folder, found))
-    write_atomically(file, json_lines(rows(found.drafts, collection, by, rejected_ids(file))).encode())
+    found = drafted(chosen, collection, wanted, rejected)
+    lines = json_lines(found.rows(collection, rejected_ids(file)))
+    if not lines:
+        raise DataError(why_nothing(chosen.folder, found))
+    write_atomically(file, lines.encode())
     unread = [f"not read: {each.line}" for each in library.unread]
-    say(*unread, *languages_said(library.documents), *_told(found, wanted, file))
-    return FOUND if found.short and _is_asked(chosen) else 0
-
-
-def _written_by_model(
-    chosen: argparse.Namespace, collection: DocumentCollection, wanted: Mapping[str, int], rejected: Sequence[Draft]
-) -> tuple[str, GeneratedQuestions]:
-    """Return the model's name, and the questions that it wrote."""
-    from rag_harness.authoring.questions.asked_of_llm import Writer
-
-    parts = writer_parts(chosen)
-    chat = parts.chat("writer")
-    writer = Writer(chat, parts.prompts("questions"), collection, parts.settings.concurrency)
-    return chat.model, run_closing(writer.ask(wanted, chosen.seed, chosen.most_shared, rejected), parts)
+    say(*unread, *languages_said(library.documents), *drafted_lines(found, file))
+    return FOUND if found.is_short and _is_asked(chosen) else 0
 
 
 def _count(text: str) -> int:
-    number = int(text)
-    if not 0 <= number <= 1_000_000:
-        raise ValueError
-    return number
+    if not (text.isdecimal() and len(text) <= len(str(_MOST)) and int(text) <= _MOST):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 to {_MOST:,}")
+    return int(text)
 
 
 def _share(text: str) -> float:
@@ -112,12 +93,14 @@ def _share(text: str) -> float:
 
 
 def _is_asked(chosen: argparse.Namespace) -> bool:
-    return any(getattr(chosen, name) is not None for name in ("count", *KIND_SHARES))
+    return any(getattr(chosen, name) is not None for name in ("count", "conversations", *KIND_SHARES))
 
 
 def _wanted(chosen: argparse.Namespace) -> dict[str, int]:
     told = {kind: getattr(chosen, kind) for kind in KIND_SHARES}
     if all(number is None for number in told.values()):
+        if chosen.conversations is not None and chosen.count is None:
+            return dict.fromkeys(KIND_SHARES, 0)
         count = DEFAULT if chosen.count is None else chosen.count
         shares = {kind: int(count * share) for kind, share in KIND_SHARES.items() if kind != "direct"}
         return {"direct": count - sum(shares.values()), **shares}
@@ -153,34 +136,3 @@ def _spare_reviewed(file: Path, force: bool) -> None:
             f"{file} holds {len(kept)} questions that somebody wrote or reviewed. Name another file with -o, or say "
             "--force."
         )
-
-
-NO_FACT = (
-    "No sentence or table states a fact in English, nor one of a plain form in German, French, Spanish, Portuguese, "
-    "Italian or Dutch."
-)
-
-
-def _nothing(folder: Path, found: GeneratedQuestions) -> str:
-    if found.stopped:
-        return f"No question was written: {found.stopped}"
-    why = ", ".join(f"{count} × {reason}" for reason, count in found.dropped.most_common(3))
-    found_any = f"The facts found were dropped: {why}." if why else NO_FACT
-    return f"No question can be asked of {folder}. {found_any} Write questions yourself, or with a model: --writer llm"
-
-
-def _told(found: GeneratedQuestions, wanted: Mapping[str, int], file: Path) -> list[str]:
-    counts = {kind: sum(draft.kind == kind for draft in found.drafts) for kind in wanted}
-    parts = ", ".join(f"{count} {kind}" for kind, count in counts.items() if wanted[kind])
-    dropped = [f"  {count:6}  {reason}" for reason, count in found.dropped.most_common()]
-    short = [
-        f"Asked for {wanted[kind]} {kind} questions; the text bears {counts[kind]} that pass the filters."
-        for kind in found.short
-    ]
-    stopped = [f"stopped: {found.stopped}"] if found.stopped else []
-    return [
-        f"wrote {file}: {len(found.drafts)} questions ({parts}), unreviewed",
-        *([f"dropped {sum(found.dropped.values())} drafts:", *dropped] if dropped else []),
-        *short,
-        *stopped,
-    ]

@@ -22,8 +22,10 @@ def run_validate(chosen: argparse.Namespace) -> int:
     from rag_harness.dataset.queries import read_queries
     from rag_harness.results.check import check_results
 
-    wanted = [case.query.query_id for case in read_queries(chosen.queries)] if chosen.queries else []
-    checks = check_results(chosen.path, wanted)
+    cases = read_queries(chosen.queries) if chosen.queries else []
+    wanted = [case.query.query_id for case in cases if case.scenario is None]
+    played = [case.query.query_id for case in cases if case.scenario is not None]
+    checks = check_results(chosen.path, wanted, played)
     for check in checks:
         say(check.line(), *(f"  {problem}" for problem in check.problems))
     return FOUND if any(check.problems for check in checks) else 0

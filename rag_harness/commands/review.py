@@ -67,7 +67,8 @@ def _page(chosen: argparse.Namespace) -> int:
 
     file, numbers = _questions(chosen)
     if numbers:
-        html = html_of(chosen.file.name, [file.rows[number] for number in numbers], _showing(chosen, file))
+        shown = [file.rows[number] for number in numbers]
+        html = html_of(chosen.file.name, shown, _showing(chosen, file), file.rows)
         write_atomically(chosen.page, html.encode())
         say(
             f"wrote {chosen.page}: {len(numbers)} questions with their evidence. What it downloads is taken by: "

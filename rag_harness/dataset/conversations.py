@@ -50,6 +50,39 @@ def turns_of_line(raw: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[st
     ], []
 
 
+def rows_of_line(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the questions of a line as rows with ids: the turns of a whole conversation, or the row itself.
+
+    A scenario is the row of its first turn: what is asked in it later is known when it is played.
+
+    The line can be read: ``turns_of_line`` finds nothing wrong with it.
+    """
+    if "turns" in raw:
+        turns, _ = turns_of_line(raw)
+        return [{"query_id": turn_id(str(raw.get("conversation")), turn["turn"]), **turn} for turn in turns]
+    if "conversation" in raw:
+        return [{"query_id": turn_id(str(raw["conversation"]), raw.get("turn", 1)), **raw}]
+    return [dict(raw)]
+
+
+def with_turns(raw: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a line that holds a whole conversation, with the turns of these rows: the reverse of ``rows_of_line``.
+
+    What all of them still share of its metadata stays the conversation's.
+    """
+    whole = raw.get("metadata", {})
+    shared = {key: value for key, value in whole.items() if all(key in row.get("metadata", {}) for row in rows)}
+    turns = []
+    for row in rows:
+        own = {key: value for key, value in row.get("metadata", {}).items() if shared.get(key, _NONE) != value}
+        kept = {key: value for key, value in row.items() if key not in (*_OF_TURN, "metadata")}
+        turns.append({**kept, **({"metadata": own} if own else {})})
+    return {**raw, "turns": turns, **({"metadata": shared} if "metadata" in raw else {})}
+
+
+_OF_TURN, _NONE = ("query_id", "conversation", "turn"), object()
+
+
 def _metadata(turn: Mapping[str, Any]) -> Mapping[str, Any]:
     found = turn.get("metadata", {})
     return found if isinstance(found, dict) else {"metadata": found}
@@ -70,21 +103,28 @@ def order_problems(turns: Sequence[SaidTurn]) -> list[tuple[int, str]]:
     """Return what is wrong with the order of the turns of all conversations: line and sentence."""
     problems: list[tuple[int, str]] = []
     last: dict[str, SaidTurn] = {}
+    begun: dict[str, int] = {}
     previous = ""
     for each in turns:
         before = last.get(each.conversation)
+        if each.turn == MOST_TURNS + 1:
+            problems.append((each.line, f"turn {each.turn} of {each.conversation!r}: {_MOST}"))
         wanted = before.turn + 1 if before else 1
-        if before and previous != each.conversation:
+        # Of a line that holds a whole conversation, all turns stand on it.
+        is_again = before is not None and each.turn == 1 < before.turn and begun[each.conversation] == before.line
+        if before and (previous != each.conversation or is_again):
             problems.append(
                 (each.line, f"conversation {each.conversation!r} stands already on line {before.line}: {_TOGETHER}")
             )
         elif each.turn != wanted:
             problems.append((each.line, _out_of_order(each, wanted, before)))
         last[each.conversation] = each
+        begun.setdefault(each.conversation, each.line)
         previous = each.conversation
     return problems
 
 
+_MOST = f"a conversation has {MOST_TURNS} turns at most. Cut it in two."
 _TOGETHER = "its turns stand together, and no two conversations have one id."
 
 

@@ -167,7 +167,7 @@ class Data:
         """Ids of queries with gold in a file that was left out."""
         folder = self._settings.path(self._settings.kb_dir)
         gone = {each.file.relative_to(folder).as_posix() for each in self.unread}
-        gold = {case.query.query_id: {*case.qrels, *(each.filename for each in case.evidence)} for case in self.cases}
+        gold = {case.query.query_id: {*case.qrels, *(each.filename for each in case.evidence)} for case in self._read}
         return frozenset(query_id for query_id, named in gold.items() if named & gone)
 
     @cached_property
@@ -190,8 +190,17 @@ class Data:
     def cases(self) -> list[Case]:
         """All queries with their gold, as in the file. The label ``golden`` says whether one is in the golden set.
 
-        A collection that has generation tasks brings its own.
+        A collection that has generation tasks brings its own. Turns that a simulated user says are not among them.
         """
+        return [case for case in self._read if case.scenario is None]
+
+    @cached_property
+    def scenarios(self) -> list[Case]:
+        """The turns that simulated users say, with their gold."""
+        return [case for case in self._read if case.scenario is not None]
+
+    @cached_property
+    def _read(self) -> list[Case]:
         settings = self._settings
         skipped: list[str] | None = [] if settings.bad_queries == "skip" else None
         if isinstance(self.collection, MtragDataset):
@@ -216,7 +225,7 @@ class Data:
     @property
     def skipped(self) -> tuple[str, ...]:
         """What is wrong with the lines of its queries that were left out, if the settings allow that."""
-        _ = self.cases
+        _ = self._read
         return self._skipped
 
     @property

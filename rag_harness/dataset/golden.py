@@ -105,7 +105,7 @@ def _of_questions(file: Path) -> list[GoldenEntry]:
     """Return an entry for each question that has pages with its answer. Other questions have nothing to find."""
     if not file.is_file():
         raise DataError(f"No file {file}. Name your golden set with --rag-golden FILE.")
-    entries = [_entry_of(case) for case in read_queries(file) if case.context_reference]
+    entries = [_entry_of(case) for case in read_queries(file) if case.context_reference and not case.scenario]
     if not entries:
         raise DataError(f"{file} holds no question with a context_reference: name the page that should be found.")
     return entries

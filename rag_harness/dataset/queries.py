@@ -16,6 +16,7 @@ from rag_harness.dataset.conversations import DECLINES, SaidTurn, histories, ord
 from rag_harness.dataset.ingest import page_files
 from rag_harness.dataset.placeholder import labelled
 from rag_harness.dataset.query_types import type_problem
+from rag_harness.dataset.scenarios import turns_of_scenario
 from rag_harness.errors import DataError
 from rag_harness.expectations import expectations_of
 from rag_harness.files.json_text import read_json
@@ -25,6 +26,7 @@ _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 # Ids become test ids and file names: no white space, no brackets, no characters with a meaning in a shell or pytest.
 _Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.\-]+$", max_length=120)]
 
+_OF_A_TURN = frozenset(("conversation", "turn", "reply", "standalone"))
 _SAID = 5
 """Number of problems that are named where every line has one."""
 
@@ -45,6 +47,7 @@ class QueryLine(BaseModel):
     conversation: _Id | None = None
     turn: Annotated[int, Field(strict=True, ge=1)] | None = None
     reply: str = ""
+    standalone: str = ""
     query_type: _Text = "direct"
     query: _Text
     inputs: dict[str, Any] = Field(default_factory=dict)
@@ -55,12 +58,13 @@ class QueryLine(BaseModel):
     evidence: tuple[EvidenceLine, ...] = ()
     metadata: dict[str, Any] = Field(default_factory=dict)
     expect: Any = ()
+    scenario: Any = None
 
     @model_validator(mode="before")
     @classmethod
     def _named_by_its_turn(cls, line: Any) -> Any:
         """Give a turn of a conversation its id; refuse one that states another, or half of what makes a turn."""
-        if not isinstance(line, dict) or not ({"conversation", "turn", "reply"} & line.keys()):
+        if not isinstance(line, dict) or not (_OF_A_TURN & line.keys()):
             if isinstance(line, dict) and "#" in str(line.get("query_id")):
                 raise ValueError("query_id: '#' stands only in the ids of turns, which name themselves")
             return line
@@ -98,13 +102,19 @@ class QueryLine(BaseModel):
         """What the assistant has said to it, as later turns see it where the reference is their history."""
         return self.reply or self.ground_truth or ("" if self.is_answerable else DECLINES)
 
+    @property
+    def asked_alone(self) -> str:
+        """The question in words that need nothing said before it; empty for a later turn of which nobody wrote them."""
+        return self.standalone.strip() or ("" if (self.turn or 1) > 1 else self.query)
+
     def case(self, history: Sequence[Mapping[str, str]] = ()) -> Case:
         """Return the line as a case. ``history`` is what was said before it, where it is a turn."""
         evidence = tuple(Evidence(each.filename, each.quote) for each in self.evidence)
         inputs = self.inputs
         if self.conversation is not None:
             place = {"conversation": self.conversation, "turn": self.turn}
-            inputs = {**inputs, **place, **({"history": [*history]} if history else {})}
+            before = history if self.scenario is None else ()
+            inputs = {**inputs, **place, **({"history": [*before]} if before else {})}
         return Case(
             Query(self.query_id, self.query, inputs),
             self.query_type,
@@ -114,6 +124,8 @@ class QueryLine(BaseModel):
             self.is_answerable,
             labelled(self.query, self.metadata),
             expectations_of(self.expect)[0] if self.expect != () else (),
+            self.scenario,
+            self.standalone.strip(),
         )
 
 
@@ -219,13 +231,24 @@ def _without_undecoded(file: Path, undecoded: list[str]) -> str:
 
 def lines_of(text: str) -> tuple[list[QueryLine], list[str]]:
     """Return the question of a line, or the turns of the conversation that it holds, and what is wrong with it."""
-    if '"turns"' in text and isinstance(raw := _object(text), dict) and "turns" in raw:
+    raw = _object(text) if '"turns"' in text or '"scenario"' in text else None
+    if isinstance(raw, dict) and "scenario" in raw:
+        return _played(raw)
+    if isinstance(raw, dict) and "turns" in raw:
         turns, wrong = turns_of_line(raw)
         read = [_line(partial(QueryLine.model_validate, each)) for each in turns]
         wrong += [f"turn {n}: {said}" for n, (_, problems) in enumerate(read, 1) for said in problems]
         return [line for line, _ in read if line is not None], wrong
     line, wrong = _line(partial(QueryLine.model_validate_json, text))
     return ([] if line is None else [line]), wrong
+
+
+def _played(raw: Mapping[str, Any]) -> tuple[list[QueryLine], list[str]]:
+    """Return the turns that a line with a scenario may come to. What is wrong with one is wrong with all."""
+    turns, wrong = turns_of_scenario(raw)
+    for each in turns[:1]:
+        wrong += _line(partial(QueryLine.model_validate, each))[1]
+    return ([] if wrong else [QueryLine.model_validate(each) for each in turns]), wrong
 
 
 def _object(text: str) -> Any:

@@ -6,12 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rag_harness.engine.trial import TrialOutcome
+from rag_harness.engine.trial import Ended, TrialOutcome
 from rag_harness.engine.trial_rows import Trial
+from rag_harness.measures.expectation_measures import numbers_kept
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.storable import storable
 from rag_harness.settings.table import FailedTurn
 from rag_harness.types import Case
+from rag_harness.users.moves import Exchange
 
 SHOWN = "Sorry, something went wrong. Please ask again."
 """What a user sees where a turn has failed, and so what later turns have as its reply."""
@@ -19,12 +21,18 @@ SHOWN = "Sorry, something went wrong. Please ask again."
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """A turn that is over: question and reply, or why there is none."""
+    """A turn that is over: question and reply, or why there is none.
+
+    ``declined`` and ``kept`` are what a simulated user hears beside the reply.
+    """
 
     query: str
     reply: str = ""
     failed: str = ""
     not_run: str = ""
+    ended: Ended | None = None
+    declined: bool = False
+    kept: frozenset[int] = frozenset()
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -32,6 +40,10 @@ class _Said:
         if self.failed:
             return [asked, {"role": "assistant", "content": SHOWN, "failed": True}]
         return [asked, {"role": "assistant", "content": self.reply}]
+
+    @property
+    def exchange(self) -> Exchange:
+        return Exchange(self.query, SHOWN if self.failed else self.reply, self.declined, bool(self.failed), self.kept)
 
 
 class OwnHistory:
@@ -52,37 +64,46 @@ class OwnHistory:
 
     def take(self, trial: Trial, row: ExperimentResult, repeat: int = 1) -> None:
         """Take the row of a turn."""
-        self._of(trial, repeat)[_turn(trial.case)] = _Said(row.query, row.llm_answer, row.why)
+        kept = numbers_kept(trial.case, row, trial.case.scenario.reached) if trial.case.scenario and row.ok else ()
+        said = _Said(row.query, row.llm_answer, row.why, declined=row.abstained, kept=frozenset(kept))
+        self._of(trial, repeat)[_turn(trial.case)] = said
 
     def take_outcome(self, trial: Trial, outcome: TrialOutcome, repeat: int = 1) -> None:
         """Take what came of a turn, which may not have been run."""
         if outcome.row is not None:
             self.take(trial, outcome.row, repeat)
         else:
-            self._of(trial, repeat)[_turn(trial.case)] = _Said(trial.case.query.text, not_run=outcome.not_run)
+            over = _Said(trial.case.query.text, not_run=outcome.not_run, ended=outcome.ended)
+            self._of(trial, repeat)[_turn(trial.case)] = over
 
-    def asked(self, trial: Trial, repeat: int = 1) -> Trial | str:
-        """Return the trial with what was said before it as its history, or why it cannot be asked.
+    def before(self, trial: Trial, repeat: int = 1) -> list[Exchange]:
+        """Return the turns before this one as a user sees them. All of them are over, and have answers."""
+        said = self._of(trial, repeat)
+        return [said[turn].exchange for turn in range(1, _turn(trial.case))]
+
+    def asked(self, trial: Trial, repeat: int = 1) -> Trial | TrialOutcome:
+        """Return the trial with what was said before it as its history, or what came of it if it cannot be asked.
 
         All turns before it are over.
         """
         said, messages = self._of(trial, repeat), []
         for turn in range(1, _turn(trial.case)):
             before = said.get(turn)
-            if before is None or before.not_run:
+            if before is None or before.not_run or before.ended:
                 # A reason names the turn that began it, also where several could not be asked after it.
-                return before.not_run if before else f"turn {turn} has no answer"
+                why = before.not_run if before else f"turn {turn} has no answer"
+                return TrialOutcome(None, not_run=why, ended=before.ended if before else None)
             if before.failed and self._failed_turn == "skip":
-                return f"turn {turn} failed: {before.failed}"
+                return TrialOutcome(None, not_run=f"turn {turn} failed: {before.failed}")
             messages += before.messages
         inputs = {name: value for name, value in trial.case.query.inputs.items() if name != "history"}
         query = replace(trial.case.query, inputs={**inputs, **({"history": messages} if messages else {})})
         return replace(trial, case=replace(trial.case, query=query))
 
-    def is_of_this(self, row: ExperimentResult, trial: Trial, repeat: int = 1) -> bool:
-        """Return whether a stored row was asked with what was said here: its history is that of the trial."""
-        asked = self.asked(trial, repeat)
-        return not isinstance(asked, str) and bool(row.inputs == storable(asked.case.query.inputs))
+    def ended(self, trial: Trial, repeat: int = 1) -> Ended | None:
+        """Return where and why its conversation has ended before a turn; None where it has not, as far as is known."""
+        said = self._of(trial, repeat).get(_turn(trial.case))
+        return said.ended if said else None
 
     def _of(self, trial: Trial, repeat: int) -> dict[int, _Said]:
         return self._said.setdefault((trial.experiment, _place(trial.case)["conversation"], repeat), {})
@@ -103,3 +124,9 @@ def _place(case: Case) -> dict[str, str]:
 
 def _turn(case: Case) -> int:
     return int(_place(case)["turn"])
+
+
+def is_asked(row: ExperimentResult, asked: Trial) -> bool:
+    """Return whether a stored row was asked what a trial is asked: its words, after the same history."""
+    query = asked.case.query
+    return bool(row.query == storable(query.text) and row.inputs == storable(query.inputs))

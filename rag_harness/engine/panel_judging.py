@@ -30,6 +30,11 @@ class PanelJudging:
         self._same = ""
 
     @property
+    def judges(self) -> Sequence[Judging]:
+        """The judging of each judge, in the order of the panel."""
+        return self._judges
+
+    @property
     def broken(self) -> str:
         """Why no judgement of one of the judges can succeed; empty while no reason is known."""
         return self._same or next((each.broken for each in self._judges if each.broken), "")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from rag_harness.engine.trial import Ended
 from rag_harness.engine.trial_request import TrialRequest
 from rag_harness.engine.trial_rows import Trial
 from rag_harness.engine.workplace import Workplace
 from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.models.model_names import chat_name, is_simulated
 from rag_harness.pipelines import answering, built_in
+from rag_harness.pipelines.history_names import is_played_name
 from rag_harness.results.repeat_names import repeat_fingerprint, repeat_name
 from rag_harness.results.row import ExperimentResult
 from rag_harness.settings import Settings
@@ -30,19 +32,25 @@ JUDGE_SEEDS = 100
 def computes_its_answers(experiment: str, settings: Settings) -> bool:
     """Whether a repeat can only give the same answer: it is a built-in experiment with the embedded reader.
 
-    The simulated model makes other faults with another seed.
+    The simulated model makes other faults with another seed, and a model that plays a user says something else.
     """
+    if is_played_name(experiment) and settings.user_model:
+        return False
     is_embedded = settings.chat_base_url == EMBEDDED_URL and chat_name(settings) == "openai"
     return answering(experiment) in built_in() and is_embedded and not is_simulated(settings)
 
 
 @dataclass(frozen=True, slots=True)
 class RepeatedTrial:
-    """One repeat: its lines for the result files, in ``new`` those that the journal lacks, and its row."""
+    """One repeat: its lines for the result files, in ``new`` those that the journal lacks, and its row.
+
+    ``ended`` says that a simulated user has ended the repeat of its conversation before.
+    """
 
     lines: tuple[bytes, ...] = ()
     new: tuple[bytes, ...] = ()
     row: ExperimentResult | None = None
+    ended: Ended | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +73,8 @@ class Repeating:
         self, trial: Trial, repeat: int, experiment: Experiment, fingerprint: str
     ) -> ExperimentResult | None:
         """Answer for the time ``repeat``, keep the row and return it; None where the budget did not allow it."""
-        again, asking = Trial(repeat_name(trial.experiment, repeat), trial.case), TrialRequest(turn=repeat - 1)
+        again = replace(trial, experiment=repeat_name(trial.experiment, repeat))
+        asking = TrialRequest(turn=repeat - 1)
         outcome = await self.workplace.answer(again, experiment, repeat_fingerprint(fingerprint, repeat), asking)
         if outcome.row is not None:
             await self.keep(outcome.row.line().encode())

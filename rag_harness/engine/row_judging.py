@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
+from rag_harness.engine.judged_material import material_of
 from rag_harness.engine.workplace import AskJudge
 from rag_harness.errors import CriticalError, PrerequisiteError, RagHarnessError
 from rag_harness.files.log import log
 from rag_harness.judges.scoring import judged
 from rag_harness.judges.spent import Spent, spending
 from rag_harness.measures import Score
-from rag_harness.measures.expectation_measures import found_in
 from rag_harness.measures.judged import CITATIONS, Judge, JudgedMeasure, Material, Support
+from rag_harness.measures.judged.carried import EarlierContexts, LateMeasure
 from rag_harness.measures.judged.criteria import CRITERIA, MaterialOfCase
-from rag_harness.measures.judged.judged_expectations import JudgedExpectations, criteria_of
-from rag_harness.measures.judged.rubric_measure import also_asking
-from rag_harness.measures.quotes import as_shown
+from rag_harness.measures.judged.judged_expectations import JudgedExpectations
+from rag_harness.measures.judged.turn_material import MaterialOfTurn
 from rag_harness.registry.identity import code_digest
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.score import Author, ScoreLine, row_digest, text_digest
@@ -136,6 +136,36 @@ class Judging:
             turns = [await self._turn(row, author, material, wanted, find, turn) for turn in range(repeats + 1)]
         return JudgedRow(author, turns[0][0], tuple(line for _, lines in turns for line in lines), spent)
 
+    async def later(
+        self,
+        row: ExperimentResult,
+        case: Case,
+        measure: LateMeasure,
+        said: Score,
+        earlier: EarlierContexts | str,
+        find: Find,
+    ) -> JudgedRow:
+        """Return the score of a measure that needs earlier rows. A score that ``find`` knows is not judged again.
+
+        Args:
+            row: the row.
+            case: its case.
+            measure: the measure.
+            said: the row's score of the measure that this one builds on, by this judge.
+            earlier: contexts of earlier turns, or why they are not known.
+            find: returns known scores.
+        """
+        author, own = self._author_or_nobody(), code_digest(type(measure).__module__)
+        asked = measure.later(self._material(row, case, [measure]), said, earlier)
+        gold = text_digest([own, repr(asked)])
+        wanted = _Wanted(measure, row_digest(row), gold)
+        known = find(row.experiment, wanted.line(row, author, Score(None)).key)
+        if known is not None and known.gold == gold:
+            return JudgedRow(author, {measure.name: _score(known)})
+        with spending() as spent:
+            score = asked if isinstance(asked, Score) else (await self._ask(asked, [measure], 0))[measure.name]
+        return JudgedRow(author, {measure.name: score}, (wanted.line(row, author, score).line(),), spent)
+
     async def _turn(
         self,
         row: ExperimentResult,
@@ -165,22 +195,7 @@ class Judging:
 
     def _material(self, row: ExperimentResult, case: Case, measures: Sequence[JudgedMeasure]) -> Material:
         pages = self._pages(row.experiment, case) if any(map(_needs_pages, measures)) else ()
-        material = Material(
-            question=row.query,
-            answer=row.llm_answer,
-            contexts=tuple(chunk.text for chunk in row.retrieved_chunks),
-            ground_truth=case.ground_truth,
-            gold_pages=tuple(pages),
-            quotes=tuple(evidence.quote for evidence in as_shown(case, row).evidence),
-            abstained=row.abstained,
-            answerable=case.answerable,
-        )
-        if not any(CRITERIA in measure.asks for measure in measures):
-            return material
-        expected = found_in(case, row)
-        plain = {each.name: getattr(material, each.name) for each in fields(material)}
-        of_case = MaterialOfCase(**plain, expected=tuple(expected), criteria=tuple(criteria_of(expected)))
-        return also_asking(of_case, measures)
+        return material_of(row, case, measures, pages)
 
     def _gold_digest(self, measure: JudgedMeasure, material: Material) -> str:
         """Return the digest of what else decides a score, beside row and judge's revision: texts and code."""
@@ -193,10 +208,14 @@ class Judging:
         expected = material.expected if isinstance(material, MaterialOfCase) else ()
         counted = [each for each in expected if isinstance(measure, JudgedExpectations) and measure.counts(each)]
         more = [f"{each.expectation!r} {each.kept}" for each in counted]
-        if self._broken or not {CITATIONS, CRITERIA} & set(measure.asks):
+        if self._broken:
             return more
+        more += sorted(material.kinds) if isinstance(material, MaterialOfTurn) else []
+        is_turn = isinstance(material, MaterialOfTurn)
+        of_turns = getattr(self._judge.get(), "identity_of_turns", None) if is_turn else None
+        more += [of_turns()] if of_turns else []
         identity = getattr(self._judge.get(), "identity_of", None)
-        return [identity(measure.asks), *more] if identity else more
+        return [identity(measure.asks), *more] if identity and {CITATIONS, CRITERIA} & set(measure.asks) else more
 
     def _pages(self, experiment: str, case: Case) -> Sequence[str]:
         try:

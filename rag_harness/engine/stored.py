@@ -51,6 +51,11 @@ class Stored:
             self._scores[experiment] = {score.key: score for score in earlier if score.is_final}
         return self._scores[experiment].get(key)
 
+    def scores_of(self, experiment: str, query_id: str) -> list[ScoreLine]:
+        """Return the known scores of an experiment's query."""
+        self.score(experiment, ())
+        return [each for each in self._scores[experiment].values() if each.query_id == query_id]
+
     def reread(self, journal: Path, trial: TrialId) -> ExperimentResult:
         """Return a row that this process has put into its journal."""
         rows = [row for row in map(row_or_none, journal.read_bytes().splitlines()) if row]

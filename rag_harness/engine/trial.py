@@ -34,15 +34,32 @@ from rag_harness.work.local_work import inline
 
 
 @dataclass(frozen=True, slots=True)
+class Ended:
+    """A conversation that a simulated user has ended: after which turn, and why.
+
+    ``out_of_role``: what the user was to say next did not follow from its scenario.
+    """
+
+    turn: int
+    why: str
+    out_of_role: bool = False
+
+    def __str__(self) -> str:
+        return f"after turn {self.turn}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
 class TrialOutcome:
     """The result of a trial: its row, and whether no later trial can succeed either.
 
-    ``row`` is None where the trial was not run, and ``not_run`` says why. ``error`` is what a debugger should see.
+    ``row`` is None where the trial was not run, and ``not_run`` says why, or where its conversation was over before,
+    and ``ended`` says so. ``error`` is what a debugger should see.
     """
 
     row: ExperimentResult | None
     critical: bool = False
     not_run: str = ""
+    ended: Ended | None = None
     error: Exception | None = None
 
 

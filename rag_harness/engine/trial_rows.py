@@ -39,10 +39,14 @@ KeepPrompt = Callable[[Sequence[Message]], str]
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One experiment on one case; the unit that pytest runs."""
+    """One experiment on one case; the unit that pytest runs.
+
+    ``user`` says who has said its question, where a user is simulated.
+    """
 
     experiment: str
     case: Case
+    user: RowStage | None = None
 
     @property
     def id(self) -> TrialId:
@@ -87,6 +91,7 @@ def make_row(
         metadata=dict(case.metadata),
         **_measured(output, total_ms, settings),
         stages=tuple(_stage(stage, keep_prompt) for stage in output.stages),
+        user=trial.user,
         decisions=tuple(
             RowDecision(name=d.name, outcome=d.outcome, value=d.value, threshold=d.threshold, reason=d.reason)
             for d in output.decisions

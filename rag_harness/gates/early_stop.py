@@ -32,12 +32,14 @@ def why_not(gate: Gate, unit: str) -> str:
     """Return why a gate cannot be settled before all its cases are asked; "" where it can."""
     if gate.confidence is None:
         return "it compares the value alone; write @95% behind it"
-    if gate.over is not None:
-        return "a promise over repeats has no stop rule"
-    if gate.quantile is not None:
-        return "a quantile has no stop rule"
-    if gate.calibrated:
-        return "a calibrated mean has no stop rule"
+    without = {
+        "a promise over repeats": gate.over is not None,
+        "a gate over whole conversations": gate.turns is not None,
+        "a quantile": gate.quantile is not None,
+        "a calibrated mean": gate.calibrated,
+    }
+    if what := next((each for each, is_so in without.items() if is_so), ""):
+        return f"{what} has no stop rule"
     if isinstance(gate.right, Reference):
         return f"it depends on {gate.right.name}"
     return "" if unit == "share" else f"{gate.measure} has no range, and a stop rule needs one"

@@ -13,7 +13,7 @@ from math import fsum, isfinite
 from typing import TYPE_CHECKING
 
 from rag_harness.gates.bounds import Clusters, Population, ValuesAndTarget, bounds_of, clusters_of, is_paired, span_of
-from rag_harness.gates.grammar import Gate, Reference
+from rag_harness.gates.grammar import CONVERSATION, Gate, Reference
 from rag_harness.gates.units import told_apart
 from rag_harness.gates.verdict import Interval, Verdict, VerdictState, equal, meets_threshold
 
@@ -73,7 +73,7 @@ def weighed(point: Verdict, found: ValuesAndTarget, rules: GateRules, unit: str)
     bounds = (low, high)
     state = decided(bounds, point.gate.op, found.target)
     clusters = clusters_of(point.gate.suite, found.values, rules)
-    cases = _cases(rules, found.population, len(set(clusters)) if clusters else 0)
+    cases = _cases(point.gate, rules, found.population, len(set(clusters)) if clusters else 0)
     more = _more(point.gate, found, unit, rules) if state == "inconclusive" else ""
     by = f", {how}" if how else ""
     said = f"{_said(bounds, point.gate, found.target, unit, state)} for {cases}{by}{more}"
@@ -93,18 +93,17 @@ def by_bounds(point: Verdict, bounds: Interval, lost: bool, unit: str, remedy: s
     """Return the verdict by given bounds, e.g. of a calibrated mean. ``remedy`` says what would settle it."""
     threshold = point.threshold or 0.0
     state = decided(bounds, point.gate.op, threshold)
-    said = f"{_said(bounds, point.gate, threshold, unit, state)} for cases like these"
+    said = f"{_said(bounds, point.gate, threshold, unit, state)} for {point.gate.counts} like these"
     said += f"; {remedy}" if state == "inconclusive" else ""
     return _with_reason(replace(point, state="failed" if lost else state, bounds=bounds), said)
 
 
-def _cases(rules: GateRules, population: int, clusters: int) -> str:
+def _cases(gate: Gate, rules: GateRules, population: int, clusters: int) -> str:
     if rules.population == "finite":
-        return f"these {population} cases"
-    if not clusters:
-        return "cases like these"
-    said = "conversations" if rules.cluster == "conversation" else f"clusters by {rules.cluster}"
-    return f"cases like these, of {clusters} {said}"
+        return f"these {population} {gate.counts}"
+    # Verdict.numbers says how many conversations stand behind the cases.
+    by = f", of {clusters} clusters by {rules.cluster}" if clusters and rules.cluster != CONVERSATION else ""
+    return f"{gate.counts} like these{by}"
 
 
 def _said(bounds: Interval, gate: Gate, target: float, unit: str, state: VerdictState) -> str:
@@ -131,7 +130,8 @@ def _more(gate: Gate, found: ValuesAndTarget, unit: str, rules: GateRules) -> st
         return f"; {number:,} of the other {left:,} would settle it"
     if number is None:
         return "; at the threshold no number of cases would settle it"
-    return f"; about {number:,} more{', in clusters of their own,' if clusters else ''} would settle it"
+    what = "conversations" if rules.cluster == CONVERSATION else "clusters"
+    return f"; about {number:,} more{f', in {what} of their own,' if clusters else ''} would settle it"
 
 
 def _needed(gate: Gate, found: ValuesAndTarget, unit: str, clusters: Sequence[Hashable] | None) -> int | None:

@@ -8,8 +8,10 @@ from dataclasses import replace
 from rag_harness.errors import SettingsError
 from rag_harness.gates.grammar import Gate, Reference, parse_gate, wrong
 from rag_harness.gates.known_names import KnownNames, check_gate
+from rag_harness.gates.over_turns import OverTurns
 from rag_harness.gates.promises import Promise
 from rag_harness.measures import Unit, measure_named
+from rag_harness.measures.judged.carried import LateMeasure
 from rag_harness.measures.metamorphic import MetamorphicMeasure
 from rag_harness.types import GOLDEN
 
@@ -47,12 +49,13 @@ def check_promises(gates: Iterable[Gate], repeats: int) -> None:
 
 
 def _why_no_promise(gate: Gate, over: Promise, answers: int) -> str:
-    measure, what = measure_named(gate.measure), over.of(gate.measure)
+    measure, what = measure_named(gate.measure), over.of(gate.turns.of(gate.measure) if gate.turns else gate.measure)
+    is_share = measure.unit == "share" or bool(gate.turns and gate.turns.is_share)
     if gate.suite == GOLDEN:
         return "golden retrieves once for each entry; name an experiment for a promise over repeats"
-    if isinstance(measure, MetamorphicMeasure):
+    if isinstance(measure, (MetamorphicMeasure, LateMeasure)):
         return f"{gate.measure} is checked on first answers only, so it has no promise over repeats"
-    if measure.unit != "share" and over.is_share and over.limit is None:
+    if not is_share and over.is_share and over.limit is None:
         limited = replace(over, limit=("<=" if measure.better == "lower" else ">=", 1.0)).of(gate.measure)
         return f"no value of {gate.measure} is the best one; say which are right, for example {limited}"
     if over.k > answers:
@@ -61,9 +64,40 @@ def _why_no_promise(gate: Gate, over: Promise, answers: int) -> str:
     return ""
 
 
+def check_turns(gates: Iterable[Gate], labels_of: Callable[[str], Collection[str]]) -> None:
+    """Make sure that gates over whole conversations are about suites with conversations.
+
+    ``labels_of`` returns the labels that cases of a suite have.
+
+    Raises:
+        SettingsError: a suite has no conversations, or it is not said which of its turns are right.
+    """
+    for gate in gates:
+        if gate.turns is not None and (problem := _why_no_turns(gate, gate.turns, labels_of)):
+            raise wrong(str(gate), problem)
+
+
+def _why_no_turns(gate: Gate, turns: OverTurns, labels_of: Callable[[str], Collection[str]]) -> str:
+    measure = measure_named(gate.measure)
+    others = [gate.right.name] if isinstance(gate.right, Reference) else []
+    for suite in [gate.suite, *others]:
+        if suite == GOLDEN or not {"conversation", "turn"} <= set(labels_of(suite)):
+            return f"{suite} has no conversations, so {turns.of(gate.measure)} has no value"
+    if measure.unit != "share" and turns.is_share and turns.limit is None:
+        limited = replace(turns, limit=("<=" if measure.better == "lower" else ">=", 1.0)).of(gate.measure)
+        return f"no value of {gate.measure} is the best one; say which are right, for example {limited}"
+    return ""
+
+
 def unit_of(gate: Gate) -> Unit:
-    """Return the unit of a gate's value: the measure's, or a share for the chance of a promise over repeats."""
-    return "share" if gate.over is not None and gate.over.is_share else measure_named(gate.measure).unit
+    """Return the unit of a gate's value: the measure's, or a share for a chance and for what is right or wrong.
+
+    A drift is a change by turn, and has no range.
+    """
+    is_share = (gate.over is not None and gate.over.is_share) or (gate.turns is not None and gate.turns.is_share)
+    if is_share:
+        return "share"
+    return "score" if gate.turns is not None and gate.turns.kind == "drift" else measure_named(gate.measure).unit
 
 
 def gate_or_none(text: str, k: int) -> Gate | None:

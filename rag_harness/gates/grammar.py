@@ -7,13 +7,17 @@ from dataclasses import dataclass, replace
 from math import isfinite
 
 from rag_harness.errors import SettingsError
-from rag_harness.gates.promises import FORMS, Promise, number_text, read_promise
+from rag_harness.gates.over_turns import OverTurns, begins_over_turns, read_over_turns
+from rag_harness.gates.promises import FORMS, Promise, call_end, number_text, read_promise
 from rag_harness.types import GOLDEN, limit_of
 
 CALIBRATED = "~calibrated"
 """Suffix of a measure: the mean that people would give, by a saved calibration of the judge."""
 BASELINE = "baseline"
 """Name on the right of a gate: the same measure in the saved run that this one is compared with."""
+
+CONVERSATION = "conversation"
+"""The label that turns of a conversation share."""
 
 _OPERATORS = (">=", "<=", ">", "<")
 _EXAMPLE = "Example: 'golden: recall@10 >= 0.95'."
@@ -23,7 +27,6 @@ _ELSE_EXAMPLE = "'e3: recall@5 >= 0.8 else switch to e2'"
 _HEAD = re.compile(r"\s*([^\[\]:<>=!]*)(\[[^\]]*\])?\s*:")
 _COMPARISON = re.compile(r"[<>=!]+")
 _BOUND = re.compile(r"\s*([\w.-]+)\s*([<>]=?)\s*([+-]?\d+(?:\.\d+)?)\s*")
-_CALL = re.compile(r"[^()<>=!]*\([^()]*\)")
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _KEY = re.compile(r"[\w.-]+")
 _MEASURE = re.compile(r"[A-Za-z_][\w.-]*(?:@\w+)?")
@@ -59,7 +62,7 @@ class Gate:
     ``otherwise`` says what to do where the condition does not hold; it may be empty. ``paired`` asks for a paired test
     against another experiment, in place of assumption-free bounds. ``expected`` is the reason why a gate is known to
     fail: then it is no failure when the gate fails, and a failure when it passes. ``over`` asks for several answers to
-    each question.
+    each question, ``turns`` for whole conversations.
     """
 
     suite: str
@@ -74,6 +77,7 @@ class Gate:
     paired: bool = False
     expected: str = ""
     over: Promise | None = None
+    turns: OverTurns | None = None
 
     def __str__(self) -> str:
         said = f"{self.condition} else {self.otherwise}" if self.otherwise else self.condition
@@ -89,10 +93,16 @@ class Gate:
     @property
     def what(self) -> str:
         """What is compared with the threshold: ``recall@5``, ``p95(total_ms)``, ``faithfulness~calibrated``."""
+        measure = self.measure if self.turns is None else self.turns.of(self.measure)
         if self.over is not None:
-            return self.over.of(self.measure)
-        measure = self.measure + CALIBRATED * self.calibrated
+            return self.over.of(measure)
+        measure += CALIBRATED * self.calibrated
         return measure if self.quantile is None else f"p{self.quantile}({measure})"
+
+    @property
+    def counts(self) -> str:
+        """What the gate has a value of each of: ``cases``, or ``conversations``."""
+        return "conversations" if self.turns is not None else "cases"
 
     @property
     def cutoff(self) -> int | None:
@@ -123,7 +133,12 @@ def parse_gate(text: str, k: int) -> Gate:
     right, otherwise = _otherwise(text, right)
     right, confidence, paired = _confidence(text, right)
     over, what = _over(text, what)
+    turns, what = _turns(text, what)
     share = _QUANTILE.fullmatch(what)
+    if turns and turns.kind == "drift" and over:
+        raise wrong(text, f"a drift is one number of all conversations, so {over.of(what)} has no repeats")
+    if share and begins_over_turns(share[2]):
+        raise wrong(text, f"conversations have no quantile here; write {share[2]}, or a quantile of turns")
     measure, tilde, kind = (share[2] if share else what).partition("~")
     measure = measure.strip()
     if tilde and kind.strip() != CALIBRATED[1:]:
@@ -140,9 +155,13 @@ def parse_gate(text: str, k: int) -> Gate:
         raise wrong(text, "'paired' compares with another experiment, case by case; leave it away before a number")
     if over and isinstance(threshold, Reference) and threshold.name == BASELINE:
         raise wrong(text, f"a baseline keeps first answers only; hold {over.of(measure)} against a number")
-    quantile = int(share[1]) if share else None
-    where = _slice(text, pairs)
-    return Gate(name, where, measure, op, threshold, quantile, bool(tilde), confidence, otherwise, paired, "", over)
+    if turns and isinstance(threshold, Reference) and threshold.name == BASELINE:
+        problem = f"a baseline does not keep why a turn has no value; hold {turns.of(measure)} against a number"
+        raise wrong(text, problem)
+    quantile, where, is_calibrated = int(share[1]) if share else None, _slice(text, pairs), bool(tilde)
+    return Gate(
+        name, where, measure, op, threshold, quantile, is_calibrated, confidence, otherwise, paired, "", over, turns
+    )
 
 
 def _over(text: str, what: str) -> tuple[Promise | None, str]:
@@ -151,8 +170,19 @@ def _over(text: str, what: str) -> tuple[Promise | None, str]:
         found = read_promise(what)
     except ValueError as problem:
         raise wrong(text, str(problem)) from None
-    if found and not _MEASURE.fullmatch(found[1]):
+    if found and not (_MEASURE.fullmatch(found[1]) or begins_over_turns(found[1])):
         raise wrong(text, f"{found[1]!r} in {what!r} is no measure; write {FORMS}")
+    return found or (None, what)
+
+
+def _turns(text: str, what: str) -> tuple[OverTurns | None, str]:
+    """Separate what is asked of whole conversations from the name of its measure."""
+    try:
+        found = read_over_turns(what)
+    except ValueError as problem:
+        raise wrong(text, str(problem)) from None
+    if found and not _MEASURE.fullmatch(found[1]):
+        raise wrong(text, f"{found[1]!r} in {what!r} is no measure")
     return found or (None, what)
 
 
@@ -167,8 +197,7 @@ def _expected(text: str, rest: str, k: int) -> Gate:
 
 def _body(text: str, body: str) -> tuple[str, str, str]:
     # The comparison of a promise stands behind its parentheses: pass^3(token_f1>=0.5) >= 0.9.
-    call = _CALL.match(body)
-    found = _COMPARISON.search(body, call.end() if call else 0)
+    found = _COMPARISON.search(body, call_end(body))
     if found is None:
         raise wrong(text, f"no comparison in {body.strip()!r}; use one of {' '.join(_OPERATORS)}")
     if found[0] not in _OPERATORS:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 
-from rag_harness.gates.bounds import ValuesAndTarget, interval_of
+from rag_harness.gates.bounds import ValuesAndTarget, clusters_of, interval_of
 from rag_harness.gates.calibrated import Correct, corrected_verdict, not_at_hand
 from rag_harness.gates.evidence import GateRules, weighed
-from rag_harness.gates.grammar import BASELINE, Gate, Reference
+from rag_harness.gates.grammar import BASELINE, CONVERSATION, Gate, Reference
 from rag_harness.gates.remarks import movable, reasons, remarks_on, returns, unusable
 from rag_harness.gates.scores import SuiteScores
 from rag_harness.gates.unreviewed import with_drafts
@@ -68,7 +68,7 @@ def _if_measured(verdict: Verdict, sides: Sequence[SuiteScores], most: float) ->
         without = scores.unmeasured(gate.measure, where)
         could = without + len(scores.values(gate.measure, where))
         if could and not meets_threshold(without / could, "<=", most):
-            why = f"{without / could:.1%} of {could} cases could not be measured, more than {most:.1%}"
+            why = f"{without / could:.1%} of {could} {gate.counts} could not be measured, more than {most:.1%}"
             said = f"{why} (--rag-max-unmeasured){reasons(gate, [scores])}"
             return replace(verdict, state="failed", reason=said, lacking=True)
     return verdict
@@ -107,7 +107,7 @@ def _absent(gate: Gate, scores: SuiteScores) -> Verdict | None:
         # Such a gate could never be judged, so it would never fail.
         return Verdict(gate, "failed", reason=f"no case is in {gate.where}")
     if not scores.selected_of(where):
-        return Verdict(gate, "not judged", reason=f"none of {total} cases selected")
+        return Verdict(gate, "not judged", reason=f"none of {total} {gate.counts} selected")
     return None
 
 
@@ -123,7 +123,7 @@ def _left_out(gate: Gate, sides: Sequence[tuple[str, SuiteScores]], partial: boo
         selected, total = scores.selected_of(where), scores.total_of(where)
         if selected < total and not (partial and selected):
             remedy = "; --rag-gate-partial judges these" if selected else ""
-            return Verdict(gate, "not judged", reason=f"{selected} of {total} cases{whose} selected{remedy}")
+            return Verdict(gate, "not judged", reason=f"{selected} of {total} {gate.counts}{whose} selected{remedy}")
     return None
 
 
@@ -146,7 +146,8 @@ def _against_number(gate: Gate, scores: SuiteScores, threshold: float, ways: _Wa
         return Verdict(gate, "failed", reason=problem)
     remarks = remarks_on(gate, {gate.suite: scores}, ways.rules)
     if gate.calibrated:
-        return corrected_verdict(gate, found, threshold, ways.correct, remarks, ways.unit)
+        verdict = corrected_verdict(gate, found, threshold, ways.correct, remarks, ways.unit)
+        return replace(verdict, conversations=_conversations(gate, found, ways.rules))
     evidence = ValuesAndTarget(found, threshold, _population(gate, scores, len(values)), remarks[0])
     return _weighed(gate, values, threshold, evidence, remarks, ways)
 
@@ -185,7 +186,14 @@ def _weighed(
     state: VerdictState = "passed" if meets_threshold(value, gate.op, threshold) and not lost else "failed"
     interval = interval_of(gate, found, ways.rules, ways.unit)
     point = Verdict(gate, state, value, threshold, len(values), interval, reason)
+    point = replace(point, conversations=_conversations(gate, found.values, ways.rules))
     return weighed(point, found, ways.rules, ways.unit)
+
+
+def _conversations(gate: Gate, values: Mapping[str, float], rules: GateRules) -> int:
+    """Return how many conversations the cases are turns of; 0 where turns do not count as such."""
+    clusters = clusters_of(gate.suite, values, rules) if rules.cluster == CONVERSATION else None
+    return len(set(clusters)) if clusters else 0
 
 
 def _aggregate(gate: Gate, values: Sequence[float]) -> float:

@@ -61,13 +61,17 @@ def _having(key: str, known: KnownNames) -> str:
 
 def _check_range(gate: Gate, known: KnownNames) -> None:
     """Make sure that a share is held against what a share can be."""
-    is_share, over = known.is_share(gate.measure), gate.over
-    if over and over.limit and is_share and not 0 <= over.limit[1] <= 1:
-        shown = number_text(over.limit[1])
-        raise wrong(str(gate), f"{gate.measure} lies between 0 and 1; {shown} does not. Write 0.95 for 95 %")
-    if not (is_share or (over and over.is_share)):
+    is_share, over, turns = known.is_share(gate.measure), gate.over, gate.turns
+    for limit in (over and over.limit, turns and turns.limit):
+        if limit and is_share and not 0 <= limit[1] <= 1:
+            shown = number_text(limit[1])
+            raise wrong(str(gate), f"{gate.measure} lies between 0 and 1; {shown} does not. Write 0.95 for 95 %")
+    if not (is_share or (over and over.is_share) or (turns and turns.is_share)):
         return
-    what = gate.what if over else gate.measure
+    if turns and turns.kind == "drift":
+        _check_drift(gate)
+        return
+    what = gate.what if over or turns else gate.measure
     if isinstance(gate.right, Reference):
         if abs(gate.right.offset) > 1:
             shown = number_text(abs(gate.right.offset))
@@ -75,6 +79,13 @@ def _check_range(gate: Gate, known: KnownNames) -> None:
     elif not 0 <= gate.right <= 1:
         shown = number_text(gate.right)
         raise wrong(str(gate), f"{what} lies between 0 and 1; {shown} does not. Write 0.95 for 95 %")
+
+
+def _check_drift(gate: Gate) -> None:
+    """Make sure that a share can change so much from one turn to the next."""
+    right = gate.right.offset if isinstance(gate.right, Reference) else gate.right
+    if abs(right) > 1:
+        raise wrong(str(gate), f"a share changes by 1 a turn at most; {number_text(right)} is more")
 
 
 def _known_right(gate: Gate, right: Reference, known: KnownNames) -> None:

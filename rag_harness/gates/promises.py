@@ -34,8 +34,7 @@ class Promise:
     def of(self, measure: str) -> str:
         """Return the text of the promise about a measure: ``pass^3(token_f1>=0.5)``."""
         number = "" if self.kind == "flip_rate" else str(self.k)
-        limit = f"{self.limit[0]}{number_text(self.limit[1])}" if self.limit else ""
-        return f"{self.kind}{number}({measure}{limit})"
+        return f"{self.kind}{number}({measure}{limit_text(self.limit)})"
 
     @property
     def is_share(self) -> bool:
@@ -72,12 +71,25 @@ def read_promise(what: str) -> tuple[Promise, str] | None:
 def _promise(kind: PromiseKind, k: int, inner: str) -> tuple[Promise, str]:
     if "~" in inner:
         raise ValueError(f"people's labels are of first answers, so {inner} has no promise over repeats")
-    limited = _LIMITED.fullmatch(inner)
-    if not limited:
-        return Promise(kind, k), inner
-    measure, op, digits = limited.groups()
-    if kind == "worst_of_":
+    measure, limit = read_limit(inner)
+    if limit and kind == "worst_of_":
         raise ValueError(f"{kind}{k} takes the values themselves; write {kind}{k}({measure}), or pass^{k}({inner})")
+    return Promise(kind, k, limit), measure
+
+
+def read_limit(inner: str) -> tuple[str, tuple[str, float] | None]:
+    """Return what stands before the condition of ``token_f1>=0.5``, and the condition; None where there is none.
+
+    A condition inside of parentheses belongs to what is called there.
+
+    Raises:
+        ValueError: the condition cannot be read; says why.
+    """
+    called = inner[: call_end(inner)]
+    limited = _LIMITED.fullmatch(inner[len(called) :])
+    if not limited:
+        return inner, None
+    more, op, digits = limited.groups()
     if op not in _LIMITS:
         raise ValueError(f"{op!r} in {inner!r} is no comparison; use one of {' '.join(_LIMITS)}")
     try:
@@ -86,4 +98,22 @@ def _promise(kind: PromiseKind, k: int, inner: str) -> tuple[Promise, str]:
         limit = float("nan")
     if not isfinite(limit):
         raise ValueError(f"{digits!r} in {inner!r} is no number")
-    return Promise(kind, k, (op, limit)), measure
+    return called + more, (op, limit)
+
+
+def limit_text(limit: tuple[str, float] | None) -> str:
+    """Return the text of a condition: ``>=0.5``; empty where there is none."""
+    return f"{limit[0]}{number_text(limit[1])}" if limit else ""
+
+
+def call_end(text: str) -> int:
+    """Return where the call ends that a text begins with: behind ``pass^3(token_f1>=0.5)``; 0 where it is no call."""
+    opened = text.find("(")
+    if opened < 0 or any(sign in text[:opened] for sign in "<>=!)"):
+        return 0
+    depth = 0
+    for place in range(opened, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[place], 0)
+        if not depth:
+            return place + 1
+    return 0

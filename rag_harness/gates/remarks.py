@@ -21,7 +21,7 @@ def returns(name: str, depth: int) -> str:
 def unusable(gate: Gate, values: Sequence[float], sides: Sequence[SuiteScores]) -> str:
     """Say why the values have no mean; "" where they have one."""
     if not values:
-        return f"no case has a value of {gate.measure}{reasons(gate, sides)}"
+        return f"no {gate.counts[:-1]} has a value of {gate.measure}{reasons(gate, sides)}"
     if all(map(isfinite, values)):
         return ""
     bad = sum(not isfinite(value) for value in values)
@@ -45,10 +45,11 @@ def remarks_on(gate: Gate, sides: Mapping[str, SuiteScores], rules: GateRules) -
     where = dict(gate.slice)
     lost = sum(scores.lost_of(where) for scores in sides.values())
     why = "without all answers" if gate.over else "lost to a crash"
-    remarks = [f"{lost} case{'s' * (lost > 1)} {why}, so it cannot pass"] if lost else []
+    what = gate.counts if lost > 1 else gate.counts[:-1]
+    remarks = [f"{lost} {what} {why}, so it cannot pass"] if lost else []
     selected, total = min((scores.selected_of(where), scores.total_of(where)) for scores in sides.values())
     is_part = selected < total and (len(sides) > 1 or gate not in rules.settled)
-    remarks += [f"{selected} of {total} cases {rules.chosen}"] if is_part else []
+    remarks += [f"{selected} of {total} {gate.counts} {rules.chosen}"] if is_part else []
     remarks += dict.fromkeys(filter(None, map(rules.skipped, sides)))
     unmeasured = sum(scores.unmeasured(gate.measure, where) for scores in sides.values())
     remarks += [f"{unmeasured} could not be measured{reasons(gate, list(sides.values()))}"] if unmeasured else []
@@ -65,9 +66,11 @@ def movable(gate: Gate, mine: SuiteScores, theirs: SuiteScores, cases: Sequence[
     where = dict(gate.slice)
     ours, others = mine.outcomes(where), theirs.outcomes(where)
     same = sum(case in ours and ours[case] == others.get(case) for case in cases)
+    if not same:
+        return ""
     if same == len(cases):
-        return "no case can move: all rows are equal" if same else ""
-    return f"of {len(cases)} cases, {len(cases) - same} can move: the rows of the others are equal" if same else ""
+        return f"no {gate.counts[:-1]} can move: all rows are equal"
+    return f"of {len(cases)} {gate.counts}, {len(cases) - same} can move: the rows of the others are equal"
 
 
 def _shallow(gate: Gate, sides: Mapping[str, SuiteScores]) -> list[str]:

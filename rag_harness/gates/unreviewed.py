@@ -82,13 +82,13 @@ def _none_reviewed(gate: Gate, scores: SuiteScores, rules: GateRules) -> Verdict
     drafts = scores.selected_of(others)
     if not drafts:
         return None
-    said = f"none of {_cases(drafts)} is reviewed: {rules.review(gate.suite)}"
+    said = f"none of {_cases(gate, drafts)} is reviewed: {rules.review(gate.suite)}"
     return Verdict(gate, "not judged", reason=said, unreviewed=drafts)
 
 
 def _beside(parts: _Parts, scores: SuiteScores, unit: str) -> str:
     """Say which cases the verdict is about, and what the value would be with the others."""
-    said = f"on the {parts.kept} reviewed of {_cases(parts.kept + parts.apart)}"
+    said = f"on the {parts.kept} reviewed of {_cases(parts.gate, parts.kept + parts.apart)}"
     where, quantile = dict(parts.gate.slice), parts.gate.quantile is not None
     values = list(scores.values(parts.gate.measure, where).values())
     more = len(values) - len(scores.values(parts.gate.measure, dict(parts.judged.slice)))
@@ -99,16 +99,16 @@ def _beside(parts: _Parts, scores: SuiteScores, unit: str) -> str:
 
 def _all_drafts(parts: _Parts, remedy: str) -> str:
     if parts.placeholders == parts.apart == 1:
-        return "its one case is a placeholder: write a question in its place"
+        return f"its one {parts.gate.counts[:-1]} is a placeholder: write a question in its place"
     if parts.placeholders == parts.apart:
-        return f"all {parts.apart} cases are placeholders: write questions in their place"
+        return f"all {parts.apart} {parts.gate.counts} are placeholders: write questions in their place"
     kept = f", and none of the others has a value ({parts.kept})" if parts.kept else ""
     what = "is an unreviewed draft" if parts.apart == 1 else "are unreviewed drafts"
-    return f"{parts.apart} of {_cases(parts.kept + parts.apart)} {what}{kept}: {remedy}"
+    return f"{parts.apart} of {_cases(parts.gate, parts.kept + parts.apart)} {what}{kept}: {remedy}"
 
 
-def _cases(number: int) -> str:
-    return f"{number} case{'s' * (number != 1)}"
+def _cases(gate: Gate, number: int) -> str:
+    return f"{number} {gate.counts if number != 1 else gate.counts[:-1]}"
 
 
 def _joined(said: str, verdict: Verdict) -> str:

@@ -22,14 +22,15 @@ class Verdict:
     """The result of judging a gate.
 
     ``interval`` is the 95 % interval of ``value``; an end is open where there are too few cases to bound it. Where two
-    suites are compared, the interval is of their mean difference per case, and ``threshold`` is the other suite's value
-    plus the gate's offset. ``unit`` is the measure's. ``bounds`` decide a gate that asks for evidence: each holds with
-    the gate's confidence, and in a comparison they bound the mean difference per case. ``lacking`` says that the gate
-    failed only for missing values. ``family`` is the number of gates that were judged together, whose bounds all hold
-    at once; 0 for a gate by itself. ``unreviewed`` counts cases that were not judged because nobody has reviewed them;
-    where there are no others, ``value`` is theirs. A ``stale`` gate fails, because its answers are too old. A gate that
-    is known to fail is ``xfailed`` where it fails, which is no failure. It is ``xpassed`` where it passes, which is a
-    failure: the mark is to be removed.
+    suites are compared, the interval is of their mean difference per case, and ``threshold`` is the other suite's
+    value plus the gate's offset. ``unit`` is the measure's. ``bounds`` decide a gate that asks for evidence: each
+    holds with the gate's confidence, and in a comparison they bound the mean difference per case. ``lacking`` says
+    that the gate failed only for missing values. ``family`` is the number of gates that were judged together, whose
+    bounds all hold at once; 0 for a gate by itself. ``unreviewed`` counts cases that were not judged because nobody
+    has reviewed them; where there are no others, ``value`` is theirs. ``conversations`` is the number of conversations
+    that the ``n`` cases are turns of, where they count as such; a gate over whole conversations has it as ``n``. A
+    ``stale`` gate fails, because its answers are too old. A gate that is known to fail is ``xfailed`` where it fails,
+    which is no failure. It is ``xpassed`` where it passes, which is a failure: the mark is to be removed.
     """
 
     gate: Gate
@@ -44,6 +45,7 @@ class Verdict:
     lacking: bool = False
     unreviewed: int = 0
     family: int = 0
+    conversations: int = 0
 
     def line(self, width: int = 0, states: int = 0) -> str:
         """Return the verdict in one line, or in more where it is too wide. The ``else`` text has a line of its own.
@@ -91,9 +93,17 @@ class Verdict:
         value, threshold = told_apart(self.value, self.threshold, self.unit, equal(self.value, self.threshold))
         if isinstance(self.gate.right, Reference):
             between = f", difference {bounds(*self.interval, self.unit, signed=True)}" if self.interval else ""
-            return f"{value} against {threshold}{between}  n={self.n}"
+            return f"{value} against {threshold}{between}  {self.counted}"
         between = f" {bounds(*self.interval, self.unit)}" if self.interval else ""
-        return f"{value}{between}  n={self.n}"
+        return f"{value}{between}  {self.counted}"
+
+    @property
+    def counted(self) -> str:
+        """How many cases have a value: ``n=142 in 30 conversations``."""
+        if self.gate.turns is not None:
+            return f"n={self.n} conversation{'s' * (self.n != 1)}"
+        found = self.conversations
+        return f"n={self.n} in {found} conversation{'s' * (found != 1)}" if found else f"n={self.n}"
 
 
 def as_expected(verdict: Verdict, is_lost: bool) -> Verdict:

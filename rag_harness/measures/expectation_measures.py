@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from rag_harness.expectations import (
 from rag_harness.measures.hits import document_in
 from rag_harness.measures.judged.judged_expectations import EXPECTATIONS, NOT_JUDGED, JudgedOfKind, as_judged
 from rag_harness.measures.measure import Need, RowMeasure, Score
-from rag_harness.types import Case
+from rag_harness.types import Case, Expectation
 
 if TYPE_CHECKING:
     from rag_harness.results.row import ExperimentResult
@@ -107,6 +107,12 @@ def found_in(
         judged: detail of the judged score of ``expectations``, for those that need a model; None without one.
     """
     return as_judged(looked_at(case.expect, _seen(case, row, explained)), judged)
+
+
+def numbers_kept(case: Case, row: ExperimentResult, expected: Sequence[Expectation]) -> list[int]:
+    """Return the places, from 0, of the expectations that a row's answer keeps. None of them needs a model."""
+    found = looked_at(expected, _seen(case, row, explained=False))
+    return [number for number, each in enumerate(found) if each.kept]
 
 
 def _seen(case: Case, row: ExperimentResult, explained: bool) -> AnswerSeen:

@@ -92,6 +92,8 @@ class NamedMeasure:
     better: Better = "higher"
     worst: float | None = 0.0
     needs: tuple[Need, ...] = ()
+    of_conversation: ClassVar[bool] = False
+    """Whether a conversation has one value: the best of its turns, which stands at the first of them."""
 
     def __init__(self, cutoff: int | None = None) -> None:
         if cutoff is not None and not self.takes_cutoff:
@@ -140,6 +142,11 @@ class RankingMeasure(RowMeasure):
 
         found = find_relevant({"": ranking_of(row, case)}, {"": case.qrels}, None)
         return Score(float(self.batch(found)[0]))
+
+
+def is_of_conversation(measure: object) -> bool:
+    """Return whether a conversation has one value of a measure, which stands at its first turn."""
+    return bool(getattr(measure, "of_conversation", False))
 
 
 def formula_of(measure: object) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from rag_harness.errors import SettingsError
 from rag_harness.measures.composite import CompositeMeasure
+from rag_harness.measures.judged.carried import LateMeasure
 from rag_harness.measures.judged.composites import STUDY
 from rag_harness.measures.judged.measure import JudgedMeasure
 from rag_harness.measures.named import measure_named
@@ -53,6 +54,8 @@ def _parts_names(name: str) -> list[str]:
 
 def _parts(name: str) -> Iterator[JudgedMeasure]:
     measure = _any(name)
+    if isinstance(measure, LateMeasure):
+        yield from _parts(measure.builds_on)
     if isinstance(measure, JudgedMeasure):
         yield measure
     elif isinstance(measure, CompositeMeasure):

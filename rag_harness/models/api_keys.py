@@ -52,6 +52,25 @@ def check_judge(settings: Settings) -> None:
         raise SettingsError("A panel of judges is asked from the process of the tests: leave out --rag-engine=ray.")
 
 
+def check_user(settings: Settings) -> None:
+    """Check the model that plays the users of scenarios, if one is named: its server, its key, its price.
+
+    Raises:
+        PrerequisiteError: it cannot be called; says why.
+    """
+    if not settings.user_model:
+        return
+    if endpoint_of(settings, "user").base_url in ("", EMBEDDED_URL):
+        raise SettingsError(
+            f"--rag-user-model={settings.user_model} plays a user, and no server is named for it: add "
+            "--rag-user-base-url, or leave --rag-user-model out, and a script plays."
+        )
+    if access_of(settings).calls_network:
+        _check_price(settings, settings.user_model)
+        same = settings.user_base_url in ("", settings.chat_base_url)
+        _refuse(_chat_key(settings) if same else _helper_key(settings, "user"))
+
+
 def check_one_judge(settings: Settings, what: str) -> None:
     """Check the judge of ``what``, which takes one judge.
 

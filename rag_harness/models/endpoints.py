@@ -14,7 +14,7 @@ from rag_harness.protocols import ChatModel, KeyOwner, Stores
 from rag_harness.registry import resolve
 from rag_harness.settings import Settings
 
-ROLES = ("answer", "judge", "writer", "rewrite")
+ROLES = ("answer", "judge", "writer", "rewrite", "user")
 _OPTIONS_OF = {"answer": "chat"}
 """Prefix of a role's options, where it is not the role's name."""
 
@@ -117,7 +117,7 @@ class Endpoints:
         """Return the model of ``role``. The same endpoint and sampling give the same object.
 
         Args:
-            role: answer, judge, writer or rewrite.
+            role: answer, judge, writer, rewrite or user.
             temperature: replaces that of the settings.
             max_output_tokens: longest answer; replaces that of the settings.
 

@@ -1,6 +1,7 @@
 """Prompts: two files each, ``<id>.system.md`` and ``<id>.user.md``, in the folder ``prompts/`` of the caller.
 
-Shipped prompts are in the studies and in authoring. A file of the same name in the folder ``rag_prompts`` replaces one.
+Shipped prompts are in the studies, in authoring and in users. A file of the same name in the folder ``rag_prompts``
+replaces one.
 ``{context}`` and ``{question}`` are filled in. Other braces stay, so a prompt may contain JSON.
 """
 
@@ -39,7 +40,11 @@ class Prompts:
         self, question: str, hits: Sequence[Hit] = (), label: Callable[[Hit], str] = filename_of
     ) -> list[Message]:
         """Fill in the question and the numbered context. ``label`` returns the text after a source's number."""
-        values = {"question": question, "context": context_of(hits, label)}
+        return self.filled(context_of(hits, label), question)
+
+    def filled(self, context: str, question: str) -> list[Message]:
+        """Fill in both texts as they are."""
+        values = {"question": question, "context": context}
         filled = _SLOT.sub(lambda slot: values[slot[1]], self.user)
         return [Message("system", self.system), Message("user", filled)]
 
@@ -81,5 +86,6 @@ def _read(name: str, overrides: Path | None) -> str:
 
 @lru_cache
 def _shipped() -> Mapping[str, Path]:
-    """Return the prompt files of the studies and of authoring, by name."""
-    return {file.name: file for room in ("studies", "authoring") for file in (_PACKAGE / room).glob("*/prompts/*.md")}
+    """Return the prompt files of the studies, of authoring and of users, by name."""
+    folders = ("studies/*", "authoring/*", "users")
+    return {file.name: file for folder in folders for file in _PACKAGE.glob(f"{folder}/prompts/*.md")}

@@ -15,6 +15,7 @@ from rag_harness.stats import quantile, quantile_interval
 NONE = "–"
 """Text for a missing value."""
 _LOPSIDED = 0.1
+NO_QUANTILE = "no interval, for cases are alike"
 
 
 def interval_said(low: float | None, high: float | None, unit: str = "share", signed: bool = False) -> str:
@@ -35,31 +36,39 @@ def name_said(name: str) -> str:
 
 def mean_cell(table: SuiteTable, measure: str, is_best: bool = False) -> Cell:
     """Return mean ± half the width of its 95 % interval; only the mean for one case; or that there is no value."""
-    values = list(table.values(measure, {}).values()) if measure in table.columns else []
+    cases = table.values(measure, {}) if measure in table.columns else {}
+    values = list(cases.values())
     if not values:
         return no_value(table, measure)
+    counted = f"n = {len(values)}{table.alike_said(cases)}"
     mean, unit = table.aggregate([measure])[measure] or 0.0, table.columns[measure].measure.unit
     if len(values) == 1:
         return Cell(f"{value_said(mean, unit)} (1 case)", hint="one case has no interval")
     found = table.interval(measure)
     if found is None:
-        return Cell(value_said(mean, unit), is_best=is_best, hint=f"n = {len(values)}; all are equal")
+        return Cell(value_said(mean, unit), is_best=is_best, hint=f"{counted}; all are equal")
     low, high = found
     between, half = interval_said(low, high, unit), (high - low) / 2
     # ± means a symmetric interval. Near the end of a range intervals are not symmetric.
     is_even = isfinite(half) and abs((low + high) / 2 - mean) <= _LOPSIDED * half
     text = f"{value_said(mean, unit)} {f'±{value_said(half, unit)}' if is_even else between}"
-    return Cell(text, is_best=is_best, hint=f"n = {len(values)}; 95 % interval {between}")
+    return Cell(text, is_best=is_best, hint=f"{counted}; 95 % interval {between}")
 
 
 def tail_cell(table: SuiteTable, measure: str, share: float) -> Cell:
-    """Return a quantile with its 95 % interval. An end is open where there are too few cases."""
+    """Return a quantile with its 95 % interval. An end is open where there are too few cases.
+
+    Where cases are alike, turns of one conversation for example, a quantile has no interval.
+    """
     values = sorted(table.values(measure, {}).values()) if measure in table.columns else []
     if not values:
         return no_value(table, measure)
     unit = table.columns[measure].measure.unit
+    said = value_said(quantile(values, share), unit)
+    if table.clusters is not None:
+        return Cell(said, hint=f"n = {len(values)}; {NO_QUANTILE}")
     between = interval_said(*quantile_interval(values, share), unit)
-    return Cell(f"{value_said(quantile(values, share), unit)} {between}", hint=f"n = {len(values)}; 95 % interval")
+    return Cell(f"{said} {between}", hint=f"n = {len(values)}; 95 % interval")
 
 
 def no_value(table: SuiteTable, measure: str) -> Cell:

@@ -26,6 +26,7 @@ from rag_harness.report.tables import read_tables
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.causes import CAUSES, CauseLine, read_causes
 from rag_harness.results.manifest import RunManifest, SuiteRecord, read_manifest
+from rag_harness.results.row import rows_among
 from rag_harness.types import GOLDEN, TrialId
 
 DOCUMENTS = "documents"
@@ -70,13 +71,19 @@ class Run:
     def query_of(self, experiment: str, case: str) -> str:
         """Return the text of a case's query; empty where the data have no such case.
 
+        What a simulated user said stands in the row alone.
+
         Raises:
             DataError: the cases are missing or damaged.
         """
         cases = self.cases_of(experiment)
         position = cases.position.get(case)
         try:
-            return cases[position].case.query.text if position is not None else ""
+            found = cases[position].case if position is not None else None
+            if found is None or found.has_text:
+                return found.query.text if found else ""
+            rows = rows_among(self.output / self.suites[experiment].file, {case})
+            return next((row.query for row in rows), found.query.text)
         finally:
             cases.close()
 

@@ -54,12 +54,12 @@ def known_experiments(settings: Settings | None = None) -> list[str]:
 
 
 def answering(experiment: str, settings: Settings | None = None) -> str:
-    """Return the experiment whose pipeline answers: ``c1`` for ``c1-own``, unless there is one of that very name."""
-    from rag_harness.pipelines.history_names import is_own_name, without_history
+    """Return the experiment whose pipeline answers: ``c1`` for ``c1-own`` and ``c1-sim``, unless there is one of that
+    very name."""
+    from rag_harness.pipelines.history_names import without_history
 
-    if not is_own_name(experiment) or experiment in known_experiments(settings):
-        return experiment
-    return without_history(experiment)
+    plain = without_history(experiment)
+    return experiment if plain == experiment or experiment in known_experiments(settings) else plain
 
 
 def is_known(experiment: str, settings: Settings | None = None) -> bool:
@@ -119,7 +119,7 @@ def builder(experiment: str, settings: Settings | None = None) -> Callable[[Any]
 def experiment(name: str, parts: Any) -> Experiment:
     """Build the experiment ``name`` from ``parts``, which are noted. A builder may return only a pipeline.
 
-    ``c1-own`` is ``c1`` under that name, with its own answers as the history of a conversation.
+    ``c1-own`` and ``c1-sim`` are ``c1`` under that name, with its own answers as the history of a conversation.
 
     Raises:
         RegistryError: there is no such experiment, or it declares other data than the settings give it.

@@ -220,8 +220,11 @@ def pytest_runtest_makereport(
         _ship_scores(item, report, shipped.row.trial)
         del item.stash[SHIPPED]
     if call.when == "setup" and NOT_RUN in item.stash:
-        trial, why = item.stash[NOT_RUN]
-        vars(report).update(rag_not_run=(trial.experiment, trial.query_id, why))
+        trial, not_run = item.stash[NOT_RUN]
+        vars(report).update(not_run.on_report(trial))
+    if call.when == "teardown" and NOT_RUN in item.stash:
+        # Another repeat of its conversation may have come to this turn.
+        _ship_again(item, report, item.stash[NOT_RUN][0])
     if RETRIEVAL in item.stash:
         from rag_harness.plugin import golden
 
@@ -252,7 +255,6 @@ def _ship_scores(item: pytest.Item, report: pytest.TestReport, trial: TrialId) -
 
     try:
         judged = item.config.stash[TRIALS].judged(trial, item.nodeid)
-        again = item.config.stash[TRIALS].answered_again(trial)
     except CriticalError as error:
         stop_tests(item.config, error)
         return
@@ -260,8 +262,19 @@ def _ship_scores(item: pytest.Item, report: pytest.TestReport, trial: TrialId) -
         return  # the run was stopped; the scores that came back are in the journal
     if judged is not None:
         vars(report).update(rag_judged=judged.plain())
-    if again:
-        vars(report).update(rag_again=again)
+    _ship_again(item, report, trial)
+
+
+def _ship_again(item: pytest.Item, report: pytest.TestReport, trial: TrialId) -> None:
+    """Attach the repeats of a trial to the report."""
+    from rag_harness.errors import CriticalError
+
+    try:
+        vars(report).update(item.config.stash[TRIALS].answered_again(trial))
+    except CriticalError as error:
+        stop_tests(item.config, error)
+    except CancelledError:
+        return  # the run was stopped; what came back is in the journal
 
 
 def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rag_harness.dataset.conversations import turn_id
 from rag_harness.plugin.items import trial_id_of
 from rag_harness.plugin.screen import usage_error, write_section
 from rag_harness.shown.terminal import line
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.changes import Changes
     from rag_harness.plugin.session import RagSession
     from rag_harness.results.manifest import Some
+    from rag_harness.types import Case
 
 _SHIPPED, _LEFT_OUT = "rag_affected", "rag_left_out"
 
@@ -162,7 +164,12 @@ class Affected:
 
     def is_all_of(self, suite: str, selected: Some) -> bool:
         """Whether the selected cases of a suite are all of its affected cases, so nothing else was left out."""
-        return bool(self.revision) and selected != "all" and {*selected} == {*self.of_suite(suite)}
+        if not self.revision or selected == "all":
+            return False
+        affected = {*self.of_suite(suite)}
+        if suite != GOLDEN:  # data may have questions that another experiment is asked: those of simulated users
+            affected &= {case.query.query_id for case in self._session.cases.all_of(suite)}
+        return {*selected} == affected
 
 
 def _questions(data: Data, golden: bool) -> Iterator[DatedQuestion]:
@@ -173,6 +180,22 @@ def _questions(data: Data, golden: bool) -> Iterator[DatedQuestion]:
             pages = {name for each in entry.expected for name in (each, each.rpartition("#")[0]) if name}
             yield DatedQuestion(entry.entry_id, entry.query, frozenset(pages))
     else:
-        for case in data.cases:
+        for case in (*data.cases, *data.scenarios):
             quoted = (quote.filename for quote in case.evidence)
-            yield DatedQuestion(case.query.query_id, case.query.text, frozenset([*case.qrels, *quoted]))
+            yield DatedQuestion(
+                case.query.query_id, _searched(case), frozenset([*case.qrels, *quoted]), _turn_before(case)
+            )
+
+
+def _searched(case: Case) -> str:
+    """Return the words that a question is searched by: a turn that says little, with the user's turn before it."""
+    if case.scenario is not None:
+        return case.scenario.opening
+    before = [each.content for each in case.query.history if each.role == "user"]
+    return case.asked_alone or " ".join([*before[-1:], case.query.text])
+
+
+def _turn_before(case: Case) -> str:
+    place = case.query.place
+    turn = int(place["turn"]) if place else 1
+    return turn_id(place["conversation"], turn - 1) if turn > 1 else ""

@@ -116,16 +116,30 @@ class EarlyStopping:
             # If the run was stopped, or nothing can be kept any more, no result is looked at.
             with suppress(CriticalError, CancelledError):
                 self._look(trial, row)
+        elif trial is not None and hasattr(report, "rag_ended"):
+            self._pass_over(trial, str(report.rag_ended[2]))
         return report
+
+    def _pass_over(self, trial: Trial, why: str) -> None:
+        """Take a turn that its user never came to: the cases behind it need not wait for it."""
+        from rag_harness.measures import Score
+
+        watch = self._watches.get(trial.experiment)
+        if watch is not None and trial.id not in self._looked_at:
+            absent = Score(None, why, undefined=True)
+            self._take(watch, trial, {measure.name: absent for measure in watch.measures})
 
     def _look(self, trial: Trial, row: ExperimentResult) -> None:
         watch = self._watches.get(trial.experiment)
         if watch is None or trial.id in self._looked_at:
             return
         scores = {measure.name: self._score(measure, trial, row) for measure in watch.measures}
+        self._take(watch, trial, scores)
+
+    def _take(self, watch: Watch, trial: Trial, scores: Mapping[str, Score]) -> None:
         self._looked_at.add(trial.id)
-        if trial.experiment not in self._recorder.settled and watch.take(row.query_id, scores):
-            log.info("%s: every gate is settled after %s", trial.experiment, row.query_id)
+        if trial.experiment not in self._recorder.settled and watch.take(trial.case.query.query_id, scores):
+            log.info("%s: every gate is settled after %s", trial.experiment, trial.case.query.query_id)
             self._recorder.settled.add(trial.experiment)
             self._trials.abandon(trial.experiment)
 

@@ -19,6 +19,7 @@ import pytest
 
 from rag_harness.plugin.attribution import Attribution
 from rag_harness.plugin.brief_section import BriefSection
+from rag_harness.plugin.earlier_turns import EarlierTurns
 from rag_harness.plugin.golden_section import GoldenSection
 from rag_harness.plugin.metamorphic import Metamorphic
 from rag_harness.plugin.report_file import ReportFile
@@ -65,6 +66,11 @@ class RunEnd:
         """Knows which sections are printed."""
         usual = {section.name: section.is_usual for section in SECTIONS if section is not SHORT_SUMMARY}
         return SectionsShown(self.session, usual, BRIEF.name)
+
+    @cached_property
+    def earlier_turns(self) -> EarlierTurns:
+        """Judges answers by contexts of earlier turns."""
+        return EarlierTurns(self.session, self.recorder, self.trials)
 
     @cached_property
     def metamorphic(self) -> Metamorphic:
@@ -143,6 +149,9 @@ def _by_pytest(*_: object) -> None:
 
 ROW_OF_DOTS = Step("row of dots", "pytest ends it with 100%", _by_pytest)
 STEPS: tuple[Step, ...] = (
+    Step(
+        "earlier turns", "judges by contexts of earlier turns; before run.json", lambda run: run.earlier_turns.judge()
+    ),
     Step("metamorphic", "checks relations; gates may be about them", lambda run: run.metamorphic.check()),
     Step("gates", "leaves run.json, judges gates, leaves summary.json", lambda run: run.gates.judge(), True),
     ROW_OF_DOTS,
@@ -154,6 +163,12 @@ STEPS: tuple[Step, ...] = (
 SHORT_SUMMARY = Section("short summary", "pytest says which tests failed", _by_pytest)
 BRIEF = Section("brief", "what to know first", lambda run, terminal: run.brief.print(terminal), True)
 SECTIONS: tuple[Section, ...] = (
+    Section(
+        "carried",
+        "why these cannot be told",
+        lambda run, terminal: run.earlier_turns.print(terminal),
+        True,
+    ),
     Section("metamorphic", "which relations broke", lambda run, terminal: run.metamorphic.print(terminal), True),
     Section("trials", "the figures of experiments", lambda run, terminal: run.summary.print_trials(terminal)),
     Section("scorecard", "what judges said", lambda run, terminal: run.summary.print_scorecard(terminal)),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rag_harness.plugin.items import written_in
 from rag_harness.plugin.tracing import Tracing
 from rag_harness.types import GOLDEN
+from rag_harness.work.once import Once
 
 if TYPE_CHECKING:
     from rag_harness.engine.golden.suite import GoldenSuite
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from rag_harness.protocols import Experiment, Pipeline
     from rag_harness.settings import Settings
     from rag_harness.types import Query
-    from rag_harness.work.once import Once
+    from rag_harness.users.simulated_user import SimulatedUser
 
 
 class Experiments:
@@ -30,16 +31,23 @@ class Experiments:
 
     Attributes:
         tracing: knows which experiments are traced.
+        user: who plays the users of scenarios.
     """
 
     def __init__(
         self, settings: Once[Settings], cases: RunCases, parts: Once[RunParts], golden: Once[GoldenSuite]
     ) -> None:
         self._settings, self._cases, self._parts, self._golden = settings, cases, parts, golden
+        self.user: Once[SimulatedUser] = Once(self._make_user)
         self._registered: dict[str, Experiment] = {}
         # The pipeline as it was handed over, and the experiment that was made of it.
         self._declared: dict[str, tuple[Pipeline, Experiment]] = {}
         self.tracing = Tracing()
+
+    def _make_user(self) -> SimulatedUser:
+        from rag_harness.users.simulated_user import simulated_user
+
+        return simulated_user(self._settings.get(), self._parts.get)
 
     def registered(self, name: str) -> Experiment:
         """Return the registered experiment ``name``, built on first use.
@@ -62,10 +70,20 @@ class Experiments:
         if asked != name:
             # One pipeline answers whatever the history is: it is built once, and its limits count once.
             built = self.registered(asked)
-            return replace(built, id=name, ingredients={**built.ingredients, **OWN_HISTORY})
+            return self._played(replace(built, id=name, ingredients={**built.ingredients, **OWN_HISTORY}))
         if name not in self.endpoints:
             check_api_keys(self._settings.get())
         return experiment(name, self._parts.get())
+
+    def _played(self, experiment: Experiment) -> Experiment:
+        """Return an experiment that a simulated user asks with what decides what is said; any other as it is."""
+        from dataclasses import replace
+
+        if not self._cases.is_played(experiment.id):
+            return experiment
+        user = self.user.get()
+        ingredients = {**experiment.ingredients, "user": [user.by, dict(user.ingredients)]}
+        return replace(experiment, ingredients=ingredients, code={**experiment.code, "user": user.code})
 
     def of(self, name: str, pipeline: Pipeline | None = None, made_in: str = "") -> Experiment:
         """Return the experiment ``name`` for the ``pipeline`` that a test got; None: for the registered one.
@@ -110,9 +128,8 @@ class Experiments:
         # With several conftest.py, the module name "conftest" may stand for another file.
         modules = tuple(dict.fromkeys(each for each in named if each and each != "conftest"))
         has_source = bool(code_digest(*modules))
-        return Experiment(
-            name, pipeline, data=self._cases.data_of(name), code={"pipeline": modules}, has_version=has_source
-        )
+        data = self._cases.data_of(name)
+        return self._played(Experiment(name, pipeline, data=data, code={"pipeline": modules}, has_version=has_source))
 
     def known(self, name: str) -> Experiment | None:
         """Return an experiment that this process knows: registered, or with a pipeline that a fixture here made."""
@@ -137,10 +154,10 @@ class Experiments:
         return endpoints_of(self._settings.get()).keys()
 
     def queries(self, experiment: Experiment) -> Sequence[Query]:
-        """Return the queries that ``experiment`` will be asked in this run."""
+        """Return the queries that ``experiment`` will be asked in this run, as far as they are known before it."""
         if experiment.id == GOLDEN:
             return self._golden.get().queries
-        return [case.query for case in self._cases.of(experiment.id)]
+        return [case.query for case in self._cases.of(experiment.id) if case.has_text]
 
     def is_registered(self, experiment: Experiment) -> bool:
         """Return whether every process of the run can build an experiment by its name."""

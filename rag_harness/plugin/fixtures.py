@@ -109,8 +109,8 @@ def _shipped(request: pytest.FixtureRequest, trial: Trial, experiment: Experimen
 
     shipped = request.config.stash[TRIALS].result(request.node, trial, experiment)
     if isinstance(shipped, NotRun):
-        request.node.stash[NOT_RUN] = trial.id, shipped.reason
-        pytest.skip(f"not run: {shipped.reason}")
+        request.node.stash[NOT_RUN] = trial.id, shipped
+        pytest.skip(shipped.said)
     request.node.stash[SHIPPED] = shipped
     return shipped
 

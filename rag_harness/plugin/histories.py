@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from rag_harness.errors import SettingsError
-from rag_harness.pipelines.history_names import is_own_name, own_name
+from rag_harness.pipelines.history_names import is_own_name, is_played_name, own_name, played_name, without_history
 
 if TYPE_CHECKING:
     from rag_harness.plugin.run_cases import RunCases
@@ -28,6 +28,8 @@ class Histories:
 
     def names(self, experiments: Iterable[str]) -> list[str]:
         """Return the experiments that are asked for these: ``c1``, ``c1-own``, or both, where their cases are turns.
+
+        Where the data have scenarios, ``c1-sim`` is asked, too.
 
         Raises:
             SettingsError: own answers are to be the history, and of a conversation not all turns are there.
@@ -52,8 +54,32 @@ class Histories:
                 begun[conversation] = turn
 
     def _names(self, experiment: str) -> Iterator[str]:
+        if is_own_name(experiment) or is_played_name(experiment):
+            self._refuse_unplayed(experiment)
+            yield experiment
+            return
+        has_scenarios = self._cases.has_scenarios(experiment)
+        if not has_scenarios or self._cases.all_of(experiment):
+            yield from self._recorded(experiment)
+        if has_scenarios:
+            yield played_name(experiment)
+
+    def _refuse_unplayed(self, experiment: str) -> None:
+        from rag_harness.pipelines import is_known
+
+        plain = without_history(experiment)
+        if not is_played_name(experiment) or self._cases.has_scenarios(experiment):
+            return
+        if is_known(plain, self._settings.get()):
+            raise SettingsError(
+                f"{experiment} is {plain} asked by a simulated user, and the questions of {plain} have no scenario. "
+                f'Add one: {{"conversation": "sim_1", "scenario": {{"opening": "…", "asks": ["…"]}}}}.'
+            )
+
+    def _recorded(self, experiment: str) -> Iterator[str]:
+        """Yield the experiments of these that are asked what stands in the file."""
         history = self._settings.get().history
-        if is_own_name(experiment) or history == "gold" or not self.has_turns(experiment):
+        if history == "gold" or not self.has_turns(experiment):
             yield experiment
             return
         if history == "both":
@@ -62,16 +88,23 @@ class Histories:
 
     def is_own(self, experiment: str) -> bool:
         """Return whether an experiment's own answers are the history of its turns."""
-        return is_own_name(experiment) and self.has_turns(experiment)
+        return self._cases.is_played(experiment) or (is_own_name(experiment) and self.has_turns(experiment))
 
     def said_of(self, experiment: str) -> str:
-        """Return whose replies are the history: ``own`` or ``gold``; empty where no case is a turn."""
+        """Return whose replies are the history: ``own`` or ``gold``; ``played`` where a simulated user asks.
+
+        It is empty where no case is a turn.
+        """
+        if self._cases.is_played(experiment):
+            return "played"
         if not self.has_turns(experiment):
             return ""
         return "own" if is_own_name(experiment) else "gold"
 
     def has_turns(self, experiment: str) -> bool:
         """Return whether any of an experiment's cases is a turn of a conversation."""
+        if self._cases.is_played(experiment):
+            return True
         data = self._cases.data_of(experiment)
         if data not in self._has_turns:
             self._has_turns[data] = any(case.query.place for case in self._cases.all_of(experiment))

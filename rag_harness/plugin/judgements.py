@@ -47,6 +47,14 @@ class Judgements:
         self._repeated: frozenset[TrialId] | None = None
         self._is_made, self._is_tried, self._tries = False, False, 0
 
+    @property
+    def judges(self) -> Sequence[Judging]:
+        """The judging of each judge of the run."""
+        from rag_harness.engine.panel_judging import PanelJudging
+
+        judging = self._judging.get()
+        return judging.judges if isinstance(judging, PanelJudging) else [judging]
+
     def make_sure(self, experiment: str) -> None:
         """Make the judge before an experiment is asked whose answers it will judge.
 
@@ -99,15 +107,20 @@ class Judgements:
 
     def _judging_of(self, parts: JudgeParts) -> Judging:
         from rag_harness.engine.row_judging import Judging
+        from rag_harness.judges.in_conversation import in_conversations
         from rag_harness.judges.made import asked_anew, judge_of
 
         return Judging(
-            lambda: judge_of(parts),
+            lambda: in_conversations(judge_of(parts), parts),
             self._session.gold_pages,
             self._session.settings.deadline,
-            lambda turn: asked_anew(parts, turn),
+            lambda turn: in_conversations(asked_anew(parts, turn), parts),
             self._kit.workplace.get().ask,
         )
+
+    async def of_user(self, row: ExperimentResult, case: Case, measures: Sequence[JudgedMeasure]) -> JudgedRow:
+        """Return the judgement of what a simulated user has said."""
+        return await self._judging.get().row(row, case, measures, self._kit.stored.get().score)
 
     def choose_repeated(self, trials: Iterable[TrialId]) -> None:
         """Choose at random which of the selected trials are judged again. Every process chooses the same."""
@@ -180,10 +193,13 @@ class Judgements:
 
     def _score(self, trial: Trial, row: ExperimentResult, name: str) -> Score:
         from rag_harness.measures import Score
+        from rag_harness.measures.judged.carried import LATER
 
         if not row.ok:
             return Score(None, "no answer")
         wanted = self._session.wanted.judged_measures(trial.experiment, [name])
+        if self._session.wanted.is_late(name):
+            return Score(None, LATER)
         if not wanted:
             return _of_the_row(name, row, trial.case)
         judged = self._result(trial.id)

@@ -9,12 +9,14 @@ from rag_harness.work.once import Once
 
 if TYPE_CHECKING:
     from rag_harness.engine.own_history import OwnHistory
-    from rag_harness.engine.trial import TrialOutcome
+    from rag_harness.engine.played_turns import PlayedTurns
+    from rag_harness.engine.trial import Ended, TrialOutcome
     from rag_harness.engine.trial_rows import Trial
     from rag_harness.plugin.equipment import Equipment
+    from rag_harness.plugin.judgements import Judgements
     from rag_harness.plugin.session import RagSession
     from rag_harness.results.row import ExperimentResult
-    from rag_harness.types import Case
+    from rag_harness.types import Case, TrialId
 
 Stored = Callable[["Trial"], "tuple[ExperimentResult, bool] | None"]
 """Returns the stored row of a turn, whatever was said before it, and whether an earlier run has made it."""
@@ -26,11 +28,13 @@ class OwnTurns:
     Args:
         session: state of the run.
         equipment: its engine runs the turns.
+        judgements: judge what simulated users say.
     """
 
-    def __init__(self, session: RagSession, equipment: Equipment) -> None:
-        self._session, self._kit = session, equipment
+    def __init__(self, session: RagSession, equipment: Equipment, judgements: Judgements) -> None:
+        self._session, self._kit, self._judgements = session, equipment, judgements
         self._history: Once[OwnHistory] = Once(self._make_history)
+        self._users: Once[PlayedTurns] = Once(self._make_users)
         self._turns: dict[str, dict[str, list[Case]]] = {}
         self._submitted: set[Hashable] = set()
 
@@ -38,6 +42,11 @@ class OwnTurns:
         from rag_harness.engine.own_history import OwnHistory
 
         return OwnHistory(self._session.settings.failed_turn)
+
+    def _make_users(self) -> PlayedTurns:
+        from rag_harness.plugin.simulated_users import played_turns
+
+        return played_turns(self._session, self._kit, self._judgements, self.history)
 
     @property
     def history(self) -> OwnHistory:
@@ -66,19 +75,38 @@ class OwnTurns:
     def stored(self, trial: Trial, find: Stored) -> tuple[ExperimentResult, bool] | None:
         """Return the stored row of a turn, if it and all turns before it were asked with the answers that are stored.
 
-        Otherwise the conversation goes on from the first turn that has no such row.
+        Otherwise the conversation goes on from the first turn that has no such row. A turn before which its
+        conversation has ended has no row: ``ended`` then says so.
         """
+        from rag_harness.engine.own_history import is_asked
+        from rag_harness.engine.trial import TrialOutcome
+
         found = None
         if trial.id in self._submitted:
             return None
         for turn in self.up_to(trial):
             if turn.id != trial.id and self.history.knows(turn):
                 continue
-            found = find(turn)
-            if found is None or not self.history.is_of_this(found[0], turn):
+            asked = self._asked_so_far(turn)
+            if isinstance(asked, TrialOutcome):
+                self.history.take_outcome(turn, asked)
+                continue
+            found = find(turn) if asked is not None else None
+            if asked is None or found is None or not is_asked(found[0], asked):
                 return None
             self.history.take(turn, found[0])
-        return found
+        return found if self.ended(trial) is None else None
+
+    def _asked_so_far(self, turn: Trial) -> Trial | TrialOutcome | None:
+        """Return what a turn is asked, or what came of it, where no user has to be asked for that."""
+        from rag_harness.engine.trial import TrialOutcome
+
+        asked = self.history.asked(turn)
+        return asked if isinstance(asked, TrialOutcome) else self._users.get().known(asked)
+
+    def ended(self, trial: Trial) -> Ended | None:
+        """Return where and why a turn's conversation has ended before it, if that is known."""
+        return self.history.ended(trial) if self.are(trial) else None
 
     def submit(self, trial: Trial, answer: Callable[[Trial], Coroutine[Any, Any, TrialOutcome]]) -> None:
         """Submit a turn, and before it those of its conversation that are not over."""
@@ -111,7 +139,19 @@ class OwnTurns:
     ) -> TrialOutcome:
         from rag_harness.engine.trial import TrialOutcome
 
-        asked = self.history.asked(turn)
-        outcome = TrialOutcome(None, not_run=asked) if isinstance(asked, str) else await answer(asked)
+        asked = await self.asked(turn)
+        outcome = asked if isinstance(asked, TrialOutcome) else await answer(asked)
         self.history.take_outcome(turn, outcome)
         return outcome
+
+    def said_before(self, trial: TrialId) -> list[str]:
+        """Return the lines of what simulated users have said before a turn, for the writer of the files, once."""
+        users = self._users.made
+        return [line.decode() for line in users.new_lines(trial.experiment, trial.query_id)] if users else []
+
+    async def asked(self, turn: Trial, repeat: int = 1) -> Trial | TrialOutcome:
+        """Return what a turn is asked, all turns before it being over, or what came of it if it cannot be asked."""
+        from rag_harness.engine.trial import TrialOutcome
+
+        asked = self.history.asked(turn, repeat)
+        return asked if isinstance(asked, TrialOutcome) else await self._users.get().asked(asked, repeat)

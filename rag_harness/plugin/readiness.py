@@ -51,6 +51,7 @@ class Readiness:
 
         session, own = self._session, {trial.experiment for trial in selected.own}
         self._keep_conversations_whole({trial.experiment for trial in selected.trials})
+        self._check_user({trial.experiment for trial in selected.trials})
         if session.config.getoption("tx", None):
             return  # only a worker knows which tests are skipped, and which pipelines come from fixtures of the user
         asked = {trial.experiment for trial in selected.trials} - own
@@ -69,6 +70,17 @@ class Readiness:
                 f"one before it. Leave --dist out: conversations are then dealt whole."
             )
 
+    def _check_user(self, experiments: Iterable[str]) -> None:
+        """Check the model that plays the users, if one is asked: also in front of a pipeline that declares nothing."""
+        from rag_harness.models.api_keys import asks_a_model, check_judge, check_user
+
+        settings = self._session.settings
+        if not settings.user_model or not any(map(self._session.cases.is_played, experiments)):
+            return
+        check_user(settings)
+        if asks_a_model(settings):
+            check_judge(settings)
+
     def _check_services(self, left: Mapping[str, Sequence[Case]]) -> None:
         if not left:
             return
@@ -80,7 +92,10 @@ class Readiness:
         for name, cases in left.items():
             pipeline = cast("EndpointPipeline", session.experiments.registered(name).pipeline)
             check_ready(
-                specs[answering(name, session.settings)], pipeline, [case.query for case in cases], session.access
+                specs[answering(name, session.settings)],
+                pipeline,
+                [case.query for case in cases if case.has_text],
+                session.access,
             )
 
     def _check_keys(self, selected: Collected, names: Sequence[str]) -> None:

@@ -41,6 +41,8 @@ class Recorder:
         judging: tokens and calls of the judge's model, by experiment.
         not_run: trials that were not asked, with the reason: they could have passed the budget, or they are turns
             after one that failed.
+        ended: trials that were not asked because a simulated user had ended the conversation, with turn and reason.
+        taken_out: conversations whose simulated user left its role, with the reason, by experiment and conversation.
         settled: experiments that were stopped early, since all of their gates were settled.
         missed: tests of golden entries that were not found.
         written: called with each row that was appended, and its line; None calls nothing.
@@ -62,6 +64,8 @@ class Recorder:
         self.adopted: Adopted | None = None
         self._alone = ExitStack()
         self.not_run: dict[TrialId, str] = {}
+        self.ended: dict[TrialId, str] = {}
+        self.taken_out: dict[tuple[str, str], str] = {}
         self.settled: set[str] = set()
         self.written: Callable[[ExperimentResult, bytes], None] | None = None
         self.scored: Callable[[ScoreLine, bytes], None] | None = None
@@ -190,6 +194,16 @@ class Recorder:
         if hasattr(report, "rag_not_run"):
             experiment, query_id, why = report.rag_not_run
             self.not_run[TrialId(experiment, query_id)] = why
+        if hasattr(report, "rag_ended"):
+            self._take_ended(*report.rag_ended)
+        for ended in vars(report).pop("rag_ended_again", ()):
+            self._take_ended(*ended)
+
+    def _take_ended(self, experiment: str, query_id: str, why: str, out_of_role: bool) -> None:
+        """Take a turn that its simulated user never came to; of a repeat, the experiment is the derived one."""
+        self.ended[TrialId(experiment, query_id)] = why
+        if out_of_role:
+            self.taken_out[experiment, query_id.partition("#")[0]] = why
 
     def _take_owed(self, experiment: str, said: Mapping[str, Any]) -> None:
         """Take from a worker what an experiment owes itself: the controller has not collected its tests."""
@@ -231,6 +245,14 @@ class Recorder:
         for line in judged["lines"]:
             self._append_score(experiment, line.encode())
         self.judging.setdefault(experiment, Counter()).update(dict(zip(SPENT, judged["spent"], strict=True)))
+
+    def take_later(self, experiment: str, judged: Mapping[str, Any]) -> None:
+        """Take what was judged of a row after the tests.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        self._take_judged(experiment, judged)
 
     def _append_score(self, experiment: str, line: bytes) -> None:
         if self.broken is not None:

@@ -83,7 +83,10 @@ def _forecast(session: RagSession, trials: TrialRunner, selected: Collected) -> 
         names = dict.fromkeys(
             trial.experiment for trial in selected.trials if is_known(trial.experiment, session.settings)
         )
-        found = forecast(session.parts, to_run(session, trials, selected, [*names]), _queries(session, selected))
+        left = to_run(session, trials, selected, [*names])
+        known = {name: [case for case in cases if case.has_text] for name, cases in left.items()}
+        found = forecast(session.parts, known, _queries(session, selected))
+        found.unknown += sum(not case.has_text for cases in left.values() for case in cases)
     except RagHarnessError as error:
         # The first trial will meet the same error, and will report it.
         return f"rag: recording: what it will cost cannot be told: {error}"
@@ -97,4 +100,7 @@ def _queries(session: RagSession, selected: Collected) -> list[str]:
     """Return the queries that will be embedded."""
     entries = [query.text for query in session.golden.queries] if selected.golden else []
     names = dict.fromkeys(trial.experiment for trial in selected.trials)
-    return [*entries, *dict.fromkeys(case.query.text for name in names for case in session.cases.of(name))]
+    return [
+        *entries,
+        *dict.fromkeys(case.query.text for name in names for case in session.cases.of(name) if case.has_text),
+    ]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rag_harness.engine.trial_rows import Trial
     from rag_harness.engine.workplace import AskJudge
     from rag_harness.measures import Score
-    from rag_harness.measures.judged import JudgedMeasure, Material
+    from rag_harness.measures.judged import Judge, JudgedMeasure, Material
     from rag_harness.plugin.equipment import Equipment
     from rag_harness.plugin.judgements import Judgements
     from rag_harness.plugin.own_turns import OwnTurns
@@ -61,16 +61,21 @@ class Repeats:
     def _judging_by(self, parts: JudgeParts, repeat: int) -> Judging:
         from rag_harness.engine.repeated import JUDGE_SEEDS
         from rag_harness.engine.row_judging import Judging
+        from rag_harness.judges.in_conversation import in_conversations
         from rag_harness.judges.made import asked_anew, judge_of, says_the_same
 
         session = self._session
         first = JUDGE_SEEDS * (repeat - 1)
         computes = says_the_same(parts.settings)
-        make = (lambda: judge_of(parts)) if computes else (lambda: asked_anew(parts, first))
+
+        def judge(number: int) -> Judge:
+            return in_conversations(asked_anew(parts, number), parts)
+
+        make = (lambda: in_conversations(judge_of(parts), parts)) if computes else (lambda: judge(first))
         ask = self._kit.workplace.get().ask
         elsewhere = _of_repeat(ask, 0 if computes else first, first) if ask else None
         seconds = session.settings.deadline
-        return Judging(make, self._gold_pages, seconds, lambda n: asked_anew(parts, first + n), elsewhere)
+        return Judging(make, self._gold_pages, seconds, lambda n: judge(first + n), elsewhere)
 
     def _gold_pages(self, derived: str, case: Case) -> list[str]:
         return self._session.gold_pages(derived.partition("+")[0], case)
@@ -107,11 +112,13 @@ class Repeats:
         history = self._own_turns.history
 
         async def job() -> RepeatedTrial:
-            asked = history.asked(trial, repeat)
-            is_asked = not isinstance(asked, str)
-            again = await self._job(asked, experiment, repeat)() if not isinstance(asked, str) else RepeatedTrial()
-            why_not = "it was not run" if is_asked else str(asked)
-            history.take_outcome(trial, TrialOutcome(again.row, not_run=why_not), repeat)
+            asked = await self._own_turns.asked(trial, repeat)
+            if isinstance(asked, TrialOutcome):
+                again, outcome = RepeatedTrial(ended=asked.ended), asked
+            else:
+                again = await self._job(asked, experiment, repeat)()
+                outcome = TrialOutcome(again.row, not_run="" if again.row else "it was not run")
+            history.take_outcome(trial, outcome, repeat)
             return again
 
         return job
@@ -144,26 +151,36 @@ class Repeats:
 
     def _stored(self, trial: Trial, name: str, fingerprint: str) -> tuple[ExperimentResult, bool] | None:
         """Return the stored row of a repeat that was asked the same, and whether an earlier run made it."""
-        from rag_harness.results.storable import storable
+        from rag_harness.engine.own_history import is_asked
 
         found = self._kit.stored.get().find(name, fingerprint, trial.case.query.query_id)
-        return found if found is None or found[0].inputs == storable(trial.case.query.inputs) else None
+        return found if found is None or is_asked(found[0], trial) else None
 
     def drop(self, trial: TrialId) -> None:
         """Drop the repeats of a trial whose test will not come."""
         for key in self._under_way.pop(trial, []):
             self._kit.engine.get().drop(key)
 
-    def ship(self, trial: TrialId) -> list[str]:
-        """Return the lines of a trial's repeats for the writer of the files, once."""
+    def ship(self, trial: TrialId) -> dict[str, list[Any]]:
+        """Return what a test's report carries of a trial's repeats, once: lines for the files, and ends.
+
+        All of it is of types that xdist can send.
+        """
+        from rag_harness.plugin.shipped import ended_on_report
+        from rag_harness.results.repeat_names import repeat_name
+
         keys = self._under_way.pop(trial, [])
         self._shipped.add(trial)
-        found: list[str] = []
+        lines: list[str] = []
+        ended: list[Any] = []
         for key in keys:
             again = cast("RepeatedTrial", self._kit.engine.get().result(key))
             self._kit.engine.get().forget(key)
-            found += [line.decode() for line in again.lines]
-        return found
+            lines += [line.decode() for line in again.lines]
+            if again.ended is not None:
+                name = repeat_name(trial.experiment, key[2])
+                ended.append(ended_on_report(TrialId(name, trial.query_id), again.ended))
+        return {name: found for name, found in (("rag_again", lines), ("rag_ended_again", ended)) if found}
 
 
 def _key(trial: Trial, repeat: int) -> tuple[TrialId, str, int]:

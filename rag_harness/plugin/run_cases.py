@@ -64,10 +64,28 @@ class RunCases:
             self._whole[experiment] = self._with_all(experiment)
         return self._whole[experiment]
 
+    def is_played(self, experiment: str) -> bool:
+        """Return whether a simulated user asks an experiment: its name says so, and its data have scenarios."""
+        from rag_harness.pipelines.history_names import is_played_name
+
+        return is_played_name(experiment) and self.has_scenarios(experiment)
+
+    def has_scenarios(self, experiment: str) -> bool:
+        """Return whether the data of an experiment have scenarios. Data that cannot be read have none."""
+        from rag_harness.errors import PrerequisiteError
+
+        with suppress(PrerequisiteError):  # no test is made of them; collection reports it
+            return bool(self.data.get(self.data_of(experiment)).scenarios)
+        return False
+
     def _with_all(self, experiment: str) -> Sequence[Case]:
-        data, owed = self.data.get(self.data_of(experiment)), self.owed.get(experiment)
-        cases = owed.added_to(data.cases, data.queries_file) if owed else data.cases
-        return self._snapshots.filled(experiment, cases)
+        cases, owed = self._of_data(experiment), self.owed.get(experiment)
+        file = self.data.get(self.data_of(experiment)).queries_file
+        return self._snapshots.filled(experiment, owed.added_to(cases, file) if owed else cases)
+
+    def _of_data(self, experiment: str) -> list[Case]:
+        data = self.data.get(self.data_of(experiment))
+        return data.scenarios if self.is_played(experiment) else data.cases
 
     def forget(self, experiment: str) -> None:
         """Make the cases of an experiment anew: other answers are kept as its snapshots."""
@@ -89,7 +107,7 @@ class RunCases:
 
     def is_like_its_data(self, experiment: str) -> bool:
         """Return whether the cases of an experiment are those of its data, and no more is demanded of its answers."""
-        return self.all_of(experiment) is self.data.get(self.data_of(experiment)).cases
+        return self.all_of(experiment) is self._of_data(experiment)
 
     def of(self, experiment: str) -> Sequence[Case]:
         """Return the cases of an experiment that this run looks at."""
@@ -101,5 +119,6 @@ class RunCases:
         found: set[str] = set()
         for name in self.data.names:
             with suppress(PrerequisiteError):  # no test was made of them; collection reports it
-                found |= {case.query.query_id for case in self.data.get(name).cases}
+                data = self.data.get(name)
+                found |= {case.query.query_id for case in (*data.cases, *data.scenarios)}
         return found

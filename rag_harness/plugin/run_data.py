@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rag_harness.dataset.data import Data
     from rag_harness.plugin.session import RagSession
     from rag_harness.results.manifest import SkippedLines
+    from rag_harness.types import Case
 
 _FIRST_SKIPPED = 20
 """Number of skipped lines that ``run.json`` has as text."""
@@ -25,9 +26,11 @@ class RunData:
 
     def name_of(self, suite: str) -> str:
         """Return the name of the data that a suite is asked about."""
-        from rag_harness.results.manifest import QUERIES
+        from rag_harness.results.manifest import PLAYED, QUERIES
 
-        return GOLDEN if suite == GOLDEN else self._session.cases.data_of(suite) or QUERIES
+        if suite == GOLDEN:
+            return GOLDEN
+        return (self._session.cases.data_of(suite) or QUERIES) + PLAYED * self._session.cases.is_played(suite)
 
     def own_cases_of(self, suite: str) -> str:
         """Return the name of a suite's own file of cases; empty if its answers owe what all to the same data owe."""
@@ -36,9 +39,16 @@ class RunData:
 
     def of(self, name: str) -> Data:
         """Return the data of that name; golden entries use the run's own data."""
-        from rag_harness.results.manifest import QUERIES
+        from rag_harness.results.manifest import PLAYED, QUERIES
 
-        return self._session.cases.data.get("" if name in (QUERIES, GOLDEN) else name)
+        plain = name.removesuffix(PLAYED)
+        return self._session.cases.data.get("" if plain in (QUERIES, GOLDEN) else plain)
+
+    def cases(self, name: str) -> list[Case]:
+        """Return the cases of the data of that name."""
+        from rag_harness.results.manifest import PLAYED
+
+        return self.of(name).scenarios if name.endswith(PLAYED) else self.of(name).cases
 
     def digests(self, names: Collection[str]) -> dict[str, str]:
         """Return the digests of the data that were used. Two runs are comparable if they share them."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rag_harness.report.noise import Noise
     from rag_harness.report.pairwise import PairDifference
     from rag_harness.report.panels import PanelFinding
+    from rag_harness.report.played import Played
     from rag_harness.report.standing import Standings
     from rag_harness.report.suite_table import SuiteTable
     from rag_harness.results.manifest import RunManifest, SuiteRecord
@@ -116,7 +117,17 @@ class RunFindings:
         lines = {name: each.model_dump() for name, each in self.manifest.skipped.items()}
         skipped = {"skipped": lines} if lines else {}
         panels = {"panels": [each.as_json() for each in self.panels]} if self.panels else {}
-        return pairs | panels | skipped | (sure if self.abstentions else {}) | noise | slices | self.more
+        played = {"played": {name: each.as_json() for name, each in self.played.items()}} if self.played else {}
+        return pairs | panels | skipped | played | (sure if self.abstentions else {}) | noise | slices | self.more
+
+    @cached_property
+    def played(self) -> Mapping[str, Played]:
+        """What became of the conversations that simulated users play, by experiment."""
+        if not any(record.user for record in self.manifest.suites.values()):
+            return {}
+        from rag_harness.report.played import played_of
+
+        return played_of(self.output, self.manifest, self.tables)
 
     @cached_property
     def panels(self) -> list[PanelFinding]:

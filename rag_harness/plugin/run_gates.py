@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -13,7 +13,7 @@ from rag_harness.plugin.not_run import not_run_said
 from rag_harness.types import GOLDEN, REVIEWED
 
 if TYPE_CHECKING:
-    from rag_harness.gates import Gate, GateRules, Verdict
+    from rag_harness.gates import Gate, GateRules, SuiteScores, Verdict
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.run_findings import RunFindings
     from rag_harness.plugin.session import RagSession
@@ -61,7 +61,7 @@ class RunGates:
             SettingsError: a gate cannot be read, or names what does not exist.
         """
         from rag_harness.gates.belonging import check_data, gates_set
-        from rag_harness.gates.gates_of_run import check_promises, read_gates
+        from rag_harness.gates.gates_of_run import check_promises, check_turns, read_gates
         from rag_harness.plugin.gate_rules import asked
 
         session, settings = self._session, self._session.settings
@@ -69,6 +69,7 @@ class RunGates:
         texts = gates_set(settings)
         gates = read_gates(texts, settings.k, self._names(texts), self._slices_of)
         check_promises(gates, settings.repeats)
+        check_turns(gates, self._slices_of)
         return asked(gates, settings)
 
     def _names(self, texts: Sequence[str]) -> list[str]:
@@ -121,10 +122,11 @@ class RunGates:
         return [*judged_together(self.gates, together, judged), *self.reach.elsewhere]
 
     def _verdict(self, gate: Gate, refused: bool) -> Verdict:
-        from rag_harness.gates import BASELINE, Reference, Verdict, judge
+        from rag_harness.gates import Verdict, judge
         from rag_harness.gates.calibrated import corrections
         from rag_harness.gates.gates_of_run import unit_of
         from rag_harness.plugin.gate_age import if_fresh
+        from rag_harness.report.over_conversations import over_conversations, rules_over_conversations
         from rag_harness.report.over_repeats import answers_said, over_repeats
 
         not_run = {trial: why for trial, why in self._recorder.not_run.items() if trial.experiment == gate.suite}
@@ -133,12 +135,11 @@ class RunGates:
             return Verdict(gate, "failed", reason=f"cannot be judged: {not_run_said(not_run.values())}")
         if verdict := self.reach.out_of_reach(gate, self.baseline is not None):
             return verdict
-        if refused and isinstance(gate.right, Reference) and gate.right.name == BASELINE:
-            return Verdict(gate, "failed", reason="the baseline is of other data")
-        if why := self._owes_otherwise(gate):
+        taken_out, are_too_many = self._taken_out(gate)
+        if are_too_many:
+            return Verdict(gate, "failed", reason=f"cannot be judged: {taken_out}", lacking=True)
+        if why := self._not_comparable(gate, refused):
             return Verdict(gate, "failed", reason=why)
-        if other := self._judged_otherwise(gate):
-            return Verdict(gate, "failed", reason=f"the baseline was {other}. Save a new one with --rag-save")
         baseline = self.baseline.suites if self.baseline else {}
         settings = self._session.settings
         correct = corrections(settings.path(settings.judges), self._session.output)
@@ -146,12 +147,26 @@ class RunGates:
         is_all = self._has_all_affected(gate)
         if is_all:
             rules = replace(rules, chosen=f"affected by {settings.affected_by}")
-        tables = self.findings.tables
-        counted, is_part = over_repeats(gate, tables), is_all or settings.gate_partial
+        tables, is_part = self.findings.tables, is_all or settings.gate_partial
+        counted: Mapping[str, SuiteScores] = over_repeats(gate, tables)
+        if gate.turns is not None:
+            whole = over_conversations(gate, tables)
+            counted, rules = whole, rules_over_conversations(rules, whole)
         verdict = judge(gate, counted, is_part, baseline, unit_of(gate), correct, rules)
-        said = [answers_said(gate, tables), self._histories_said(gate)] if verdict.value is not None else []
+        said = [answers_said(gate, tables), self._histories_said(gate), taken_out] if verdict.value is not None else []
         verdict = replace(verdict, reason="; ".join(filter(None, [verdict.reason, *said])))
         return if_fresh(verdict, tables, settings.max_age)
+
+    def _not_comparable(self, gate: Gate, refused: bool) -> str:
+        """Return why what a gate compares is not comparable; empty where it is, or where it compares nothing."""
+        from rag_harness.gates import BASELINE, Reference
+
+        if refused and isinstance(gate.right, Reference) and gate.right.name == BASELINE:
+            return "the baseline is of other data"
+        if why := self._owes_otherwise(gate):
+            return why
+        other = self._judged_otherwise(gate)
+        return f"the baseline was {other}. Save a new one with --rag-save" if other else ""
 
     def _has_all_affected(self, gate: Gate) -> bool:
         """Whether the cases asked of a gate's suite are exactly those that --rag-affected-by leaves."""
@@ -170,11 +185,37 @@ class RunGates:
 
         if not isinstance(gate.right, Reference) or gate.right.name not in self.findings.manifest.suites:
             return ""
+        from rag_harness.measures import measure_named
+        from rag_harness.measures.measure import is_of_conversation
+
         histories = {name: self.findings.manifest.suites[name].history for name in (gate.suite, gate.right.name)}
+        if set(histories.values()) == {"played"} and not is_of_conversation(measure_named(gate.measure)):
+            return "not the same questions: each had conversations of its own with its simulated user"
         if len(set(histories.values())) == 1:
             return ""
-        said = {"own": "its own answers", "gold": "the reference replies"}
+        said = {"own": "its own answers", "gold": "the reference replies", "played": "a simulated user", "": "none"}
         return "not the same questions: " + ", ".join(f"{name} had {said[how]}" for name, how in histories.items())
+
+    def _taken_out(self, gate: Gate) -> tuple[str, bool]:
+        """Return how many conversations of a gate's suite were taken out, and whether these are too many to judge it.
+
+        Turns that were never asked cannot be counted, so conversations are. They share the limit of cases that could
+        not be measured: both may be the bad ones.
+        """
+        from rag_harness.gates.verdict import meets_threshold
+
+        record, most = self.findings.manifest.suites.get(gate.suite), self._session.settings.max_unmeasured
+        if record is None:
+            return "", False
+        again = record.again.values() if gate.over is not None else ()
+        n = len(record.taken_out) + sum(len(each.taken_out) for each in again)
+        if not n:
+            return "", False
+        begun = self.findings.tables[gate.suite].selected_of({"turn": "1"}) * (1 + len(again))
+        said = f"{n} of {begun} conversations taken out, for their simulated user left its role"
+        if meets_threshold(n / max(begun, 1), "<=", most):
+            return said, False
+        return f"{said}: more than {most:.1%} (--rag-max-unmeasured)", True
 
     def _judged_otherwise(self, gate: Gate) -> str:
         """Return how the judge of a gate's measure differs from the judge of its baseline; empty if it does not."""

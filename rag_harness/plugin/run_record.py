@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
     from rag_harness.plugin.table_measures import TableMeasures
     from rag_harness.results.cases import KeptCase
-    from rag_harness.results.manifest import RunManifest, SuiteRecord
+    from rag_harness.results.manifest import EndsAgain, RunManifest, SuiteRecord
 
 
 class RunRecord:
@@ -129,8 +129,11 @@ class RunRecord:
 
         arrivals, total = self._arrivals, self._total(name, selected)
         missing = [case_id for case_id in selected if case_id not in arrivals.arrived.get(name, ())]
-        settled = missing if name in arrivals.settled else []
-        others = [] if settled else missing
+        said = {case_id: arrivals.ended.get(TrialId(name, case_id), "") for case_id in missing}
+        ended = {case_id: why for case_id, why in said.items() if why}
+        asked_for = [case_id for case_id in missing if case_id not in ended]
+        settled = asked_for if name in arrivals.settled else []
+        others = [] if settled else asked_for
         not_run = [case_id for case_id in others if interrupted or TrialId(name, case_id) in arrivals.not_run]
         answers = 1 if name == GOLDEN else max(self._session.settings.repeats, 1)
         authors = arrivals.authors.get(name, {})
@@ -144,6 +147,9 @@ class RunRecord:
             lost=sorted({*others} - {*not_run}),
             not_run=not_run,
             settled=sorted(settled),
+            ended=ended,
+            taken_out=self._taken_out(name),
+            again=self._again(name, answers),
             resumed=ids_or_all(sorted(arrivals.resumed.get(name, ())), total),
             judged=list(self._session.wanted.judged_names(name)),
             authors=[*authors] if panel else sorted(authors),
@@ -154,11 +160,34 @@ class RunRecord:
             replayed=name in arrivals.replayed,
             pages=self._data.pages(self._data.name_of(name)),
             history="" if name == GOLDEN else self._session.histories.said_of(name),
+            user=self._user(name),
             languages=self._data.languages(self._data.name_of(name)),
             judging=dict(arrivals.judging.get(name, {})),
             answers=answers,
             computes=answers > 1 and self._computes(name),
         )
+
+    def _taken_out(self, name: str) -> dict[str, str]:
+        return {talk: why for (suite, talk), why in sorted(self._arrivals.taken_out.items()) if suite == name}
+
+    def _again(self, name: str, answers: int) -> dict[int, EndsAgain]:
+        """Return how simulated users have ended the repeats of their conversations."""
+        from rag_harness.results.manifest import EndsAgain
+        from rag_harness.results.repeat_names import repeat_name
+
+        if not self._user(name):
+            return {}
+        found = {}
+        for repeat in range(2, answers + 1):
+            derived = repeat_name(name, repeat)
+            ended = {each.query_id: why for each, why in self._arrivals.ended.items() if each.experiment == derived}
+            found[repeat] = EndsAgain(ended=ended, taken_out=self._taken_out(derived))
+        return found
+
+    def _user(self, name: str) -> str:
+        from rag_harness.users.simulated_user import played_by
+
+        return played_by(self._session.settings) if self._session.cases.is_played(name) else ""
 
     def _computes(self, experiment: str) -> bool:
         from rag_harness.engine.repeated import computes_its_answers

@@ -57,7 +57,8 @@ class Slices:
         found: set[str] = set()
         for name in self._session.cases.data.names:
             with suppress(PrerequisiteError):
-                found |= _keys(self._session.cases.data.get(name).cases)
+                data = self._session.cases.data.get(name)
+                found |= _keys([*data.cases, *data.scenarios])
         return found
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.own_expectations import OwnExpectations
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.session import RagSession
-    from rag_harness.plugin.shipped import Shipped
+    from rag_harness.plugin.shipped import NotRun, Shipped
     from rag_harness.plugin.trials import TrialRunner
     from rag_harness.types import TrialId
 
@@ -20,5 +20,5 @@ TRIALS: pytest.StashKey[TrialRunner] = pytest.StashKey()
 OWED: pytest.StashKey[OwnExpectations] = pytest.StashKey()
 RECORDER: pytest.StashKey[Recorder] = pytest.StashKey()
 SHIPPED: pytest.StashKey[Shipped] = pytest.StashKey()
-NOT_RUN: pytest.StashKey[tuple[TrialId, str]] = pytest.StashKey()
+NOT_RUN: pytest.StashKey[tuple[TrialId, NotRun]] = pytest.StashKey()
 RETRIEVAL: pytest.StashKey[RetrievalResult] = pytest.StashKey()

@@ -12,6 +12,8 @@ from rag_harness.gates.early_stop import EarlyStop, why_not
 from rag_harness.gates.unreviewed import judged_part
 from rag_harness.gates.verdict import meets_threshold
 from rag_harness.measures import measure_named
+from rag_harness.measures.judged.carried import LateMeasure
+from rag_harness.measures.measure import is_of_conversation
 from rag_harness.measures.metamorphic import MetamorphicMeasure
 from rag_harness.types import is_in
 
@@ -51,11 +53,16 @@ def refusal(experiment: str, gates: Iterable[Gate], cases: Sequence[Case], selec
         if isinstance(gate.right, Reference) and gate.right.name == experiment:
             return f"gate '{gate.condition}' depends on it"
     for gate in own:
-        is_late = isinstance(measure_named(gate.measure), MetamorphicMeasure)
-        why = "it is checked after the tests" if is_late else why_not(gate, measure_named(gate.measure).unit)
+        why = _comes_late(measure_named(gate.measure)) or why_not(gate, measure_named(gate.measure).unit)
         if why or not _about(gate, cases):
             return f"gate '{gate.condition}': {why or 'it is about none of the cases'}"
     return f"{selected} of {len(cases)} cases selected" if selected < len(cases) else ""
+
+
+def _comes_late(measure: Measure) -> str:
+    if isinstance(measure, (MetamorphicMeasure, LateMeasure)):
+        return "it is checked after the tests"
+    return "it is known when a conversation has ended" if is_of_conversation(measure) else ""
 
 
 def why_drafts_count(experiment: str, gates: Iterable[Gate], cases: Sequence[Case], counts_drafts: bool) -> str:

@@ -31,5 +31,6 @@ class TableMeasures:
         from rag_harness.measures import default_measures, measure_named
 
         kept = {measure.name: measure for measure in default_measures(suite == GOLDEN, self._session.settings.k)}
-        more = [*self._session.wanted.judged_names(suite), *self.wanted.get(suite, ())]
+        played = ["goal_reached"] if self._session.cases.is_played(suite) else []
+        more = [*played, *self._session.wanted.judged_names(suite), *self.wanted.get(suite, ())]
         return list(kept.values()) + [measure_named(name) for name in dict.fromkeys(more) if name not in kept]

@@ -40,7 +40,7 @@ def announcement(session: RagSession, items: list[pytest.Item]) -> str | None:
     said = f"profile {settings.profile}, mode {settings.mode}, {_answers_by(selected, settings)}"
     said = f"{_counted(len(trials), 'trial')}, {said}"
     left_out = f"{_skipped_lines(session, selected)}{_unread(session, selected)}"
-    return f"rag: {said}{asked}{_judged_by(session, selected)}{left_out}"
+    return f"rag: {said}{asked}{_played_by(session, selected)}{_judged_by(session, selected)}{left_out}"
 
 
 def _skipped_lines(session: RagSession, selected: Collected) -> str:
@@ -100,6 +100,21 @@ def _judged_by(session: RagSession, selected: Collected) -> str:
     return "".join(f"\nrag: {line}" for line in (f"judged by {said}", *kin))
 
 
+def _played_by(session: RagSession, selected: Collected) -> str:
+    """Say who plays the users of scenarios, and who looks whether a model keeps to them; empty without scenarios."""
+    from rag_harness.models.api_keys import asks_a_model
+    from rag_harness.models.judge_panel import settings_of_judges
+    from rag_harness.users.simulated_user import played_by
+
+    if not any(session.cases.is_played(name) for name in {trial.experiment for trial in selected.trials}):
+        return ""
+    settings, looked_at = session.settings, ""
+    if settings.user_model:
+        judges = [" ".join(_judge_and_model(each)) for each in settings_of_judges(settings)]
+        looked_at = f", kept to their scenarios by rules{' and ' + ', '.join(judges) if asks_a_model(settings) else ''}"
+    return f"\nrag: users played by {played_by(settings)}{looked_at}"
+
+
 def _judge_and_model(settings: Settings) -> tuple[str, str]:
     from rag_harness.models.endpoints import endpoint_of
     from rag_harness.models.model_names import judge_name
@@ -154,6 +169,7 @@ def remarks_said(findings: RunFindings, recorder: Recorder, session: RagSession)
 
     tables = _experiments(findings)
     yield from (*_skipped(findings), *draft_lines(tables), *_placed(tables), *_settled(findings))
+    yield from (said for name, each in findings.played.items() for said in each.lines(name))
     yield from _became_of_rows(recorder, tables, session)
 
 

@@ -36,9 +36,9 @@ class TrialRunner:
     def __init__(self, session: RagSession) -> None:
         self._session = session
         self.equipment = Equipment(session, self._keep)
-        self.own_turns = OwnTurns(session, self.equipment)
         self.ahead = Ahead(session, self.equipment.stored, self._submit_if_new)
         self.judgements = Judgements(session, self.equipment)
+        self.own_turns = OwnTurns(session, self.equipment, self.judgements)
         self.repeats = Repeats(session, self.equipment, self.judgements, self.own_turns)
         self._asked: dict[TrialId, tuple[Trial, Experiment]] = {}
         self._prepared: set[str] = set()
@@ -89,6 +89,10 @@ class TrialRunner:
                 self.judgements.try_out(trial.id)
                 self.ahead.run(item, trial.id, experiment)
             return Shipped(*stored)
+        if ended := self.own_turns.ended(trial):
+            self._count(trial.id, item.session.items)
+            self.repeats.after(trial, experiment)
+            return NotRun("", ended)
         self.judgements.make_sure(experiment.id)
         self._submit(trial, experiment)
         if self.judgements.is_untried(trial.experiment):
@@ -97,7 +101,9 @@ class TrialRunner:
         self.ahead.run(item, trial.id, experiment)
         outcome = self._outcome(trial.id, item.session.items)
         if outcome.row is None:
-            return NotRun(outcome.not_run)
+            if outcome.ended:
+                self.repeats.after(trial, experiment)
+            return NotRun(outcome.not_run, outcome.ended)
         if outcome.critical and outcome.row.ok:
             # The answers are in the journal, but a file beside it could not be written.
             raise CriticalError(str(outcome.error))
@@ -157,6 +163,8 @@ class TrialRunner:
         stored = self._stored_or_left(trial, experiment)
         if stored is not None:
             return self._follow(trial, experiment, stored[0])
+        if self.own_turns.ended(trial):
+            return self.repeats.after(trial, experiment)
         self._submit(trial, experiment)
         return True
 
@@ -183,9 +191,11 @@ class TrialRunner:
         """Return the judgement of a trial, to its first test; None if nothing is judged."""
         return self.judgements.ship(trial, test, forget=self._tests[trial] <= 0)
 
-    def answered_again(self, trial: TrialId) -> list[str]:
-        """Return the lines of a trial's repeats, to its first test."""
-        return self.repeats.ship(trial) if self._session.settings.repeats > 1 else []
+    def answered_again(self, trial: TrialId) -> dict[str, list[Any]]:
+        """Return what a report carries of a trial's repeats, to its first test."""
+        found = self.repeats.ship(trial) if self._session.settings.repeats > 1 else {}
+        lines = [*self.own_turns.said_before(trial), *found.get("rag_again", ())]
+        return {**found, "rag_again": lines} if lines else found
 
     def abandon(self, experiment: str) -> None:
         """Ask no more about an experiment. Waiting trials are dropped; those under way are kept but not judged."""

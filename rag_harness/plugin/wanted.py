@@ -14,6 +14,7 @@ from rag_harness.work.once import Once
 if TYPE_CHECKING:
     from rag_harness.expectations.rubrics import Rubric
     from rag_harness.measures.judged import JudgedMeasure
+    from rag_harness.measures.judged.carried import LateMeasure
     from rag_harness.settings import Settings
     from rag_harness.types import Case
 
@@ -50,7 +51,21 @@ class WantedMeasures:
 
         if experiment == GOLDEN:
             return ()
-        return self._with_criteria(parts_of(names)) if names else self._measures(experiment)
+        return self._with_criteria(_of_rows(parts_of(names))) if names else self._measures(experiment)
+
+    def late_measures(self, experiment: str) -> Sequence[LateMeasure]:
+        """Return the judged measures of an experiment that are worked out after the last test."""
+        from rag_harness.measures import parts_of
+        from rag_harness.measures.judged.carried import LateMeasure
+
+        return [each for each in parts_of(self._names(experiment)) if isinstance(each, LateMeasure)]
+
+    def is_late(self, name: str) -> bool:
+        """Return whether a measure is worked out after the last test."""
+        from rag_harness.measures import measure_named
+        from rag_harness.measures.judged.carried import LateMeasure
+
+        return isinstance(measure_named(name), LateMeasure)
 
     def _with_criteria(self, measures: Sequence[JudgedMeasure]) -> Sequence[JudgedMeasure]:
         if not any(each.name.startswith(_RUBRIC) for each in measures):
@@ -71,7 +86,8 @@ class WantedMeasures:
     def _measures_of(self, experiment: str) -> tuple[JudgedMeasure, ...]:
         from rag_harness.measures import parts_of
 
-        named = {measure.name: measure for measure in self._with_criteria(parts_of(self._names(experiment)))}
+        wanted = _of_rows(parts_of(self._names(experiment)))
+        named = {measure.name: measure for measure in self._with_criteria(wanted)}
         return tuple({**named, **{each.name: each for each in self._expected(experiment)}}.values())
 
     def _expected(self, experiment: str) -> list[JudgedMeasure]:
@@ -148,3 +164,10 @@ class WantedMeasures:
         settings = self._settings()
         everywhere = [*names_in(settings.measures), *measures_of(settings.slices, settings.k)]
         return everywhere, measures_by_suite(gates_set(settings), settings.k)
+
+
+def _of_rows(measures: Sequence[JudgedMeasure]) -> list[JudgedMeasure]:
+    """Return the measures that a row is judged by as soon as it is there."""
+    from rag_harness.measures.judged.carried import LateMeasure
+
+    return [each for each in measures if not isinstance(each, LateMeasure)]

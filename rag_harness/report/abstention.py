@@ -21,6 +21,9 @@ RIGHT_FROM = 0.5
 RISK = 0.05
 _SHOWN = (0.25, 0.5, 0.75, 1.0)
 _WIDTH = 100
+_ALIKE = (
+    "no threshold: its promise is of answers that are independent, and these are of conversations or other clusters"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,7 @@ def _abstention(
         for case in confidence
         if case not in answerable or case in values
     }
-    return _of(name, measure, confidence, wrong) if wrong else None
+    return _of(name, measure, confidence, wrong, table.clusters is not None) if wrong else None
 
 
 def _answered(table: SuiteTable) -> dict[str, float]:
@@ -119,7 +122,9 @@ def _answered(table: SuiteTable) -> dict[str, float]:
     return {case: value for case, value in table.values(CONFIDENCE_MEASURE, {}).items() if not declined.get(case)}
 
 
-def _of(name: str, measure: str, confidence: Mapping[str, float], wrong: Mapping[str, float]) -> Abstention:
+def _of(
+    name: str, measure: str, confidence: Mapping[str, float], wrong: Mapping[str, float], are_alike: bool
+) -> Abstention:
     scores, errors = [confidence[case] for case in wrong], list(wrong.values())
     reasons: list[str] = []
     chance = kept = None
@@ -128,8 +133,10 @@ def _of(name: str, measure: str, confidence: Mapping[str, float], wrong: Mapping
     except UndefinedError:
         reasons.append(f"no AUROC: all answers are {'wrong' if errors[0] else 'right'}")
     try:
-        kept = promise(scores, errors, RISK)
-        if kept.threshold is None:
+        kept = None if are_alike else promise(scores, errors, RISK)
+        if kept is None:
+            reasons.append(_ALIKE)
+        elif kept.threshold is None:
             reasons.append(f"no confidence promises at most {RISK:.0%} wrong at 95 %: {kept.reason}")
     except UndefinedError as why:
         reasons.append(f"no threshold: {why}")

@@ -25,8 +25,9 @@ def asked_measures(output: Path, manifest: RunManifest, suite: str) -> list[Meas
     record, k = manifest.suites[suite], int(manifest.settings.get("k") or 10)
     kept = {measure.name: measure for measure in default_measures(suite == GOLDEN, k)}
     checked = metamorphic_of({score.measure for score in read_scores(output / CHECKED / record.file)})
+    played = ["goal_reached"] if record.history == "played" else []
     more = dict.fromkeys(
-        [*record.judged, *checked, *_gated(manifest.settings, suite, k), *_sliced(manifest.settings, k)]
+        [*played, *record.judged, *checked, *_gated(manifest.settings, suite, k), *_sliced(manifest.settings, k)]
     )
     return [*kept.values(), *(measure_named(name) for name in more if name not in kept)]
 

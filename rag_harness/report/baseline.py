@@ -12,7 +12,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from rag_harness.errors import DataError, unknown
 from rag_harness.files.atomic import write_atomically
 from rag_harness.files.json_text import read_json
+from rag_harness.gates.grammar import CONVERSATION
 from rag_harness.measures import is_judged
+from rag_harness.report.clusters import cluster_key
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.manifest import RunManifest, differ
 from rag_harness.results.panel_names import panel_label
@@ -108,7 +110,7 @@ class SavedRun(_Saved):
     code: dict[str, list[str]] = {}
     pages: dict[str, str] = {}
     clusters: dict[str, Mapping[str, str]] = Field(default={}, exclude=True)
-    """Clusters of the cases by suite, where the run was told of any. A run's folder has them, a saved file does not."""
+    """Clusters of the cases by suite. A run's folder has those that the run was told of, a saved file conversations."""
 
     def judged_otherwise(self, other: SavedRun, suite: str, measure: str) -> str:
         """Return how the judges of a measure differ in ``other``. Scores of two judges are not comparable."""
@@ -173,6 +175,7 @@ def saved_suite(table: SuiteTable) -> SavedSuite:
             values={measure: found[case_id] for measure, found in values.items() if case_id in found},
         )
         for position, case_id in enumerate(table.ids)
+        if table.ended is None or not table.ended[position]
     }
     return SavedSuite(cases=cases, depth=table.depth)
 
@@ -201,12 +204,25 @@ def load_saved_run(file: Path) -> SavedRun:
         content = read_json(file.read_text(encoding="utf-8-sig"))
         depths = content.get("depths", {})
         suites = {name: {"cases": cases, "depth": depths.get(name)} for name, cases in content["suites"].items()}
-        return SavedRun.model_validate({**content, "suites": suites})
+        run = SavedRun.model_validate({**content, "suites": suites})
+        return run.model_copy(update={"clusters": _conversations(run)})
     except ValidationError as error:
         problem = first_problem(error)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         problem = f"{type(error).__name__}: {error}"
     raise DataError(f"{file} is no saved run: {problem}. Save it again with --rag-save {file.stem}.")
+
+
+def _conversations(run: SavedRun) -> dict[str, Mapping[str, str]]:
+    """Return the clusters of the suites whose cases are turns of conversations, by case."""
+    labels = {
+        name: {case_id: case.slices for case_id, case in suite.cases.items()} for name, suite in run.suites.items()
+    }
+    return {
+        name: {case_id: each.get(CONVERSATION) or f"\0{case_id}" for case_id, each in of_suite.items()}
+        for name, of_suite in labels.items()
+        if cluster_key("", of_suite.values())
+    }
 
 
 def _json(value: Any, depth: int, indent: str = " ") -> str:

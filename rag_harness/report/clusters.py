@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from rag_harness.errors import SettingsError
+from rag_harness.gates.grammar import CONVERSATION
 from rag_harness.results.cases import CaseFile
 from rag_harness.types import Case
 
 SOURCE_PAGE = "source_page"
 """Cluster by the first relevant document of a case."""
-CONVERSATION = "conversation"
 _CONVERSATION_KEYS = (CONVERSATION, "conversation_id")
-_TURN = "turn"
+TURN = "turn"
 NO_CLUSTERS = "none"
 """Turns of a conversation count as cases of their own."""
 
@@ -26,7 +26,7 @@ def cluster_key(named: str, labels: Iterable[Mapping[str, str]]) -> str:
     """
     if named:
         return "" if named == NO_CLUSTERS else named
-    return CONVERSATION if any(_TURN in each and CONVERSATION in each for each in labels) else ""
+    return CONVERSATION if any(TURN in each and CONVERSATION in each for each in labels) else ""
 
 
 def cluster_of(case: Case, labels: Mapping[str, str], key: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ _MOST_REASONS = 250
 _OTHERS = "no verdict for another reason", "another reason"
 """Reasons beyond the first 250 get these names: the first where a value was possible, the second where undefined."""
 _NO_ROW = "no row"
+_AT_FIRST_TURN = "its conversation's value at the first turn"
 _REASONS: Sequence[Reason] = (("", True), (NO_RELEVANT, True), (NO_ANSWER, True))
 _Rows = npt.NDArray[np.intp]
 
@@ -72,6 +73,17 @@ class Growing:
         """Set the reason why cases have no value."""
         if len(positions):
             self._absent[positions] = self._number(*reason)
+
+    def gather(self, conversations: Iterable[Sequence[int]], without: Callable[[int], str]) -> None:
+        """Leave one value to a conversation: the best of its turns, at the first. ``without`` says why it has none."""
+        for turns in conversations:
+            first, values = turns[0], self._values[list(turns)]
+            if why := without(first):
+                self._values[first], self._absent[first] = np.nan, self._number(why)
+            elif not np.isnan(values).all():
+                self._values[first], self._absent[first] = np.nanmax(values), 0
+            later = list(turns[1:])
+            self._values[later], self._absent[later] = np.nan, self._number(_AT_FIRST_TURN)
 
     def is_open(self) -> Mask:
         """Return which cases have neither a value nor a reason for having none."""

@@ -8,7 +8,7 @@ from rag_harness.errors import PrerequisiteError
 from rag_harness.measures import Measure, measure_named
 
 Side: TypeAlias = Literal["higher", "lower", ""]
-NEITHER = ("abstention_rate", "confidence")
+NEITHER = ("abstention_rate", "confidence", "carried_faithfulness")
 """Measures where higher is better on some queries and worse on others."""
 
 

@@ -6,7 +6,7 @@ They need a run that answered each query several times (``--rag-repeats``). Answ
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -100,7 +100,8 @@ class Noise:
 
     ``missing`` counts repeated answers that did not come. ``cost_usd`` is the cost of those that did, None where no
     price is known. ``flaky`` queries are found by the measure ``right_by``, which is empty where no measure decides
-    rightness.
+    rightness. ``are_alike`` says that cases are alike, turns of one conversation for example: the components do not
+    know that, so the standard error of the mean is larger than they say.
     """
 
     experiment: str
@@ -111,6 +112,7 @@ class Noise:
     missing: int = 0
     cost_usd: float | None = None
     reason: str = ""
+    are_alike: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields for ``summary.json``."""
@@ -134,7 +136,8 @@ def noises(output: Path, manifest: RunManifest, tables: Mapping[str, SuiteTable]
     if not settings.repeats:
         return []
     names = [name for name in sorted(tables) if name != GOLDEN]
-    return [_noise(output, name, manifest, tables[name], settings) for name in names]
+    found = [_noise(output, name, manifest, tables[name], settings) for name in names]
+    return [replace(each, are_alike=tables[each.experiment].clusters is not None) for each in found]
 
 
 def _noise(output: Path, name: str, manifest: RunManifest, first: SuiteTable, settings: Settings) -> Noise:
@@ -152,7 +155,8 @@ def noise_of(
 ) -> Noise:
     """Return the variance components of an experiment; ``turns`` is how often the judge was asked again."""
     came = [{case for n, case in enumerate(table.ids) if table.state_of(n) == "ok"} for table in answers]
-    missing = sum(len(came[0] - again) for again in came[1:])
+    ended = [{case for n, case in enumerate(each.ids) if each.ended is not None and each.ended[n]} for each in answers]
+    missing = sum(len(came[0] - again - over) for again, over in zip(came[1:], ended[1:], strict=True))
     whole = set.intersection(*came)
     found = [
         _measured(answers, measure, whole, judge_computes, turns)

@@ -35,6 +35,8 @@ def _lines(noise: Noise) -> Iterator[str]:
     if told:
         yield _HEADER
     yield from (_row(each) for each in told)
+    if told and noise.are_alike:
+        yield "  error: as of cases of their own. Some of these are alike, turns of a conversation: it is larger"
     yield from _reasons(noise.measures)
     yield from _advice(told)
     yield from _flaky(noise)

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from rag_harness.gates import Gate, Reference
 from rag_harness.gates.promises import Promise
-from rag_harness.measures import Measure
 from rag_harness.report.suite_table import CaseState, Column, SuiteTable
 from rag_harness.stats.inputs import Floats
 from rag_harness.stats.tries import Rights, all_right, flips, worst_of
@@ -44,16 +43,18 @@ def _counted(first: SuiteTable, measure: str, promise: Promise) -> SuiteTable:
     """Return a table with one value a case.
 
     A case has a value only where each of its answers has one: which of them has none may depend on how good they are.
-    An answer that raised counts the worst. A case of which an answer did not come counts as lost.
+    An answer that raised counts the worst. A case of which an answer did not come counts as lost. A turn that some of
+    the conversations never came to has no value.
     """
     tables = [first, *first.later()]
     lost = np.any([table.states == CaseState.LOST for table in tables], axis=0) & (first.states != CaseState.LEFT_OUT)
     totals = copy(first.totals)
     totals.outcomes = _together([table.totals.outcomes for table in tables])
-    column = _column([table.columns[measure] for table in tables], promise)
+    ended = np.any([np.zeros_like(lost) if table.ended is None else table.ended for table in tables], axis=0)
+    column = _column([table.columns[measure] for table in tables], promise, ended)
     states = np.where(lost, CaseState.LOST, first.states).astype(np.uint8)
     found = SuiteTable(first.ids, first.labels, states, {measure: column}, totals)
-    found.clusters = first.clusters
+    found.clusters, found.ended = first.clusters, first.ended
     return found
 
 
@@ -65,32 +66,34 @@ def _together(outcomes: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64
     return np.where(np.all([each != 0 for each in outcomes], axis=0), found, 0)
 
 
-def _column(answers: Sequence[Column], promise: Promise) -> Column:
+def _column(answers: Sequence[Column], promise: Promise, ended: npt.NDArray[np.bool_]) -> Column:
     first = answers[0]
     block = np.stack([column.values for column in answers], axis=1)
     values, has_each = np.full(len(block), np.nan), ~np.isnan(block).any(axis=1)
     enough = len(answers) >= promise.k
     if enough:
-        values[has_each] = _kept(block[has_each], first.measure, promise)
+        values[has_each] = kept_promise(block[has_each], first.measure.better, promise)
     # The measure may apply to some answers only, as to those that state something. Such a case could have had a value.
     partly = ~np.isnan(block).all(axis=1)
     why = "no value of each answer" if enough else f"fewer than {promise.k} answers"
-    reasons = [*first.reasons, why]
-    absent = np.where(np.isnan(values), np.where(partly, len(first.reasons), first.absent), 0).astype(np.uint8)
+    reasons = [*first.reasons, why, "conversations that ended before it"]
+    number = len(first.reasons)
+    without = np.where(ended, number + 1, np.where(partly, number, first.absent))
+    absent = np.where(np.isnan(values), without, 0).astype(np.uint8)
     return Column(first.measure, values, absent, reasons, first.unmeasured | {len(first.reasons)})
 
 
-def _kept(block: Floats, measure: Measure, promise: Promise) -> Floats:
+def kept_promise(block: Floats, better: str, promise: Promise) -> Floats:
     """Return what the answers to each case come to, from values of shape (cases, answers)."""
     if promise.kind == "worst_of_":
-        return worst_of(block, promise.k, measure.better == "higher")
-    right = right_answers(block, measure, promise.limit)
+        return worst_of(block, promise.k, better == "higher")
+    right = right_answers(block, better, promise.limit)
     return flips(right) if promise.kind == "flip_rate" else all_right(right, promise.k)
 
 
-def right_answers(block: Floats, measure: Measure, limit: tuple[str, float] | None) -> Rights:
+def right_answers(block: Floats, better: str, limit: tuple[str, float] | None) -> Rights:
     """Return which values are right: those that hold the limit, else those that are the best of a share."""
-    op, threshold = limit or ((">=", 1.0) if measure.better == "higher" else ("<=", 0.0))
+    op, threshold = limit or ((">=", 1.0) if better == "higher" else ("<=", 0.0))
     is_equal = np.abs(block - threshold) <= _EQUAL
     beyond = block > threshold if ">" in op else block < threshold
     return (beyond | is_equal) if "=" in op else (beyond & ~is_equal)

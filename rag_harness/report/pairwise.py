@@ -78,6 +78,7 @@ class PairDifference:
             "quantile": self.quantile,
             "family": self.family,
             "n": found.n,
+            **({"clusters": found.clusters} if found.clusters else {}),
             "difference": found.difference if isfinite(found.difference) else None,
             "interval": bounds,
             "d_z": found.effect,
@@ -219,7 +220,15 @@ def _clusters(tables: Mapping[str, SuiteTable], cell: PairDifference, cases: Ite
 def _tails(tables: Mapping[str, SuiteTable], cells: Sequence[PairDifference]) -> Iterator[PairDifference]:
     for cell in cells:
         if cell.measure in RISKS and cell.found:
-            yield _tail(cell, *([*side.values()] for side in _values(tables, cell)))
+            a, b = _values(tables, cell)
+            is_clustered = _clusters(tables, cell, a) is not None
+            yield _untailed(cell) if is_clustered else _tail(cell, [*a.values()], [*b.values()])
+
+
+def _untailed(cell: PairDifference) -> PairDifference:
+    """Return the comparison of a quantile without a result: a quantile has no interval by cluster."""
+    reason = f"{cell.pair}: a quantile has no interval where cases are alike"
+    return replace(cell, quantile=TAIL, p_t=None, p_permutation=None, found=None, reason=reason)
 
 
 def _resamples(n: int) -> int:

@@ -53,7 +53,7 @@ def figures(found: Paired, p_t: float | None, p_permutation: float | None) -> li
     """Return the cells below ``PAIR_COLUMNS``."""
     bounds = f"[{found.interval.low:+.3f}, {found.interval.high:+.3f}]" if found.interval else "-"
     effect = "-" if found.effect is None else f"{found.effect:+.2f}"
-    return [str(found.n), f"{found.difference:+.3f}", bounds, effect, p_said(p_t), p_said(p_permutation)]
+    return [found.counted, f"{found.difference:+.3f}", bounds, effect, p_said(p_t), p_said(p_permutation)]
 
 
 def p_said(p: float | None) -> str:

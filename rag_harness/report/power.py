@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import isfinite
 
@@ -38,12 +38,14 @@ class Power:
     detectable: float | None = None
     needed: int | None = None
     reason: str = ""
+    clusters: int = 0
 
     def cells(self) -> list[str]:
         """Return the row of the table."""
         figures = [f"{value:.3f}" if value is not None else "-" for value in (self.sd, self.detectable)]
         needed = f"{self.needed:,}" if self.needed is not None else "-"
-        return [self.name, measure_said(self.measure), self.slice or "all", str(self.n), *figures, needed]
+        counted = f"{self.n} in {self.clusters}" if self.clusters else str(self.n)
+        return [self.name, measure_said(self.measure), self.slice or "all", counted, *figures, needed]
 
 
 def power_lines(run: SavedRun, difference: float = 0.05, measures: Sequence[str] = (), key: str = "") -> list[str]:
@@ -58,6 +60,7 @@ def power_lines(run: SavedRun, difference: float = 0.05, measures: Sequence[str]
     lines = [
         "gates @95%, passed in 80 % of runs; detects: the smallest difference that n cases show;",
         f"for {difference:g}: cases that such a difference needs. e3: above a threshold; e3 - e2: e3 > e2, same cases",
+        *(["n: cases, in so many conversations or other clusters"] if any(each.clusters for each in found) else []),
         *table([head, *(each.cells() for each in found)]),
         *reasons,
     ]
@@ -93,18 +96,20 @@ def _power(
 ) -> Power:
     values = [suite.values(measure, where) for suite in sides]
     common = [case for case in values[0] if case in values[-1]]
-    row = Power(name, measure, next(iter(where.values()), ""), len(common))
+    alike = [clusters[case] for case in common] if clusters else None
+    row = Power(name, measure, next(iter(where.values()), ""), len(common), clusters=len(set(alike or ())))
     columns = [[side[case] for case in common] for side in values]
     if not common:
         return row
     try:
         sd = spread_of(*columns)
     except UndefinedError as why:
-        return Power(name, measure, row.slice, row.n, reason=f"{why}, so nothing tells how others would spread")
-    reach = _reach(columns, measure, [clusters[case] for case in common] if clusters else None)
+        return replace(row, reason=f"{why}, so nothing tells how others would spread")
+    reach = _reach(columns, measure, alike)
     detectable, needed = reach.of(row.n), reach.cases(difference)
     reason = "" if needed else f"no number of cases shows a difference of {difference:g}"
-    return Power(name, measure, row.slice, row.n, sd, detectable if isfinite(detectable) else None, needed, reason)
+    seen = detectable if isfinite(detectable) else None
+    return replace(row, sd=sd, detectable=seen, needed=needed, reason=reason)
 
 
 def _reach(columns: Sequence[Sequence[float]], measure: str, clusters: Sequence[str] | None) -> BoundReach:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_harness.gates.bounds import interval_of_mean
+from rag_harness.gates.grammar import CONVERSATION
 from rag_harness.measures import Measure
 from rag_harness.measures.judged import CATEGORIES
 from rag_harness.report.panel_values import PanelValues
@@ -80,6 +81,7 @@ class SuiteTable:
         panels: what each judge of a panel has said, by measure; empty where one judge has judged.
         cluster_key: the label whose values are the clusters; empty without clusters.
         clusters: cluster of each case, in their order, where the run was told of clusters; "" for a case without one.
+        ended: which cases are turns that a simulated user never came to; they count nowhere. None without such cases.
         later: returns the tables of the later answers to each case, which it reads when it is first called.
     """
 
@@ -103,6 +105,7 @@ class SuiteTable:
         self.panels: Mapping[str, PanelValues] = {}
         self.clusters: Sequence[str] | None = None
         self.cluster_key = ""
+        self.ended: _Mask | None = None
         self.later: Callable[[], Sequence[SuiteTable]] = tuple
 
     def total_of(self, where: SliceLabels, /) -> int:
@@ -187,6 +190,13 @@ class SuiteTable:
             return None
         return {case: cluster or f"\0{case}" for case, cluster in zip(self.ids, self.clusters, strict=True)}
 
+    def alike_said(self, cases: Iterable[str]) -> str:
+        """Say in how many conversations these cases are: `` in 30 conversations``; empty where they are in none."""
+        if self.cluster_key != CONVERSATION or (known := self.cluster_by_case) is None:
+            return ""
+        count = len({known[case] for case in cases})
+        return f" in {count} conversation{'s' * (count != 1)}"
+
     def by(self, key: str, measures: Sequence[str]) -> dict[str, dict[str, float | None]]:
         """Return the aggregates for each value of a slice key, sorted, over the selected cases."""
         kinds, number_of = self._kinds
@@ -212,7 +222,8 @@ class SuiteTable:
         key = frozenset(where.items())
         if key not in self._masks:
             kinds, number_of = self._kinds
-            self._masks[key] = np.array([is_in(labels, where) for labels in kinds], np.bool_)[number_of]
+            inside = np.array([is_in(labels, where) for labels in kinds], np.bool_)[number_of]
+            self._masks[key] = inside if self.ended is None else inside & ~self.ended
         return self._masks[key]
 
     @cached_property

@@ -12,6 +12,7 @@ from rag_harness.files.atomic import write_atomically
 from rag_harness.gates import Verdict
 from rag_harness.measures.composite import CompositeMeasure
 from rag_harness.measures.judged import JudgedMeasure
+from rag_harness.report.by_turn import by_turn, drift_of, has_turns
 from rag_harness.report.speed import stage_quantiles
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.stats import quantile
@@ -47,6 +48,8 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         "n": verdict.n,
         "unit": verdict.unit,
         "reason": verdict.reason,
+        **({"counts": verdict.gate.counts} if verdict.gate.turns else {}),
+        **({"conversations": verdict.conversations} if verdict.conversations else {}),
         **({"unreviewed": verdict.unreviewed} if verdict.unreviewed else {}),
         **({"family": verdict.family} if verdict.family else {}),
         **({"expected": verdict.gate.expected} if verdict.gate.expected else {}),
@@ -73,6 +76,7 @@ def _aggregates(name: str, table: SuiteTable) -> dict[str, Any]:
         **_measured(table.aggregate(measures)),
         "by_query_type": by_type,
         **_judged(table),
+        **_turns(table),
         **_times_and_cost(name, table),
     }
 
@@ -90,6 +94,18 @@ def _judged(table: SuiteTable) -> dict[str, Any]:
         "p95": {name: quantile(sorted(found), 0.95) for name, found in values.items() if name.startswith("hri")},
         "categories": table.shares(),
         "unmeasured": {name: table.unmeasured(name, {}) for name in names},
+    }
+
+
+def _turns(table: SuiteTable) -> dict[str, Any]:
+    """Return the entries of suites with conversations: each measure by turn, and its drift."""
+    if not has_turns(table):
+        return {}
+    names = [name for name in table.columns if table.has(name)]
+    drifts = {name: drift for name in names if (drift := drift_of(table, name))}
+    return {
+        "by_turn": {name: {each.turn: each.as_json() for each in by_turn(table, name)} for name in names},
+        "drift": {name: drift.as_json() for name, drift in drifts.items()},
     }
 
 

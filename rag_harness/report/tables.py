@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from rag_harness.measures import Measure
 from rag_harness.measures.judged.rubric_measure import of_versions
+from rag_harness.measures.measure import is_of_conversation
 from rag_harness.report.blocks.block import Mask, RowBlock
 from rag_harness.report.blocks.blocks_of_file import read_blocks, read_score_blocks
 from rag_harness.report.blocks.segments import SEGMENT
@@ -20,7 +21,15 @@ from rag_harness.report.judged import JudgedColumns
 from rag_harness.report.suite_table import CaseState, SuiteTable
 from rag_harness.report.totals import Totals
 from rag_harness.results.cases import CaseFile
-from rag_harness.results.manifest import RunManifest, SuiteRecord, awaited, chooser_of, missing_of, read_manifest
+from rag_harness.results.manifest import (
+    EndsAgain,
+    RunManifest,
+    SuiteRecord,
+    awaited,
+    chooser_of,
+    missing_of,
+    read_manifest,
+)
 from rag_harness.results.repeat_names import repeat_fingerprint, repeat_name
 from rag_harness.results.result_paths import result_path
 from rag_harness.results.score import CHECKED, SCORES
@@ -28,6 +37,8 @@ from rag_harness.types import GOLDEN
 
 MeasuresOf = Callable[[str], Sequence[Measure]]
 """Returns the measures that are wanted of a suite."""
+TAKEN_OUT = "a simulated user that left its role"
+"""Why a conversation has no value."""
 _UNMET = {"retrieval": "no retrieval", "answer": "no answer asked for"}
 
 
@@ -68,7 +79,9 @@ def read_repeat(output: Path, name: str, repeat: int, record: SuiteRecord, measu
         DataError: the cases are missing or damaged.
     """
     fingerprints = [repeat_fingerprint(each, repeat) for each in record.fingerprints]
-    again, cases = record.model_copy(update={"fingerprints": fingerprints}), CaseFile(output, record.cases)
+    ends = record.again.get(repeat, EndsAgain())
+    changed = {"fingerprints": fingerprints, "ended": ends.ended, "taken_out": ends.taken_out}
+    again, cases = record.model_copy(update=changed), CaseFile(output, record.cases)
     try:
         return _read_table(result_path(output, repeat_name(name, repeat)), name, again, cases, measures)
     finally:
@@ -101,6 +114,8 @@ class _Reading:
         self._has_come = _which(cases, awaited(record), record.selected == "all" and not missing_of(record))
         self._resumed = _which(cases, chooser_of(record.resumed), record.resumed == "all")
         self._states = _states_before(record, cases)
+        self._taken_out = dict.fromkeys(record.taken_out, TAKEN_OUT)
+        self._ended = _which(cases, record.ended.__contains__, False) if record.ended else None
         self._totals = Totals(len(cases.ids))
         self._columns = {measure.name: Growing(measure, len(cases.ids)) for measure in measures}
         self._judged = JudgedColumns(self._columns, record.authors, cases.ids, record.panel)
@@ -138,11 +153,27 @@ class _Reading:
             for column in self._columns.values():
                 column.lose(int(position), kept)
         self._judged.close()
+        for column in self._columns.values():
+            if is_of_conversation(column.measure):
+                column.gather(self._conversations().values(), self._unknown)
         columns = {name: column.finished(self._unmet(column.measure)) for name, column in self._columns.items()}
         table = SuiteTable(self._cases.ids, self._cases.labels, self._states, columns, self._totals)
         table.categories, table.said_again = self._judged.categories(), self._judged.said_again()
         table.panels = self._judged.panels()
+        table.ended = self._ended
         return table
+
+    def _conversations(self) -> Mapping[str, list[int]]:
+        """Return the positions of the turns of each conversation, in their order."""
+        found: dict[str, list[int]] = {}
+        for position, labels in enumerate(self._cases.labels):
+            if name := labels.get("conversation", ""):
+                found.setdefault(name, []).append(position)
+        return found
+
+    def _unknown(self, first: int) -> str:
+        """Return why it is not known what a conversation has come to; empty where it is."""
+        return self._taken_out.get(self._cases.labels[first].get("conversation", ""), "")
 
     def _unmet(self, measure: Measure) -> str:
         """Return what the measure needs and the experiment never does; "" where it does all, or no row can tell."""
@@ -154,7 +185,7 @@ class _Reading:
 
 def _states_before(record: SuiteRecord, cases: CaseFile) -> npt.NDArray[np.uint8]:
     """Return the states before a row is read. Selected cases count as lost until their row comes."""
-    is_selected, not_run = chooser_of(record.selected), frozenset([*record.not_run, *record.settled])
+    is_selected, not_run = chooser_of(record.selected), frozenset([*record.not_run, *record.settled, *record.ended])
     waits = _which(
         cases, lambda case: is_selected(case) and case not in not_run, record.selected == "all" and not not_run
     )

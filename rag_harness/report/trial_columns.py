@@ -87,6 +87,7 @@ def of_row(row: ExperimentResult, case: Case | None = None) -> dict[str, Any]:
     """Return the result of a trial. The fields of an answer are empty where there is none, or none was asked for."""
     answered = bool(row.ok and row.llm_answer)
     return {
+        **({"query": text_or_none(row.query)} if case is not None and case.scenario is not None else {}),
         "error": row.why or None,
         "answer": row.llm_answer if answered else None,
         "abstained": row.abstained if answered else None,

@@ -10,18 +10,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
+from rag_harness.dataset.scenarios import scenario_as_json, scenario_of
 from rag_harness.errors import DataError
 from rag_harness.expectations import as_json, expectations_of
 from rag_harness.files.atomic import write_atomically
 from rag_harness.files.sources import file_sha256
 from rag_harness.results.storable import read_json, storable
-from rag_harness.types import Case, Evidence, Expectation, Query
+from rag_harness.types import Case, Evidence, Expectation, Query, Scenario
 
 CASES = "cases"
 """Folder beside the result files."""
 _KEYS = {"case_id", "query", "inputs", "query_type", "labels", "answerable", "ground_truth", "qrels", "evidence"}
 _TYPES: Mapping[str, type] = {
-    **dict.fromkeys(("case_id", "query", "query_type", "ground_truth", "justification", "passage"), str),
+    **dict.fromkeys(("case_id", "query", "query_type", "ground_truth", "justification", "passage", "standalone"), str),
     **dict.fromkeys(("inputs", "labels", "qrels"), dict),
     **dict.fromkeys(("evidence", "expected"), list),
     "answerable": bool,
@@ -153,6 +154,11 @@ def _line(kept: KeptCase) -> bytes:
     more: dict[str, object] = golden if kept.expected else {}
     if case.expect:
         more = {**more, "expect": [_stated(each) for each in case.expect]}
+    if case.scenario is not None:
+        played = scenario_as_json(case.scenario, _stated)
+        more = {**more, "scenario": played, "scenario_truth": case.scenario.ground_truth}
+    if case.standalone:
+        more = {**more, "standalone": case.standalone}
     return json.dumps(storable({**content, **more}), ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
 
@@ -183,16 +189,28 @@ def _expected(raw: Any) -> tuple[Expectation, ...]:
     )
 
 
+def _scenario(content: Mapping[str, Any]) -> Scenario | None:
+    found, problems = scenario_of(content["scenario"], content.get("scenario_truth", ""))
+    if problems:
+        raise ValueError(problems[0])
+    return found
+
+
 def _case(content: Mapping[str, Any]) -> KeptCase:
     _check_types(content)
+    query = Query(content["case_id"], content["query"], content["inputs"])
     case = Case(
-        query=Query(content["case_id"], content["query"], content["inputs"]),
+        query=query,
         query_type=content["query_type"],
+        # Of its metadata the file has what cases are sliced by: short plain values, as text.
+        metadata={key: value for key, value in content["labels"].items() if key not in (*query.place, "query_type")},
         ground_truth=content["ground_truth"],
         qrels=content["qrels"],
         evidence=tuple(Evidence(quote["filename"], quote["quote"]) for quote in content["evidence"]),
         answerable=content["answerable"],
         expect=_expected(content["expect"]) if "expect" in content else (),
+        scenario=_scenario(content) if "scenario" in content else None,
+        standalone=content.get("standalone", ""),
     )
     return KeptCase(
         case,

@@ -10,7 +10,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from rag_harness.errors import DataError
+from rag_harness.pipelines.history_names import is_played_name
 from rag_harness.results.causes import CAUSES
+from rag_harness.results.manifest import read_manifest
 from rag_harness.results.row import (
     SCHEMA_VERSION,
     ExperimentResult,
@@ -42,8 +44,11 @@ class FileCheck:
         return f"{self.file}: {self.rows} {self.what}, {self.errors} {self.without}{unused}: {state}"
 
 
-def check_results(path: Path, query_ids: Iterable[str] = ()) -> list[FileCheck]:
+def check_results(path: Path, query_ids: Iterable[str] = (), played: Iterable[str] = ()) -> list[FileCheck]:
     """Check a result file, or all files of a folder. Each must have one row for each of ``query_ids``, where given.
+
+    ``played`` are the turns that simulated users may come to: of an experiment that they ask, each must have a row, but
+    for those that ``run.json`` says the conversation ended before.
 
     Raises:
         DataError: there is no such file, or no result file in the folder.
@@ -51,8 +56,19 @@ def check_results(path: Path, query_ids: Iterable[str] = ()) -> list[FileCheck]:
     files = [path] if path.is_file() else _result_files(path) if path.is_dir() else []
     if not files:
         raise DataError(f"No result file at {path}: run pytest first, or name a .jsonl file or its folder.")
-    wanted = list(query_ids)
-    return [*(_check_file(file, wanted) for file in files), *(_check_scores(file) for file in _score_files(files))]
+    wanted, turns = list(query_ids), list(played)
+    checks = [_check_file(file, _still_to_come(file, turns) if is_played_name(file.stem) else wanted) for file in files]
+    return [*checks, *(_check_scores(file) for file in _score_files(files))]
+
+
+def _still_to_come(file: Path, turns: list[str]) -> list[str]:
+    """Return the turns that must have a row: those before which no conversation has ended."""
+    try:
+        suites = read_manifest(file.parent).suites.values()
+    except DataError:
+        return turns
+    ended = next((record.ended for record in suites if record.file == file.name), {})
+    return [turn for turn in turns if turn not in ended]
 
 
 def _result_files(folder: Path) -> list[Path]:

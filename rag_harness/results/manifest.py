@@ -22,9 +22,11 @@ from rag_harness.results.row import ExperimentResult, first_problem
 MANIFEST = "run.json"
 QUERIES = "queries"
 """Name of the data that experiments are run on."""
+PLAYED = "+scenarios"
+"""Ends the name of the scenarios among data: the turns that simulated users say are cases of their own."""
 _PACKAGES = (NAME, "numpy", "qdrant-edge-py", "qdrant-client", "openai", "PyStemmer")
 
-_RARE = ("panel", "rubrics", "demands", "own_cases", "history")
+_RARE = ("panel", "rubrics", "demands", "own_cases", "history", "user", "ended", "taken_out", "again")
 
 Some = Literal["all"] | list[str]
 """Ids of cases; ``all`` stands for every case of the data."""
@@ -32,6 +34,13 @@ Some = Literal["all"] | list[str]
 
 class _Record(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="ignore")
+
+
+class EndsAgain(_Record):
+    """How simulated users have ended a repeat of their conversations: as ``ended`` and ``taken_out`` of a suite."""
+
+    ended: dict[str, str] = {}
+    taken_out: dict[str, str] = {}
 
 
 class SuiteRecord(_Record):
@@ -47,6 +56,10 @@ class SuiteRecord(_Record):
         lost: selected cases without a row: a crash took them, or their test never asked.
         not_run: selected cases that were not asked for: the budget was spent, or somebody interrupted the run.
         settled: selected cases that were not asked for: every gate of the suite was settled without them.
+        ended: selected turns that a simulated user never came to, with the turn that was the last, and why. They count
+            nowhere.
+        taken_out: conversations in which the simulated user left its role, with the last turn that counts, and why.
+        again: the same of each repeat of the conversations, by its number from 2.
         resumed: cases whose row an earlier run has made.
         judged: measures that the rows were judged on, by name: those of a judge, and those that are computed from them.
         authors: judge, model and revision of each judge of this run; those of a panel in its order.
@@ -61,7 +74,8 @@ class SuiteRecord(_Record):
         answers: how many answers the run asked for to each case.
         computes: whether answers are computed, the same each time, so that each case was asked once all the same.
         history: what was said before turns of conversations: ``gold``, the reference replies, or ``own``, the suite's
-            own answers; empty where no case is a turn.
+            own answers; ``played`` where a simulated user asks; empty where no case is a turn.
+        user: who simulates the user, where one asks: a script, or a model's name; empty elsewhere.
         is_current: whether this run's code, settings and data would give the same rows; None where that is not known.
     """
 
@@ -73,6 +87,9 @@ class SuiteRecord(_Record):
     lost: list[str] = []
     not_run: list[str] = []
     settled: list[str] = []
+    ended: dict[str, str] = {}
+    taken_out: dict[str, str] = {}
+    again: dict[int, EndsAgain] = {}
     resumed: Some = []
     judged: list[str] = []
     authors: list[tuple[str, str, str]] = []
@@ -89,6 +106,7 @@ class SuiteRecord(_Record):
     answers: int = 1
     computes: bool = False
     history: str = ""
+    user: str = ""
 
     @model_serializer(mode="wrap")
     def _as_written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -104,7 +122,9 @@ class SuiteRecord(_Record):
     @property
     def asked(self) -> str:
         """What the suite was asked. A turn after its own answers is another question than one after the reference
-        replies, so suites that were asked unlike are no rivals."""
+        replies, so suites that were asked unlike are no rivals. No two suites are asked the same by simulated users."""
+        if self.history == "played":
+            return f"{self.data} played with {self.file}"
         return f"{self.data} with own history" if self.history == "own" else self.data
 
     def judged_by(self, measure: str) -> tuple[str, list[tuple[str, str, str]], int]:
@@ -216,7 +236,7 @@ def awaited(record: SuiteRecord) -> Callable[[str], bool]:
 
 def missing_of(record: SuiteRecord) -> frozenset[str]:
     """Return the selected cases without a row."""
-    return frozenset([*record.lost, *record.not_run, *record.settled])
+    return frozenset([*record.lost, *record.not_run, *record.settled, *record.ended])
 
 
 def of_run(record: SuiteRecord) -> Callable[[ExperimentResult], bool]:

@@ -26,11 +26,15 @@ from rag_harness.results.row_parts import (
     TokenUsage,
 )
 from rag_harness.results.storable import Metadata, StorableText
-from rag_harness.types import NEGATIVE, TrialId
+from rag_harness.types import NEGATIVE, Query, TrialId
 
 SCHEMA_VERSION = 1
 _BEGIN = b'{"query_id":"'
 """Beginning of the lines that this package writes."""
+
+
+def _is_none(value: object) -> bool:
+    return value is None
 
 
 class ExperimentResult(FrozenModel):
@@ -64,7 +68,8 @@ class ExperimentResult(FrozenModel):
     llm_time_ms: Milliseconds | None = Field(description="null where no model was called")
     ttft_ms: Milliseconds | None = Field(description="time to first token; null where the model did not stream")
     total_time_ms: Milliseconds = Field(
-        description="sum of the stages, without waiting for other trials in flight; wall time where no stage is timed"
+        description="sum of the stages, without waiting for other trials in flight; wall time where no stage is timed, "
+        "and of a traced app"
     )
     usage: TokenUsage
     cost_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
@@ -77,6 +82,12 @@ class ExperimentResult(FrozenModel):
         0.0, description="time spent waiting between tries, and for a turn where calls are limited"
     )
     stages: tuple[RowStage, ...] = Field((), description="timed steps with their calls, in the order in which they ran")
+    user: RowStage | None = Field(
+        None,
+        description="who said the question, where a user is simulated: its time and calls count in no figure of the "
+        "row; absent where a person wrote the question",
+        exclude_if=_is_none,
+    )
     decisions: tuple[RowDecision, ...] = Field((), description="what the pipeline decided, in its order")
     confidence: Finite | None = Field(None, description="0 to 1; null where the pipeline states none")
     model: StorableText = Field(description="chat model; empty where no answer was asked for")
@@ -114,6 +125,11 @@ class ExperimentResult(FrozenModel):
     def trial_id(self) -> str:
         """The same as text, e.g. ``e3-q_direct_001``."""
         return str(self.trial)
+
+    @property
+    def asked(self) -> Query:
+        """The question as the pipeline saw it, with its place in its conversation and what was said before it."""
+        return Query(self.query_id, self.query, self.inputs)
 
     @property
     def ok(self) -> bool:

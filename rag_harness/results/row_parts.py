@@ -14,7 +14,7 @@ Milliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 STEP_KINDS = ("retrieve", "rerank", "generate", "tool", "decide")
 """Kinds of steps. A step of such a name is of that kind."""
-Stored = Annotated[Any, BeforeValidator(storable)]
+PlainJson = Annotated[Any, BeforeValidator(storable)]
 """Plain JSON."""
 
 
@@ -116,10 +116,10 @@ class RowStage(FrozenModel):
     kind: StorableText = Field(
         "", description="retrieve, rerank, generate, tool or decide; absent: its name says it", exclude_if=_is_absent
     )
-    input: Stored = Field(
+    input: PlainJson = Field(
         None, description="the query of a search, the arguments of a tool; absent: not told", exclude_if=_is_absent
     )
-    output: Stored = Field(None, description="what came out; absent: not told", exclude_if=_is_absent)
+    output: PlainJson = Field(None, description="what came out; absent: not told", exclude_if=_is_absent)
     hits: tuple[StepHit, ...] = Field(
         (),
         description="what a search or a reranker returned, best first; absent: nothing, or not told",

@@ -146,9 +146,15 @@ def read_scores(file: Path) -> Iterator[ScoreLine]:
 
 
 def row_digest(row: ExperimentResult) -> str:
-    """Return the digest of a row's judged fields: question, chunks of the prompt, answer, ground truth."""
+    """Return the digest of a row's judged fields: question, chunks of the prompt, answer, ground truth.
+
+    Of a turn of a conversation, what was said before it is one of them.
+    """
     chunks = [chunk.text for chunk in row.retrieved_chunks]
-    return text_digest([row.query, row.llm_answer, "abstained" if row.abstained else "", row.ground_truth, *chunks])
+    said = [text for each in row.asked.history for text in (each.role, each.content)]
+    abstained = "abstained" if row.abstained else ""
+    before = ["said before", str(len(chunks)), *said] if said else []
+    return text_digest([row.query, row.llm_answer, abstained, row.ground_truth, *chunks, *before])
 
 
 def outcome_digest(row: ExperimentResult, ranked: Sequence[str]) -> int:

@@ -272,6 +272,10 @@ class Settings:
     rewrite_base_url: str = option(
         "", "OpenAI-compatible endpoint of role rewrite; default: the chat model's", "nothing"
     )
+    user_model: str = option(
+        "", "chat model of role user, which plays the users of scenarios; default: a script plays them", "nothing"
+    )
+    user_base_url: str = option("", "OpenAI-compatible endpoint of role user; default: the chat model's", "nothing")
     judge_repeats: int = option(
         0, "judge 50 of the rows so many times again, and say how often verdicts flip", "nothing", ge=0, le=20
     )
@@ -365,6 +369,7 @@ class Settings:
     chat_api_key: str = secret("key for another chat endpoint", "RAG_CHAT_API_KEY")
     writer_api_key: str = secret("key for the writer's own endpoint", "RAG_WRITER_API_KEY")
     rewrite_api_key: str = secret("key for the own endpoint of role rewrite", "RAG_REWRITE_API_KEY")
+    user_api_key: str = secret("key for the own endpoint of role user", "RAG_USER_API_KEY")
     judge_api_key: str = secret("key for the judge's own endpoint", "RAG_JUDGE_API_KEY")
 
     chat_api_key_env: str = option("", "name of the variable that holds the chat key", "nothing", flag=False)

@@ -47,6 +47,12 @@ class Paired(NamedTuple):
     p_t: float | None = None
     p_permutation: float | None = None
     reason: str = ""
+    clusters: int = 0
+
+    @property
+    def counted(self) -> str:
+        """The number of pairs as text, with that of their clusters: ``142 in 30``."""
+        return f"{self.n} in {self.clusters}" if self.clusters else str(self.n)
 
 
 def paired(
@@ -85,12 +91,14 @@ def paired(
     interval = _interval(differences, span, confidence, clusters)
     sums = cluster_sums(differences, clusters)
     count = len(sums.sizes)
+    of = 0 if clusters is None else count
     if _is_flat(differences, max(np.abs(first).max(), np.abs(second).max())) or count == 1:
         # A t-test would divide by 0, and equal differences do not show the variance of others.
-        return Paired(n, mean, interval, reason=ALL_EQUAL if count > 1 else ONE_CLUSTER)
+        return Paired(n, mean, interval, reason=ALL_EQUAL if count > 1 else ONE_CLUSTER, clusters=of)
     t = mean / standard_error(sums)
     by_chance = permutation_test(sums.totals, np.zeros(count), resamples=resamples, seed=seed)
-    return Paired(n, mean, interval, mean / float(differences.std(ddof=1)), t_outside(t, count - 1), by_chance)
+    effect = mean / float(differences.std(ddof=1))
+    return Paired(n, mean, interval, effect, t_outside(t, count - 1), by_chance, clusters=of)
 
 
 def _interval(

@@ -11,10 +11,10 @@ REDACTED = "__REDACTED__"
 """What OpenInference puts where content is hidden."""
 
 
-def listed(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
+def flat_list(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
     """Return the items below ``prefix``, in the order of their numbers, each with its keys below the number.
 
-    ``listed({"a.10.x": 1, "a.2.y.z": 2}, "a")`` is ``[{"y.z": 2}, {"x": 1}]``. Numbers may have gaps.
+    ``flat_list({"a.10.x": 1, "a.2.y.z": 2}, "a")`` is ``[{"y.z": 2}, {"x": 1}]``. Numbers may have gaps.
     """
     found: dict[int, dict[str, Any]] = {}
     begin = f"{prefix}."

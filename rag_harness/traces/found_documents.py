@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
-from rag_harness.traces.flattened import is_hidden, listed, structured
+from rag_harness.traces.flattened import flat_list, is_hidden, structured
 from rag_harness.traces.span_record import SpanRecord
 
 _NAMES = (
@@ -49,7 +49,7 @@ class FoundDocument:
 
 def retrieved_by(span: SpanRecord) -> tuple[FoundDocument, ...] | None:
     """Return what a search has found, best first; None where its span does not tell."""
-    items = listed(span.attributes, "retrieval.documents")
+    items = flat_list(span.attributes, "retrieval.documents")
     found = _described(items) if items else _by_genai(span)
     told = _in_output(span)
     if found is None:
@@ -59,12 +59,12 @@ def retrieved_by(span: SpanRecord) -> tuple[FoundDocument, ...] | None:
 
 def given_to(span: SpanRecord) -> tuple[FoundDocument, ...]:
     """Return what a reranker was given; empty where its span does not tell."""
-    return _described(listed(span.attributes, "reranker.input_documents"))
+    return _described(flat_list(span.attributes, "reranker.input_documents"))
 
 
 def kept_by(span: SpanRecord) -> tuple[FoundDocument, ...] | None:
     """Return what a reranker has returned, best first; None where its span does not tell."""
-    items = listed(span.attributes, "reranker.output_documents")
+    items = flat_list(span.attributes, "reranker.output_documents")
     return _described(items) if items else _in_output(span)
 
 

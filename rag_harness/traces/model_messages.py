@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rag_harness.traces.flattened import is_hidden, listed, structured
+from rag_harness.traces.flattened import flat_list, is_hidden, structured
 from rag_harness.traces.span_record import SpanRecord
 
 Side = Literal["input", "output"]
@@ -40,7 +40,7 @@ class SaidMessage:
 def messages_of(span: SpanRecord, side: Side) -> list[SaidMessage]:
     """Return the messages of one side of a model's call; empty where the span does not tell them."""
     attributes = span.attributes
-    flat = listed(attributes, f"llm.{side}_messages")
+    flat = flat_list(attributes, f"llm.{side}_messages")
     if flat:
         return [_openinference(each) for each in flat]
     genai = structured(attributes.get(f"gen_ai.{side}.messages")) or _in_events(span, f"gen_ai.{side}.messages")
@@ -52,13 +52,13 @@ def messages_of(span: SpanRecord, side: Side) -> list[SaidMessage]:
 
 def _openinference(said: Mapping[str, Any]) -> SaidMessage:
     parts = [said.get("message.content")]
-    parts += [part.get("message_content.text") for part in listed(said, "message.contents")]
+    parts += [part.get("message_content.text") for part in flat_list(said, "message.contents")]
     call = "tool_call.function"
     wishes = tuple(
         ToolWish(
             str(each[f"{call}.name"]), structured(each.get(f"{call}.arguments")), str(each.get("tool_call.id", ""))
         )
-        for each in listed(said, "message.tool_calls")
+        for each in flat_list(said, "message.tool_calls")
         if f"{call}.name" in each
     )
     return SaidMessage(str(said.get("message.role", "")), _joined(parts), wishes)
@@ -84,12 +84,12 @@ def _instructions(said: Any) -> list[SaidMessage]:
 def _older(span: SpanRecord, side: Side) -> Iterator[SaidMessage]:
     """Yield messages under names that the conventions have given up."""
     role, old = ("user", "prompt") if side == "input" else ("assistant", "completion")
-    for each in listed(span.attributes, f"gen_ai.{old}"):
+    for each in flat_list(span.attributes, f"gen_ai.{old}"):
         yield SaidMessage(str(each.get("role", role)), _joined([each.get("content")]))
     plain = "llm.prompts" if side == "input" else "llm.choices"
     whole = span.attributes.get(plain, span.attributes.get(f"gen_ai.{old}"))
     texts = list(whole) if isinstance(whole, (list, tuple)) else [whole]
-    texts += [text for each in listed(span.attributes, plain) for text in each.values()]
+    texts += [text for each in flat_list(span.attributes, plain) for text in each.values()]
     yield from (SaidMessage(role, text) for each in texts if (text := _text(structured(each))))
     for event in span.events:
         content = _text(structured(event.attributes.get("content", event.attributes.get(f"gen_ai.{old}"))))

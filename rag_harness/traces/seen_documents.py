@@ -51,7 +51,7 @@ class SeenDocuments:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SearchOutcome:
     """What the searches of a trace came to; documents by their numbers, each once.
 
     Attributes:
@@ -67,7 +67,7 @@ class Outcome:
     left: Sequence[int]
 
 
-def outcome_of(steps: Sequence[SeenStep]) -> Outcome:
+def outcome_of(steps: Sequence[SeenStep]) -> SearchOutcome:
     """Return what the searches of a trace came to."""
     seen = SeenDocuments()
     of_step = [_numbered(step, seen) for step in steps]
@@ -80,7 +80,7 @@ def outcome_of(steps: Sequence[SeenStep]) -> Outcome:
             if step.kind != "rerank":
                 first = _with(first, numbers, replaces=step.kind == "", keeps=True)
             left = _with(left, numbers, replaces=step.kind != "retrieve", keeps=False)
-    return Outcome(seen.all, of_step, _flat(first), _flat(left))
+    return SearchOutcome(seen.all, of_step, _flat(first), _flat(left))
 
 
 def _numbered(step: SeenStep, seen: SeenDocuments) -> dict[int, FoundDocument]:

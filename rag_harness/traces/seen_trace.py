@@ -9,7 +9,7 @@ from rag_harness.errors import TraceError
 from rag_harness.traces.flattened import is_hidden
 from rag_harness.traces.model_calls import is_call
 from rag_harness.traces.prompted import prompted
-from rag_harness.traces.seen_documents import Outcome, outcome_of
+from rag_harness.traces.seen_documents import SearchOutcome, outcome_of
 from rag_harness.traces.span_kinds import kind_of
 from rag_harness.traces.span_record import SpanRecord
 from rag_harness.traces.steps import SeenStep, steps_of
@@ -32,7 +32,7 @@ class SeenTrace:
     """
 
     steps: Sequence[SeenStep]
-    outcome: Outcome
+    outcome: SearchOutcome
     given: Sequence[int]
     by_prompt: bool
 

@@ -165,3 +165,30 @@ def test_a_browser_that_keeps_nothing_says_so(opened: Opened, tmp_path: Path) ->
     named(page)
     press(page, "a")
     assert page.locator("#counts").inner_text().startswith("1 accepted")
+
+
+TALK: dict[str, Any] = {
+    "conversation": "c1",
+    "turns": [
+        {"query": f"Question {n}?", "ground_truth": f"Answer {n}.", "standalone": f"Alone {n}?"} for n in (1, 2, 3)
+    ],
+}
+
+
+def test_a_turn_is_read_behind_those_before_it_and_takes_those_behind_it_along(opened: Opened, tmp_path: Path) -> None:
+    file = drafted(tmp_path, TALK)
+    page = opened(page_of(file), accept_downloads=True)
+    named(page)
+    press(page, "j")
+    said = page.locator("#question").inner_text()
+    assert said.index("Question 1?") < said.index("Answer 1.") < said.index("Question 2?") < said.index("Alone 2?")
+    press(page, "r", "4")
+    assert page.locator("#counts").inner_text().startswith("0 accepted, 2 rejected, 1 to go.")
+    press(page, "k", "j", "u")
+    assert page.locator("#counts").inner_text().startswith("0 accepted, 0 rejected, 3 to go.")
+    press(page, "e")
+    page.locator("#edit-alone").fill("How long is it held?")
+    page.get_by_role("button", name="Keep the edit").click()
+    assert main(["queries", "review", str(file), "--take", str(downloaded(page, tmp_path / "got.jsonl"))]) == 0
+    (whole,) = read(file)
+    assert whole["turns"][1]["standalone"] == "How long is it held?"

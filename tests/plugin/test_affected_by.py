@@ -77,6 +77,22 @@ def test_what_the_last_run_retrieved_counts_and_a_narrower_choice_is_not_judged(
     assert asked(suite) == ["q_direct_002", "q_direct_003"]
 
 
+def test_turns_behind_an_affected_one_are_asked_too(suite: Suite, repo: Repository) -> None:
+    turns = [{key: value for key, value in query.items() if key != "query_id"} for query in QUERIES[:3]]
+    follow_up = {**turns[1], "query": "And for that?", "standalone": turns[1]["query"]}
+    suite.write_queries([{"conversation": "c1", "turns": [turns[0], follow_up]}, {**QUERIES[2]}])
+    repo.commit()
+    repo.write(**{"kb/returns": PAGES["returns.md"].replace("45", "30")})
+    result = suite.run("--rag-affected-by=HEAD")
+    result.stdout.fnmatch_lines(
+        [
+            "rag: 2 questions are affected by HEAD: 1 by their gold, 1 by an earlier turn of their conversation "
+            "(1 page of kb changed)"
+        ]
+    )
+    assert asked(suite) == ["c1#1", "c1#2"]
+
+
 def test_workers_choose_alike_and_the_golden_suite_too(suite: Suite, repo: Repository) -> None:
     entries = [
         {"query": query["query"], "expected_document_id": query["context_reference"][0], "justification": "j"}  # type: ignore[index]
@@ -189,3 +205,27 @@ def test_a_public_collection_has_no_folder_to_look_at(repo: Repository) -> None:
     (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
     with pytest.raises(SettingsError, match="names a collection in its place"):
         changes(repo, golden=True, dataset=f"beir:{folder}")
+
+
+def test_scenarios_are_affected_by_their_gold_and_no_questions_of_other_experiments(
+    suite: Suite, repo: Repository
+) -> None:
+    scenario = {"opening": "return a lamp?", "asks": ["and refunds?"], "max_turns": 3}
+    other = {"opening": "express delivery?", "max_turns": 2}
+    suite.write_queries(
+        [
+            *QUERIES,
+            {"conversation": "s1", "scenario": scenario, "context_reference": ["returns.md"]},
+            {"conversation": "s2", "scenario": other, "context_reference": ["shipping.md"]},
+        ]
+    )
+    repo.commit()
+    repo.write(**{"kb/returns": PAGES["returns.md"].replace("45", "30")})
+    result = suite.run("--rag-affected-by=HEAD", GATE, "--rag-gate=e3-sim: recall@2 >= 0.5")
+    result.stdout.fnmatch_lines(
+        [
+            "passed      e3: recall@2 >= 0.5 * n=1   1 of 4 cases affected by HEAD",
+            "passed      e3-sim: recall@2 >= 0.5 * n=2   2 of 4 cases affected by HEAD",
+        ]
+    )
+    assert {str(row["query_id"]) for row in suite.rows("e3-sim")} == {"s1#1", "s1#2"}

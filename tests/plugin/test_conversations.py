@@ -46,7 +46,7 @@ def test_each_turn_is_a_test_that_sees_what_was_said_before_it(talk: Suite) -> N
     assert rows["c0#3"]["llm_answer"] == "How long? after ['How long?', '45 days', 'How long?', '45 days']"
     assert rows["c0#3"]["inputs"]["history"][1] == {"role": "assistant", "content": "45 days"}
     # 4 conversations stand behind 8 turns, and 4 do not tell as much as 8.
-    result.stdout.fnmatch_lines(["*c1[[]turn>=2[]]: expectations >= 0.9 @95%*", "*of 4 conversations*"])
+    result.stdout.fnmatch_lines(["*c1[[]turn>=2[]]: expectations >= 0.9 @95%*n=8 in 4 conversations"])
 
 
 def test_a_changed_history_is_another_case(talk: Suite) -> None:
@@ -313,3 +313,122 @@ def test_a_turn_that_is_run_again_has_the_history_that_it_had(own: Suite, option
     rows = by_turn(own, "e3-own")
     assert any(row["inputs"].get("history") for row in derived)
     assert all(said(row) == said(rows[row["query_id"]]) for row in derived)
+
+
+def test_a_gate_over_whole_conversations_counts_conversations(talk: Suite) -> None:
+    result = talk.run(
+        "--rag-gate=c1: conversation(all(expectations)) >= 0.1",
+        "--rag-gate=c1[turn>=2]: conversation(all(expectations)) >= 0.9",
+        "--rag-gate=c1: drift(expectations) >= 0.1",
+        "-v",
+    )
+    # The first turn of each has no history to repeat, so it lacks what is expected; the later ones have it.
+    result.assert_outcomes(passed=12, failed=1)
+    result.stdout.fnmatch_lines_random(
+        [
+            "failed *c1: conversation(all(expectations)) >= 0.1*0.000*n=4 conversations",
+            "passed *c1[[]turn>=2[]]: conversation(all(expectations)) >= 0.9",
+            "*1.000 [[]0.40, 1.00[]]  n=4 conversations",
+            "passed *c1: drift(expectations) >= 0.1*0.500*n=4 conversations",
+        ]
+    )
+
+
+def test_a_gate_over_conversations_is_refused_where_there_are_none(suite: Suite) -> None:
+    result = suite.run("--rag-gate=e3: conversation(all(expectations)) >= 0.1")
+    assert result.ret == 4
+    assert "e3 has no conversations" in result.stderr.str()
+
+
+def test_a_run_with_turns_ends_with_a_measure_by_turn(talk: Suite) -> None:
+    result = talk.run()
+    result.stdout.fnmatch_lines(["turns    c1  expectations by turn  1 .00  2 1.00  3 1.00  +0.50 a turn*"])
+    summary = json.loads((talk.path / "output" / "summary.json").read_text())
+    assert summary["c1"]["drift"]["expectations"]["slope"] == pytest.approx(0.5)
+    assert summary["c1"]["by_turn"]["expectations"]["3"]["n"] == 4
+
+
+def test_a_run_without_turns_says_nothing_of_them(suite: Suite) -> None:
+    assert "by turn" not in suite.run().stdout.str()
+    assert "by_turn" not in (suite.path / "output" / "summary.json").read_text()
+
+
+def test_measures_of_turns_are_in_the_tables_of_a_run(talk: Suite) -> None:
+    kinds = ("first", "correction", "underspecified")
+    turns = [{**TURN, "metadata": {"turn_kind": kind}} for kind in kinds]
+    talk.write_queries([{"conversation": f"c{n}", "turns": turns} for n in range(4)])
+    names = ("retention", "correction", "asks_back")
+    result = talk.run(f"--rag-measures={','.join(names)}", "--rag-gate=c1[turn_kind=correction]: correction >= 0.5")
+    result.assert_outcomes(passed=12)
+    summary = json.loads((talk.path / "output" / "summary.json").read_text())["c1"]
+    # The echo says what was said before, and with it what is right.
+    assert summary["correction"] == 1.0
+    assert {name: [*summary["by_turn"].get(name, {})] for name in names} == {
+        "retention": [],  # it also asks how long, and whether the user has said that words do not tell
+        "correction": ["2"],
+        "asks_back": [],
+    }
+
+
+CAUSES = """
+import pytest
+from rag_harness import Answer, Chunk, Hit, PipelineOutput
+
+PAGES = {"tents.md": "The Ridge tent costs EUR 18 a day.", "lamps.md": "A lamp costs EUR 7."}
+
+class Finds:
+    def answer(self, query):
+        # It searches for the words of the turn alone, and believes what was said before.
+        found = [name for name in PAGES if name[:4] in query.text.lower()]
+        hits = tuple(Hit(Chunk(f"{name}#0", name, PAGES[name]), 1.0, n) for n, name in enumerate(found, 1))
+        wrong = any("seven" in each.content for each in query.history if each.role == "assistant")
+        wrong = wrong or "seven" in query.text
+        text = "It is seven." if wrong else PAGES[found[0]] if found else "I don't know."
+        return PipelineOutput(Answer(text, abstained=not found and not wrong), hits, hits)
+
+def build(parts):
+    from rag_harness import Experiment
+    pipeline = Finds()
+    chunks = [Chunk(f"{name}#0", name, text) for name, text in PAGES.items()]
+    return Experiment("finds", pipeline, chunks=lambda: chunks)
+"""
+
+
+def test_causes_of_turns_are_told_apart(own: Suite) -> None:
+    """One turn says too little to be found, another is found and follows an earlier wrong answer."""
+    package = own.path / "finder-1.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: finder\nVersion: 1\n")
+    (package / "entry_points.txt").write_text("[rag_harness.pipelines]\nfinds = finder:build\n")
+    (own.path / "finder.py").write_text(CAUSES)
+    for page, text in {"tents.md": "The Ridge tent costs EUR 18 a day.", "lamps.md": "A lamp costs EUR 7."}.items():
+        (own.path / "kb" / page).write_text(f"# Page\n\n{text}\n")
+    tent = {"ground_truth": "EUR 18 a day", "evidence": [{"filename": "tents.md", "quote": "costs EUR 18 a day"}]}
+    gold = {**tent, "context_reference": ["tents.md"]}
+    own.write_queries(
+        [
+            {
+                "conversation": "short",
+                "turns": [{"query": "Which tents are there?", **gold}, {"query": "how much?", **gold}],
+            },
+            {
+                "conversation": "misled",
+                "turns": [
+                    {"query": "Do tents cost seven?", "ground_truth": "No.", "context_reference": ["tents.md"]},
+                    {"query": "What do tents cost?", **gold},
+                ],
+            },
+        ]
+    )
+    own.pytester.makepyfile("import pytest\n\n@pytest.mark.rag_experiment('finds')\ndef test_it(rag_result): pass\n")
+    result = own.run("--rag-history=both", "--rag-attribute", "--rag-profile=mock")
+    result.assert_outcomes(passed=8)
+    lines = [json.loads(line) for line in (own.path / "output" / "causes.jsonl").read_text().splitlines()]
+    found = {
+        (line["experiment"], line["query_id"]): (line["cause"], line["detail"], line["repaired_by"]) for line in lines
+    }
+    assert found["finds", "short#2"] == ("Retrieval Miss", "lost the subject", "+standalone")
+    assert found["finds-own", "misled#2"] == ("Logic Failure", "lost in history", "+gold_history")
+    assert ("finds", "misled#2") not in found
+    said = own.pytester.run("rag-harness", "explain", "output", "finds-own-misled#2").stdout.str()
+    assert "with the reference replies before it, it is right" in said

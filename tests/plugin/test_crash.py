@@ -50,10 +50,12 @@ def kept(suite: Suite) -> set[str]:
     """Return the questions whose answers are on disk, in a row or in a recording: neither is asked for again."""
     recordings = [file.read_text() for file in suite.path.glob("cassettes/**/*.yaml")]
     found = {question for each in recordings for question in re.findall(r"Question: (question \d+)", each)}
-    for file in [*suite.path.glob("output/*.jsonl"), *suite.path.glob("output/journal/*.jsonl")]:
+    for file in [
+        file for folder in ("", "journal/", "derived/") for file in suite.path.glob(f"output/{folder}*.jsonl")
+    ]:
         for line in file.read_bytes().splitlines(keepends=True):
-            if line.endswith(b"\n"):
-                found.add(str(json.loads(line)["query"]))
+            if line.endswith(b"\n") and "query" in (said := json.loads(line)):  # a score has none
+                found.add(str(said["query"]))
     return found
 
 
@@ -128,6 +130,49 @@ def test_conversations_killed_at_random_moments_go_on_at_their_turns(
             before = [text for each in talk[:turn] for text in (each, f"about {each}")]
             inputs: Any = rows[f"c{n}#{turn + 1}"]["inputs"]
             assert [each["content"] for each in inputs.get("history", ())] == before
+
+
+@pytest.mark.parametrize("kills", [3, pytest.param(40, marks=pytest.mark.long)])
+def test_played_conversations_killed_at_random_moments_pay_for_no_move_twice(
+    suite: Suite, server: CountingServer, kills: int
+) -> None:
+    """Neither an answer nor what a simulated user said is asked for again once it is on the disk."""
+    let_ask(suite, server, 0)
+    asks = [[f"question {4 * n + turn}" for turn in range(4)] for n in range(QUERIES // 4)]
+    scenarios: list[dict[str, object]] = [
+        {"conversation": f"s{n}", "scenario": {"opening": first, "asks": others, "max_turns": 6}}
+        for n, (first, *others) in enumerate(asks)
+    ]
+    suite.write_queries(scenarios)
+    (suite.path / "prompts").mkdir()
+    # What the model is asked is then what stands in its row.
+    prompt = "The person:\n{context}\n\nThe conversation so far:\n{question}"
+    (suite.path / "prompts" / "user.user.md").write_text(prompt)
+    answers = server.reply
+
+    def reply(body: Any) -> str:
+        told = str(body["messages"][-1]["content"])
+        if not told.startswith("The person:"):
+            return answers(body)
+        wanted, heard = re.findall(r"Wants to ask: (.*)", told), re.findall(r"Person: (.*)", told)
+        left = [each for each in wanted if each not in heard]
+        return json.dumps({"say": left[0] if left else "that is all", "done": not left})
+
+    server.reply = reply
+    more = ["--rag-user-model=counting", "--rag-prompts=prompts"]
+    survive(suite, server, kills, seed=kills, mode="--rag-mode=live", more=more)
+    suite.run(*LIVE, *more).assert_outcomes(passed=QUERIES, skipped=QUERIES // 2)
+    calls, rows = server.calls.total(), suite.rows("e1-sim")
+    assert len({str(row["query_id"]) for row in rows}) == len(rows) == QUERIES
+    for row in rows:
+        inputs: Any = row["inputs"]
+        talk = asks[int(inputs["conversation"][1:])][: inputs["turn"]]
+        assert row["query"] == talk[-1]
+        before = [text for each in talk[:-1] for text in (each, f"about {each}")]
+        assert [each["content"] for each in inputs.get("history", ())] == before
+    suite.run(*LIVE, *more).assert_outcomes(passed=QUERIES, skipped=QUERIES // 2)
+    assert server.calls.total() == calls
+    assert not list(suite.path.glob("output/journal/*"))
 
 
 def test_a_killed_worker_loses_no_row(counted: Suite, server: CountingServer) -> None:

@@ -29,6 +29,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/gates.md").read_text(encoding="utf-8")
 MEASURES = (ROOT / "docs/measures.md").read_text(encoding="utf-8")
 OTHER_PAGES = (
+    "docs/conversations.md",
     "docs/golden.md",
     "docs/judging.md",
     "docs/measures.md",

@@ -10,21 +10,10 @@ from rag_harness.plugin.end_of_run import SECTIONS, STEPS
 from tests.plugin.conftest import TEST, Suite
 
 _PLUGIN = Path(rag_harness.__file__).parent / "plugin"
-STEP_NAMES = ["metamorphic", "gates", "row of dots", "causes", "report"]
+STEP_NAMES = ["earlier turns", "metamorphic", "gates", "row of dots", "causes", "report"]
 SECTION_NAMES = [
-    *(
-        "metamorphic",
-        "trials",
-        "scorecard",
-        "pairwise",
-        "slices",
-        "abstention",
-        "noise",
-        "own",
-        "snapshots",
-        "causes",
-        "affected",
-    ),
+    *("carried", "metamorphic", "trials", "scorecard", "pairwise", "slices"),
+    *("abstention", "noise", "own", "snapshots", "causes", "affected"),
     "short summary",
     *("golden", "comparison", "gates", "brief", "report"),
 ]

@@ -14,7 +14,8 @@ from tests.plugin.conftest import Suite
 from tests.plugin.counting_server import running
 
 KEY = "sk-right-0123456789"
-NAMES = ("OPENAI_API_KEY", "RAG_CHAT_API_KEY", "RAG_JUDGE_API_KEY", "RAG_WRITER_API_KEY", "RAG_REWRITE_API_KEY")
+NAMES = ("OPENAI_API_KEY", "RAG_CHAT_API_KEY", "RAG_JUDGE_API_KEY", "RAG_WRITER_API_KEY", "RAG_REWRITE_API_KEY",
+         "RAG_USER_API_KEY")  # fmt: skip
 
 
 class KeyedServer(ModelServer):

@@ -1,6 +1,8 @@
-"""An app that is instrumented becomes a pipeline under test: its spans are its rows. Nothing of an SDK comes unasked."""
+"""An app that is instrumented becomes a pipeline under test: its spans are its rows."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
@@ -74,5 +76,105 @@ def traced(suite: Suite) -> Suite:
 def test_the_spans_of_a_trial_become_its_row(traced: Suite) -> None:
     traced.run().assert_outcomes(passed=4)
     row = {str(row["query_id"]): row for row in traced.rows("mine")}["q_direct_003"]
-    assert [hit["chunk_id"] for hit in row["candidates"]] == ["warranty.md"]  # type: ignore[attr-defined]
+    assert [hit["chunk_id"] for hit in row["candidates"]] == ["warranty.md#warranty.md"]  # type: ignore[attr-defined]
     assert row["usage"]["prompt_tokens"] == 20  # type: ignore[index]
+
+
+def test_steps_prompt_and_cost_stand_in_the_row(traced: Suite) -> None:
+    traced.run().assert_outcomes(passed=4)
+    rows: dict[Any, Any] = {row["query_id"]: row for row in traced.rows("mine")}
+    row = rows["q_direct_003"]
+    search, model = row["stages"]
+    assert (search["kind"], search["name"], search["input"]) == ("retrieve", "search", "how long is the warranty")
+    assert [hit["filename"] for hit in search["hits"]] == ["warranty.md"]
+    assert (model["kind"], model["output"]) == ("generate", "The warranty lasts 2 years. [Source 1]")
+    assert [chunk["chunk_id"] for chunk in row["retrieved_chunks"]] == ["warranty.md#warranty.md"]
+    assert (row["model"], row["citations"]) == ("gpt-4o-mini", [1])
+    assert row["cost_usd"] > 0
+    # Nothing found is a search that found nothing, and no row without retrieval.
+    assert [stage["kind"] for stage in rows["q_negative_001"]["stages"]] == ["retrieve", "generate"]
+    assert rows["q_negative_001"]["candidates"] == []
+
+
+def test_a_mark_is_enough_for_an_app_that_is_instrumented_at_the_global_provider(suite: Suite) -> None:
+    suite.pytester.makeconftest(
+        APP
+        + """
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+trace.set_tracer_provider(TracerProvider())
+
+@pytest.fixture(scope="session")
+def rag_pipeline():
+    return Shop(trace.get_tracer("shop")).ask
+"""
+    )
+    suite.pytester.makepyfile(TEST.replace('"mine"', '"mine", traced=True'))
+    suite.run().assert_outcomes(passed=4)
+    assert all(row["stages"] for row in suite.rows("mine"))
+    resumed = suite.run()
+    resumed.assert_outcomes(passed=4)
+    resumed.stdout.fnmatch_lines(["mine *4 * 0 * 4 *"])
+
+
+def test_trials_that_run_ahead_and_in_workers_are_traced_too(traced: Suite) -> None:
+    traced.run("-n", "2").assert_outcomes(passed=4)
+    assert [len(list(row["stages"])) for row in traced.rows("mine")] == [2, 2, 2, 2]  # type: ignore[call-overload]
+
+
+def test_a_trial_whose_search_is_lost_fails_and_says_how_to_keep_it(suite: Suite) -> None:
+    lost = HANDED.replace(
+        "found = self.search(question)",
+        "found = ThreadPoolExecutor(1).submit(self.search, question).result()",
+    )
+    suite.pytester.makeconftest("from concurrent.futures import ThreadPoolExecutor\n" + lost)
+    suite.pytester.makepyfile(TEST)
+    result = suite.run()
+    result.assert_outcomes(failed=4)
+    result.stdout.fnmatch_lines(["*TraceError: Span 'search' belongs to no trial*copy_context*"])
+    rows: list[Any] = suite.rows("mine")
+    assert {row["status"] for row in rows} == {"error"}
+
+
+@pytest.mark.parametrize(
+    ("mark", "options", "said"),
+    [
+        ('"mine", tracd=True', [], "*rag_experiment: *tracd*traced*"),
+        ('"mine", traced=True', ["--rag-engine=ray"], "*'mine' is traced*"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_is_asked(
+    traced: Suite, mark: str, options: list[str], said: str
+) -> None:
+    traced.pytester.makepyfile(TEST.replace('"mine"', mark))
+    result = traced.run(*options)
+    assert result.ret != 0
+    result.stdout.fnmatch_lines([said])
+    assert traced.rows("mine") == []
+
+
+def test_without_a_provider_the_first_trial_says_what_to_do(suite: Suite) -> None:
+    suite.pytester.makeconftest(
+        APP
+        + """
+from opentelemetry import trace
+
+@pytest.fixture(scope="session")
+def rag_pipeline(rag_traced):
+    return rag_traced(Shop(trace.get_tracer("shop")).ask)
+"""
+    )
+    suite.pytester.makepyfile(TEST)
+    suite.run().stdout.fnmatch_lines(["*There is no tracer provider that spans can be read from*"])
+
+
+@pytest.mark.usefixtures("cold_python")
+def test_a_suite_that_traces_nothing_imports_nothing_of_it(suite: Suite) -> None:
+    suite.pytester.makepyfile(
+        test_b=TEST.replace('"mine"', '"e3"').replace(
+            "rag_result.why",
+            "rag_result.why\n    import sys\n    assert not [name for name in sys.modules if 'opentelemetry' in name]\n"
+            "    assert 'rag_harness.traces' not in sys.modules",
+        )
+    )
+    suite.run("test_b.py").assert_outcomes(passed=4)

@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rag_harness.authoring.kb.plan import PLAN_FILE, Conflict, Plan, read_plan
+from rag_harness.dataset.conversations import rows_of_line, turns_of_line, with_turns
 from rag_harness.errors import DataError
 from rag_harness.files.json_text import read_json
 
 
 class Marked(NamedTuple):
-    """The lines of a query file, as JSON, and how many queries have superseded statements."""
+    """The lines of a query file, as JSON; how many queries have superseded statements, and how many there are."""
 
     lines: tuple[str, ...]
     marked: int
+    queries: int
 
 
 def mark_superseded(folder: Path, queries: Path | None = None) -> Marked:
@@ -30,9 +32,10 @@ def mark_superseded(folder: Path, queries: Path | None = None) -> Marked:
     """
     facts = list(_facts(_plan(folder)))
     file = queries or folder / "queries.jsonl"
-    marked = [_marked(query, facts) for query in _queries(file)]
-    lines = tuple(json.dumps(query, ensure_ascii=False) for query, _ in marked)
-    return Marked(lines, sum(found for _, found in marked))
+    marked = [_marked_line(line, facts) for line in _queries(file)]
+    lines = tuple(json.dumps(line, ensure_ascii=False) for line, _ in marked)
+    found = [is_concerned for _, questions in marked for is_concerned in questions]
+    return Marked(lines, sum(found), len(found))
 
 
 class _Fact(NamedTuple):
@@ -73,7 +76,18 @@ def _query(line: str, where: str) -> dict[str, Any]:
         raise DataError(f"{where}: no JSON: {error}. Mend the line.") from error
     if not isinstance(query, dict) or not isinstance(query.get("metadata", {}), dict):
         raise DataError(f"{where}: no query: an object is expected, and one in its metadata. Mend the line.")
+    if "turns" in query and (wrong := turns_of_line(query)[1]):
+        raise DataError(f"{where}: no conversation: {wrong[0]}. Mend the line.")
     return query
+
+
+def _marked_line(line: dict[str, Any], facts: list[_Fact]) -> tuple[dict[str, Any], list[bool]]:
+    """Return a line with its question, or the turns of its conversation, marked; and which of them are concerned."""
+    if "turns" not in line:
+        query, is_concerned = _marked(line, facts)
+        return query, [is_concerned]
+    turns = [_marked(turn, facts) for turn in rows_of_line(line)]
+    return with_turns(line, [turn for turn, _ in turns]), [is_concerned for _, is_concerned in turns]
 
 
 def _marked(query: dict[str, Any], facts: list[_Fact]) -> tuple[dict[str, Any], bool]:

@@ -6,11 +6,11 @@ for each question check that the model can answer it with its evidence, and cann
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from rag_harness.authoring.questions.asked_in_waves import PATIENCE, asked_in_waves
 from rag_harness.authoring.questions.document_collection import DocumentCollection
 from rag_harness.authoring.questions.draft import Draft
 from rag_harness.authoring.questions.filters import draft_fault
@@ -20,14 +20,10 @@ from rag_harness.authoring.questions.negative import nearest_to
 from rag_harness.authoring.questions.question_making import QUESTION_KINDS, GeneratedQuestions
 from rag_harness.authoring.questions.replied import draft_of
 from rag_harness.authoring.questions.told_to_ask import Task, tasks
-from rag_harness.errors import BudgetError, DeadlineError, ModelCallError, ModelOutputError
 from rag_harness.models.prompts import Prompts
 from rag_harness.models.until_right import Fault, ask_until_right
 from rag_harness.protocols import ChatModel
 
-PATIENCE = 4
-"""The limit of tasks is so many for each wanted question, and so many more."""
-_FAILED = (ModelCallError, ModelOutputError, DeadlineError)
 _REPEAT = (
     "That cannot be used: {fault}. Write it again, or another question that has no such fault. Only the JSON object."
 )
@@ -55,43 +51,22 @@ class Writer:
         ``rejected`` are questions that a person has rejected; other questions replace them.
         """
         found, asked = GeneratedQuestions(), TakenQuestions(most_shared, self._collection, rejected)
+
+        def keep(draft: Draft) -> str | None:
+            if fault := asked.fault_of(draft):
+                return fault
+            asked.add(draft)
+            found.drafts.append(draft)
+            return None
+
         for kind in QUESTION_KINDS:
             if wanted.get(kind) and not found.stopped:
                 most = PATIENCE + PATIENCE * wanted[kind] + len(rejected)
-                await self._take(islice(tasks(kind, self._collection, seed), most), wanted[kind], found, asked)
+                todo = islice(tasks(kind, self._collection, seed), most)
+                await asked_in_waves(todo, wanted[kind], self._at_once, self._written, keep, found)
             lacking = wanted.get(kind, 0) - sum(draft.kind == kind for draft in found.drafts)
             found.short |= {kind: lacking} if lacking else {}
         return found
-
-    async def _take(self, todo: Iterator[Task], wanted: int, found: GeneratedQuestions, asked: TakenQuestions) -> None:
-        # In waves, so that the order of the replies does not matter: the same replies give the same questions.
-        failing = 0
-        while wanted and not found.stopped:
-            wave = list(islice(todo, min(wanted, self._at_once)))
-            if not wave:
-                return
-            results = await asyncio.gather(*map(self._written, wave), return_exceptions=True)
-            for result in results:
-                wanted -= self._kept(result, found, asked)
-            failing = failing + len(wave) if all(isinstance(result, _FAILED) for result in results) else 0
-            if failing >= PATIENCE:
-                found.stopped = found.stopped or f"the writer could not be asked: {results[0]}"
-
-    def _kept(self, result: Draft | Fault | BaseException, found: GeneratedQuestions, asked: TakenQuestions) -> int:
-        """Keep a question, or count why there is none; return how many were kept."""
-        if isinstance(result, BudgetError):
-            found.stopped = str(result)
-        elif isinstance(result, _FAILED):
-            found.dropped[f"the writer could not be asked: {result}"[:160]] += 1
-        elif isinstance(result, BaseException):
-            raise result
-        elif fault := result.text if isinstance(result, Fault) else asked.fault_of(result):
-            found.dropped[fault] += 1
-        elif isinstance(result, Draft):
-            asked.add(result)
-            found.drafts.append(result)
-            return 1
-        return 0
 
     async def _written(self, task: Task) -> Draft | Fault:
         """Return a question that passes; else the fault of the last attempt."""

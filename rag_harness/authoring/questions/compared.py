@@ -16,7 +16,7 @@ IN_COMMON = 2
 NEAR = 3.0
 """The greater of two compared values may be at most so many times the lesser."""
 _FIGURE = re.compile(r"[^\d]{0,3}(\d+(?:[.,]\d+)*)\s?\S*")
-_MORE = {
+MORE = {
     "weight": "is heavier", "price": "costs more", "cost": "costs more", "fee": "costs more", "charge": "costs more",
     "height": "is taller", "length": "is longer",
 }  # fmt: skip
@@ -26,10 +26,10 @@ def comparison(mine: Sequence[Fact], theirs: Sequence[Fact], chance: Random) -> 
     """Return a question about which of two similar things has more of an attribute; None if no cells are comparable."""
     for first in mine:
         for second in theirs:
-            one, other = _comparable(first), _comparable(second)
+            one, other = figure_in_cell(first), figure_in_cell(second)
             if not one or not other or len(_told_of(first, mine) & _told_of(second, theirs)) < IN_COMMON:
                 continue
-            if one[:2] == other[:2] and _near(one[2], other[2]) and _differ(first, second):
+            if one[:2] == other[:2] and is_near(one[2], other[2]) and _differ(first, second):
                 return _draft(first, second, one[2] > other[2], chance)
     return None
 
@@ -39,7 +39,7 @@ def _told_of(fact: Fact, facts: Sequence[Fact]) -> set[str]:
     return {each.parts["attribute"] for each in facts if each.parts.get("thing") == fact.parts["thing"]}
 
 
-def _near(one: float, other: float) -> bool:
+def is_near(one: float, other: float) -> bool:
     """Whether two numbers differ, but not so much that the question would be silly."""
     return one != other and max(one, other) <= NEAR * min(one, other)
 
@@ -48,7 +48,7 @@ def _differ(first: Fact, second: Fact) -> bool:
     return first.parts["thing"].casefold() != second.parts["thing"].casefold()
 
 
-def _comparable(fact: Fact) -> tuple[str, str, float] | None:
+def figure_in_cell(fact: Fact) -> tuple[str, str, float] | None:
     """Return attribute, unit and number of a cell with exactly one number."""
     match = _FIGURE.fullmatch(fact.answer.strip())
     if "attribute" not in fact.parts or not match or fact.parts["attribute"] in ("code", "number", "address"):
@@ -63,7 +63,7 @@ def _one(number: str) -> bool:
 
 def _draft(first: Fact, second: Fact, first_is_more: bool, chance: Random) -> Draft:
     attribute = first.parts["attribute"]
-    more = _MORE.get(attribute, f"has the higher {attribute}")
+    more = MORE.get(attribute, f"has the higher {attribute}")
     things = [first.parts["thing"], second.parts["thing"]]
     winner = things[0] if first_is_more else things[1]
     asked = chance.choice((f"which {more}, {things[0]} or {things[1]}", f"{things[0]} or {things[1]}, which {more}"))

@@ -46,7 +46,8 @@ class TakenQuestions:
         self._holding: dict[str, list[int]] = defaultdict(list)
         self._unwanted: set[_Facts] = set()
         for draft in rejected:
-            self._remember(draft.text)
+            if draft.text:
+                self._remember(draft.text)
             self._unwanted.add(_facts(draft))
         self._rejected = len(self._runs)
 

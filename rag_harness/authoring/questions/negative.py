@@ -47,7 +47,7 @@ def negative_drafts(collection: DocumentCollection, seed: int) -> Iterator[tuple
     for page in shuffled(collection.current, chance)[:MOST_PAGES]:
         facts = shuffled([fact for fact in collection.facts(page.doc_id) if fact.kind in _KINDS], chance)
         asked = usual.asked(facts, chance)
-        of_usual = (_draft(question, fact.doc_id, fact.kind, collection, chance) for question, fact in asked)
+        of_usual = (negative_draft(question, fact.doc_id, fact.kind, collection, chance) for question, fact in asked)
         tried = facts[:_FACTS]
         is_planned = page.doc_id in collection.planned.things
         of_siblings = _siblings(() if is_planned else tried, of_kind, collection, chance)
@@ -58,7 +58,7 @@ def negative_drafts(collection: DocumentCollection, seed: int) -> Iterator[tuple
 def _untold(page: Document, collection: DocumentCollection, chance: Random) -> Iterator[Draft]:
     """Yield questions about this page's thing that plans answer for the things of similar pages."""
     for question, kind in untold(page.doc_id, collection):
-        yield _draft(question, page.doc_id, kind, collection, chance)
+        yield negative_draft(question, page.doc_id, kind, collection, chance)
 
 
 def _siblings(
@@ -71,7 +71,7 @@ def _open(facts: Sequence[Fact], collection: DocumentCollection, used: Counter[s
     for fact in facts:
         asked = unsaid(fact, collection, used)
         if asked:
-            yield _draft(asked, fact.doc_id, LEFT_OPEN, collection, chance)
+            yield negative_draft(asked, fact.doc_id, LEFT_OPEN, collection, chance)
 
 
 _MOST_READ = 1_000
@@ -92,7 +92,7 @@ def _of_fact(
         rest = terms(question) - terms(told_of)
         near = thing in page or (fact.kind != "cell" and thing in collection.names)
         if near and len(rest) >= RAREST and nothing_says(thing, rest, collection):
-            yield _draft(asked, fact.doc_id, fact.kind, collection, chance)
+            yield negative_draft(asked, fact.doc_id, fact.kind, collection, chance)
             return
 
 
@@ -102,7 +102,8 @@ def nearest_to(question: str, collection: DocumentCollection) -> list[dict[str, 
     return [{"filename": hit.chunk.doc_id, "text": seen(hit.chunk.text)[:240]} for hit in hits]
 
 
-def _draft(plain: str, doc_id: str, kind: str, collection: DocumentCollection, chance: Random) -> Draft:
+def negative_draft(plain: str, doc_id: str, kind: str, collection: DocumentCollection, chance: Random) -> Draft:
+    """Return the draft of a question that nothing answers; the page ``doc_id`` is about something near."""
     truth = f"The documents do not answer this: {doc_id} is about something near, and does not say it."
     metadata = {"nearest_page": doc_id, "nearest": nearest_to(plain, collection)}
     return Draft(KIND, plain, in_other_words(plain, chance), truth, "", (), (kind,), metadata)

@@ -25,19 +25,22 @@ def rejected_beside(file: Path) -> list[Draft]:
 
 
 def rejected_ids(file: Path) -> set[str]:
-    """Return the ids of the rejected questions of ``file``: a review may bring these questions back into it.
+    """Return the ids of the rejected questions of ``file``, and of their conversations: a review may bring them back.
 
     Raises:
         DataError: the rejected questions cannot be read.
     """
-    return {row["query_id"] for row in rejected_rows(file.resolve())}
+    rows = rejected_rows(file.resolve())
+    return {row["query_id"] for row in rows} | {row["conversation"] for row in rows if "conversation" in row}
 
 
 def _draft(row: QueryRow, file: Path) -> Draft:
     try:
         evidence = tuple(Evidence(each["filename"], each["quote"]) for each in row.get("evidence") or ())
         made_of = tuple(str(row["metadata"].get("made_of", "")).split(MADE_OF))
-        kind, text, truth = row.get("query_type", "direct"), str(row["query"]), str(row.get("ground_truth", ""))
+        kind, truth = row.get("query_type", "direct"), str(row.get("ground_truth", ""))
+        # "And the price?" says nothing: of a turn the question that stands alone is not asked again.
+        text = str(row["query"] if row.get("turn", 1) == 1 else row.get("standalone", ""))
     except (TypeError, KeyError, AttributeError) as error:
         raise DataError(
             f"{rejected_file(file)} holds a line that is no rejected question. Mend or remove it."

@@ -42,7 +42,7 @@ class Task:
 def tasks(kind: str, collection: DocumentCollection, seed: int) -> Iterator[Task]:
     """Yield tasks of a kind, one page after the other in a random order, then each page again with another part."""
     chance = Random(f"{seed} {kind} llm")
-    parts = _parts(collection)
+    parts = chunks_by_page(collection)
     pages = shuffled([page for page in collection.current if parts.get(page.doc_id)], chance)
     for turn in range(ROUNDS):
         for page in pages:
@@ -64,7 +64,8 @@ def _task(
         yield Task(kind, (chunk, (nearest or parts[near[turn]])[0]))
 
 
-def _parts(collection: DocumentCollection) -> dict[str, list[Chunk]]:
+def chunks_by_page(collection: DocumentCollection) -> dict[str, list[Chunk]]:
+    """Return the chunks of current pages that questions can be about."""
     found: dict[str, list[Chunk]] = {}
     for chunk in collection.chunks:
         if len(chunk.text) >= LEAST and chunk.doc_id not in collection.superseded:

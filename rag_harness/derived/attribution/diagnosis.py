@@ -28,6 +28,7 @@ from rag_harness.derived.attribution.interventions import (
 )
 from rag_harness.derived.attribution.remedies import REMEDIES
 from rag_harness.derived.attribution.right import Rightness, figures_of, plain_terms, share_within
+from rag_harness.derived.attribution.turns import GOLD_HISTORY, STANDALONE
 from rag_harness.derived.attribution.unfinished import CutOff
 
 _WORST_FIRST = (
@@ -77,6 +78,7 @@ class FailureFacts:
         judged: scores of measures that compare the answer with the ground truth, by name.
         broken: the expectations that the answer does not keep.
         wants_refusal: whether the right answer is that the documents do not answer the question.
+        standalone: the question of a turn in words that need nothing said before it; empty where it is no such turn.
     """
 
     query: str
@@ -93,6 +95,7 @@ class FailureFacts:
     judged: Mapping[str, float] = field(default_factory=dict)
     broken: Sequence[BrokenFact] = ()
     wants_refusal: bool = False
+    standalone: str = ""
 
     @property
     def fails_by_gold(self) -> bool:
@@ -243,6 +246,16 @@ def _no_retriever(facts: FailureFacts, came: _Came) -> Diagnosis | None:
     return Diagnosis(RETRIEVAL_MISS, "no retriever", _NO_CONTEXT)
 
 
+def _turn(facts: FailureFacts, came: _Came) -> Diagnosis | None:
+    """Find whether a turn was not understood, or an earlier answer misled: changing that alone repairs it."""
+    cause = RETRIEVAL_MISS if facts.gold.lost else LOGIC_FAILURE
+    if by := came.first(STANDALONE):
+        return Diagnosis(cause, "lost the subject", f"asked “{facts.standalone}” in its place, it is right", by)
+    if by := came.first(GOLD_HISTORY):
+        return Diagnosis(cause, "lost in history", "with the reference replies before it, it is right", by)
+    return None
+
+
 def _miss(facts: FailureFacts, came: _Came) -> Diagnosis | None:
     lost, needed = facts.gold.lost, facts.gold.needed
     if not lost:
@@ -323,6 +336,7 @@ _RULES = (
     _unanswerable,
     _cut_off,
     _no_retriever,
+    _turn,
     _miss,
     _logic,
 )

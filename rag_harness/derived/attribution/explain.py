@@ -28,6 +28,7 @@ from rag_harness.derived.attribution.gold import gold_facts
 from rag_harness.derived.attribution.interventions import TWICE, altered
 from rag_harness.derived.attribution.right import Rightness, refuses, rightness
 from rag_harness.derived.attribution.swapped import Golds
+from rag_harness.derived.attribution.turns import STANDALONE, as_asked, changed_turns, standalone_of
 from rag_harness.derived.attribution.unfinished import CutOff, Habits, cut_off, habits_of
 from rag_harness.errors import DataError
 from rag_harness.report.suite_table import SuiteTable
@@ -52,6 +53,7 @@ class _Failed:
     row: ExperimentResult
     facts: FailureFacts
     subject: KnownExperiment
+    turns: Mapping[str, Case] = field(default_factory=dict)
     tried: dict[str, Trialled] = field(default_factory=dict)
 
 
@@ -186,6 +188,9 @@ def _failed(
     habits: Callable[[], Habits],
     golds: Callable[[], Golds],
 ) -> _Failed:
+    standalone = standalone_of(as_asked(case, row), subject.shelf)
+    turns = changed_turns(case, row, standalone)
+    case = as_asked(case, row)
     right = rightness(case, row.llm_answer, row.abstained)
     abstained = row.abstained or refuses(row.llm_answer)
     broken = broken_facts(case, row, subject.shelf)
@@ -205,8 +210,9 @@ def _failed(
         judged=suspect.judged,
         broken=broken,
         wants_refusal=wants_refusal(case),
+        standalone=turns[STANDALONE].query.text if STANDALONE in turns else "",
     )
-    return _Failed(suspect, case, row, facts, subject)
+    return _Failed(suspect, case, row, facts, subject, turns)
 
 
 def _may_contradict(row: ExperimentResult) -> bool:
@@ -236,7 +242,9 @@ def _first(failed: _Failed) -> list[DerivedTrial]:
         return asks_of(experiment, failed.case, failed.row, {})
     # Where no document answers the query, another context could contain no evidence.
     hits = altered(failed.row, failed.facts.gold, shelf) if failed.facts.answerable else {}
-    return asks_of(experiment, failed.case, failed.row, hits)
+    turns = failed.turns if failed.facts.answerable else {}
+    said = [DerivedTrial(experiment, name, changed, failed.row) for name, changed in turns.items()]
+    return [*asks_of(experiment, failed.case, failed.row, hits), *said]
 
 
 def _again(failed: _Failed, name: str) -> DerivedTrial:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -102,6 +102,7 @@ def failed_gates(output: Path, experiment: str, k: int) -> list[Gate]:
         if gate.suite == experiment
         and gate.quantile is None
         and gate.over is None
+        and gate.turns is None
         and not isinstance(gate.right, Reference)
     ]
 
@@ -174,22 +175,15 @@ def first_cases(output: Path, manifest: RunManifest, experiment: str) -> Iterato
         yield from (cases[n].case for n in range(min(len(cases.ids), _FIRST_CASES)))
 
 
-def as_asked(case: Case, row: ExperimentResult) -> Case:
-    """Return the case with what was said before it in this row: an experiment's own answers may be its history."""
-    if row.inputs == case.query.inputs:
-        return case
-    return replace(case, query=replace(case.query, inputs=row.inputs))
-
-
 def rows_of(
     output: Path, manifest: RunManifest, experiment: str, is_wanted: Callable[[ExperimentResult], bool]
 ) -> Iterator[tuple[Case, ExperimentResult]]:
-    """Yield the wanted rows of an experiment in this run, each with its case as it was asked."""
+    """Yield the wanted rows of an experiment in this run, each with its case as its data have it."""
     record = manifest.suites[experiment]
     is_of_run, cases = of_run(record), CaseFile(output, record.cases)
     try:
         for row in rows_in(output / record.file):
             if row.ok and is_of_run(row) and is_wanted(row):
-                yield as_asked(cases[cases.position[row.query_id]].case, row), row
+                yield cases[cases.position[row.query_id]].case, row
     finally:
         cases.close()

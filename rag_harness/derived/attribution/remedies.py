@@ -25,6 +25,22 @@ REMEDIES: Mapping[tuple[str, str], str] = {
         "Retrieval Miss",
         "lost in reranking",
     ): "the reranker put it too low: try another, --rag-rerank-model",
+    (
+        "Retrieval Miss",
+        "lost the subject",
+    ): "rewrite follow-ups before the search, as c1 does, or search for what was said, too",
+    (
+        "Retrieval Miss",
+        "lost in history",
+    ): "read the earlier answer that misled it; search for what the user said alone",
+    (
+        "Logic Failure",
+        "lost the subject",
+    ): "give the model what was said before, or the question in words that stand alone",
+    (
+        "Logic Failure",
+        "lost in history",
+    ): "read the earlier answer that misled it; ask for an answer by the sources alone",
     ("Outdated Info", ""): "take outdated pages out of the index, or filter by status before the prompt",
     ("Logic Failure", ""): "a stronger model, or a prompt that asks for the figures of the sources",
     ("Logic Failure", "cut short"): "allow longer answers: --rag-max-output-tokens, or max_tokens of your service",

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
+from rag_harness.retrieval.rarity import Rarity
 from rag_harness.types import Chunk, Document
 
 _TAG, _WORDS, _ELLIPSIS = re.compile(r"</?[a-zA-Z][^<>]{0,200}>"), re.compile(r"\w+"), re.compile(r"…|\.\.\.")
@@ -28,6 +29,11 @@ class Shelf:
         self.documents: dict[str, Document] = {document.doc_id: document for document in documents}
         self._folded: dict[str, str] = {}
         self._bare: dict[str, str] = {}
+
+    @cached_property
+    def rarity(self) -> Rarity:
+        """The weights of words in the index."""
+        return Rarity(self.chunks.values())
 
     def holding(self, quote: str) -> list[Chunk]:
         """Return the chunks that contain ``quote`` in one piece, white space folded."""

@@ -13,6 +13,8 @@ from rag_harness.measures.expectation_measures import found_in
 from rag_harness.measures.judged.judged_expectations import EXPECTATIONS
 from rag_harness.measures.judged.rubric_measure import PREFIX as RUBRIC
 from rag_harness.measures.judged.rubric_measure import kept_of_rubrics
+from rag_harness.measures.judged.turn_criteria import OF_TURNS
+from rag_harness.pipelines.history_names import is_played_name, without_history
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.manifest import RunManifest, of_run
 from rag_harness.results.row import ExperimentResult, rows_in
@@ -53,7 +55,7 @@ def first_broken(output: Path, manifest: RunManifest, trial: str, measure: str) 
     row = row_of_trial(output, manifest, trial)
     if row is None or not row.ok:
         return ""
-    of_rubric = RUBRIC in measure
+    of_rubric = RUBRIC in measure or measure in OF_TURNS
     found = _of_rubrics(_details(output, manifest, row), measure) if of_rubric else _expected(output, manifest, row)
     broken = [each for each in found if each.kept is False]
     first = next((each for each in broken if each.expectation.must), next(iter(broken), None))
@@ -103,6 +105,40 @@ def broken_lines(output: Path, manifest: RunManifest, row: ExperimentResult) -> 
 def _by_rubrics(output: Path, manifest: RunManifest, row: ExperimentResult) -> list[Kept]:
     is_there = bool(manifest.suites[row.experiment].rubrics)
     return _of_rubrics(_details(output, manifest, row)) if is_there else []
+
+
+def trial_named(manifest: RunManifest, said: str) -> str:
+    """Return the id of a trial as its file has it: ``c1-sim-sim_001#2`` for ``c1-sim_001#2``, if nothing else is meant.
+
+    A name that is known, or not clear, stays as it is.
+    """
+    if any(said.startswith(f"{name}-") for name in manifest.suites if is_played_name(name)):
+        return said
+    meant = [
+        f"{name}-{said[len(plain) + 1 :]}"
+        for name, record in manifest.suites.items()
+        if record.history == "played" and said.startswith(f"{(plain := without_history(name))}-") and "#" in said
+    ]
+    return meant[0] if len(meant) == 1 else said
+
+
+def ended_said(manifest: RunManifest, trial: str) -> str:
+    """Say where and why a simulated user ended the conversation before a turn; empty if it did not."""
+    for name, record in manifest.suites.items():
+        if trial.startswith(f"{name}-") and (why := record.ended.get(trial[len(name) + 1 :])):
+            return f"{trial} was not asked: its conversation ended {why}."
+    return ""
+
+
+def conversation_lines(row: ExperimentResult) -> list[str]:
+    """Return who has asked, where a user is simulated, and what was said before a turn; empty for any other trial."""
+    by = str(row.user.detail.get("by", "")) if row.user is not None else ""
+    lines = label_lines("user", f"simulated by {by}") if by else []
+    place = isinstance(row.inputs.get("turn"), int)
+    for each in row.inputs.get("history", ()) if place else ():
+        label = "said" if each.get("role") == "user" else "answered"
+        lines += label_lines(label, str(each.get("content", "")), _MOST_LINES)
+    return lines
 
 
 def trial_lines(row: ExperimentResult) -> list[str]:

@@ -12,6 +12,7 @@ from rag_harness.derived.attribution.bench import Bench, KnownExperiment
 from rag_harness.derived.attribution.derived import DerivedRuns, DerivedTrial
 from rag_harness.derived.attribution.failing import rows_of
 from rag_harness.derived.attribution.interventions import TWICE
+from rag_harness.derived.attribution.turns import as_asked
 from rag_harness.derived.metamorphic.metamorphic_checks import PARAPHRASE, Check, Original, Paraphrase, broken, check_of
 from rag_harness.derived.metamorphic.question_changes import Changed
 from rag_harness.derived.metamorphic.relations import compared_answer, difference
@@ -78,7 +79,7 @@ class Checker:
     def _batches(self, experiment: str, subject: KnownExperiment) -> Iterator[list[Original]]:
         sampled = frozenset(self._sampling.of(_came(self._output, self._manifest.suites[experiment])))
         found = rows_of(self._output, self._manifest, experiment, lambda row: row.query_id in sampled)
-        rows = (Original(case, row, subject) for case, row in found)
+        rows = (Original(as_asked(case, row), row, subject) for case, row in found)
         while batch := list(islice(rows, _AT_ONCE)):
             yield batch
 

@@ -29,6 +29,7 @@ from rag_harness.engine.journal import Journal
 from rag_harness.engine.shares import share_in_flight
 from rag_harness.engine.trial_request import answer_trial
 from rag_harness.errors import PrerequisiteError
+from rag_harness.judges.in_conversation import in_conversations
 from rag_harness.judges.made import asked_anew, judge_of
 from rag_harness.judges.scoring import judged
 from rag_harness.judges.spent import spending
@@ -169,5 +170,7 @@ class Worker:
 
     def _judge(self, turn: int) -> Judge:
         if turn not in self._judges:
-            self._judges[turn] = asked_anew(self._parts, turn) if turn else judge_of(self._parts)
+            self._judges[turn] = in_conversations(
+                asked_anew(self._parts, turn) if turn else judge_of(self._parts), self._parts
+            )
         return self._judges[turn]

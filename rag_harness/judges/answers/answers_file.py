@@ -6,14 +6,24 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, StrictBool, StrictStr, StringConstraints, ValidationError, field_validator
 
 from rag_harness.errors import DataError
 from rag_harness.measures.judged import Material
+from rag_harness.measures.judged.turn_material import kinds_named, turn_material
+from rag_harness.types import Message
 
 _Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
+class SaidLine(BaseModel):
+    """A message that was said before the question."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="allow")
+    role: Literal["user", "assistant"]
+    content: StrictStr
 
 
 class AnswerLine(BaseModel):
@@ -29,6 +39,9 @@ class AnswerLine(BaseModel):
     quotes: tuple[StrictStr, ...] = ()
     answerable: StrictBool = True
     abstained: StrictBool | None = None
+    history: tuple[SaidLine, ...] = ()
+    turn_kind: StrictStr = ""
+    earlier_contexts: tuple[tuple[StrictStr, ...], ...] = ()
 
     @field_validator("id")
     @classmethod
@@ -40,10 +53,15 @@ class AnswerLine(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
-    """An answer with the texts for judging it. ``id`` is as it was given: a text or a number."""
+    """An answer with the texts for judging it.
+
+    ``id`` is as it was given: a text or a number. ``earlier`` are the contexts of the turns before it, the oldest
+    first.
+    """
 
     id: str | int
     material: Material
+    earlier: tuple[tuple[str, ...], ...] = ()
 
 
 def check_answers(file: Path) -> int:
@@ -85,7 +103,8 @@ def read_answers(file: Path, abstains: Callable[[str], bool]) -> Iterator[GivenA
             abstained=abstained,
             answerable=read.answerable,
         )
-        yield GivenAnswer(read.id, material)
+        said = [Message(each.role, each.content) for each in read.history]
+        yield GivenAnswer(read.id, turn_material(material, said, kinds_named(read.turn_kind)), read.earlier_contexts)
 
 
 def _lines(file: Path) -> Iterator[tuple[int, bytes]]:

@@ -15,8 +15,10 @@ from rag_harness.judges.answers.answers_file import GivenAnswer
 from rag_harness.judges.scoring import judged
 from rag_harness.measures import Score, known_measures, measure_named, parts_of
 from rag_harness.measures.composite import CompositeMeasure
-from rag_harness.measures.judged import Judge, JudgedMeasure
+from rag_harness.measures.judged import Judge, JudgedMeasure, Material
+from rag_harness.measures.judged.carried import NO_EARLIER, LateMeasure
 from rag_harness.measures.judged.rubric_measure import also_asking, with_criteria
+from rag_harness.measures.judged.turn_criteria import also_asking_of_turns
 from rag_harness.registry import resolve
 from rag_harness.work.deadline import Deadline
 
@@ -98,8 +100,8 @@ class _Judging:
             return self._none(self.broken)
         try:
             late = f"deadline: not judged within {self.seconds:g} s"
-            material = also_asking(given.material, self.asked.parts)
-            return await Deadline(self.seconds, late).bound(judged(material, self.asked.parts, self.judge))
+            material = also_asking_of_turns(also_asking(given.material, self.asked.parts), self.asked.parts)
+            return await Deadline(self.seconds, late).bound(self._judged(material, given))
         except CriticalError as error:
             self.broken = self.broken or str(error)
             return self._none(self.broken)
@@ -108,6 +110,20 @@ class _Judging:
         except Exception as error:
             log.error("%r could not be judged", given.id, exc_info=error)
             return self._none(f"{type(error).__name__}: {error}")
+
+    async def _judged(self, material: Material, given: GivenAnswer) -> Mapping[str, Score]:
+        """Return the scores; of late measures, from those that they build on."""
+        late = [each for each in self.asked.parts if isinstance(each, LateMeasure)]
+        found = await judged(material, [each for each in self.asked.parts if each not in late], self.judge)
+        for measure in late:
+            found[measure.name] = await self._later(measure, material, given, found[measure.builds_on])
+        return found
+
+    async def _later(self, measure: LateMeasure, material: Material, given: GivenAnswer, said: Score) -> Score:
+        if not given.earlier:
+            return Score(None, NO_EARLIER, undefined=True)
+        asked = measure.later(material, said, [*enumerate(given.earlier, 1)][::-1])
+        return asked if isinstance(asked, Score) else (await judged(asked, [measure], self.judge))[measure.name]
 
     def _none(self, why: str) -> dict[str, Score]:
         return {part.name: Score(None, why) for part in self.asked.parts}

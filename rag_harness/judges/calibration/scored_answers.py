@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rag_harness.errors import DataError, unknown
+from rag_harness.judges.calibration.labels import AnswerLabel
 from rag_harness.measures import measure_named
 from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.measures.judged.rubric_measure import rubric_measure
@@ -132,6 +133,17 @@ def _of_last_run(output: Path) -> set[Author]:
     except DataError:
         return set()
     return {Author(*author) for suite in suites for author in suite.authors}
+
+
+def in_conversations(labels: Sequence[AnswerLabel], rows: Mapping[Item, ExperimentResult]) -> list[AnswerLabel]:
+    """Return labels with their conversation as the cluster, where they name none and their row is a turn of one."""
+    places = {item: row.asked.place for item, row in rows.items()}
+    return [
+        label
+        if label.cluster or not places.get(label.item)
+        else replace(label, cluster=f"conversation {places[label.item]['conversation']}")
+        for label in labels
+    ]
 
 
 def missing_rows(items: Mapping[Item, str], rows: Mapping[Item, ExperimentResult]) -> list[str]:

@@ -19,6 +19,7 @@ from rag_harness.measures.judged.criteria import (
 )
 from rag_harness.measures.judged.measure import JudgedMeasure
 from rag_harness.measures.judged.opinion import Material, Opinion
+from rag_harness.measures.judged.turn_criteria import OF_TURNS
 from rag_harness.measures.measure import Measure, Score
 from rag_harness.types import Expectation
 
@@ -152,7 +153,7 @@ def also_asking(material: Material, measures: Sequence[JudgedMeasure]) -> Materi
 
 
 def kept_of_rubrics(details: Mapping[str, Mapping[str, Any]]) -> list[Kept]:
-    """Return what a judge found of each criterion of each rubric, from the details of scores by measure."""
+    """Return what a judge found of each criterion, of rubrics and of turns, from the details of scores by measure."""
     return [
         Kept(
             Expectation("rubric", said["expectation"]),
@@ -162,6 +163,6 @@ def kept_of_rubrics(details: Mapping[str, Mapping[str, Any]]) -> list[Kept]:
             said.get("end", -1),
         )
         for name, detail in details.items()
-        if name.startswith(PREFIX)
+        if name.startswith(PREFIX) or name in OF_TURNS
         for said in detail.get("expectations", ())
     ]

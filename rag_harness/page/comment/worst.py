@@ -92,4 +92,5 @@ def _asked(experiment: str, case_id: str, run: Run) -> tuple[str, str]:
     if case is None:
         return "", ""
     gold = case.ground_truth or ", ".join(case.context_reference)
-    return case.query.text, gold if case.answerable else f"to decline, because no page answers it. {gold}".strip()
+    query = run.query_of(experiment, case_id)
+    return query, gold if case.answerable else f"to decline, because no page answers it. {gold}".strip()

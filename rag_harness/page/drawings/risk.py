@@ -6,7 +6,7 @@ from rag_harness.gates.units import value_said
 from rag_harness.page.charts import Distribution, Histogram, histogram
 from rag_harness.page.content import Cell, Figure, Table, word_cells
 from rag_harness.page.drawings.experiments import colours_of, drawn_of, left_out, together_or_apart
-from rag_harness.page.figures import interval_said
+from rag_harness.page.figures import NO_QUANTILE, interval_said
 from rag_harness.page.run import Run
 from rag_harness.report.pairwise import RISKS
 from rag_harness.report.suite_table import SuiteTable
@@ -28,11 +28,14 @@ def risk(run: Run) -> Figure | None:
     series = tuple(Distribution(experiment, tuple(found[experiment]), colours[experiment]) for experiment in drawn)
     chart = Histogram(ident="risk", title=title, series=series, x_label=f"{name} of an answer, lower is better")
     rows = [
-        [Cell(experiment), *word_cells(f"{len(values):,}", *_figures(values))] for experiment, values in found.items()
+        [Cell(name), *word_cells(f"{len(values):,}", *_figures(values, run.experiments[name].clusters is not None))]
+        for name, values in found.items()
     ]
     head = ("experiment", "answers", "mean", "median", "p95", "p99", "largest")
     left = [experiment for experiment in run.experiments if experiment not in found]
     notes = [*([f"No {name}: {', '.join(left)}."] if left else []), *left_out(run, [*found], drawn)]
+    alike = any(run.experiments[name].clusters is not None for name in found)
+    notes += [f"Quantiles have {NO_QUANTILE}."] if alike else []
     table = Table("figure-risk", head, rows, "Quantiles with 95 % intervals")
     return together_or_apart(chart, histogram, table, notes, f"Across: {chart.x_label}. Up: the share of the answers.")
 
@@ -41,6 +44,7 @@ def _values(table: SuiteTable, measure: str) -> list[float]:
     return sorted(table.values(measure, {}).values()) if measure in table.columns else []
 
 
-def _figures(values: list[float]) -> list[str]:
-    quantiles = [f"{value_said(quantile(values, at))} {interval_said(*quantile_interval(values, at))}" for at in _AT]
+def _figures(values: list[float], are_alike: bool) -> list[str]:
+    ends = ["" if are_alike else f" {interval_said(*quantile_interval(values, at))}" for at in _AT]
+    quantiles = [f"{value_said(quantile(values, at))}{between}" for at, between in zip(_AT, ends, strict=True)]
     return [value_said(sum(values) / len(values)), *quantiles, value_said(values[-1])]

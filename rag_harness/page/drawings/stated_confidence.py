@@ -50,7 +50,8 @@ def reliability(run: Run) -> Figure | None:
         reference=((0.0, 0.0), (1.0, 1.0)),
         reference_label="as stated",
     )
-    rows = [_row(name, *each) for name, bins in found.items() for each in bins]
+    alike = {name: run.experiments[name].clusters is not None for name in found}
+    rows = [_row(name, alike[name], *each) for name, bins in found.items() for each in bins]
     head = ("experiment", "stated", "mean stated", "right", "95 % interval", "answers")
     return _figure(run, chart, Table("figure-reliability", head, rows), [*found])
 
@@ -101,7 +102,7 @@ def _points(bins: Sequence[_Bin]) -> list[CurvePoint]:
     return [CurvePoint(mean, right / n, float(n)) for _, mean, n, right in bins]
 
 
-def _row(name: str, number: int, mean: float, n: int, right: int) -> list[Cell]:
+def _row(name: str, are_alike: bool, number: int, mean: float, n: int, right: int) -> list[Cell]:
     stated = f"{number / _BINS:.1f} to {(number + 1) / _BINS:.1f}"
-    between = interval_said(*clopper_pearson(right, n))
+    between = NONE if are_alike else interval_said(*clopper_pearson(right, n))
     return word_cells(name, stated, f"{mean:.3f}", f"{right / n:.3f}", between, f"{n:,}")

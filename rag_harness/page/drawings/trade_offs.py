@@ -58,6 +58,8 @@ def _time(table: SuiteTable) -> Estimate | None:
     found = np.sort(times[~np.isnan(times)]).tolist()
     if not found:
         return None
+    if table.clusters is not None:
+        return Estimate(quantile(found, 0.5))  # a quantile has no interval where cases are alike
     low, high = quantile_interval(found, 0.5)
     return Estimate(quantile(found, 0.5), *(end if np.isfinite(end) else None for end in (low, high)))
 

@@ -68,7 +68,7 @@ class Details:
             "prompts": self._sent(row, {n: c.text.strip() for n, c in zip(numbers, row.retrieved_chunks, strict=True)}),
             "raw": row.raw_output if row.raw_output != row.llm_answer else "",
             "steps": list(row.reasoning_steps or ()),
-            "inputs": dict(row.inputs),
+            "inputs": {**row.inputs, **_user(row)},
             "usage": [row.usage.prompt_tokens, row.usage.completion_tokens, row.usage.calls],
             "error": [row.error.stage, row.error.type, row.error.message] if row.error else None,
             "cause": _cause(cause, kind) if cause else None,
@@ -90,6 +90,14 @@ class Details:
         calls = [call for stage in row.stages for call in stage.calls if call.prompt]
         sent = [self._prompts.pieces(call.prompt, chunks) for call in calls]
         return [pieces for pieces in sent if pieces is not None]
+
+
+def _user(row: ExperimentResult) -> dict[str, Any]:
+    """Return who said the question, where a user is simulated, with the calls of its model."""
+    if row.user is None:
+        return {}
+    calls = [f"{call.usage.prompt_tokens} → {call.usage.completion_tokens} tokens" for call in row.user.calls]
+    return {"user": ", ".join([f"simulated by {row.user.detail.get('by', '')}", *calls])}
 
 
 def _chunk(chunk: RetrievedChunk) -> Chunk:

@@ -92,9 +92,12 @@ class _Gathering:
         cases = run.cases_of(name)
         found: dict[int, dict[str, Any]] = {}
         rows: dict[int, tuple[Any, ...]] = {}
+        said_by_user: dict[int, str] = {}
         try:
             for position, row, judged in rows_of(run, name, places):
                 asked = cases[position].case
+                if asked.scenario is not None:
+                    said_by_user[position] = row.query
                 quotes = [quote.quote for quote in as_shown(asked, row).evidence]
                 detail = {name: score.detail for name, score in judged.items()}
                 expected = found_in(asked, row, judged=detail.get(EXPECTATIONS)) if row.ok and asked.expect else []
@@ -105,7 +108,8 @@ class _Gathering:
                 )
                 rows[position] = of_row(row)
             for position in places:
-                case, line = self._cases.number(run, name, cases, position), causes.get(table.ids[position])
+                case = self._cases.number(run, name, cases, position, said_by_user.get(position, ""))
+                line = causes.get(table.ids[position])
                 said = rows.get(position, of_row(None))
                 self._columns.add(number, case, table, position, said, line.cause if line else "")
                 self._details.append(found.pop(position, {}))

@@ -11,24 +11,24 @@ from rag_harness.types import Case
 
 
 class Cases:
-    """Numbers the cases. Runs over the same data share them.
+    """Numbers the cases. Runs over the same data share them; what a simulated user said is a question of its own.
 
     Attributes:
         said: data of each case for the script, by number.
     """
 
     def __init__(self) -> None:
-        self._numbers: dict[tuple[str, str], int] = {}
+        self._numbers: dict[tuple[str, str, str], int] = {}
         self.said: list[dict[str, Any]] = []
 
-    def number(self, run: Run, suite: str, cases: CaseFile, position: int) -> int:
-        """Return the number of the case at ``position`` of the file."""
+    def number(self, run: Run, suite: str, cases: CaseFile, position: int, query: str = "") -> int:
+        """Return the number of the case at ``position`` of the file; ``query`` is what a simulated user said."""
         data = run.suites[suite].data
-        key = f"{data} {run.manifest.digests.get(data, run.name)}", cases.ids[position]
+        key = f"{data} {run.manifest.digests.get(data, run.name)}", cases.ids[position], query
         if key not in self._numbers:
             self._numbers[key] = len(self.said)
             kept = cases[position]
-            self.said.append(_said(kept.case, kept.labels))
+            self.said.append(_said(kept.case, kept.labels) | ({"query": query} if query else {}))
         return self._numbers[key]
 
 

@@ -31,6 +31,8 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     yield "run", "" if run.is_alone else run.name
     yield "answers", answers_by(run.experiments).removeprefix("answers ") if run.experiments else ""
     yield "judged by", " and ".join(judges_said(run.suites[name] for name in run.experiments)) or "nobody"
+    users = {name: run.suites[name].user for name in run.experiments}
+    yield "users", "; ".join(f"{name}: simulated by {user}" for name, user in users.items() if user)
     yield "profile", str(settings.get("profile", ""))
     yield "mode", str(settings.get("mode", ""))
     yield "times", _times(run)

@@ -35,9 +35,19 @@ def became_of(run: Run) -> Table | None:
     notes = [
         "lost: selected, but no row came; it counts as the worst. not run: the budget was spent, or somebody stopped "
         "the run. not needed: not asked, for every gate of the experiment had its verdict before. resumed: answered in "
-        "an earlier run."
+        "an earlier run.",
+        *_played(run),
     ]
     return Table("trials", _STATES, rows, "What became of the trials", notes) if rows else None
+
+
+def _played(run: Run) -> Iterator[str]:
+    """Yield what became of turns that simulated users were to say."""
+    over = [f"{name}: {counted(len(record.ended), 'turn')}" for name, record in run.suites.items() if record.ended]
+    if over:
+        yield f"Turns that simulated users never came to count nowhere: {', '.join(over)}."
+    for name, record in run.suites.items():
+        yield from (f"Taken out of {name}: {talk} {why}." for talk, why in record.taken_out.items())
 
 
 def _states(name: str, table: SuiteTable, record: SuiteRecord, selected: int) -> list[Cell]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rag_harness.errors import PrerequisiteError, TraceError
 from rag_harness.pipelines.calling import called
@@ -18,6 +18,9 @@ from rag_harness.traces.seen_trace import read_trace
 from rag_harness.traces.span_record import SpanRecord
 from rag_harness.types import Answer, PipelineOutput, Query
 from rag_harness.work.local_work import on_local_thread
+
+if TYPE_CHECKING:
+    from rag_harness.traces.in_process.trial_spans import TracedTrial
 
 
 class TracedPipeline:
@@ -76,7 +79,7 @@ class TracedPipeline:
             text = returned.answer.text if isinstance(returned, PipelineOutput) else answer_text(returned, self._name)
             provider.end_root(trial, text)
             with Trace().stage("trace"):
-                told = await self._told(await trial.spans(), text)
+                told = await self._told(trial, text)
             told = replace(told, total_ms=trial.ms, trace_id=trial.trace_id)
         return _completed(returned, told) if isinstance(returned, PipelineOutput) else told
 
@@ -89,8 +92,9 @@ class TracedPipeline:
     def _name(self) -> str:
         return str(getattr(self.app, "__qualname__", type(self.app).__name__))
 
-    async def _told(self, spans: Sequence[SpanRecord], text: str) -> PipelineOutput:
+    async def _told(self, trial: TracedTrial, text: str) -> PipelineOutput:
         try:
+            spans = await trial.spans()
             # Looking up texts is CPU-bound. Off the loop, calls in flight continue.
             return await on_local_thread(lambda: self._read(spans, text))
         except TraceError as error:

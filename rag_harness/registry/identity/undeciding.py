@@ -38,6 +38,7 @@ DECIDES_NOTHING: Mapping[str, str] = {
     "rag_harness.models.patience": "how often is tried again",
     "rag_harness.models.retrying": "how often is tried again",
     "rag_harness.models.wire": "carries bytes",
+    "rag_harness.pipelines.history_names": "names of experiments; which history they have counts as an ingredient",
     "rag_harness.pipelines.watched": "shows an answer while it comes",
     "rag_harness.pipelines.endpoint.charged": "money",
     "rag_harness.pipelines.endpoint.refusals": "messages",

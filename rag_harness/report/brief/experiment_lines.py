@@ -15,6 +15,7 @@ from rag_harness.measures.judged.categories import (
 from rag_harness.report.brief.brief import Brief
 from rag_harness.report.brief.sentences import percent
 from rag_harness.report.brief.writer import TIE, Line, LineWriter
+from rag_harness.report.by_turn import FEW_TURNS, Drift, by_turn, drift_of, has_turns, turns_said
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import table
 from rag_harness.report.wording import short
@@ -80,6 +81,23 @@ def kind_lines(found: SuiteTable, writer: LineWriter) -> list[Line]:
     rest = sum(shares[kind] for kind in ordered[_FEW_KINDS:])
     said += [f"{percent(rest)} others"] if rest else []
     return writer.labelled("answers", ", ".join(said).replace(" %", f"{TIE}%"))
+
+
+def turn_lines(brief: Brief, writer: LineWriter) -> list[Line]:
+    """Return the first measure of each experiment that has conversations, by turn, and its drift."""
+    found = []
+    for name, each in brief.tables.items():
+        measure = next((measure for measure in _MEASURES if _tells(each, measure)), "") if has_turns(each) else ""
+        if measure:
+            drift = drift_of(each, measure)
+            slope = f" {drift.slope:+.2f} a turn{_between(drift)}".replace(" ", TIE) if drift else ""
+            said = f"{short(name)}  {measure} by turn  {turns_said(by_turn(each, measure, FEW_TURNS))} "
+            found.append(f"{said.replace(' ', TIE)} {slope.strip(TIE)}")
+    return [line for n, said in enumerate(found[:_FEW_ROWS]) for line in writer.labelled("" if n else "turns", said)]
+
+
+def _between(drift: Drift) -> str:
+    return f" {bounds(*drift.interval, 'score', signed=True)}" if drift.interval else ""
 
 
 def table_lines(brief: Brief, writer: LineWriter) -> Iterator[Line]:

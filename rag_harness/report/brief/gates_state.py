@@ -12,13 +12,14 @@ from rag_harness.gates import BASELINE, Gate, Reference
 from rag_harness.gates.gates_of_run import gate_or_none
 from rag_harness.gates.units import bounds, told_apart
 from rag_harness.gates.verdict import equal, meets_threshold
+from rag_harness.measures.judged.turn_criteria import OF_TURNS
 from rag_harness.report.over_repeats import over_repeats
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.causes import CauseLine
 from rag_harness.stats.by_case import differences
 
-_OF_EXPECTATIONS = ("expectations", "expect_", "rubric_")
-"""Stand in the names of the measures of expectations, and of rubrics."""
+_OF_EXPECTATIONS = ("expectations", "expect_", "rubric_", *OF_TURNS)
+"""Stand in the names of measures of expectations, of rubrics, and of what is asked of turns."""
 FEW_GATES = 3
 """Failed gates that the end of a run shows."""
 BAD = ("failed", "stale", "xpassed")
@@ -191,6 +192,8 @@ def _is_share(table: SuiteTable, measure: str) -> bool:
 
 def _worst(gate: Gate, tables: Mapping[str, SuiteTable], causes: Sequence[CauseLine]) -> str:
     """Return the trial with the worst value; of several that with a cause, the worst of these first."""
+    if gate.turns is not None and gate.turns.kind == "drift":
+        return ""  # no single turn has it
     tables = over_repeats(gate, tables)
     table = tables.get(gate.suite)
     if table is None or not table.has(gate.measure):

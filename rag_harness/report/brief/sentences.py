@@ -156,11 +156,11 @@ def _width(field: Field, brief: Brief) -> Iterator[Sentence]:
         yield Sentence("sure", f"{short(field.names[0])} has no interval: too few questions have a value.", "unsure")
     else:
         low, high = table.interval(measure) or (0.0, 0.0)
-        n = len(table.values(measure, {}))
+        cases = table.values(measure, {})
         yield Sentence(
             "sure",
-            f"With other questions of this kind {measure} could lie between {low:.2f} and {high:.2f} (95 %, {n:,} "
-            "questions).",
+            f"With other questions of this kind {measure} could lie between {low:.2f} and {high:.2f} (95 %, "
+            f"{len(cases):,} questions{table.alike_said(cases)}).",
         )
 
 

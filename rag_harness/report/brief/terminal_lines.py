@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from rag_harness.gates.units import bounds, value_said
 from rag_harness.report.brief.answered import Answered
 from rag_harness.report.brief.brief import Brief
-from rag_harness.report.brief.experiment_lines import kind_lines, quality_lines, table_lines
+from rag_harness.report.brief.experiment_lines import kind_lines, quality_lines, table_lines, turn_lines
 from rag_harness.report.brief.gate_lines import failed_gate_lines, gate_count_lines
 from rag_harness.report.brief.leads import RETRIEVAL, Field, Lead
 from rag_harness.report.brief.sentences import Sentence, equals_said, first_sentences, more_said, surest, winners_said
@@ -52,6 +52,7 @@ def brief_lines(
     elif brief.answered.rows:
         for found in brief.tables.values():
             lines += [*quality_lines(found, writer), *kind_lines(found, writer)]
+    lines += turn_lines(brief, writer)
     return [*lines, *_why(brief, writer), *_next(brief, output, has_report, writer)]
 
 

@@ -47,16 +47,16 @@ class Conversing:
         question = replace(query, text=await self.turn_search.searched(query, trace))
         await trace.retrieve(e3.retriever, question.text, e3.candidates)
         await trace.rerank(e3.reranker, question.text, e3.top_k)
-        return await e3.generator.answer(question, trace, said_before(query))
+        return await e3.generator.answer(question, trace, history_messages(query))
 
     async def answer_from(self, query: Query, hits: Sequence[Hit]) -> PipelineOutput:
         """Answer from ``hits`` alone, in their order."""
         trace = Trace(retrieved=list(hits), context=list(hits))
         question = replace(query, text=await self.turn_search.searched(query, trace))
-        return await self.filtered.generator.answer(question, trace, said_before(query))
+        return await self.filtered.generator.answer(question, trace, history_messages(query))
 
 
-def said_before(query: Query) -> list[Message]:
+def history_messages(query: Query) -> list[Message]:
     """Return the messages before a turn, for a prompt. Their citations name sources of other prompts."""
     return [replace(each, content=without_marks(each.content)) for each in earlier_turns(query).used]
 

@@ -21,11 +21,9 @@ _LOOK_SECONDS = 0.01
 _OUR_LOOP = "rag-trials"
 """The thread of the trials' loop. What begins there without a trial is the harness's own: a judge, say."""
 _LOST = (
-    "belongs to no trial, and ran while this one did: the context was lost on the way to another thread, so a search "
-    "there would be missing from the row. Take the context along: asyncio.to_thread(work) in place of "
-    "loop.run_in_executor(None, work), pool.submit(contextvars.copy_context().run, work) in place of "
-    "pool.submit(work). Or instrument all pools: opentelemetry-instrumentation-threading, "
-    "ThreadingInstrumentor().instrument()"
+    "belongs to no trial: its thread has lost the context. Start it by asyncio.to_thread(work) in place of "
+    "run_in_executor, by pool.submit(contextvars.copy_context().run, work) in place of pool.submit(work), or "
+    "instrument all threads: opentelemetry-instrumentation-threading"
 )
 _NONE = (
     "No span came from the app. Instrument it at the tracer provider that is asked here, before it is made: "

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.dataset.conversations import DECLINES, MOST_TURNS, SaidTurn, histories, order_problems
+from rag_harness.dataset.conversations import (
+    DECLINES,
+    MOST_TURNS,
+    SaidTurn,
+    histories,
+    order_problems,
+    rows_of_line,
+    with_turns,
+)
 from rag_harness.dataset.queries import read_queries
 from rag_harness.errors import DataError
 from rag_harness.types import Case, Message, Query
@@ -90,6 +98,10 @@ def test_questions_of_no_conversation_stand_beside_them(tmp_path: Path) -> None:
         ([{"conversation": "c1", "turns": [LAMP, {"ground_truth": "yes"}]}], "turn 2: query: Field required"),
         ([{"conversation": "c1", "turns": [LAMP, {"query": "?", "gold": 1}]}], "turn 2: gold: Extra inputs"),
         ([{"conversation": "c1", "turns": [LAMP] * (MOST_TURNS + 1)}], f"{MOST_TURNS + 1}; a conversation has"),
+        (
+            [turn(n) for n in range(1, 200)],
+            f"turn {MOST_TURNS + 1} of 'c1': a conversation has {MOST_TURNS} turns at most",
+        ),
         ([{"conversation": "c1", "metadata": 3, "turns": [LAMP]}], "metadata: an object was expected"),
     ],
 )
@@ -121,3 +133,36 @@ def test_turns_are_in_order_or_that_is_said(places: list[tuple[str, int]]) -> No
     assert (not order_problems(turns)) == (in_order and len(grouped) == len({*grouped}))
     if in_order:
         assert [len(each) for each in histories(turns)] == [2 * (turn - 1) for _, turn in places]
+
+
+def test_the_question_that_stands_alone_is_gold_and_no_pipeline_sees_it(tmp_path: Path) -> None:
+    turns = [LAMP, {"query": "And a chair?", "standalone": " How long can I return a chair? "}, {"query": "?"}]
+    first, second, third = read(tmp_path, {"conversation": "c1", "turns": turns})
+    assert [case.standalone for case in (first, second, third)] == ["", "How long can I return a chair?", ""]
+    assert [case.asked_alone for case in (first, second, third)] == [
+        LAMP["query"], "How long can I return a chair?", "",
+    ]  # fmt: skip
+    assert "standalone" not in json.dumps(dict(second.query.inputs))
+    with pytest.raises(DataError, match="conversation is missing"):
+        read(tmp_path, {"query_id": "q1", "query": "?", "standalone": "How long?"})
+
+
+_VALUES = st.dictionaries(st.sampled_from("abc"), st.sampled_from(["x", "y", 1, None]), max_size=3)
+
+
+@given(_VALUES, st.lists(_VALUES, min_size=1, max_size=3), st.booleans())
+def test_a_line_is_its_rows_and_rows_are_its_line(
+    shared: dict[str, Any], own: list[dict[str, Any]], has_shared: bool
+) -> None:
+    turns = [{"query": f"{n}?", "metadata": each} for n, each in enumerate(own)]
+    line = {"conversation": "c1", "turns": turns, **({"metadata": shared} if has_shared else {})}
+    rows = rows_of_line(line)
+    assert [row["query_id"] for row in rows] == [f"c1#{n}" for n in range(1, len(own) + 1)]
+    assert rows_of_line(with_turns(line, rows)) == [{**row, "metadata": row["metadata"]} for row in rows]
+    changed = [{**row, "metadata": {"a": "new"}} for row in rows]
+    assert [row["metadata"] for row in rows_of_line(with_turns(line, changed))] == [{"a": "new"}] * len(rows)
+
+
+def test_rows_of_other_lines_are_themselves() -> None:
+    assert rows_of_line({"query_id": "q1", "query": "?"}) == [{"query_id": "q1", "query": "?"}]
+    assert rows_of_line(turn(3))[0]["query_id"] == "c1#3"

@@ -14,8 +14,9 @@ from rag_harness.errors import BudgetError, CriticalError, ModelOutputError, Pre
 from rag_harness.judges.mock import MockJudge, MockOpinion
 from rag_harness.measures import parts_of
 from rag_harness.measures.judged import ClaimedText, Judge, JudgeQuestion, Material, SupportSource, Verdicts
+from rag_harness.measures.judged.turn_material import said_before
 from rag_harness.results.score import ScoreLine, parse_score
-from rag_harness.types import Case, Evidence, Query
+from rag_harness.types import Case, Evidence, Message, Query
 from tests.unit.rows import make_row
 
 CASE = Case(Query("q1", "How long?"), ground_truth="30 days", qrels={"returns.md": 1}, evidence=(Evidence("", "30 d"),))
@@ -170,3 +171,23 @@ def test_a_measure_that_does_not_apply_to_the_case_has_no_line() -> None:
 
 def test_the_mock_judge_is_a_judge() -> None:
     assert judge(MockJudge(), "faithfulness").scores["faithfulness"].value is not None
+
+
+def test_a_row_of_a_conversation_is_judged_with_what_was_said_and_again_when_that_has_changed() -> None:
+    said = Said()
+    told = {"conversation": "c1", "turn": 2, "history": [{"role": "user", "content": "Do you sell lamps?"}]}
+    first = judge(said, "faithfulness", row=make_row(inputs=told))
+    (material,) = said.materials
+    assert said_before(material) == (Message("user", "Do you sell lamps?"),)
+    assert material.contexts == tuple(chunk.text for chunk in make_row().retrieved_chunks)
+    judge(said, "faithfulness", row=make_row(inputs=told), known=lines(first))
+    assert len(said.materials) == 1
+    other = {**told, "history": [{"role": "user", "content": "Do you sell chairs?"}]}
+    judge(said, "faithfulness", row=make_row(inputs=other), known=lines(first))
+    assert len(said.materials) == 2
+
+
+def test_a_row_without_a_conversation_is_judged_as_ever() -> None:
+    said = Said()
+    judge(said, "faithfulness")
+    assert type(said.materials[0]) is Material

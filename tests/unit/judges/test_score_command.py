@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -118,3 +119,26 @@ def test_malformed_answers_leave_older_scores_alone(folder: Path, capsys: pytest
     assert main(["judge", "score", "answers.jsonl", "-o", "scores.jsonl"]) == 2
     assert capsys.readouterr().err.startswith("answers.jsonl:1: question: Field required\n")
     assert (folder / "scores.jsonl").read_text() == "older"
+
+
+def test_an_answer_in_a_conversation_is_judged_in_it(folder: Path) -> None:
+    history = [{"role": "user", "content": "Do you sell lamps?"}, {"role": "assistant", "content": "Yes."}]
+    told: Any = {"history": history, "turn_kind": "underspecified", "earlier_contexts": [["Lamps cost five euros."]]}
+    written(folder, line(answer="Lamps cost five euros. Moons consist of cheese.", contexts=["Nothing."], **told))
+    names = "retention,asks_back,carried_faithfulness"
+    assert main(["judge", "score", "answers.jsonl", "-o", "scores.jsonl", "--measures", names]) == 0
+    said = json.loads((folder / "scores.jsonl").read_text())
+    assert said["scores"] == {"retention": 1.0, "asks_back": None, "carried_faithfulness": 0.5}
+    assert "words do not tell" in said["reasons"]["asks_back"]
+
+
+def test_an_answer_that_stands_alone_has_none_of_the_measures_of_turns(folder: Path) -> None:
+    written(folder, line())
+    assert main(["judge", "score", "answers.jsonl", "-o", "scores.jsonl", "--measures", "carried_faithfulness"]) == 1
+    assert json.loads((folder / "scores.jsonl").read_text())["undefined"] == ["carried_faithfulness"]
+
+
+def test_a_history_that_cannot_be_read_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(folder, line(history=[{"role": "system", "content": "x"}]))
+    assert main(["judge", "score", "answers.jsonl", "-o", "scores.jsonl"]) == 2
+    assert "answers.jsonl:1: history.0.role" in capsys.readouterr().err

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import PrerequisiteError, RegistryError
-from rag_harness.models.api_keys import check_api_keys, check_judge
+from rag_harness.errors import PrerequisiteError, RegistryError, SettingsError
+from rag_harness.models.api_keys import check_api_keys, check_judge, check_user
 from rag_harness.registry import installed, registered
 from rag_harness.settings import Settings
 from rag_harness.settings.loading import load_settings
@@ -142,6 +142,22 @@ def test_a_model_of_a_server_of_its_own_needs_a_key_of_its_own(role: str) -> Non
     check_api_keys(settings_of("embedded", **named, **{f"{role}_api_key": SECRET}))
     check_api_keys(settings_of("embedded", **{f"{role}_base_url": REMOTE}))
     check_api_keys(settings_of("embedded", **{**named, f"{role}_base_url": "http://127.0.0.1:8080/v1"}))
+
+
+def test_the_model_that_plays_users_is_checked_where_it_is_asked() -> None:
+    named = {"user_model": "own/model", "user_base_url": REMOTE}
+    check_user(settings_of("embedded"))
+    check_api_keys(settings_of("embedded", **named))  # a run without scenarios asks no user
+    with pytest.raises(PrerequisiteError, match="RAG_USER_API_KEY is not set: mode live calls own/model at"):
+        check_user(settings_of("embedded", **named))
+    check_user(settings_of("embedded", **named, user_api_key=SECRET))
+    check_user(replace(settings_of("embedded", **named), mode="replay"))
+    with pytest.raises(PrerequisiteError, match="'own/model' has no price"):
+        check_user(settings_of("embedded", **named, user_api_key=SECRET, budget=1.0))
+    with pytest.raises(SettingsError, match="no server is named for it: add --rag-user-base-url"):
+        check_user(settings_of("embedded", user_model="own/model"))
+    with pytest.raises(PrerequisiteError, match="OPENROUTER_API_KEY is not set"):
+        check_user(settings_of("openrouter", user_model="openai/gpt-4o-mini"))
 
 
 def test_two_judges_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

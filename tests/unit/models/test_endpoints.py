@@ -40,7 +40,7 @@ def endpoints(settings: Settings) -> Endpoints:
     return Endpoints(settings, lambda: Cassettes(Path("nowhere")), lambda: StoreRoom(settings))
 
 
-@pytest.mark.parametrize("role", ["answer", "judge", "writer", "rewrite"])
+@pytest.mark.parametrize("role", ["answer", "judge", "writer", "rewrite", "user"])
 def test_a_role_without_options_is_answered_by_the_model_of_the_answers(role: str) -> None:
     assert endpoint_of(KNOWN, role) == Endpoint("a/model", "https://a.test/v1", KEY)
     assert KEY not in repr(endpoint_of(KNOWN, role))
@@ -166,6 +166,8 @@ def test_a_model_called_mock_behind_a_server_is_asked_there() -> None:
         ({"judge_base_url": "http://b/v1", "judge_api_key_env": "THEIR_KEY"}, "judge", "THEIR_KEY"),
         ({"writer_base_url": "http://b/v1"}, "writer", "RAG_WRITER_API_KEY"),
         ({"rewrite_api_key": "sk"}, "rewrite", "RAG_REWRITE_API_KEY"),
+        ({"user_base_url": "http://b/v1"}, "user", "RAG_USER_API_KEY"),
+        ({"user_model": "m"}, "user", "RAG_CHAT_API_KEY"),
     ],
 )
 def test_the_variable_of_a_roles_key(told: dict[str, str], role: str, variable: str) -> None:

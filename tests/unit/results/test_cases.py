@@ -11,6 +11,7 @@ import pytest
 
 from rag_harness.errors import DataError
 from rag_harness.expectations import expectations_of
+from rag_harness.measures import measure_named
 from rag_harness.results.cases import CaseFile, kept, write_cases
 from rag_harness.results.score import parse_score
 from rag_harness.types import Case, Query
@@ -57,3 +58,24 @@ def test_what_a_case_demands_of_its_answers_comes_back_as_it_was_written(tmp_pat
     assert [each.get("expect") for each in lines] == [[{**raw[0], "weight": 2.0}, raw[1], *said], None]
     with closing(CaseFile(tmp_path, "data")) as cases:
         assert [each.case.expect for each in (cases[0], cases[1])] == [case.expect, ()]
+
+
+def test_the_question_that_stands_alone_is_kept_with_its_case(tmp_path: Path) -> None:
+    case = Case(Query("c1#2", "And the price?"), standalone="What does the lamp cost?")
+    write_cases(tmp_path, "data", [kept(case), kept(Case(Query("q2", "Why?")))])
+    lines = [json.loads(line) for line in CaseFile.place(tmp_path, "data").read_text().splitlines()]
+    assert [each.get("standalone") for each in lines] == ["What does the lamp cost?", None]
+    with closing(CaseFile(tmp_path, "data")) as cases:
+        assert [each.case.standalone for each in (cases[0], cases[1])] == ["What does the lamp cost?", ""]
+
+
+def test_a_case_keeps_what_its_metadata_say_in_short(tmp_path: Path) -> None:
+    told = {"conversation": "c1", "turn": 2, "history": [{"role": "user", "content": "Hi"}]}
+    metadata = {"turn_kind": "correction", "long": ["a", "list"], "part": "fit"}
+    write_cases(tmp_path, "queries", [kept(Case(Query("c1#2", "?", told), ground_truth="No.", metadata=metadata))])
+    with closing(CaseFile(tmp_path, "queries")) as cases:
+        back = cases[0]
+    assert back.case.metadata == {"turn_kind": "correction", "part": "fit"}
+    assert back.case.labels == back.labels
+    # Measures that ask what a turn is must find it here: tables read their cases from this file.
+    assert measure_named("correction").applies(back.case) == ""

@@ -9,6 +9,7 @@ import pytest
 
 from rag_harness.errors import DataError
 from rag_harness.results.check import check_results
+from rag_harness.results.manifest import RunManifest, SuiteRecord, write_manifest
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.score import Author, ScoreLine, row_digest
 from tests.unit.rows import failed_row, make_row
@@ -100,3 +101,24 @@ def tmp_scores(file: Path, *lines: bytes) -> Path:
     scores.parent.mkdir()
     scores.write_bytes(b"".join(lines))
     return scores
+
+
+def test_turns_that_a_user_never_came_to_need_no_row(tmp_path: Path) -> None:
+    file, turns = tmp_path / "e3-sim.jsonl", ["s#1", "s#2", "s#3", "s#4"]
+    file.write_text("".join(make_row(query_id=turn, experiment="e3-sim").line() for turn in turns[:2]))
+
+    def found(*ended: str) -> list[str]:
+        record = SuiteRecord(
+            data="queries+scenarios",
+            file=file.name,
+            fingerprints=["aaaa"],
+            total=4,
+            selected="all",
+            ended=dict.fromkeys(ended, "after turn 2: all is asked"),
+        )
+        write_manifest(tmp_path, RunManifest(date="2026-01-01", settings={}, suites={"e3-sim": record}))
+        return [each.removeprefix(f"{file}: ") for each in check_results(file, ["q1"], turns)[0].problems]
+
+    assert check_results(file, ["q1"], turns)[0].problems == [f"{file}: 2 of 4 queries have no row: s#3, s#4"]
+    assert found("s#4") == ["1 of 3 queries have no row: s#3"]
+    assert found("s#3", "s#4") == []

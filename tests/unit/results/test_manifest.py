@@ -66,7 +66,8 @@ def test_the_commit_is_empty_where_there_is_none(tmp_path: Path) -> None:
 
 
 def test_cases_come_back_one_by_one_with_their_gold(tmp_path: Path) -> None:
-    entry = KeptCase(Case(Query("g1", "?"), qrels={"b.md": 1}), {"kind": "plain"}, ("b.md#x",), "why", "passage")
+    golden = Case(Query("g1", "?"), qrels={"b.md": 1}, metadata={"kind": "plain"})
+    entry = KeptCase(golden, {"kind": "plain"}, ("b.md#x",), "why", "passage")
     write_cases(tmp_path, "mixed", [kept(CASE), entry])
     cases = CaseFile(tmp_path, "mixed")
     assert (cases.ids, cases.position) == (["q1", "g1"], {"q1": 0, "g1": 1})

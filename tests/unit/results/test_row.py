@@ -150,9 +150,11 @@ def test_the_schema_says_of_every_null_what_it_means() -> None:
     assert set(nullable) == {
         *("reasoning_steps", "retrieval_time_ms", "rerank_time_ms", "llm_time_ms", "ttft_ms", "error", "rerank_score"),
         *("cost_usd", "ranking", "confidence", "value", "threshold", "version", "date", "markup", "page", "last_page"),
-        *("module", "chapter", "url", "score"),
+        *("module", "chapter", "url", "score", "user"),
     }
-    assert all("null where" in each["description"] for each in nullable.values())
+    assert all(
+        "null where" in each["description"] or "absent where" in each["description"] for each in nullable.values()
+    )
 
 
 def test_the_published_schema_is_that_of_the_code() -> None:

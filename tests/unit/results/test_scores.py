@@ -129,3 +129,19 @@ def test_what_a_journal_had_is_taken_over_where_it_is_new(tmp_path: Path) -> Non
     assert take_over_scores(path, [(LINE, LINE.line())]) == 1
     assert take_over_scores(path, [(FAILED, FAILED.line()), (LINE, LINE.line())]) == 0
     assert list(read_scores(path)) == [FAILED, LINE]  # of the same key the last one holds
+
+
+TOLD: dict[str, Any] = {"conversation": "c1", "turn": 2, "history": [{"role": "user", "content": "Do you sell lamps?"}]}
+
+
+def test_what_was_said_before_a_turn_is_a_part_of_what_was_judged() -> None:
+    row = make_row()
+    chunks = [chunk.text for chunk in row.retrieved_chunks]
+    alone = text_digest([row.query, row.llm_answer, "", row.ground_truth, *chunks])
+    # Rows without a history keep the digest that their stored scores have.
+    assert row_digest(row) == row_digest(make_row(inputs={"conversation": "c1", "turn": 1})) == alone
+    # A service is asked with a history, and nobody numbers its turns.
+    assert row_digest(make_row(inputs={"history": TOLD["history"]})) == row_digest(make_row(inputs=TOLD))
+    turn = row_digest(make_row(inputs=TOLD))
+    other = {**TOLD, "history": [{"role": "assistant", "content": "Do you sell lamps?"}]}
+    assert len({turn, alone, row_digest(make_row(inputs=other))}) == 3

@@ -15,6 +15,11 @@ def expectations(material: Material, read: Read[QueryLine]) -> CheckResult:
     documents = {name: page.text for name, page in material.pages.items()}
     check, number = CheckResult("expectations"), 0
     for line, query in read.entries:
+        if query.scenario is not None:
+            reached = query.scenario.reached
+            number += len(reached)
+            for said in wrongly_expected(reached, query.scenario.ground_truth, query.is_answerable, documents):
+                check.error(read.at(line), f"{query.query_id}: reached: {said}")
         if query.expect == ():
             continue
         found, problems = expectations_of(query.expect)

@@ -17,6 +17,7 @@ from rag_harness.authoring.kb.validation.question_files import Read, read_query_
 from rag_harness.authoring.kb.validation.quotes import check_quote
 from rag_harness.authoring.kb.validation.report import CheckResult
 from rag_harness.authoring.kb.validation.selections import selections
+from rag_harness.authoring.kb.validation.turns import turns
 from rag_harness.dataset.queries import EvidenceLine, QueryLine
 from rag_harness.dataset.query_types import KNOWN_TYPES, type_problem
 from rag_harness.words.terms import terms
@@ -35,7 +36,7 @@ def checks(material: Material, file: Path | None, types: tuple[str, ...] = ()) -
     read = read_query_lines(file)
     rooms = (_queries, _references, _quotes, selections, expectations, _direct, _multi_hop, _negative)
     found = [room(material, read) for room in rooms] + [_distribution(material, read)]
-    return [found[0], _types(read, types), *found[1:]]
+    return [found[0], _types(read, types), *turns(read), *found[1:]]
 
 
 def named_files(query: QueryLine) -> list[str]:
@@ -49,7 +50,8 @@ def _queries(_: Material, read: Queries) -> CheckResult:
         check.error(read.at(line), problem)
     for line, first, query in _repeated(read, lambda query: query.query_id):
         check.error(read.at(line), f"query_id {query.query_id!r} stands already on line {first}. Give it another.")
-    for line, first, query in _repeated(read, lambda query: squeeze(query.query).casefold()):
+    # "And the price?" may be said in any conversation: a turn is held by the words that stand alone.
+    for line, first, query in _repeated(read, lambda query: squeeze(query.asked_alone or query.query_id).casefold()):
         check.note(read.at(line), f"{query.query_id} asks the same words as line {first}.")
     if not read.entries and not read.problems:
         check.error(str(read.file), "the file holds no query. Each line is an object with query_id and query.")
@@ -155,7 +157,7 @@ def _negative(material: Material, read: Queries) -> CheckResult:
     check, entries = _of_type(read, ("negative",), "negative")
     answers = _answers(material) if entries else []
     for line, query in entries:
-        asked = terms(query.query)
+        asked = terms(query.asked_alone)
         told = next(((name, fact) for name, fact, said in answers if asked and asked <= said), None)
         if told:
             what = f"{query.query_id} is negative, but {told[0]} has every word of it: {told[1].statement!r}."

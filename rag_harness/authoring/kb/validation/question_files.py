@@ -64,10 +64,12 @@ def _add_query(read: Read[QueryLine], number: int, line: str) -> None:
         what = f"invalid JSON at column {error.colno}: {error.msg}. Mend the line."
         read.problems.append(At(number, what))
         return
-    if not isinstance(raw, dict) or "turns" not in raw:
+    if not isinstance(raw, dict) or not {"turns", "scenario"} & raw.keys():
         read.add(number, QueryLine, raw)
         return
     turns, wrong = lines_of(line)
+    if "scenario" in raw:
+        turns = turns[:1]  # the gold of a scenario is that of each of its turns
     read.entries += [(number, turn) for turn in turns]
     read.problems += [At(number, f"{said.rstrip('.')}. Mend the entry.") for said in wrong]
 

@@ -75,7 +75,7 @@ def _lost(asked: QuestionWithGold, quote: Evidence, filename: str, now: str, pag
     if found is None:
         several = sorted(pages.holding(quote.quote))
         why = f"it stands in {', '.join(several)}" if several else ""
-        near = pages.nearest(f"{asked.text} {quote.quote}")
+        near = pages.nearest(f"{asked.alone or asked.text} {quote.quote}")
         yield Finding("gone", filename, why, quote.quote, proposals=near)
         return
     changes = ", ".join(f"{was} -> {is_now}" for was, is_now in found.figures)

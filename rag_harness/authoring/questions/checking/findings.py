@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 What = Literal[
@@ -75,6 +75,19 @@ class Report:
     pages: int
     unproven: int
     """The number of answerable questions without a quote; only their pages are checked."""
+    unsearched: int = 0
+    """The number of turns that nothing should answer and whose words alone say little: they are not searched for."""
+    before: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The turns before each turn of a conversation."""
+
+    @property
+    def standing(self) -> dict[str, list[str]]:
+        """The later turns of each affected turn: what is said before them may be wrong."""
+        affected, found = set(self.affected), dict[str, list[str]]()
+        for name, before in self.before.items():
+            for each in affected.intersection(before):
+                found.setdefault(each, []).append(name)
+        return found
 
     @property
     def affected(self) -> list[str]:

@@ -11,6 +11,7 @@ from rag_harness.authoring.questions.checking.findings import Finding, Report
 from rag_harness.authoring.questions.checking.gold_questions import is_golden
 from rag_harness.authoring.questions.checking.said import reason
 from rag_harness.authoring.questions.metadata_keys import AFFECTED
+from rag_harness.dataset.conversations import rows_of_line, with_turns
 from rag_harness.errors import DataError
 from rag_harness.files.json_text import read_json
 
@@ -32,11 +33,18 @@ def mended(file: Path, report: Report) -> str:
 
 
 def _line(line: str, report: Report) -> str:
-    row = read_json(line)
-    findings = report.found.get(row["query_id"], ())
-    if not findings and AFFECTED not in row.get("metadata", {}):
+    raw = read_json(line)
+    rows = rows_of_line(raw)
+    if not any(_is_touched(row, report) for row in rows):
         return line
-    return json.dumps(_row(row, findings), ensure_ascii=False)
+    changed = [_row(row, report.found.get(row["query_id"], ())) if _is_touched(row, report) else row for row in rows]
+    if "scenario" in raw:
+        changed[0].pop("query_id")
+    return json.dumps(with_turns(raw, changed) if "turns" in raw else changed[0], ensure_ascii=False)
+
+
+def _is_touched(row: dict[str, Any], report: Report) -> bool:
+    return bool(report.found.get(row["query_id"])) or AFFECTED in row.get("metadata", {})
 
 
 def _row(row: dict[str, Any], findings: Sequence[Finding]) -> dict[str, Any]:

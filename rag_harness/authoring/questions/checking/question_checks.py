@@ -32,6 +32,8 @@ def check(asked: Sequence[QuestionWithGold], collection: DocumentCollection, unr
         sum(len(each.quotes) for each in asked),
         len(collection.documents),
         sum(each.answerable and not each.quotes for each in asked),
+        sum(not (each.answerable or each.alone) for each in asked),
+        {each.name: each.stands_on for each in asked if each.stands_on},
     )
 
 
@@ -66,14 +68,14 @@ def _pages(asked: QuestionWithGold, pages: Pages, moved: set[str]) -> Iterator[F
 
 def _gone(asked: QuestionWithGold, name: str, pages: Pages) -> Finding:
     like = pages.of_like_name(name)
-    near = () if like else pages.nearest(f"{asked.text} {asked.ground_truth}")
+    near = () if like else pages.nearest(f"{asked.alone or asked.text} {asked.ground_truth}")
     return Finding("page gone", name, "a page of that file name is" if like else "", new_file=like, proposals=near)
 
 
 def _answered(asked: QuestionWithGold, pages: Pages) -> Iterator[Finding]:
     """Yield a finding if a passage has every word of a question that nothing should answer."""
-    words = terms(asked.text)
-    for hit in pages.collection.nearest(asked.text):
+    words = terms(asked.alone)
+    for hit in pages.collection.nearest(asked.alone) if words else ():
         chunk = hit.chunk
         share = pages.collection.covered(words, chunk.text)
         if share >= ANSWERED and chunk.doc_id not in asked.looked_at:

@@ -60,6 +60,9 @@ def _question(name: str, report: Report) -> Iterator[str]:
         yield from (f"    near: {_proposed(each)}" for each in finding.proposals)
         if finding.what in _TO_DO:
             yield f"    {_TO_DO[finding.what]}"
+    if later := report.standing.get(name):
+        stand = "stands" if len(later) == 1 else "stand"
+        yield f"    {', '.join(later)} {stand} on it: what was said before may be wrong there"
 
 
 def _proposed(proposal: Proposal) -> str:
@@ -80,6 +83,9 @@ def _summary(report: Report) -> Iterator[str]:
     spaced = sum(name not in set(report.affected) for name in report.found)
     if spaced:
         yield f"{spaced} more with quotes in other white space, which counts as the same; -o mends them too"
+    if report.unsearched:
+        what = "turns that nothing should answer have no standalone question"
+        yield f"{report.unsearched} {what}: whether a page answers them now was not looked for"
     if report.unproven:
         yield f"{report.unproven} answerable questions have no quote: only that their pages are there was checked"
 
@@ -92,8 +98,10 @@ def report_as_json(report: Report) -> str:
         "quotes": report.quotes,
         "pages": report.pages,
         "without_quotes": report.unproven,
+        "not_searched_for": report.unsearched,
         "affected": report.affected,
         "need_a_person": report.open,
+        "stand_on_affected": report.standing,
         "found": found,
     }
     return json.dumps(whole, ensure_ascii=False, indent=1)

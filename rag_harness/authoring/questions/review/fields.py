@@ -10,6 +10,7 @@ from rag_harness.authoring.questions.review.reviewed_rows import QueryRow
 from rag_harness.errors import DataError
 
 EDITING_HELP = """Change what stands below the lines that begin with {mark}, and save. Pages stand one a line.
+"alone" is a turn's question in words that need nothing said before it; it may be empty.
 Evidence must stand in its page word for word. What you remove is gone; more is added by a line
 "{mark} evidence FILE" with the quote below it. An empty file leaves the question as it was.
 """
@@ -21,6 +22,8 @@ FIELDS = {
     "evidence": "evidence",
 }
 """The fields that can be edited: from the name in the text to the name in a row."""
+EDITED_FIELDS = (*FIELDS.values(), "standalone")
+"""The fields of a row that a person may have changed; the last one is that of a turn."""
 
 
 def text_of(row: QueryRow) -> str:
@@ -56,6 +59,7 @@ def changes_of(text: str) -> dict[str, Any]:
     return {
         "query_type": told["kind"],
         "query": told["question"],
+        **({"standalone": told["alone"]} if "alone" in told else {}),
         "ground_truth": told["answer"],
         "context_reference": [line.strip() for line in told["pages"].splitlines() if line.strip()],
         "evidence": [{"filename": filename, "quote": quote} for filename, quote in quotes if quote],
@@ -68,6 +72,7 @@ def _parts(row: QueryRow) -> list[tuple[str, str]]:
     return [
         ("kind", row.get("query_type", "direct")),
         ("question", row["query"]),
+        *([("alone", row.get("standalone", ""))] if "conversation" in row else []),
         ("answer", row.get("ground_truth", "")),
         ("pages", "\n".join(named)),
         *((f"evidence {each['filename']}", each["quote"]) for each in row.get("evidence") or ()),
@@ -75,7 +80,7 @@ def _parts(row: QueryRow) -> list[tuple[str, str]]:
 
 
 def _check(names: list[str]) -> None:
-    wanted = [name for name in FIELDS if name != "evidence"]
+    wanted = [name for name in FIELDS if name != "evidence"] + (["alone"] if "alone" in names else [])
     once = [name for name in names if not name.startswith("evidence ")]
     if sorted(once) != sorted(wanted):
         wrong = [name for name in once if name not in wanted or once.count(name) > 1]

@@ -6,11 +6,12 @@ none is lost. If the process is killed between the two writes, a question is in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from rag_harness.authoring.questions.review.reviewed_rows import REJECTED, QueryRow, line_of, state_of
-from rag_harness.dataset.conversations import turn_id
+from rag_harness.authoring.questions.review.file_lines import FileLines
+from rag_harness.authoring.questions.review.reviewed_rows import REJECTED, QueryRow, state_of
+from rag_harness.authoring.questions.review.standing import with_standing
 from rag_harness.dataset.queries import read_queries
 from rag_harness.errors import DataError
 from rag_harness.files.atomic import write_atomically
@@ -42,9 +43,6 @@ def rejected_rows(file: Path) -> list[QueryRow]:
 class ReviewFile:
     """The questions of a file, followed by the rejected ones.
 
-    Attributes:
-        rows: all questions; a row's number does not change until the files are read again.
-
     Raises:
         DataError: the file is no file of questions.
     """
@@ -59,23 +57,29 @@ class ReviewFile:
         held = self._found()
         asked, apart = (_text(file, content) for file, content in held.items())
         _check(self.file, is_empty=bool(apart.strip()) and not asked.strip())
-        self._lines = list(_lines(asked))
-        self.rows: list[QueryRow] = [_named(read_json(line), self.file) for line in self._lines]
+        self._lines = FileLines(_lines(asked))
+        _refuse_scenarios(self._lines.rows, self.file)
+        known = {row["query_id"]: row["query"] for row in self._lines.rows}
+        rejected: list[tuple[str, QueryRow]] = []
         self._others: list[str] = []
-        known = {row["query_id"]: row["query"] for row in self.rows}
         for line in _lines(apart):
             row = _row(line, rejected_file(self.file))
             if row["query_id"] not in known:
                 known[row["query_id"]] = row["query"]
-                self._lines.append(line)
-                self.rows.append(row)
+                rejected.append((line, row))
             elif known[row["query_id"]] != row["query"]:
                 # The questions were written anew after the rejection, and a new question got its id.
                 self._others.append(line)
+        self._lines.add(rejected)
         self._held = held
 
-    def put(self, changed: Mapping[int, QueryRow]) -> None:
-        """Write changed rows at these numbers.
+    @property
+    def rows(self) -> Sequence[QueryRow]:
+        """All questions. A row's number does not change until the files are read again."""
+        return self._lines.rows
+
+    def put(self, changed: Mapping[int, QueryRow]) -> Mapping[int, QueryRow]:
+        """Write changed rows at these numbers; return all that changed: turns stand on each other.
 
         Raises:
             ChangedError: someone else has written a file since it was read; nothing is written.
@@ -83,23 +87,21 @@ class ReviewFile:
         """
         if self._found() != self._held:
             raise ChangedError(f"{self.file} was changed by somebody else meanwhile.")
-        rows, lines = list(self.rows), list(self._lines)
-        for number, row in changed.items():
-            rows[number], lines[number] = row, line_of(row)
-        self._write(rows, lines)
-        self.rows, self._lines = rows, lines
+        every = with_standing(self.rows, changed)
+        self._write(self._lines.with_rows(every))
+        return every
 
-    def _write(self, rows: Sequence[QueryRow], lines: Sequence[str]) -> None:
-        is_out, was_out = _are_rejected(rows), _are_rejected(self.rows)
+    def _write(self, new: FileLines) -> None:
+        is_out, was_out = _are_rejected(new.rows), _are_rejected(self.rows)
         # Rows that come back are written first, while rows that leave are still in their old file. A killed process
         # thus leaves a question in both files, never in neither.
         leaves = [now and not before for now, before in zip(is_out, was_out, strict=True)]
-        still = [old if each else new for each, old, new in zip(leaves, self._lines, lines, strict=True)]
-        is_apart = [now and before for now, before in zip(is_out, was_out, strict=True)]
-        self._keep(self.file, _joined(still, is_apart, False))
+        stays = [not now or leaving for now, leaving in zip(is_out, leaves, strict=True)]
+        self._keep(self.file, new.with_those_of(self._lines, leaves).asked(stays))
         others = "".join(f"{line}\n" for line in self._others).encode()
-        self._keep(rejected_file(self.file), others + _joined(lines, is_out, True))
-        self._keep(self.file, _joined(lines, is_out, False))
+        self._keep(rejected_file(self.file), others + new.apart(is_out))
+        self._keep(self.file, new.asked([not out for out in is_out]))
+        self._lines = new
 
     def _keep(self, file: Path, content: bytes) -> None:
         if content == self._held[file]:
@@ -119,10 +121,6 @@ class ReviewFile:
 
 def _are_rejected(rows: Sequence[QueryRow]) -> list[bool]:
     return [state_of(row) == REJECTED for row in rows]
-
-
-def _joined(lines: Sequence[str], are_out: Sequence[bool], wanted: bool) -> bytes:
-    return "".join(f"{line}\n" for line, is_out in zip(lines, are_out, strict=True) if is_out == wanted).encode()
 
 
 def _content(file: Path) -> bytes:
@@ -157,14 +155,14 @@ def _check(file: Path, is_empty: bool) -> None:
         raise DataError(f"{said}\n{file} is no file of questions that can be reviewed.") from error
 
 
-def _named(row: QueryRow, file: Path) -> QueryRow:
-    """Return a row with its id. A turn has that of its conversation and its number."""
-    if "turns" in row:
+def _refuse_scenarios(rows: Iterable[QueryRow], file: Path) -> None:
+    played = next((row for row in rows if "scenario" in row), None)
+    if played is not None:
         raise DataError(
-            f"{file} has a line that holds a whole conversation, and questions are reviewed one by one. Write a line a "
-            f'turn: {{"conversation": {row.get("conversation")!r}, "turn": 1, "query": …}}.'
+            f"{file} has a line with a scenario, {played.get('conversation')!r}: what is asked in it is known when it "
+            f"is played, and questions are reviewed one by one. Keep scenarios in a file of their own. rag-harness "
+            f"queries check looks at their gold."
         )
-    return {"query_id": turn_id(row["conversation"], row["turn"]), **row} if "conversation" in row else row
 
 
 def _row(line: str, file: Path) -> QueryRow:

@@ -15,6 +15,7 @@ from markupsafe import Markup
 from rag_harness.authoring.questions.review.reviewed_rows import REJECTION_REASONS, QueryRow, question_digest, state_of
 from rag_harness.authoring.questions.review.showing import Showing
 from rag_harness.authoring.questions.review.shown_question import Shown
+from rag_harness.authoring.questions.review.standing import MOST_BEFORE, by_conversation, said_before
 from rag_harness.files.sources import json_digest
 from rag_harness.shown.every_page import policy, scripted, styled
 
@@ -25,8 +26,15 @@ MOST_OF_ALL = 20_000_000
 _LEVEL = 6
 
 
-def html_of(name: str, rows: Sequence[QueryRow], showing: Showing) -> str:
-    """Return the page of these rows; ``name`` is their file's. The same rows and documents give the same text."""
+def html_of(name: str, rows: Sequence[QueryRow], showing: Showing, every: Sequence[QueryRow] = ()) -> str:
+    """Return the page of these rows; the same rows and documents give the same text.
+
+    Args:
+        name: the name of their file.
+        rows: the questions to review.
+        showing: their documents.
+        every: all rows of the file, among them the turns that were said before turns of ``rows``.
+    """
     style, script = styled(_asset("review.css")), scripted(_asset("review.js"))
     environment = Environment(
         loader=PackageLoader("rag_harness.authoring.questions.review", "assets"),
@@ -38,18 +46,22 @@ def html_of(name: str, rows: Sequence[QueryRow], showing: Showing) -> str:
         style=Markup(style),
         script=Markup(script),
         policy=policy(style, script),
-        data=_packed(_data(name, rows, showing)),
+        data=_packed(_data(name, rows, showing, every or rows)),
     )
 
 
-def _data(name: str, rows: Sequence[QueryRow], showing: Showing) -> dict[str, Any]:
+def _data(name: str, rows: Sequence[QueryRow], showing: Showing, every: Sequence[QueryRow]) -> dict[str, Any]:
     """Return the data for the script."""
     shown = [showing.of(row) for row in rows]
+    same = by_conversation(every)
     return {
         "file": name,
         "digest": json_digest([name, *map(question_digest, rows)]),
         "rows": rows,
-        "notes": {row["query_id"]: _note(row, each) for row, each in zip(rows, shown, strict=True)},
+        "notes": {
+            row["query_id"]: _note(row, each) | _before(same.get(row.get("conversation", ""), ()), row)
+            for row, each in zip(rows, shown, strict=True)
+        },
         "pages": _pages(shown, showing),
         "names": sorted(showing.names),
         "reasons": REJECTION_REASONS,
@@ -69,6 +81,12 @@ def _note(row: QueryRow, shown: Shown) -> dict[str, Any]:
             for near in shown.near
         ],
     }
+
+
+def _before(same: Sequence[QueryRow], row: QueryRow) -> dict[str, Any]:
+    """Return what was said before a turn, and how many turns of it are left out."""
+    said = said_before(same, row)
+    return {"before": said[-MOST_BEFORE:], "earlier": max(0, len(said) - MOST_BEFORE)} if said else {}
 
 
 def _pages(shown: Iterable[Shown], showing: Showing) -> Mapping[str, Any]:

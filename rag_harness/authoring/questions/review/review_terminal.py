@@ -19,7 +19,7 @@ from rag_harness.shown.terminal import ask
 
 _NAMED = {"A": "up", "B": "down", "C": "right", "D": "left", "5~": "pageup", "6~": "pagedown"}
 _MOST_BYTES = 1_024
-_ASKED_FOR = {"query_type": "kind", "query": "question", "ground_truth": "answer"}
+_ASKED_FOR = {"query_type": "kind", "query": "question", "standalone": "question alone", "ground_truth": "answer"}
 _OTHER_WORDS = "  other words, enter to leave it, Esc to change nothing at all: "
 _ENDED = ("", "\x03", "\x04")
 
@@ -112,7 +112,7 @@ class Keyboard:
     def _by_lines(self, row: QueryRow) -> dict[str, Any] | None:
         changes = changes_of(text_of(row))
         lines = [
-            *((changes, name, about) for name, about in _ASKED_FOR.items()),
+            *((changes, name, about) for name, about in _ASKED_FOR.items() if name in changes),
             *((each, "quote", f"quote of {each['filename']}") for each in changes["evidence"]),
         ]
         for fields, name, about in lines:

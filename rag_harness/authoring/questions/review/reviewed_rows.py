@@ -32,6 +32,11 @@ def state_of(row: QueryRow) -> str:
     return UNREVIEWED if said is None else _MEANT[review_said(said)]
 
 
+def asked_alone(row: QueryRow) -> str:
+    """Return the question in words that need nothing said before it; empty for a later turn without such words."""
+    return str(row.get("standalone") or (row["query"] if row.get("turn", 1) == 1 else ""))
+
+
 def accepted(row: QueryRow, by: str, not_answered_by: Sequence[str] = ()) -> QueryRow:
     """Return the row as one that a person has accepted.
 

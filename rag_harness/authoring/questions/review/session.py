@@ -93,7 +93,7 @@ class Session:
         elif name == "keys":
             self.message = "  ".join(f"{short} {what}" for short, what in KEYS.items())
         elif name == "undo the decision":
-            self._keep(reopened(self.row))
+            self.message = self._keep(reopened(self.row))
         elif name:
             {"accept": self._accept, "reject": self._reject, "edit": self._change}[name]()
         else:
@@ -104,8 +104,8 @@ class Session:
         if faults:
             self.message = f"Not accepted. {' '.join(faults)}"
             return
-        self._keep(accepted(self.row, self.by, self.showing.not_answered_by(self.row)))
-        self.message = self.walk.go_on()
+        others = self._keep(accepted(self.row, self.by, self.showing.not_answered_by(self.row)))
+        self.message = f"{others} {self.walk.go_on()}".strip()
 
     def _reject(self) -> None:
         usual = "\n".join(f"  {number}  {reason}" for number, reason in enumerate(REJECTION_REASONS, 1))
@@ -113,21 +113,24 @@ class Session:
         if not said:
             return
         is_usual = said.isdecimal() and 1 <= int(said) <= len(REJECTION_REASONS)
-        self._keep(rejected(self.row, self.by, REJECTION_REASONS[int(said) - 1] if is_usual else said))
-        self.message = self.walk.go_on()
+        others = self._keep(rejected(self.row, self.by, REJECTION_REASONS[int(said) - 1] if is_usual else said))
+        self.message = f"{others} {self.walk.go_on()}".strip()
 
     def _change(self) -> None:
         changes = self._edit(self.row)
         changed = edited(self.row, changes or {}, self.by)
-        if not changes or all(self.row.get(name) == value for name, value in changes.items()):
+        if not changes or all(self.row.get(name, type(value)()) == value for name, value in changes.items()):
             self.message = "Nothing was changed."
             return
-        self._keep(changed)
+        others = self._keep(changed)
         faults = self.showing.faults(self.row)
-        self.message = f"Kept as edited. {' '.join(faults) or 'a accepts it.'}"
+        self.message = f"Kept as edited. {' '.join(faults) or 'a accepts it.'} {others}".strip()
 
-    def _keep(self, row: QueryRow) -> None:
-        self.file.put({self.walk.number: row})
+    def _keep(self, row: QueryRow) -> str:
+        """Keep a row; return what that means for other turns of its conversation, if anything."""
+        changed = self.file.put({self.walk.number: row})
+        others = [other for number, other in changed.items() if number != self.walk.number]
+        return f"With it, {_turns(others)} {_BECAME[state_of(others[0])]}." if others else ""
 
     def _read_again(self, why: str) -> None:
         try:
@@ -137,6 +140,14 @@ class Session:
             return
         self.walk.place()
         self.message = f"{why} It was read again, and your last key is not kept: press it once more."
+
+
+_BECAME = {REJECTED: "rejected, too", UNREVIEWED: "unreviewed again"}
+
+
+def _turns(rows: Sequence[QueryRow]) -> str:
+    said = ", ".join(str(row["turn"]) for row in rows)
+    return f"turn{'s' * (len(rows) > 1)} {said} {'are' if len(rows) > 1 else 'is'}"
 
 
 def review_progress(counts: Mapping[str, int]) -> str:

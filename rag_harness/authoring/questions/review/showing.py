@@ -11,7 +11,7 @@ from rag_harness.authoring.questions.document_collection import DocumentCollecti
 from rag_harness.authoring.questions.filters import ANSWERED
 from rag_harness.authoring.questions.query_rows import TEMPTS
 from rag_harness.authoring.questions.review.faults import against_its_kind, malformed, not_there
-from rag_harness.authoring.questions.review.reviewed_rows import QueryRow
+from rag_harness.authoring.questions.review.reviewed_rows import QueryRow, asked_alone
 from rag_harness.authoring.questions.review.shown_question import Near, Shown, ShownQuote
 from rag_harness.dataset.queries import QueryLine
 from rag_harness.types import NEGATIVE, Chunk
@@ -112,7 +112,7 @@ class Showing:
 
     def _near(self, row: QueryRow) -> list[Near]:
         """Return the passages nearest to a negative question; else those of other pages with most of its words."""
-        collection, question = self._collection, row["query"]
+        collection, question = self._collection, asked_alone(row)
         wanted = terms(question)
         hits = [hit.chunk for hit in collection.nearest(question)]
         found = [

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.authoring.questions.review.faults import malformed
-from rag_harness.authoring.questions.review.fields import FIELDS
+from rag_harness.authoring.questions.review.fields import EDITED_FIELDS
 from rag_harness.authoring.questions.review.reviewed_rows import (
     ACCEPTED,
     REJECTED,
@@ -84,7 +84,7 @@ def _take(said: QueryRow, number: int, row: QueryRow, showing: Showing, by: str,
 
 def _put_on(said: QueryRow, row: QueryRow, by: str, showing: Showing) -> QueryRow:
     who = " ".join(str(said["metadata"].get("reviewed_by") or said["metadata"].get("edited_by") or by).split())
-    changes = {name: said[name] for name in FIELDS.values() if name in said and said[name] != row.get(name)}
+    changes = {name: said[name] for name in EDITED_FIELDS if name in said and said[name] != row.get(name)}
     new = edited(row, changes, who) if changes else row
     state = state_of(said)
     if state == ACCEPTED:
@@ -97,7 +97,7 @@ def _put_on(said: QueryRow, row: QueryRow, by: str, showing: Showing) -> QueryRo
 def _is_same(said: QueryRow, row: QueryRow) -> bool:
     marks = ("reviewed", "reviewed_by", "rejected_because", "edited_by")
     about, told = row.get("metadata") or {}, said["metadata"]
-    return all(said.get(name) == row.get(name) for name in FIELDS.values()) and all(
+    return all(said.get(name) == row.get(name) for name in EDITED_FIELDS) and all(
         about.get(name) == told.get(name) for name in marks
     )
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rag_harness.authoring.questions.metadata_keys import AFFECTED
 from rag_harness.authoring.questions.review.reviewed_rows import ACCEPTED, REJECTED, QueryRow, decision_line, state_of
 from rag_harness.authoring.questions.review.session import Session, review_progress
 from rag_harness.authoring.questions.review.shown_question import Shown, ShownQuote
+from rag_harness.authoring.questions.review.standing import MOST_BEFORE, said_before
 from rag_harness.shown.terminal import block
 from rag_harness.types import NEGATIVE
 
@@ -24,7 +25,7 @@ FEW_BEFORE, FEW_BEHIND = 6, 4
 """How many lines of a page are shown around a quote, if no more are asked for."""
 _COLOURS = {ACCEPTED: "green", REJECTED: "red"}
 _TAB = 4
-_LABELS = ("difficulty", "made_of", "kind", "hops", "linked", "overlap", "version_pair")
+_LABELS = ("turn_kind", "difficulty", "made_of", "kind", "hops", "linked", "overlap", "version_pair")
 
 
 def show(session: Session, console: Console) -> None:
@@ -34,7 +35,8 @@ def show(session: Session, console: Console) -> None:
 
     head = _lines(console, _head(session), Rule(style="dim"))
     foot = _lines(console, Rule(style="dim"), *_foot(session))
-    body = _lines(console, *_body(session.row, session.showing.of(session.row), session.is_wide))
+    before = said_before(session.file.rows, session.row)
+    body = _lines(console, *_before(before), *_body(session.row, session.showing.of(session.row), session.is_wide))
     room = max(LEAST, console.height - len(head) - len(foot) - 1)
     parts = -(-len(body) // (room - 1)) if len(body) > room else 1
     size = room - 1 if parts > 1 else room
@@ -54,9 +56,23 @@ def _head(session: Session) -> Text:
     return text
 
 
+def _before(said: Sequence[tuple[str, str]]) -> Iterator[RenderableType]:
+    """Yield what was said before a turn, the last turns of many."""
+    if not said:
+        return
+    left_out = f"the last {MOST_BEFORE} of {len(said)} turns" if len(said) > MOST_BEFORE else ""
+    yield _titled("said before", left_out)
+    for asked, reply in said[-MOST_BEFORE:]:
+        yield _inset(safe(asked))
+        yield _inset(safe(reply or "no reply"), "dim")
+
+
 def _body(row: QueryRow, shown: Shown, is_wide: bool) -> Iterator[RenderableType]:
     yield _titled(safe(row.get("query_type", "direct")), _labels(row))
     yield _inset(safe(row["query"]), "bold")
+    if alone := row.get("standalone"):
+        yield _titled("asked alone")
+        yield _inset(safe(alone))
     yield _titled("answer")
     yield _inset(safe(row.get("ground_truth") or "none"))
     if why := (row.get("metadata") or {}).get(AFFECTED):

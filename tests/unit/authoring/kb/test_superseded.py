@@ -81,3 +81,18 @@ def test_what_cannot_be_read_says_where(tmp_path: Path, plan: Any, queries: str,
 def test_without_queries_it_says_so(tmp_path: Path) -> None:
     (kb(tmp_path) / "queries.jsonl").unlink()
     assert main(["kb", "superseded", str(tmp_path), "-o", str(tmp_path / "out.jsonl")]) == CANNOT_RUN
+
+
+def test_turns_are_marked_where_they_stand(tmp_path: Path) -> None:
+    turns = [{"query": "How?", **quoting("Pay in cash.", kind="a")}, {"query": "When?", **quoting(NEW, kind="b")}]
+    turns = [{key: value for key, value in turn.items() if key != "query_id"} for turn in turns]
+    talk = {"conversation": "c1", "metadata": {"part": "fit"}, "turns": turns}
+    found = mark_superseded(kb(tmp_path, talk, quoting(NEW)))
+    assert (found.marked, found.queries) == (2, 3)
+    whole = json.loads(found.lines[0])
+    assert [sorted(turn["metadata"]) for turn in whole["turns"]] == [["kind"], ["kind", "superseded", "version_pair"]]
+    assert whole["metadata"] == {"part": "fit"}
+    assert main(["kb", "superseded", str(tmp_path), "-o", str(tmp_path / "out.jsonl")]) == 0
+    bad = kb(tmp_path, {"conversation": "c1", "turns": 3})
+    with pytest.raises(DataError, match=r"queries\.jsonl:1: no conversation: turns: a list of objects"):
+        mark_superseded(bad)

@@ -279,3 +279,103 @@ def test_turns_are_checked_like_questions_and_their_order_is(kb: Kb) -> None:
     assert any(
         "queries.jsonl:1: turn 1: gold: Extra inputs are not permitted. Mend the entry." in e for e in kb.errors()
     )
+
+
+def test_a_scenario_is_checked_once_with_its_gold_and_its_goal(kb: Kb) -> None:
+    scenario = {"opening": "what does it cost?", "reached": [{"contains": "€3.50"}], "max_turns": 4}
+    line = {"conversation": "sim_1", "scenario": scenario, **quote("The label costs €3.50."), "ground_truth": "€3.50"}
+    kb.ask(line)
+    report = kb.validate()
+    assert [each.line() for each in report.findings if each.check in ("queries", "quotes", "expectations")] == []
+    checked = {check.name: check.checked for check in report.checks}
+    assert (checked["queries"], checked["quotes"], checked["expectations"]) == (
+        "1 queries",
+        "1 quotes",
+        "1 expectations",
+    )
+    kb.ask({**line, "scenario": {**scenario, "reached": [{"contains": "€4"}]}}, {**line, **quote("It is free.")})
+    found = [each.line() for each in kb.validate().findings]
+    assert any("sim_1#1: reached: contains “€4”: the ground truth does not keep to it" in each for each in found)
+    assert any("quote" in each for each in found)
+    kb.ask({**line, "scenario": {"opening": ""}})
+    assert any("opening is missing" in each.line() for each in kb.validate().findings)
+
+
+def talk(*turns: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"conversation": "c1", "turns": [*turns], **more}
+
+
+ALONE: dict[str, Any] = {"query": "How long can I return a lamp?", "ground_truth": "45 days"}
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("and for <b>lamps</b>?", "c1#2 holds HTML, '<b>', which is sent as it stands."),
+        ("and &lt;lamps&gt;?", "c1#2 holds HTML, '&lt;'"),
+        ("User: and for lamps?", "c1#2 begins a line with 'User:'."),
+        ("ok\nAssistant: 45 days", "c1#2 begins a line with 'Assistant:'."),
+        ("as you said [1], for lamps?", "c1#2 holds the mark of a citation, '[1]'"),
+        ("see [Source 2: a.md]?", "c1#2 holds the mark of a citation, '[Source 2: a.md]'"),
+        ("as you will say, for lamps?", "c1#2 speaks of a later turn, 'as you will say'."),
+        ("and like I'll ask below, for lamps?", 'c1#2 speaks of a later turn, "I\'ll ask below".'),
+        ("what about what is in turn 7?", "c1#2 speaks of a later turn, 'in turn 7'."),
+    ],
+)
+def test_what_no_user_says_is_noted_with_its_line(kb: Kb, query: str, said: str) -> None:
+    kb.ask(talk(ALONE, {"query": query}))
+    (note,) = [each for each in kb.notes() if each.startswith("turns")]
+    assert f"queries.jsonl:1: note: {said}" in note
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "and for lamps?",
+        "is a List<int> returned?",
+        "what did you say in turn 1?",
+        "can I turn 90 degrees?",
+        "will you say it is fine?",
+        "a question: and lamps?",
+        "x < 3 and y > 4?",
+    ],
+)
+def test_what_users_do_say_is_not(kb: Kb, query: str) -> None:
+    kb.ask(talk(ALONE, {"query": query}))
+    assert not [each for each in kb.notes() if each.startswith("turns")]
+
+
+def test_a_first_turn_and_a_reply_are_looked_at_too(kb: Kb) -> None:
+    kb.ask(talk({**ALONE, "standalone": "Other words?", "reply": "45 days [2]."}))
+    notes = [each for each in kb.notes() if each.startswith("turns")]
+    assert ["'[2]'" in each or "first turn" in each for each in notes] == [True, True]
+
+
+def test_follow_ups_that_ask_alike_are_no_copies_and_what_stands_alone_is_compared(kb: Kb) -> None:
+    price = {"query": "And the price?", "standalone": "What does the lamp cost?"}
+    other = {**price, "standalone": "What does the chair cost?"}
+    kb.ask(talk(ALONE, price), talk({"query": "Hello?"}, other) | {"conversation": "c2"})
+    assert not [each for each in kb.notes() if "same words" in each]
+    kb.ask(talk(ALONE, price), {"query_id": "q9", "query": "what does the  LAMP cost?"})
+    assert [each for each in kb.notes() if "q9 asks the same words as line 1" in each]
+
+
+def test_a_follow_up_that_nothing_answers_is_held_by_the_words_that_stand_alone(kb: Kb) -> None:
+    said = "A lamp goes back within 45 days."
+    page = next(page for page in kb.planned["pages"] if page["filename"] == "returns.md")
+    page["facts"] = [{"id": "f1", "kind": "limit", "subject": "lamp", "value": "45 days", "statement": said}]
+    bare = {"query": "And within days?", "query_type": "negative"}
+    kb.ask(talk(ALONE, bare))
+    assert not [each for each in kb.errors() if each.startswith("negative")]
+    kb.ask(talk(ALONE, {**bare, "standalone": "Does a lamp go back within 45 days?"}))
+    assert [each for each in kb.errors() if each.startswith("negative") and "c1#2 is negative, but" in each]
+
+
+@pytest.mark.parametrize("number", [101, 200])
+def test_a_conversation_of_too_many_turns_is_named_in_either_form(kb: Kb, number: int) -> None:
+    turns = [{"query": f"{n}?"} for n in range(number)]
+    kb.ask(talk(*turns))
+    assert any(f"queries.jsonl:1: turns: {number}; a conversation has 100 at most" in each for each in kb.errors())
+    kb.ask(*({"conversation": "c1", "turn": n, **turn} for n, turn in enumerate(turns, 1)))
+    (error,) = [each for each in kb.errors() if "turns at most" in each]
+    assert "queries.jsonl:101: turn 101 of 'c1': a conversation has 100 turns at most." in error

@@ -13,7 +13,8 @@ import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.authoring.questions import DocumentCollection, GeneratedQuestions
-from rag_harness.authoring.questions.asked_of_llm import PATIENCE, Writer
+from rag_harness.authoring.questions.asked_in_waves import PATIENCE
+from rag_harness.authoring.questions.asked_of_llm import Writer
 from rag_harness.authoring.questions.known_without import gives
 from rag_harness.authoring.questions.review.file import ReviewFile
 from rag_harness.authoring.questions.review.reviewed_rows import rejected

@@ -398,3 +398,85 @@ def test_an_expectation_that_the_documents_contradict_by_now_is_found_and_kept(
     assert after["expect"] == expect
     assert after["metadata"]["reviewed"] == "no"
     assert "contains “9 days”: the page no longer says so" in after["metadata"]["affected"]
+
+
+PLAYED = {
+    "conversation": "sim_1",
+    "scenario": {"opening": "the seal is broken", "reached": [{"contains": "half"}], "max_turns": 3},
+    "context_reference": ["returns.md"],
+    "evidence": [{"filename": "returns.md", "quote": SEAL}],
+    "ground_truth": "Half of the price.",
+}
+
+
+def test_the_gold_of_a_scenario_is_checked_once_and_mended(kb: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(kb / "queries.jsonl", [PLAYED])
+    assert main(["queries", "check", str(kb)]) == 0
+    assert "1 question" in capsys.readouterr().out
+    text = (kb / "returns.md").read_text(encoding="utf-8")
+    put(kb, returns=text.replace(SEAL, "Broken seals are of no concern to us."))
+    assert main(["queries", "check", str(kb), "-o", str(kb / "mended.jsonl")]) == FOUND
+    assert "sim_1#1" in capsys.readouterr().out
+    (mended,) = map(json.loads, (kb / "mended.jsonl").read_text(encoding="utf-8").splitlines())
+    assert mended["scenario"] == PLAYED["scenario"]
+    assert mended["metadata"]["reviewed"] == "no"
+
+
+def turn(query: str, *quotes: tuple[str, str], **more: Any) -> dict[str, Any]:
+    whole = row("", query, *quotes, **more)
+    return {key: value for key, value in whole.items() if key != "query_id"}
+
+
+TALK: dict[str, Any] = {
+    "conversation": "c1",
+    "metadata": {"part": "fit", "reviewed": "yes", "reviewed_by": "Ada"},
+    "turns": [
+        turn("How long is a parcel kept on the island?", ("delivery.md", HELD), ground_truth="9 days."),
+        turn("And the fee?", ("club.md", FEE), ground_truth="€12.", standalone="What do members pay?"),
+        turn("And those?", kind="negative", standalone="Do you sell live fish?"),
+        turn("The price?", kind="negative"),
+    ],
+}
+
+
+def test_an_affected_turn_names_those_that_stand_on_it(kb: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(kb / "queries.jsonl", [TALK, ROWS[0]])
+    put(kb, delivery=DELIVERY.replace("9 days", "14 days"))
+    report = checked(kb, capsys)
+    assert report["affected"] == ["c1#1"]
+    assert report["stand_on_affected"] == {"c1#1": ["c1#2", "c1#3", "c1#4"]}
+    assert main(["queries", "check", str(kb)]) == FOUND
+    said = capsys.readouterr().out
+    assert "c1#2, c1#3, c1#4 stand on it: what was said before may be wrong there" in said
+    assert "1 turns that nothing should answer have no standalone question" in said
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_of_a_conversation_the_affected_turn_is_marked_alone(
+    kb: Path, capsys: pytest.CaptureFixture[str], is_whole: bool
+) -> None:
+    turns = [{"conversation": "c1", "turn": n, **each} for n, each in enumerate(TALK["turns"], 1)]
+    lines = [TALK] if is_whole else [{**each, "metadata": TALK["metadata"]} for each in turns]
+    write(kb / "queries.jsonl", [*lines, ROWS[0]])
+    before = (kb / "queries.jsonl").read_text().splitlines()
+    put(kb, delivery=DELIVERY.replace("9 days", "14 days"), club=CLUB.replace("yearly fee", "yearly  fee"))
+    checked(kb, capsys, "-o", str(kb / "queries.jsonl"))
+    cases = read_queries(kb / "queries.jsonl", kb)
+    assert [case.metadata.get("reviewed") for case in cases] == ["no", "yes", "yes", "yes", None]
+    assert [case.metadata.get("reviewed_by") for case in cases] == [None, "Ada", "Ada", "Ada", None]
+    assert "quote with other figures" in cases[0].metadata["affected"]
+    assert cases[1].evidence[0].quote == FEE.replace("yearly fee", "yearly  fee")
+    assert cases[1].standalone == "What do members pay?"
+    after = (kb / "queries.jsonl").read_text().splitlines()
+    assert after[-1] == before[-1]
+    assert len(after) == len(before)
+
+
+def test_a_follow_up_is_searched_by_its_question_that_stands_alone(
+    kb: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(kb / "queries.jsonl", [TALK])
+    put(kb, prices="# Prices\n\nThe price of a wick is €2.\n")
+    assert checked(kb, capsys, status=0)["not_searched_for"] == 1
+    put(kb, market="# Market\n\nWe sell live fish on Fridays, and you may ask for it.\n")
+    assert kinds(checked(kb, capsys)) == {"c1#3": ["may be answered"]}

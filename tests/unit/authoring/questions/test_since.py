@@ -39,6 +39,22 @@ def test_a_question_is_affected_for_one_reason(
     assert affected(ASKED, change, retrieved, DocumentCollection(documents()), 3) == found
 
 
+TURNS = [
+    DatedQuestion("c1#1", "How long are island parcels held?", frozenset({"delivery.md"})),
+    DatedQuestion("c1#2", "Do members pay a fee?", frozenset({"club.md"}), "c1#1"),
+    DatedQuestion("c1#3", "When do club evenings end?", frozenset({"club.md"}), "c1#2"),
+    DatedQuestion("c2#1", "When do club evenings end?", frozenset({"club.md"})),
+]
+
+
+def test_turns_behind_an_affected_one_stand_on_it() -> None:
+    change = DataChange(frozenset({"delivery.md"}), frozenset())
+    found = affected(TURNS, change, {}, DocumentCollection(documents()), 1)
+    assert found == {"c1#1": "gold", "c1#2": "turns", "c1#3": "turns"}
+    later = affected(TURNS, DataChange(frozenset(), frozenset({"c1#2"})), {}, None, 1)
+    assert later == {"c1#2": "own row", "c1#3": "turns"}
+
+
 def write(file: Path, *rows: dict[str, Any]) -> None:
     file.parent.mkdir(exist_ok=True)
     file.write_text("".join(make_row(**row).line() for row in rows), encoding="utf-8")

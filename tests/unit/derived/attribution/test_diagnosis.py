@@ -146,6 +146,30 @@ STALE = GoldFacts((HERE,), ("old.md",), (("14", "old.md"),))
         ),
         (facts(GoldFacts((HERE, ALSO)), answer="It costs €9."), {}, "Logic Failure", "incomplete multi-hop", ""),
         (facts(), {}, "Logic Failure", "misread", ""),
+        # Of a turn, what was changed in the conversation comes before what was changed in the context.
+        (
+            facts(GoldFacts((GONE,)), standalone="How long do I have?"),
+            tried("+gold_context", "+standalone", "+gold_history"),
+            "Retrieval Miss",
+            "lost the subject",
+            "+standalone",
+        ),
+        (
+            facts(GoldFacts((GONE,)), standalone="How long do I have?"),
+            tried("+gold_context", "+gold_history", failed=("+standalone",)),
+            "Retrieval Miss",
+            "lost in history",
+            "+gold_history",
+        ),
+        (facts(), tried("+standalone", "+no_distractors"), "Logic Failure", "lost the subject", "+standalone"),
+        (facts(), tried("+gold_history"), "Logic Failure", "lost in history", "+gold_history"),
+        (
+            facts(GoldFacts((GONE,))),
+            tried("+gold_context", failed=("+standalone", "+gold_history")),
+            "Retrieval Miss",
+            "not found",
+            "+gold_context",
+        ),
         (facts(GoldFacts(nothing="no gold at all"), right=Rightness(None, False)), {}, "Undetermined", "no gold", ""),
     ],
 )

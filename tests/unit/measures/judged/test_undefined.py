@@ -13,7 +13,8 @@ from tests.unit.measures.judged.opinions import FULL, judged_measure
 
 ALL = [name for name in known_measures() if "@" not in name and name not in {
     "recall", "precision", "hit", "all", "mrr", "map", "ndcg"}]  # fmt: skip
-JUDGED = [name for name in ALL if isinstance(measure_named(name), JudgedMeasure)]
+OF_TURNS = {"retention", "correction", "asks_back", "carried_faithfulness"}  # tests of their own say when
+JUDGED = [name for name in ALL if isinstance(measure_named(name), JudgedMeasure) and name not in OF_TURNS]
 CASE = Case(Query("q", "?"), "direct", "5 euros.", {"a.md": 1}, (Evidence("a.md", "The price is 5 euros."),))
 NO_CONTEXT = "no context: not defined without one"
 CLAIMS_NOTHING = "an abstention, which claims nothing"
@@ -27,8 +28,8 @@ AGAINST_TRUTH = {
     "context_utilisation", *OF_NUGGETS,
 }  # fmt: skip
 OF_CONTEXT = {
-    "faithfulness", "context_precision", "context_recall", "noise_sensitivity", "self_knowledge", "context_utilisation",
-    *OF_CITATIONS,
+    "faithfulness", "faithfulness_mtrag", "context_precision", "context_recall", "noise_sensitivity", "self_knowledge",
+    "context_utilisation", *OF_CITATIONS,
 }  # fmt: skip
 
 

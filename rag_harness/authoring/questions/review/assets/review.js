@@ -64,6 +64,11 @@ function decide(row, state, why = "") {
 	keep();
 }
 
+// Turns stand on the turns before them; what is downloaded is held to that once more when it is taken.
+
+const behind = (row) => rows.filter((one) => row.conversation && one.conversation === row.conversation && one.turn > row.turn);
+const because = (row) => `it stands on turn ${row.turn}, which was rejected`;
+
 // Where a quote stands, and why a question may not be accepted
 
 /** The part of a page that holds a quote, and where; null where none that is known here does. */
@@ -96,7 +101,7 @@ const unsure = (row) => (now(row).evidence ?? []).some(({ filename, quote }) => 
 
 // Showing
 
-const LABELS = ["difficulty", "made_of", "kind", "hops", "linked", "overlap", "version_pair"];
+const LABELS = ["turn_kind", "difficulty", "made_of", "kind", "hops", "linked", "overlap", "version_pair"];
 const text = (kind, ...inside) => el(`div.text${kind}`, { dir: "auto", tabindex: "0", role: "group", "aria-label": "Text of the page" }, inside);
 
 function context({ part, start, end }) {
@@ -122,6 +127,14 @@ function nearOf(row, near) {
 	return [el("h3", title, path([near.filename, ...near.section]), ` · ${Math.round(near.share * 100)} % of its words`), text(".near", near.text)];
 }
 
+function beforeOf(row) {
+	const { before = [], earlier = 0 } = notes[row.query_id];
+	return before.length ? [
+		el("h3", earlier ? `Said before, the last ${before.length} of ${before.length + earlier} turns` : "Said before"),
+		el("ol.before", before.map(([asked, reply]) => el("li", el("p", { dir: "auto" }, asked), el("p.note", { dir: "auto" }, reply || "no reply")))),
+	] : "";
+}
+
 function show() {
 	const row = current(), done = editing !== null;
 	$("acts").hidden = done || !row;
@@ -134,7 +147,9 @@ function show() {
 	const labels = LABELS.filter((name) => metadata(row)[name] != null).map((name) => `${name.replace("_", " ")} ${metadata(row)[name]}`);
 	if (!done) fill("question",
 		el("div.line", el(`span.state.${state}`, state), el("span.note", `${at + 1} of ${shown.length} · `, said(row.query_id))),
+		beforeOf(row),
 		el("h2", { dir: "auto", id: "asked", tabindex: "-1" }, it.query),
+		it.standalone && [el("h3", "Asked alone"), el("p.said", { dir: "auto" }, it.standalone)],
 		el("h3", "Answer"), el("p.said", { dir: "auto" }, it.ground_truth || "none"),
 		el("p.note", dotted([it.query_type, ...labels])),
 		(why || who) && state !== "unreviewed" && el("p.note", why && [said(why), ", "], who && ["by ", said(who)]),
@@ -214,11 +229,14 @@ function reject() {
 function rejected(why) {
 	if (!why.trim()) return;
 	$("why").close();
-	decide(current(), "rejected", why.trim());
-	goOn("Rejected.");
+	const row = current(), others = behind(row).filter((one) => stateOf(one) !== "rejected");
+	decide(row, "rejected", why.trim());
+	for (const one of others) decide(one, "rejected", because(row));
+	goOn(others.length ? `Rejected, and ${others.length} later turns with it.` : "Rejected.");
 }
 function undo() {
 	const row = current();
+	for (const one of behind(row)) if (whyOf(one) === because(row)) decide(one, "unreviewed");
 	delete decided[row.query_id];
 	if (first(row) !== "unreviewed") decided[row.query_id] = { state: "unreviewed", why: "", by: $("by").value.trim() };
 	keep();
@@ -254,7 +272,7 @@ function edit() {
 	editing = { quotes: 0 };
 	const more = el("button.small", { type: "button", onclick: () => more.before(quoteFields({ filename: listed(it.context_reference)[0] ?? "", quote: "" })) }, "Add a quote");
 	const form = el("form", { id: "edit-form", onsubmit: (event) => { event.preventDefault(); edited(row, form); } },
-		area("edit-query", "Question", it.query, 3), area("edit-answer", "Answer", it.ground_truth ?? "", 4),
+		area("edit-query", "Question", it.query, 3), row.conversation && area("edit-alone", "The same in words that need nothing said before", it.standalone ?? "", 3), area("edit-answer", "Answer", it.ground_truth ?? "", 4),
 		el("div.line", el("label", { for: "edit-kind" }, "Kind"), kindOf(it.query_type ?? "direct")),
 		area("edit-pages", "Pages that answer it, one a line", listed(it.context_reference).join("\n"), 2),
 		el("h3", "Evidence"), (it.evidence ?? []).map(quoteFields), more,
@@ -267,10 +285,13 @@ function edit() {
 function edited(row, form) {
 	const lines = (id) => $(id).value.split("\n").map((one) => one.trim()).filter(Boolean);
 	const evidence = [...form.querySelectorAll(".quote")].map((box) => ({ filename: box.querySelector("input").value.trim(), quote: box.querySelector("textarea").value.trim() })).filter(({ quote }) => quote);
-	const changes = { query_type: $("edit-kind").value, query: $("edit-query").value.trim(), ground_truth: $("edit-answer").value.trim(), context_reference: lines("edit-pages"), evidence };
-	const before = { query_type: row.query_type ?? "direct", query: row.query, ground_truth: row.ground_truth ?? "", context_reference: listed(row.context_reference), evidence: (row.evidence ?? []).map(({ filename, quote }) => ({ filename, quote })) };
+	const alone = row.conversation ? { standalone: $("edit-alone").value.trim() } : {};
+	const changes = { query_type: $("edit-kind").value, query: $("edit-query").value.trim(), ...alone, ground_truth: $("edit-answer").value.trim(), context_reference: lines("edit-pages"), evidence };
+	const before = { query_type: row.query_type ?? "direct", query: row.query, ...row.conversation && { standalone: row.standalone ?? "" }, ground_truth: row.ground_truth ?? "", context_reference: listed(row.context_reference), evidence: (row.evidence ?? []).map(({ filename, quote }) => ({ filename, quote })) };
 	if (JSON.stringify(changes) !== JSON.stringify(before)) decided[row.query_id] = { state: "unreviewed", why: "", changes, by: $("by").value.trim() };
 	else delete decided[row.query_id]?.changes;
+	if (changes.query !== before.query || changes.ground_truth !== before.ground_truth)
+		for (const one of behind(row)) if (stateOf(one) === "accepted") decide(one, "unreviewed");
 	keep();
 	leave(faults(row).length ? `Kept. ${faults(row).join(" ")}` : "Kept as edited. Accept it when it is right.");
 }

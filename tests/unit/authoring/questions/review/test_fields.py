@@ -62,3 +62,11 @@ def test_what_cannot_be_read_is_said(text: str, why: str) -> None:
 
 def test_an_empty_text_changes_nothing() -> None:
     assert changes_of("\n \n") == {}
+
+
+def test_a_turn_has_its_question_that_stands_alone_and_others_have_none() -> None:
+    turn = {**ROWS[0], "conversation": "c1", "turn": 2}
+    assert "\n=== alone\n" not in text_of(ROWS[0])
+    assert changes_of(text_of(turn))["standalone"] == ""
+    assert changes_of(text_of({**turn, "standalone": "How long?"}))["standalone"] == "How long?"
+    assert "standalone" not in changes_of(text_of(turn).replace("=== alone\n", ""))

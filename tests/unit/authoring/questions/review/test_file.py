@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,14 @@ import pytest
 
 from rag_harness.authoring.questions.review.alone import alone_with
 from rag_harness.authoring.questions.review.file import ReviewFile
-from rag_harness.authoring.questions.review.reviewed_rows import accepted, rejected
+from rag_harness.authoring.questions.review.reviewed_rows import (
+    QueryRow,
+    accepted,
+    edited,
+    rejected,
+    reopened,
+    state_of,
+)
 from rag_harness.dataset.queries import read_queries
 from rag_harness.errors import DataError, SettingsError
 from rag_harness.files.atomic import write_atomically
@@ -126,13 +134,129 @@ def test_a_rejected_file_that_is_none(tmp_path: Path) -> None:
         ReviewFile(file)
 
 
-def test_turns_are_reviewed_by_their_names_and_whole_conversations_are_not(tmp_path: Path) -> None:
+TURNS: list[QueryRow] = [
+    {"query": f"{n}?", "ground_truth": f"answer {n}", "metadata": {"kind": n}} for n in (1, 2, 3, 4)
+]
+WHOLE: QueryRow = {"conversation": "c1", "metadata": {"part": "fit", "reviewed": "no"}, "turns": TURNS}
+ONE_A_LINE: list[QueryRow] = [
+    {"conversation": "c1", "turn": n, **turn, "metadata": {"part": "fit", "reviewed": "no", **turn["metadata"]}}
+    for n, turn in enumerate(TURNS, 1)
+]
+FORMS = pytest.mark.parametrize("lines", [[WHOLE], ONE_A_LINE], ids=["whole", "one a line"])
+
+
+def states(opened: ReviewFile) -> list[str]:
+    return [state_of(row) for row in opened.rows]
+
+
+def conversation(folder: Path, *lines: QueryRow) -> ReviewFile:
+    """Return a file with a conversation of four turns, and another question before and behind it."""
+    file = folder / "queries.jsonl"
+    write(file, {"query_id": "q1", "query": "Before?"}, *lines, {"query_id": "q2", "query": "Behind?"})
+    return ReviewFile(file)
+
+
+@FORMS
+def test_turns_are_reviewed_by_their_names(tmp_path: Path, lines: list[QueryRow]) -> None:
+    opened = conversation(tmp_path, *lines)
+    assert [each["query_id"] for each in opened.rows] == ["q1", "c1#1", "c1#2", "c1#3", "c1#4", "q2"]
+    before = opened.file.read_text().splitlines()
+    opened.put({2: accepted(opened.rows[2], "Ada")})
+    cases = read_queries(opened.file)
+    assert [case.metadata.get("reviewed") for case in cases] == [None, "no", "yes", "no", "no", None]
+    assert {case.metadata.get("part") for case in cases} == {None, "fit"}
+    after = opened.file.read_text().splitlines()
+    assert (after[0], after[-1], len(after)) == (before[0], before[-1], len(before))
+    assert ReviewFile(opened.file).rows == opened.rows
+
+
+@FORMS
+def test_a_turn_that_is_rejected_takes_those_behind_it_along_and_brings_them_back(
+    tmp_path: Path, lines: list[QueryRow]
+) -> None:
+    opened = conversation(tmp_path, *lines)
+    before = opened.file.read_bytes()
+    changed = opened.put({3: rejected(opened.rows[3], "Ada", "nobody would ask this")})
+    assert list(changed) == [3, 4]
+    assert [case.query.query_id for case in read_queries(opened.file)] == ["q1", "c1#1", "c1#2", "q2"]
+    assert opened.rows[4]["metadata"]["rejected_because"] == "it stands on turn 3, which was rejected"
+    again = ReviewFile(opened.file)
+    assert again.rows == opened.rows
+    again.put({3: reopened(again.rows[3])})
+    assert [case.query.query_id for case in read_queries(again.file)] == [row["query_id"] for row in again.rows]
+    assert states(again) == ["unreviewed"] * 6
+    assert not again.file.with_name("queries.rejected.jsonl").exists()
+    if len(lines) == 1:
+        assert json.loads(again.file.read_bytes().split(b"\n")[1]) == json.loads(before.split(b"\n")[1])
+
+
+@FORMS
+def test_a_turn_that_comes_back_brings_what_it_stands_on(tmp_path: Path, lines: list[QueryRow]) -> None:
+    opened = conversation(tmp_path, *lines)
+    opened.put({3: rejected(opened.rows[3], "Ada", "nobody would ask this")})
+    opened.put({1: rejected(opened.rows[1], "Ada", "the answer is wrong")})
+    assert states(opened)[1:5] == ["rejected"] * 4
+    assert [case.query.query_id for case in read_queries(opened.file)] == ["q1", "q2"]
+    again = ReviewFile(opened.file)
+    number = [row["query_id"] for row in again.rows].index("c1#3")
+    again.put({number: accepted(again.rows[number], "Ada")})
+    kept = {row["query_id"]: state_of(row) for row in again.rows}
+    assert [kept[f"c1#{turn}"] for turn in (1, 2, 3, 4)] == ["unreviewed", "unreviewed", "accepted", "unreviewed"]
+    assert {case.query.query_id for case in read_queries(again.file)} == {row["query_id"] for row in again.rows}
+
+
+@FORMS
+def test_other_words_of_a_turn_reopen_what_was_accepted_behind_it(tmp_path: Path, lines: list[QueryRow]) -> None:
+    opened = conversation(tmp_path, *lines)
+    opened.put({number: accepted(opened.rows[number], "Ada") for number in (1, 2, 4)})
+    opened.put({2: edited(opened.rows[2], {"query_type": "comparison"}, "Ada")})
+    assert states(opened)[1:5] == ["accepted", "unreviewed", "unreviewed", "accepted"]
+    opened.put({2: edited(opened.rows[2], {"ground_truth": "another answer"}, "Ada")})
+    assert states(opened)[1:5] == ["accepted", "unreviewed", "unreviewed", "unreviewed"]
+
+
+def test_a_rejection_wins_over_what_is_decided_behind_it_at_once(tmp_path: Path) -> None:
+    opened = conversation(tmp_path, WHOLE)
+    one, two = opened.rows[1], opened.rows[2]
+    opened.put({1: rejected(one, "Ada", "nobody would ask this"), 2: accepted(two, "Ada")})
+    assert states(opened)[1:5] == ["rejected"] * 4
+
+
+def test_what_turns_share_of_their_metadata_is_still_shared(tmp_path: Path) -> None:
+    shared = {**WHOLE, "metadata": {"part": "fit", "reviewed": "yes", "reviewed_by": "Ada"}}
+    opened = conversation(tmp_path, shared)
+    opened.put({2: reopened(opened.rows[2])})
+    assert json.loads(opened.file.read_text().splitlines()[1])["metadata"] == {"part": "fit", "reviewed": "yes"}
+    assert "reviewed_by" not in ReviewFile(opened.file).rows[2]["metadata"]
+    assert ReviewFile(opened.file).rows[3]["metadata"]["reviewed_by"] == "Ada"
+
+
+def test_a_kill_between_the_writes_loses_no_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = conversation(tmp_path, WHOLE)
+
+    def dies(file: Path, content: bytes) -> None:
+        if "rejected" not in file.name:
+            raise OSError(28, "No space left on device")
+        write_atomically(file, content)
+
+    monkeypatch.setattr("rag_harness.authoring.questions.review.file.write_atomically", dies)
+    with pytest.raises(DataError):
+        opened.put({2: rejected(opened.rows[2], "Ada", "nobody would ask this")})
+    monkeypatch.undo()
+    assert states(ReviewFile(opened.file)) == ["unreviewed"] * 6
+
+
+def test_a_conversation_that_nobody_decided_on_keeps_its_bytes(tmp_path: Path) -> None:
     file = tmp_path / "queries.jsonl"
-    write(file, *({"conversation": "c1", "turn": n, "query": f"{n}?", "metadata": {"reviewed": "no"}} for n in (1, 2)))
+    odd = json.dumps(WHOLE, indent=None, separators=(" , ", " :  "))
+    file.write_text(f'{odd}\n{{"query_id": "q1", "query": "?"}}\n')
     opened = ReviewFile(file)
-    assert [each["query_id"] for each in opened.rows] == ["c1#1", "c1#2"]
-    opened.put({1: accepted(opened.rows[1], "Ada")})
-    assert [case.query.query_id for case in read_queries(file)] == ["c1#1", "c1#2"]
-    write(file, {"conversation": "c1", "turns": [{"query": "?"}]})
-    with pytest.raises(DataError, match="Write a line a turn"):
+    opened.put({4: accepted(opened.rows[4], "Ada")})
+    assert file.read_text().splitlines()[0] == odd
+
+
+def test_a_scenario_is_not_reviewed(tmp_path: Path) -> None:
+    file = tmp_path / "queries.jsonl"
+    write(file, {"conversation": "s1", "scenario": {"opening": "hi", "asks": ["and?"]}})
+    with pytest.raises(DataError, match=r"a line with a scenario, 's1'.*Keep scenarios in a file of their own"):
         ReviewFile(file)

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from rag_harness.authoring.questions.review import page as of_page
+from rag_harness.authoring.questions.review.file import ReviewFile
 from rag_harness.authoring.questions.review.page import html_of
+from rag_harness.authoring.questions.review.reviewed_rows import QueryRow
 from rag_harness.authoring.questions.review.showing import AROUND
 from tests.unit.authoring.questions.review.drafts import HELD, ROWS, drafted, row, showing
 
@@ -57,3 +59,14 @@ def test_of_a_long_page_what_stands_around_its_quotes_is_carried(
     (part,) = carried["parts"]
     assert HELD in part
     assert len(part) <= 2 * AROUND + len(HELD)
+
+
+def test_a_turn_carries_what_was_said_before_it(tmp_path: Path) -> None:
+    talk: QueryRow = {"conversation": "c1", "turns": [{"query": f"{n}?", "reply": f"{n}."} for n in range(1, 9)]}
+    file = drafted(tmp_path, talk)
+    rows, made = ReviewFile(file).rows, showing(file)
+    notes = data_of(html_of("queries.jsonl", rows[7:], made, rows))["notes"]
+    assert notes["c1#8"]["before"][0] == ["2?", "2."]
+    assert (len(notes["c1#8"]["before"]), notes["c1#8"]["earlier"]) == (6, 1)
+    alone = data_of(html_of("queries.jsonl", rows[:1], made, rows))["notes"]
+    assert "before" not in alone["c1#1"]

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from rag_harness.authoring.questions.review.fields import changes_of, text_of
 from rag_harness.authoring.questions.review.pressed_keys import ALSO, KEYS
-from rag_harness.authoring.questions.review.reviewed_rows import REJECTION_REASONS, state_of
+from rag_harness.authoring.questions.review.reviewed_rows import REJECTION_REASONS, QueryRow, state_of
 from rag_harness.dataset.queries import read_queries
 from tests.unit.authoring.questions.review.drafts import HELD, ROWS, drafted, read, row, session, write
 
@@ -183,3 +184,27 @@ def test_a_placeholder_is_not_accepted(tmp_path: Path) -> None:
     review = session(drafted(tmp_path, row(1, query="Replace this by a question that delivery.md answers")))
     review.press("a")
     assert review.message == "Not accepted. It is a placeholder. Write a question in its place."
+
+
+TALK: QueryRow = {"conversation": "c1", "turns": [{"query": f"{n}?", "ground_truth": "Yes."} for n in (1, 2, 3)]}
+
+
+def test_what_a_key_does_to_later_turns_is_said(tmp_path: Path) -> None:
+    review = session(drafted(tmp_path, TALK, row(1)), ["1"])
+    review.walk.at = 1
+    review.press("r")
+    assert review.message.startswith("With it, turn 3 is rejected, too.")
+    review.walk.at = 1
+    review.press("u")
+    assert review.message == "With it, turn 3 is unreviewed again."
+    assert [case.query.query_id for case in read_queries(review.file.file)] == ["c1#1", "c1#2", "c1#3", "q_001"]
+
+
+def test_an_edit_that_changes_no_field_of_a_turn_is_none(tmp_path: Path) -> None:
+    turns = [{**turn, "query_type": "direct"} for turn in TALK["turns"]]
+    review = session(drafted(tmp_path, {**TALK, "turns": turns}))
+    review._edit = lambda asked: changes_of(text_of(asked))
+    before = review.file.file.read_bytes()
+    review.press("e")
+    assert review.message == "Nothing was changed."
+    assert review.file.file.read_bytes() == before

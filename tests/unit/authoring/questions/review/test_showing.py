@@ -110,3 +110,15 @@ def test_what_somebody_wrote_by_hand_may_be_accepted(tmp_path: Path, fields: dic
     made = showing(drafted(tmp_path))
     assert made.faults(row(1, **fields)) == []
     made.of(row(1, **fields))
+
+
+def test_a_follow_up_is_held_against_other_pages_by_its_question_that_stands_alone(tmp_path: Path) -> None:
+    made = showing(drafted(tmp_path, pages={**PAGES, "islands.md": RIVAL}))
+    bare = row(1, query="And for how long?", conversation="c1", turn=2, query_id="c1#2")
+    assert made.of(bare).near == ()
+    alone = {**bare, "standalone": "How long are island parcels held?"}
+    assert [near.filename for near in made.of(alone).near] == ["islands.md"]
+    negative = {**bare, "query_type": NEGATIVE, "evidence": [], "context_reference": []}
+    assert made.of(negative).near == ()
+    assert made.not_answered_by(negative) == []
+    assert made.of({**negative, "standalone": alone["standalone"]}).near

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
+from rag_harness.authoring.questions.review.file import ReviewFile
 from rag_harness.authoring.questions.review.reviewed_rows import QueryRow, accepted, edited, question_digest, rejected
 from rag_harness.commands import FOUND
+from rag_harness.dataset.queries import read_queries
 from tests.unit.authoring.questions.review.drafts import HELD, ROWS, drafted, read, row, write
 
 
@@ -117,3 +119,21 @@ def test_what_is_no_download_of_this_file(
 def test_a_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["queries", "review", str(drafted(tmp_path)), "--take", "no.jsonl"]) == CANNOT_RUN
     assert "no.jsonl cannot be read" in capsys.readouterr().err
+
+
+def test_a_turn_that_a_page_rejected_takes_those_behind_it_along(tmp_path: Path) -> None:
+    talk: QueryRow = {"conversation": "c1", "turns": [{"query": f"{n}?", "ground_truth": "Yes."} for n in (1, 2, 3)]}
+    file = drafted(tmp_path, talk, ROWS[0])
+    seen = {**ReviewFile(file).rows[1], "metadata": {}}
+    said = decided(rejected(seen, "Ada", "silly"), ReviewFile(file).rows[1])
+    assert taken(file, said) == 0
+    assert [case.query.query_id for case in read_queries(file)] == ["c1#1", "q_001"]
+    assert [each["query_id"] for each in read(file.with_name("queries.rejected.jsonl"))] == ["c1#2", "c1#3"]
+
+
+def test_the_question_that_stands_alone_is_taken_as_it_was_edited(tmp_path: Path) -> None:
+    talk: QueryRow = {"conversation": "c1", "turns": [{"query": f"{n}?", "ground_truth": "Yes."} for n in (1, 2)]}
+    file = drafted(tmp_path, talk)
+    turn = ReviewFile(file).rows[1]
+    assert taken(file, decided(edited(turn, {"standalone": "How long?"}, "Ada"), turn)) == 0
+    assert [case.standalone for case in read_queries(file)] == ["", "How long?"]

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from rag_harness.authoring.questions.review.chosen import chosen_rows
-from rag_harness.authoring.questions.review.reviewed_rows import accepted
+from rag_harness.authoring.questions.review.reviewed_rows import QueryRow, accepted
 from rag_harness.authoring.questions.review.session import Session
 from rag_harness.authoring.questions.review.view import safe, show
 from tests.unit.authoring.questions.review.drafts import HELD, ROWS, drafted, row, session
@@ -97,3 +97,26 @@ def test_a_sample_is_the_same_when_some_are_decided() -> None:
     assert chosen_rows(rows, sample=5, seed=3) == drawn
     assert chosen_rows(rows, sample=5, seed=3, only="unreviewed") == drawn[1:]
     assert chosen_rows(list(ROWS), kind="negative") == [2]
+
+
+TALK: QueryRow = {
+    "conversation": "c1",
+    "turns": [
+        {"query": f"Question {n}?", "standalone": f"Alone {n}?", "ground_truth": f"Answer {n}."} for n in range(1, 9)
+    ],
+}
+
+
+def test_a_turn_is_shown_with_the_turns_before_it(tmp_path: Path) -> None:
+    review = session(drafted(tmp_path, row(1), TALK))
+    review.walk.at = 3
+    shown = screen(review)
+    for words in ("c1#3", "said before", "Question 1?", "Answer 2.", "Question 3?", "asked alone", "Alone 3?"):
+        assert words in shown
+    assert "Question 4?" not in shown
+    review.walk.at = 8
+    shown = screen(review, height=80)
+    assert "the last 6 of 7 turns" in shown
+    assert "Question 1?" not in shown
+    review.walk.at = 0
+    assert "said before" not in screen(review)

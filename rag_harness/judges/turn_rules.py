@@ -1,0 +1,160 @@
+"""Rules that answer what is asked about an answer to a turn, for judges without a chat model.
+
+They look for questions, for statements that cannot both hold (``words.contradictions``) and, with the judge's own
+verdicts, for statements that another text supports. What words do not show they do not claim: "cannot tell" is the
+answer to more than half of what may be asked (docs/conversations.md has how often).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+from rag_harness.measures.judged import Judge, JudgeQuestion, Material
+from rag_harness.measures.judged.criteria import MEETS_FROM, CriterionVerdict
+from rag_harness.measures.judged.turn_criteria import (
+    ASKS_NOTHING_AGAIN,
+    CONTRADICTS_NOTHING,
+    CORRECTS,
+    ONLY_ASKS_BACK,
+    parts_of_criterion,
+)
+from rag_harness.measures.judged.turn_material import said_before
+from rag_harness.words.contradictions import against
+from rag_harness.words.language import not_judged
+from rag_harness.words.sentences.judged import Span, judged_sentences
+from rag_harness.words.terms import figures, terms
+
+_OFFER = re.compile(
+    r"\b(?:any(?:thing)? else|(?:can|may|could) (?:i|we) help|(?:further|other|more) questions|help you with)\b", re.I
+)
+_DIRECTIVE = re.compile(
+    r"\b(?:please|kindly) (?:tell|let|give|send|say|name|specify|provide|confirm|share)\b|\blet (?:me|us) know\b"
+    r"|\b(?:i|we)(?: would|'d)? need to know\b|\b(?:tell|give) (?:me|us)\b",
+    re.I,
+)
+_PUTS_RIGHT = re.compile(
+    r"\b(?:correct(?:ion|ing)?|mistaken?|i was wrong|sorry|apolog\w{1,10}|actually|in fact|misunder\w{1,10})\b", re.I
+)
+_FEWEST_SHARED = 2
+"""Least number of terms that two sentences share where both speak of the same thing."""
+_FEWEST_WORDS = 3
+
+
+class TurnRules:
+    """Answers criteria about one answer to a turn.
+
+    Args:
+        judge: its verdicts say which statements a text supports.
+        material: the answer, with what was said before.
+        asks: what the judge is asked anyway.
+    """
+
+    def __init__(self, judge: Judge, material: Material, asks: Collection[JudgeQuestion]) -> None:
+        self._judge, self._material, self._asks = judge, material, asks
+
+    async def verdict(self, criterion: str) -> CriterionVerdict:
+        """Return the verdict on a criterion of ``turn_criteria``.
+
+        Raises:
+            RagHarnessError: the judge failed.
+        """
+        plain, truth = parts_of_criterion(criterion)
+        said = "\n".join(each.content for each in said_before(self._material))
+        if foreign := not_judged(self._material.question, self._material.answer, said):
+            return CriterionVerdict(criterion, None, reason=foreign)
+        if plain == ASKS_NOTHING_AGAIN:
+            return self._asks_nothing_again(criterion)
+        if plain == CONTRADICTS_NOTHING:
+            return await self._contradicts_nothing(criterion)
+        if plain == CORRECTS:
+            return await self._corrects(criterion, truth)
+        return self._asks_back(criterion, truth, counts_all_cases=plain != ONLY_ASKS_BACK)
+
+    def _asks_nothing_again(self, criterion: str) -> CriterionVerdict:
+        span = next(self._asked(), None)
+        if span is None:
+            return CriterionVerdict(criterion, 1.0, reason="the answer asks nothing")
+        why = "it asks back, and whether the user has said that words do not tell"
+        return self._quoted(criterion, None, span, why)
+
+    async def _contradicts_nothing(self, criterion: str) -> CriterionVerdict:
+        answer, said = self._material.answer, [each.content for each in said_before(self._material)]
+        found = next(iter(against(answer, said)), None)
+        if found is not None:
+            span, other = (found.first.start, found.first.end), found.second.sentence
+            if _PUTS_RIGHT.search(answer):
+                return self._quoted(criterion, None, span, f"it may put right what was said: “{other}”")
+            return self._quoted(criterion, 0.0, span, f"“{answer[slice(*span)]}” against “{other}”, said before")
+        same = [span for span in self._sentences() if _speaks_of_the_same(answer[slice(*span)], said)]
+        if not same:
+            return CriterionVerdict(criterion, 1.0, reason="it speaks of nothing that was said before")
+        unsupported = await self._unsupported_by(said, same)
+        if unsupported is None:
+            return CriterionVerdict(criterion, 1.0, reason="what it says of the same things was said before")
+        return self._quoted(criterion, None, unsupported, "whether it contradicts what was said words do not tell")
+
+    async def _unsupported_by(self, said: list[str], spans: list[Span]) -> Span | None:
+        """Return the first of these sentences that what was said does not support; None where it supports them all."""
+        material = replace(self._material, contexts=tuple(said))
+        verdicts = (await self._judge.opinion(material, self._asks).supported("answer", "contexts")).each
+        # The embedded judge holds a claim with another figure at one half, which is no support here.
+        supported = [each.claim for each in verdicts if each.value is not None and each.value > MEETS_FROM]
+        return next((span for span in spans if not any(_within(span, (c.start, c.end)) for c in supported)), None)
+
+    async def _corrects(self, criterion: str, truth: str) -> CriterionVerdict:
+        """Return the probability that the answer states what is right: the highest of the ground truth's sentences."""
+        sentences = [truth[start:end] for start, end in judged_sentences(truth)]
+        wanted = [each for each in sentences if len(each.split()) >= _FEWEST_WORDS] or [truth]
+        material = replace(self._material, quotes=tuple(wanted))
+        verdicts = (await self._judge.opinion(material, self._asks).supported("nuggets", "answer")).each
+        valued = [(each.value, each.claim.text) for each in verdicts if each.value is not None]
+        if not valued:
+            return CriterionVerdict(
+                criterion, None, reason=verdicts[0].reason if verdicts else "no words of what is right"
+            )
+        value, text = max(valued)
+        says = "it says" if value >= MEETS_FROM else "it does not say"
+        return CriterionVerdict(criterion, value, reason=f"{says} what is right: “{text}”")
+
+    def _asks_back(self, criterion: str, truth: str, counts_all_cases: bool) -> CriterionVerdict:
+        answer, asked = self._material.answer, list(self._asked())
+        about = terms(f"{truth} {self._material.question}")
+        if to_the_point := next((span for span in asked if terms(answer[slice(*span)]) & about), None):
+            return self._quoted(criterion, 1.0, to_the_point)
+        if asked:
+            return self._quoted(criterion, None, asked[0], "it asks, and whether for what is missing words do not tell")
+        wanted = figures(truth)
+        if counts_all_cases and len(wanted) > 1:
+            lacking = wanted - figures(answer)
+            why = f"it asks nothing, and leaves out {', '.join(sorted(lacking))}" if lacking else "it gives all cases"
+            return CriterionVerdict(criterion, 0.0 if lacking else 1.0, reason=why)
+        if counts_all_cases and not self._material.abstained:
+            return CriterionVerdict(
+                criterion, None, reason="it asks nothing, and whether it gives all cases words do not tell"
+            )
+        return CriterionVerdict(criterion, 0.0, reason="it asks nothing")
+
+    def _sentences(self) -> Iterator[Span]:
+        return judged_sentences(self._material.answer)
+
+    def _asked(self) -> Iterator[Span]:
+        """Yield the sentences that ask the user something, offers of help left out."""
+        for start, end in self._sentences():
+            text = self._material.answer[start:end]
+            if (text.rstrip("\"'”’)*_ ").endswith("?") or _DIRECTIVE.search(text)) and not _OFFER.search(text):
+                yield start, end
+
+    def _quoted(self, criterion: str, value: float | None, span: Span, why: str = "") -> CriterionVerdict:
+        return CriterionVerdict(criterion, value, self._material.answer[slice(*span)], *span, why)
+
+
+def _speaks_of_the_same(sentence: str, said: list[str]) -> bool:
+    mine = terms(sentence)
+    spoken = (text[start:end] for text in said for start, end in judged_sentences(text))
+    return any(len(mine & terms(each)) >= _FEWEST_SHARED for each in spoken)
+
+
+def _within(inner: Span, outer: Span) -> bool:
+    return outer[0] <= inner[0] and inner[1] <= outer[1]

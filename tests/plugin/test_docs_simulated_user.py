@@ -1,0 +1,68 @@
+"""The section on simulated users does what it says: its scenarios are played, its limits are those of the code."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from rag_harness.dataset.queries import lines_of, read_queries
+from rag_harness.dataset.scenarios import MOST_PLAYED, USUAL_TURNS
+from rag_harness.measures import measure_named
+from rag_harness.models.endpoints import key_variable
+from rag_harness.settings import Settings
+from rag_harness.settings.table import options
+from rag_harness.types import Scenario
+from tests.plugin.conftest import Suite
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "conversations.md").read_text(encoding="utf-8")
+SECTION = PAGE.partition("## A simulated user\n")[2].partition("\n## ")[0]
+ONE, FOUR = re.findall(r"```json\n(.*?)```", SECTION, re.DOTALL)
+
+
+def test_its_example_is_a_scenario_with_each_field_that_there_is() -> None:
+    raw = json.loads(ONE)
+    turns, wrong = lines_of(json.dumps(raw))
+    assert not wrong
+    assert len(turns) == raw["scenario"]["max_turns"] == 6
+    documented = set(re.findall(r"^\| `(\w+)` \|", SECTION, re.MULTILINE))
+    assert documented == set(raw["scenario"]) == {each.name for each in fields(Scenario)} - {"ground_truth"}
+    assert f"{USUAL_TURNS} by default and {MOST_PLAYED} at most" in SECTION
+
+
+def test_its_options_variable_and_measure_are_there() -> None:
+    flags = {f"--rag-{each.name.replace('_', '-')}" for each in options()}
+    assert {*re.findall(r"--rag-[a-z-]+", SECTION)} - flags == set()
+    settings = Settings(user_model="gpt-x", user_base_url="https://models.example.org/v1", chat_base_url="https://x/v1")
+    assert f"`{key_variable(settings, 'user')}`" in SECTION
+    assert measure_named("goal_reached").name in SECTION
+
+
+def test_its_four_scenarios_are_about_the_shipped_pages(tmp_path: Path) -> None:
+    (tmp_path / "queries.jsonl").write_text(FOUR, encoding="utf-8")
+    cases = read_queries(tmp_path / "queries.jsonl", ROOT / "data" / "kb", types=())
+    assert {case.query.place["conversation"] for case in cases} == {"sim_tent", "sim_late", "sim_cancel", "sim_fish"}
+    for case in cases:
+        for each in case.evidence:
+            assert each.quote in (ROOT / "data" / "kb" / each.filename).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_its_four_scenarios_are_played_and_end(suite: Suite, workers: str) -> None:
+    (suite.path / "played.jsonl").write_text(FOUR, encoding="utf-8")
+    for file in suite.path.glob("test_*.py"):
+        file.unlink()
+    result = suite.run(workers, "--rag-run=e3", f"--rag-kb={ROOT / 'data' / 'kb'}", "--rag-queries=played.jsonl", "-rs")
+    rows = suite.rows("e3-sim")
+    result.assert_outcomes(passed=len(rows), skipped=17 - len(rows))
+    assert {str(row["query_id"]).partition("#")[0] for row in rows} == {
+        "sim_tent",
+        "sim_late",
+        "sim_cancel",
+        "sim_fish",
+    }
+    result.stdout.fnmatch_lines(["e3-sim: 4 conversations with a simulated user (a script): *"])
