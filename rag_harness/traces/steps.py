@@ -64,7 +64,7 @@ def steps_of(spans: Iterable[SpanRecord]) -> list[SeenStep]:
     steps = [
         *map(_of_search, searches_in(tree)),
         *_of_calls(calls, tree),
-        *map(_of_tool, tools_in(tree.spans, calls)),
+        *map(_of_tool, tools_in(tree, calls)),
         *(_of_guardrail(span) for span in tree.spans if kind_of(span) == "guardrail"),
     ]
     places = {span.span_id: place for place, span in enumerate(tree.spans)}

@@ -11,6 +11,7 @@ from rag_harness.traces.model_calls import ModelCall
 from rag_harness.traces.model_messages import ToolWish
 from rag_harness.traces.span_kinds import kind_of
 from rag_harness.traces.span_record import SpanRecord
+from rag_harness.traces.span_tree import SpanTree
 
 _NAMES = ("tool.name", "gen_ai.tool.name")
 _IDS = ("tool.id", "gen_ai.tool.call.id")
@@ -37,24 +38,38 @@ class ToolSeen:
     has_span: bool = True
 
 
-def tools_in(spans: Sequence[SpanRecord], calls: Sequence[tuple[SpanRecord, ModelCall]]) -> list[ToolSeen]:
+def tools_in(tree: SpanTree, calls: Sequence[tuple[SpanRecord, ModelCall]]) -> list[ToolSeen]:
     """Return the calls of tools in a trace.
 
     Args:
-        spans: all spans, in their order.
+        tree: all spans.
         calls: the calls of models among them.
     """
-    tools = [span for span in spans if kind_of(span) == "tool"]
+    tools = [span for span in tree.spans if kind_of(span) == "tool" and not _is_inside_itself(span, tree)]
     if not tools:
         return _asked_for(calls)
     wishes = [wish for _, call in calls for wish in call.wishes]
     return [_tool(span, wishes) for span in tools]
 
 
+def _is_inside_itself(span: SpanRecord, tree: SpanTree) -> bool:
+    """Return whether a span is the inner one of two of one call: LlamaIndex has both."""
+    around = tree.parents.get(span.span_id)
+    if around is None or kind_of(around) != "tool":
+        return False
+    return _named(around) == _named(span) and _value(around.attributes, _ARGUMENTS) == _value(
+        span.attributes, _ARGUMENTS
+    )
+
+
+def _named(span: SpanRecord) -> str:
+    return next((str(value) for key in _NAMES if (value := span.attributes.get(key))), "") or span.name
+
+
 def _tool(span: SpanRecord, wishes: list[ToolWish]) -> ToolSeen:
     """Return the call of a tool's span. The wish that it fulfils is taken off the list."""
-    name = next((str(value) for key in _NAMES if (value := span.attributes.get(key))), "") or span.name
-    given, result = _value(span.attributes, _ARGUMENTS), _value(span.attributes, _RESULTS)
+    name = _named(span)
+    given, result = _by_name(_value(span.attributes, _ARGUMENTS)), _value(span.attributes, _RESULTS)
     call_id = next((str(value) for key in _IDS if (value := span.attributes.get(key))), "")
     said, answered = _unwrapped(result)
     wish = _wish(wishes, name, call_id or answered, given)
@@ -82,8 +97,20 @@ def _value(attributes: Mapping[str, Any], names: Sequence[str]) -> Any:
     return None if is_hidden(found) else structured(found)
 
 
+def _by_name(given: Any) -> Any:
+    """Return the arguments by their names, where LlamaIndex has wrapped those of a Python function."""
+    is_call = isinstance(given, Mapping) and given.keys() <= {"args", "kwargs"} and not given.get("args")
+    return given["kwargs"] if is_call and isinstance(given.get("kwargs"), Mapping) else given
+
+
 def _unwrapped(result: Any) -> tuple[Any, str]:
-    """Return what a tool returned, and the id of its call, where LangChain has wrapped both into a message."""
+    """Return what a tool returned, and the id of its call where that is told.
+
+    LangChain has wrapped both into a message, LlamaIndex the text into blocks.
+    """
+    if isinstance(result, Mapping) and {"blocks", "tool_name"} <= result.keys() and isinstance(result["blocks"], list):
+        texts = [each.get("text") for each in result["blocks"] if isinstance(each, Mapping)]
+        return structured("\n".join(text for text in texts if isinstance(text, str))), ""
     data = result.get("data") if isinstance(result, Mapping) and result.get("type") == "tool" else None
     if not isinstance(data, Mapping) or "content" not in data:
         return result, ""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from rag_harness.errors import TraceError
 from rag_harness.traces.seen_trace import MOST_SPANS, SeenTrace, read_trace
+from rag_harness.traces.span_record import SpanRecord
 from tests.unit.traces.spans import genai, model, reranker, search, span
 
 LAMP = "You can return a lamp within 45 days of its delivery"
@@ -139,3 +142,28 @@ def test_what_a_model_was_not_about_is_no_call() -> None:
     template = span("p", openinference__span__kind="LLM", output__value="Answer by …")
     assert read_trace([template, search("s", {"a": LAMP})], "x").steps[0].kind == "retrieve"
     assert len(read_trace([template, search("s", {"a": LAMP})], "x").steps) == 1
+
+
+def test_two_spans_of_one_call_of_a_tool_are_one_step_and_two_calls_are_two() -> None:
+    def of_llamaindex(key: str, query: str, parent: str = "") -> SpanRecord:
+        told = json.dumps({"kwargs": {"query": query}})
+        said = json.dumps({"blocks": [{"text": "two years"}], "tool_name": "look_up", "raw_input": {}})
+        kind: dict[str, Any] = {"openinference__span__kind": "TOOL", "tool__name": "look_up"}
+        return span(key, parent, (0, 1), **kind, input__value=told, output__value=said)
+
+    spans = [
+        of_llamaindex("o", "a"),
+        of_llamaindex("i", "a", "o"),
+        of_llamaindex("p", "b"),
+        of_llamaindex("q", "c", "p"),
+    ]
+    steps = read_trace(spans, "x").steps
+    assert [(step.name, step.input, step.output) for step in steps] == [
+        ("look_up", {"query": query}, "two years") for query in ("a", "b", "c")
+    ]
+
+
+@pytest.mark.parametrize("given", [{"kwargs": {}, "args": ["a"]}, {"args": [], "more": 1}, {"kwargs": "a"}, [1]])
+def test_arguments_that_only_look_wrapped_stay_as_they_are(given: object) -> None:
+    tool = span("t", openinference__span__kind="TOOL", input__value=json.dumps(given))
+    assert read_trace([tool], "x").steps[0].input == given
