@@ -136,7 +136,7 @@ def _completed(found: Sequence[FoundDocument], told: Sequence[FoundDocument]) ->
 
 def _without_zeros(found: Sequence[FoundDocument]) -> tuple[FoundDocument, ...]:
     """Leave scores out where all are 0: LlamaIndex writes that where a retriever has none."""
-    if any(each.score for each in found):
+    if any(each.score or each.score is None for each in found):
         return tuple(found)
     return tuple(replace(each, score=None) for each in found)
 

@@ -39,9 +39,10 @@ class SeenDocuments:
 
     def _note(self, document: FoundDocument, at: int) -> None:
         known = self.all[at]
-        self.all[at] = known = replace(
-            known, text=known.text or document.text, id=known.id or document.id, names=known.names or document.names
-        )
+        if known is not document and not (known.text and known.id and known.names):
+            self.all[at] = known = replace(
+                known, text=known.text or document.text, id=known.id or document.id, names=known.names or document.names
+            )
         self._by_both.setdefault((document.id, document.text), at)
         self._by_both.setdefault((known.id, known.text), at)
         if known.id:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from time import monotonic, time_ns
-from typing import Any
 
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
@@ -142,16 +141,17 @@ class TracedTrial:
             )
         if not self._ended:
             raise TraceError(f"{_NONE}.")
-        cut = [span for span in self._ended if any(map(self._is_cut, (span.attributes or {}).values()))]
-        if cut:
+        longest = self._longest
+        if longest is not None and (cut := [span for span in self._ended if _is_cut(span, longest)]):
             raise TraceError(
-                f"A text of span {cut[0].name!r} was cut at {self._longest} characters, and contexts are read off it. "
+                f"A text of span {cut[0].name!r} was cut at {longest} characters, and contexts are read off it. "
                 f"Unset OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT and OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT, or whatever has "
                 f"set SpanLimits(max_span_attribute_length=…)."
             )
 
-    def _is_cut(self, value: Any) -> bool:
-        return self._longest is not None and isinstance(value, str) and len(value) >= self._longest
+
+def _is_cut(span: ReadableSpan, longest: int) -> bool:
+    return any(isinstance(value, str) and len(value) >= longest for value in (span.attributes or {}).values())
 
 
 def record_of(span: ReadableSpan) -> SpanRecord:
