@@ -102,7 +102,9 @@ def _about_it(span: SpanRecord, around: Mapping[str, SpanRecord], inside: Mappin
 def _of_search(seen: SearchSeen) -> SeenStep:
     kinds: Mapping[str, StepKind] = {"search": "retrieve", "rerank": "rerank", "merge": ""}
     span = seen.span
-    return SeenStep(span, kinds[seen.role], span.name, input=_query(span), found=seen.found, detail=_failure(span))
+    return SeenStep(
+        span, kinds[seen.role], span.name, input=text_given_to(span), found=seen.found, detail=_failure(span)
+    )
 
 
 def _of_calls(calls: Sequence[tuple[SpanRecord, ModelCall]], tree: SpanTree) -> Iterator[SeenStep]:
@@ -124,15 +126,15 @@ def _of_tool(seen: ToolSeen) -> SeenStep:
 def _of_guardrail(span: SpanRecord) -> SeenStep:
     said = span.attributes.get("output.value")
     output = None if is_hidden(said) else structured(said)
-    return SeenStep(span, "decide", span.name, input=_query(span), output=output, detail=_failure(span))
+    return SeenStep(span, "decide", span.name, input=text_given_to(span), output=output, detail=_failure(span))
 
 
 def _failure(span: SpanRecord) -> dict[str, Any]:
     return {"failed": span.message or True} if span.failed else {}
 
 
-def _query(span: SpanRecord) -> str | None:
-    """Return what was searched for; None where the span does not tell."""
+def text_given_to(span: SpanRecord) -> str | None:
+    """Return what was searched for or asked; None where the span does not tell."""
     attributes = span.attributes
     said = next((attributes[name] for name in _QUERY_ATTRIBUTES if name in attributes), None)
     return None if is_hidden(said) else _text(structured(said))

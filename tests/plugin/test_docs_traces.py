@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from rag_harness.__main__ import main
 from tests.plugin.conftest import Suite
+from tests.unit.traces.exported.files import langfuse, otlp, phoenix, written
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "traces.md").read_text(encoding="utf-8")
@@ -48,3 +50,15 @@ def test_three_lines_of_langchain(suite: Suite) -> None:
     rows: list[Any] = suite.rows("mine")
     assert all(len(row["retrieved_chunks"]) == 3 for row in rows)
     assert all(chunk["metadata"]["filename"].endswith(".md") for row in rows for chunk in row["retrieved_chunks"])
+
+
+def test_commands_for_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(Path("traces.jsonl"), otlp(1), *phoenix(2), langfuse(3))
+    commands = re.findall(r"^    rag-harness (.+)$", PAGE, re.MULTILINE)
+    assert len(commands) == 2
+    for command in commands:
+        more = ["--profile=mock"] if command.startswith("traces") else []
+        assert main([*command.split(), *more]) == 0
+    assert len(Path("rows.jsonl").read_text().splitlines()) == 3
+    assert len(Path("asked.jsonl").read_text().splitlines()) == 1
