@@ -97,6 +97,7 @@ def make_row(
             for d in output.decisions
         ),
         confidence=output.confidence,
+        trace_id=output.trace_id,
         profile=settings.profile,
         mode=settings.mode,
         dry_run=settings.mode == "replay",

@@ -12,6 +12,7 @@ import pytest
 
 from rag_harness.__main__ import main
 from tests.plugin.conftest import Suite
+from tests.unit.pipelines.endpoint.tracing_service import tracing_service
 from tests.unit.traces.exported.files import langfuse, otlp, phoenix, written
 
 ROOT = Path(__file__).parents[2]
@@ -62,3 +63,23 @@ def test_commands_for_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         assert main([*command.split(), *more]) == 0
     assert len(Path("rows.jsonl").read_text().splitlines()) == 3
     assert len(Path("asked.jsonl").read_text().splitlines()) == 1
+
+
+def test_a_service_that_sends_its_spans(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTEST_XDIST_WORKER_COUNT", raising=False)
+    (described,) = blocks("toml")
+    with tracing_service() as service:
+        more = f"traces_port = {service.port}\ntraces_late = 0.1\n"
+        (suite.path / "mine.toml").write_text(f'url = "{service.url}"\n{described}{more}')
+        suite.pytester.makepyfile(blocks("python")[0])
+        record = suite.run("--rag-endpoint=mine.toml", "--rag-mode=record")
+        record.assert_outcomes(passed=4)
+    suite.run("--rag-endpoint=mine.toml", "--rag-mode=replay", "--rag-overwrite").assert_outcomes(passed=4)
+    rows: list[Any] = suite.rows("mine")
+    assert all([stage.get("kind") for stage in row["stages"]] == [None, "retrieve", "generate"] for row in rows)
+    assert all(row["timings_recorded"] and row["usage"]["prompt_tokens"] == 30 for row in rows)
+    with tracing_service() as service:
+        (suite.path / "mine.toml").write_text(f'url = "{service.url}"\n{described}')
+        several = suite.run("--rag-endpoint=mine.toml", "--rag-mode=record", "--rag-overwrite", "-n", "2")
+        assert "has several processes" in str(several.stdout) + str(several.stderr)
+        assert service.headers == []

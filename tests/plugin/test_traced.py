@@ -91,6 +91,7 @@ def test_steps_prompt_and_cost_stand_in_the_row(traced: Suite) -> None:
     assert [chunk["chunk_id"] for chunk in row["retrieved_chunks"]] == ["warranty.md#warranty.md"]
     assert (row["model"], row["citations"]) == ("gpt-4o-mini", [1])
     assert row["cost_usd"] > 0
+    assert len({each["trace_id"] for each in rows.values()}) == 4
     # Nothing found is a search that found nothing, and no row without retrieval.
     assert [stage["kind"] for stage in rows["q_negative_001"]["stages"]] == ["retrieve", "generate"]
     assert rows["q_negative_001"]["candidates"] == []

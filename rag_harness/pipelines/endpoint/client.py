@@ -16,12 +16,15 @@ from rag_harness.models.recording.playback import Playback
 from rag_harness.models.recording.scrubbing import Cleaner, Scrub
 from rag_harness.models.retrying import retried
 from rag_harness.pipelines.endpoint.heard import Heard, heard_of
+from rag_harness.pipelines.endpoint.listening import Listening, keep_spans, kept_spans, spans_file
 from rag_harness.pipelines.endpoint.mcp import tool_content
 from rag_harness.pipelines.endpoint.refusals import broken_connections, hide, is_nobody_there
 from rag_harness.pipelines.endpoint.request import Request
 from rag_harness.pipelines.endpoint.service_answer import AnswerReader
 from rag_harness.pipelines.endpoint.version import folder_of, point_to
 from rag_harness.settings.endpoint_spec import EndpointSpec
+from rag_harness.traces.otlp.otlp_json import spans_of_request
+from rag_harness.traces.span_record import SpanRecord
 from rag_harness.work.deadline import Deadline
 
 if TYPE_CHECKING:
@@ -30,7 +33,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ServiceReply:
-    """An answer of a service: its JSON (a stream's events are merged into one), and the times in milliseconds."""
+    """An answer of a service: its JSON (a stream's events are merged into one), and the times in milliseconds.
+
+    ``spans`` are those of its trace; None where the service sends none.
+    """
 
     document: Any
     status: int
@@ -40,6 +46,7 @@ class ServiceReply:
     retries: int = 0
     recorded: bool = False
     recorded_at: str = ""
+    spans: tuple[SpanRecord, ...] | None = None
 
 
 class OwnCassettes(Cassettes):
@@ -85,7 +92,7 @@ class Client:
         timeout: seconds that one call may take, from its turn to its last byte.
         playback: the recordings; None where they are not used.
         secrets: values that no message shows.
-        wait: sleeps; replaced in tests.
+        listening: receives the service's spans; None where it sends none.
     """
 
     def __init__(
@@ -96,22 +103,25 @@ class Client:
         timeout: float,
         playback: Playback | None = None,
         secrets: tuple[str, ...] = (),
-        *,
-        wait: Any = asyncio.sleep,
+        listening: Listening | None = None,
     ) -> None:
         self._spec, self._reader, self._timeout = spec, reader, timeout
         self._connect = exchange
         self._exchange: Exchange | None = None
         self._is_known = False
-        self._playback, self._secrets, self._wait = playback, secrets, wait
+        self._playback, self._secrets = playback, secrets
+        # Replaced in tests.
+        self._wait: Any = asyncio.sleep
         self._cleaner = Cleaner(secrets)
+        self._listening = listening
 
     def is_recorded(self, request: Request) -> bool:
         """Return whether the answer to a request is recorded."""
         playback = self._playback
-        return (
-            playback is not None and not playback.ask_again and playback.cassettes.file(self._asked(request)).is_file()
-        )
+        if playback is None or playback.ask_again:
+            return False
+        file = playback.cassettes.file(self._asked(request))
+        return file.is_file() and (self._listening is None or spans_file(file).is_file())
 
     def _asked(self, request: Request) -> CleanedRequest:
         assert self._playback is not None
@@ -140,10 +150,25 @@ class Client:
             return await self._called(request, None)
         asked = self._asked(request)
         found = playback.find(asked)
-        if found is not None:
-            return self._replayed(found)
+        if found is not None and self._has_spans(playback, asked):
+            return self._replayed(found, playback.cassettes.file(asked))
         self._allow(playback, asked)
         return await self._called(request, asked if playback.keep else None)
+
+    def _has_spans(self, playback: Playback, asked: CleanedRequest) -> bool:
+        """Return whether a recording has all that is needed of it.
+
+        Raises:
+            RecordingMissError: it has no spans, and this mode calls no service.
+        """
+        if self._listening is None or spans_file(playback.cassettes.file(asked)).is_file():
+            return True
+        if not playback.may_call:
+            raise RecordingMissError(
+                f"The answer to {asked} was recorded without its spans, and traces = {self._spec.traces!r} in "
+                f"{self._spec.where} asks for them. {playback.refuse}"
+            )
+        return False
 
     @staticmethod
     def _allow(playback: Playback, asked: CleanedRequest) -> None:
@@ -155,11 +180,13 @@ class Client:
                 raise CriticalError(f"{error}; or ask it now: --rag-mode=live") from None
             raise
 
-    def _replayed(self, found: Recorded) -> ServiceReply:
+    def _replayed(self, found: Recorded, file: Path) -> ServiceReply:
         heard = heard_of(self._spec, found.content_type)
         heard.add(found.body)
         times = found.total_ms, found.ttft_ms
-        return ServiceReply(self._document(heard), found.status, *times, recorded=True, recorded_at=found.recorded_at)
+        spans = None if self._listening is None else tuple(kept_spans(file))
+        document = self._document(heard)
+        return ServiceReply(document, found.status, *times, recorded=True, recorded_at=found.recorded_at, spans=spans)
 
     async def _called(self, request: Request, keep: CleanedRequest | None) -> ServiceReply:
         late = (
@@ -174,10 +201,31 @@ class Client:
         return replace(reply, retries=retries, waited_ms=waited_ms)
 
     async def _once(self, request: Request, keep: CleanedRequest | None, time: Deadline) -> ServiceReply:
+        if self._listening is None:
+            answered = await self._answered(request, time)
+            await self._keep(keep, answered.recorded, None)
+            return _reply(answered)
+        with self._listening.expecting() as trace:
+            answered = await self._answered(self._listening.told(request, trace), time)
+            # The time of waiting is nobody's: an exporter sends when it likes to.
+            spans = await self._listening.spans_of(trace)
+        await self._keep(keep, answered.recorded, spans)
+        return replace(_reply(answered), spans=tuple(spans_of_request(spans)))
+
+    async def _keep(self, keep: CleanedRequest | None, recorded: Recorded, spans: dict[str, Any] | None) -> None:
+        playback = self._playback
+        if keep is None or playback is None:
+            return
+        if spans is not None:
+            # Before the answer: a recording is there when its answer is.
+            await asyncio.to_thread(keep_spans, playback.cassettes.file(keep), spans)
+        await asyncio.to_thread(playback.save, keep, recorded)
+
+    async def _answered(self, request: Request, time: Deadline) -> WireAnswer:
         self._exchange = self._exchange or self._connect()
         passing: tuple[type[Exception], ...] = (DeadlineError, *broken_connections())
         try:
-            answered = await time.bound(self._exchange.answer(request, self._document))
+            return await time.bound(self._exchange.answer(request, self._document))
         except PassingError as failure:
             hide(failure.cause, self._secrets)
             raise
@@ -186,9 +234,6 @@ class Client:
             raise PassingError(error) from error
         finally:
             self._is_known |= self._exchange.has_answered
-        if keep is not None and self._playback is not None:
-            await asyncio.to_thread(self._playback.save, keep, answered.recorded)
-        return _reply(answered)
 
     def _document(self, heard: Heard) -> Any:
         """Return the JSON of an answer.
@@ -218,6 +263,8 @@ class Client:
         if self._exchange is not None:
             await self._exchange.aclose()
             self._exchange = None
+        if self._listening is not None:
+            await asyncio.to_thread(self._listening.close)
 
 
 def _reply(answered: WireAnswer) -> ServiceReply:
