@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
 _DEEPEST = 12
+_FRACTION = re.compile(r"\.([0-9]{1,12})")
 
 
 def flat_attributes(said: Mapping[str, Any], prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
@@ -48,9 +50,14 @@ def nanoseconds(value: Any) -> int:
     return int(value * factor)
 
 
+def _six_digits(found: re.Match[str]) -> str:
+    # Python 3.10 reads three digits or six.
+    return f".{found[1][:6]:0<6}"
+
+
 def _of_text(value: str) -> int:
     try:
-        at = datetime.fromisoformat(value.strip().replace("Z", "+00:00"))
+        at = datetime.fromisoformat(_FRACTION.sub(_six_digits, value.strip().replace("Z", "+00:00"), count=1))
         at = at if at.tzinfo is not None else at.replace(tzinfo=timezone.utc)
         since = at - datetime(1970, 1, 1, tzinfo=timezone.utc)
     except (ValueError, OverflowError):

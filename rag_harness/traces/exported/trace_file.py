@@ -1,8 +1,7 @@
-"""A file of spans, read trace by trace: what is in memory at once is the lines of one trace, however large the file."""
+"""A file of spans, read some traces at a time: what is in memory does not grow with the file."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,8 +16,10 @@ from rag_harness.traces.span_record import SpanRecord
 
 LONGEST_LINE = 64 * 1024 * 1024
 """Bytes. A longer line would have to be in memory as a whole."""
-_KEPT_LINES = 8
+_AT_ONCE = 2000
+"""Spans of the traces that are read together, for a line with spans of many traces is not read for each of them."""
 _SHOWN = 20
+_MARK = b"\xef\xbb\xbf"
 _FORMATS = "lines of OTLP/JSON, spans of Phoenix, or observations of Langfuse"
 
 
@@ -34,15 +35,14 @@ class TraceFile:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._kept: OrderedDict[int, list[SpanRecord]] = OrderedDict()
-        self._lines: dict[str, list[int]] = {}
-        """Where the lines of each trace begin."""
+        self._places: dict[str, list[int]] = {}
+        """For each span of each trace, where its line begins."""
         problems: list[str] = []
         with self._opened() as stream:
             for number, at, line in _lines(stream):
                 try:
-                    for trace_id in dict.fromkeys(span.trace_id for span in _spans_in(line, number)):
-                        self._lines.setdefault(trace_id, []).append(at)
+                    for span in _spans_in(line, number):
+                        self._places.setdefault(span.trace_id, []).append(at)
                 except TraceError as error:
                     problems.append(f"{file}:{number}: {error}")
                     if len(problems) > _SHOWN:
@@ -50,11 +50,11 @@ class TraceFile:
         if problems:
             more = ["…"] if len(problems) > _SHOWN else []
             raise DataError("\n".join([*problems[:_SHOWN], *more]))
-        if not self._lines:
+        if not self._places:
             raise DataError(f"{file} holds no span. It takes {_FORMATS}.")
 
     def __len__(self) -> int:
-        return len(self._lines)
+        return len(self._places)
 
     def _opened(self) -> BinaryIO:
         try:
@@ -65,22 +65,25 @@ class TraceFile:
     def traces(self) -> Iterator[tuple[str, list[SpanRecord]]]:
         """Yield each trace by its id, in the order in which the first of its spans stand; of spans twice, the first."""
         with self._opened() as stream:
-            for trace_id, places in self._lines.items():
-                spans: dict[str, SpanRecord] = {}
-                for at in places:
-                    for span in self._at(stream, at):
-                        if span.trace_id == trace_id and len(spans) <= MOST_SPANS:
-                            spans.setdefault(span.span_id, span)
-                yield trace_id, list(spans.values())
+            for together in self._together():
+                found: dict[str, dict[str, SpanRecord]] = {trace_id: {} for trace_id in together}
+                for at in sorted({at for trace_id in together for at in self._places[trace_id]}):
+                    stream.seek(at)
+                    for span in _spans_in(stream.readline().removeprefix(_MARK), 0):
+                        if span.trace_id in found and len(found[span.trace_id]) <= MOST_SPANS:
+                            found[span.trace_id].setdefault(span.span_id, span)
+                yield from ((trace_id, list(spans.values())) for trace_id, spans in found.items())
 
-    def _at(self, stream: BinaryIO, at: int) -> list[SpanRecord]:
-        """Return the spans of a line. A line may have spans of many traces, which are asked for one after the other."""
-        if at not in self._kept:
-            stream.seek(at)
-            self._kept[at] = list(_spans_in(stream.readline().removeprefix(b"\xef\xbb\xbf"), 0))
-            if len(self._kept) > _KEPT_LINES:
-                self._kept.popitem(last=False)
-        return self._kept[at]
+    def _together(self) -> Iterator[list[str]]:
+        """Yield the ids of traces that are read together."""
+        together, spans = list[str](), 0
+        for trace_id, places in self._places.items():
+            if together and spans + len(places) > _AT_ONCE:
+                yield together
+                together, spans = [], 0
+            together.append(trace_id)
+            spans += len(places)
+        yield together
 
 
 def _lines(stream: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
@@ -96,7 +99,7 @@ def _lines(stream: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
                 f"Write one span or one request a line: jq -c '.[]'."
             )
         if line.strip():
-            yield number, at, line.removeprefix(b"\xef\xbb\xbf") if at == 0 else line
+            yield number, at, line.removeprefix(_MARK) if at == 0 else line
         at += len(line)
 
 

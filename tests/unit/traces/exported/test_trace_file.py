@@ -100,7 +100,9 @@ def test_no_file_and_a_line_too_long_are_named(tmp_path: Path, monkeypatch: pyte
         TraceFile(written(tmp_path / "t.jsonl", "x" * (2**20 + 1)))
 
 
-def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_file, "_AT_ONCE", 60)
+
     def peak(traces: int) -> int:
         file = written(tmp_path / "t.jsonl", *(otlp(n + 1) for n in range(traces)))
         tracemalloc.start()
@@ -111,8 +113,25 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
         return most
 
     few, many = peak(50), peak(500)
-    # Only the id of each trace and where its lines begin are kept.
+    # Of each trace its id is kept, and where the lines of its spans begin.
     assert many - few < 450 * 1000
+
+
+def test_a_line_of_many_traces_is_not_read_for_each_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = [otlp(n + 1) for n in range(300)]
+    spans = [request["resourceSpans"][0]["scopeSpans"][0]["spans"] for request in requests]
+    # Each line has a span of every trace.
+    lines = [{"resourceSpans": [{"scopeSpans": [{"spans": list(each)}]}]} for each in zip(*spans, strict=True)]
+    parsed: list[int] = []
+
+    def counted(text: str) -> Any:
+        parsed.append(len(text))
+        return json.loads(text)
+
+    monkeypatch.setattr(trace_file, "read_json", counted)
+    traces = list(TraceFile(written(tmp_path / "t.jsonl", *lines)).traces())
+    assert [len(found) for _, found in traces] == [3] * 300
+    assert len(parsed) == 6
 
 
 @given(st.lists(st.text(max_size=40) | st.sampled_from([json.dumps(otlp()), json.dumps(phoenix()[0])]), max_size=4))
@@ -129,7 +148,8 @@ def test_any_file_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, l
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ("2023-11-14T22:13:20Z", BEGIN), ("2023-11-14 22:13:20", BEGIN), ("2023-11-14T23:13:20+01:00", BEGIN),
+        ("2023-11-14T22:13:20Z", BEGIN), ("2023-11-14 22:13:20", BEGIN), ("2023-11-14T22:13:20.5Z", BEGIN + 5 * 10**8),
+        ("2023-11-14T22:13:20.000001999Z", BEGIN + 1000), ("2023-11-14T23:13:20+01:00", BEGIN),
         (1_700_000_000, BEGIN), (1_700_000_000_000, BEGIN), (BEGIN, BEGIN), (1_700_000_000.5, BEGIN + 5 * 10**8),
         ("yesterday", 0), (None, 0), (True, 0), (-1, 0), (float("nan"), 0), (float("inf"), 0), ("0001-01-01", 0),
     ],
