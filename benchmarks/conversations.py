@@ -25,10 +25,10 @@ from rag_harness.dataset.queries import read_queries
 from rag_harness.pipelines import experiment
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.report.summary import table
+from rag_harness.retrieval import carried_words
 from rag_harness.retrieval.documents import place_documents
 from rag_harness.settings.loading import load_settings
 from rag_harness.stats import difference_bounds, mean_interval
-from rag_harness.studies.conversations import carried_words
 from rag_harness.studies.conversations.conversing import Conversing
 from rag_harness.types import Case
 

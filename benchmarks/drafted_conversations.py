@@ -22,7 +22,8 @@ from time import perf_counter, process_time
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.questions import page, words
+from questions import page, words
+
 from rag_harness.authoring.questions import DocumentCollection
 from rag_harness.authoring.questions.conversing import GeneratedConversations, make_conversations
 from rag_harness.authoring.questions.conversing.subject_free import is_subject_free

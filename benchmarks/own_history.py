@@ -44,6 +44,7 @@ def main() -> None:
     single = [{"query_id": f"q{n}", "query": q} for n, q in enumerate(q for asked in questions for q in asked)]
     with tempfile.TemporaryDirectory() as place, running(DELAY) as server:
         folder, counted = Path(place), {}
+        lines: dict[str, Sequence[Mapping[str, object]]]
         lines = {"own history": talks, "alone": single, "start": single[:1]}
         suites = {name: suite(folder / name.replace(" ", "-"), server, each) for name, each in lines.items()}
 

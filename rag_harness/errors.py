@@ -10,6 +10,7 @@
     ├── ModelOutputError         a model answered, but not in a form that can be used
     │   └── TraceError           an app answered, but its trace lacks what the row needs
     ├── ModelCallError           a call to a model failed after its retries
+    │   ├── SessionLostError     a service with a memory of its own no longer knows what was said before a turn
     │   └── QueryTooLongError    a question has more tokens than the embedder reads; asking again does not help
     ├── BudgetError              the next call could pass the budget, so it is not made
     ├── DeadlineError            a call or a trial took longer than it may
@@ -77,6 +78,10 @@ class ModelCallError(RagHarnessError):
 
     retries: int = 0
     waited_ms: float = 0.0
+
+
+class SessionLostError(ModelCallError):
+    """A service that keeps conversations itself does not know, or may not know, what was said before a turn."""
 
 
 class QueryTooLongError(ModelCallError):

@@ -15,7 +15,7 @@ from rag_harness.derived.attribution.failing import WORST
 from rag_harness.derived.attribution.local_run import bench_of, running, settings_of
 from rag_harness.derived.attribution.whole_trial import (
     broken_lines,
-    conversation_lines,
+    chat_lines,
     ended_said,
     row_of_trial,
     trial_lines,
@@ -55,9 +55,9 @@ def run_explain(chosen: argparse.Namespace) -> int:
     if row is None and (ended := ended_said(manifest, chosen.trial)):
         say(ended)
         return 0
-    before = conversation_lines(row) if row else []
+    chat = chat_lines(row, manifest) if row else []
     if row and not row.ok:
-        say(*before, *trial_lines(row))
+        say(*chat, *trial_lines(row))
         return 0
     with _explainer(chosen) as explainer:
         if not chosen.trial:
@@ -70,7 +70,7 @@ def run_explain(chosen: argparse.Namespace) -> int:
     is_right = f"{chosen.trial} did not fail: {why}."
     unchecked = f"{chosen.trial} did not fail, and not all that is expected of it could be checked."
     right = [unchecked if broken else is_right, *(trial_lines(row) if row else ())]
-    say(*before, *(cause_in_full(found) if found else right), *broken)
+    say(*chat, *(cause_in_full(found) if found else right), *broken)
     return 0
 
 

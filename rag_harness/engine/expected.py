@@ -32,8 +32,9 @@ class Forecast:
     """Calls and tokens of a run.
 
     ``texts`` go to an embedding server first. Until they are embedded, the prompts of ``unknown`` trials cannot be
-    known. The same goes for users' own pipelines and chat adapters, and for the run's ``rag_scrub``. ``services`` gives
-    for each service the number of questions to ask, the number of recorded ones, and USD where it is known.
+    known. The same goes for users' own pipelines and chat adapters, for the run's ``rag_scrub``, and for turns that go
+    on from answers. ``services`` gives for each service the number of questions to ask, the number of recorded ones,
+    and USD where it is known.
     """
 
     chat: Expected = field(default_factory=Expected)
@@ -46,7 +47,7 @@ class Forecast:
         """Return the forecast in one line."""
         usage, sent = self.chat.usage, len(self.chat.to_send)
         money = f", {self.cost:.2f} USD" if self.cost is not None else ""
-        only_services = self.services and not (sent or self.chat.recorded or self.texts or self.unknown)
+        only_services = self.services and not (sent or self.chat.recorded or self.texts)
         said = [] if only_services else [f"{sent} answers to ask for, {len(self.chat.recorded)} are recorded"]
         for name, (asked, recorded, usd) in self.services.items():
             price = f", {usd:.2f} USD" if usd is not None else ""
@@ -68,7 +69,9 @@ def forecast(parts: RunParts, trials: Mapping[str, Sequence[Case]], queries: Seq
     counting = _Counting(parts.settings, parts.scrub, found.chat) if counts else parts
     for name, cases in trials.items():
         if name in endpoints_of(parts.settings):
-            found.services[name] = _of_service(parts, name, cases)
+            asked = _known_now(parts, name, cases)
+            found.services[name] = _of_service(parts, name, asked)
+            found.unknown += len(cases) - len(asked)
             continue
         # Users' own pipelines and chat adapters would really call.
         experiment = build_experiment(name, counting) if counts and name in built_in() else None
@@ -83,6 +86,12 @@ def forecast(parts: RunParts, trials: Mapping[str, Sequence[Case]], queries: Seq
     model = model_name("chat", settings.chat_model)
     found.cost = prices.cost(model, usage.prompt_tokens, usage.completion_tokens)
     return found
+
+
+def _known_now(parts: RunParts, name: str, cases: Sequence[Case]) -> Sequence[Case]:
+    """Leave out turns whose recordings go by answers that nobody knows yet: the service keeps conversations itself."""
+    has_sessions = bool(endpoints_of(parts.settings)[name].session)
+    return [case for case in cases if not (has_sessions and case.query.history)]
 
 
 def _of_service(parts: RunParts, name: str, cases: Sequence[Case]) -> tuple[int, int, float | None]:

@@ -6,13 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rag_harness.engine.sent_turns import session_of_row
 from rag_harness.engine.trial import Ended, TrialOutcome
 from rag_harness.engine.trial_rows import Trial
 from rag_harness.measures.expectation_measures import numbers_kept
+from rag_harness.models.anew import Session
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.storable import storable
 from rag_harness.settings.table import FailedTurn
-from rag_harness.types import Case
+from rag_harness.types import SESSION, Case
 from rag_harness.users.moves import Exchange
 
 SHOWN = "Sorry, something went wrong. Please ask again."
@@ -23,13 +25,16 @@ SHOWN = "Sorry, something went wrong. Please ask again."
 class _Said:
     """A turn that is over: question and reply, or why there is none.
 
-    ``declined`` and ``kept`` are what a simulated user hears beside the reply.
+    ``session`` is that of a service which keeps the conversation, begun by an earlier run or now. ``declined`` and
+    ``kept`` are what a simulated user hears beside the reply.
     """
 
     query: str
     reply: str = ""
     failed: str = ""
     not_run: str = ""
+    session: Any = None
+    is_earlier: bool = False
     ended: Ended | None = None
     declined: bool = False
     kept: frozenset[int] = frozenset()
@@ -62,16 +67,18 @@ class OwnHistory:
         """Return whether the turn is over."""
         return _turn(trial.case) in self._of(trial, repeat)
 
-    def take(self, trial: Trial, row: ExperimentResult, repeat: int = 1) -> None:
-        """Take the row of a turn."""
+    def take(self, trial: Trial, row: ExperimentResult, repeat: int = 1, is_stored: bool = True) -> None:
+        """Take the row of a turn. ``is_stored`` says that it was not made now."""
         kept = numbers_kept(trial.case, row, trial.case.scenario.reached) if trial.case.scenario and row.ok else ()
-        said = _Said(row.query, row.llm_answer, row.why, declined=row.abstained, kept=frozenset(kept))
+        is_earlier = is_stored or row.timings_recorded
+        said = _Said(row.query, row.llm_answer, row.why, session=session_of_row(row), is_earlier=is_earlier)
+        said = replace(said, declined=row.abstained, kept=frozenset(kept))
         self._of(trial, repeat)[_turn(trial.case)] = said
 
-    def take_outcome(self, trial: Trial, outcome: TrialOutcome, repeat: int = 1) -> None:
+    def take_outcome(self, trial: Trial, outcome: TrialOutcome, repeat: int = 1, is_stored: bool = False) -> None:
         """Take what came of a turn, which may not have been run."""
         if outcome.row is not None:
-            self.take(trial, outcome.row, repeat)
+            self.take(trial, outcome.row, repeat, is_stored)
         else:
             over = _Said(trial.case.query.text, not_run=outcome.not_run, ended=outcome.ended)
             self._of(trial, repeat)[_turn(trial.case)] = over
@@ -96,9 +103,21 @@ class OwnHistory:
             if before.failed and self._failed_turn == "skip":
                 return TrialOutcome(None, not_run=f"turn {turn} failed: {before.failed}")
             messages += before.messages
+        last = self._last_in_a_session(trial, repeat)
         inputs = {name: value for name, value in trial.case.query.inputs.items() if name != "history"}
-        query = replace(trial.case.query, inputs={**inputs, **({"history": messages} if messages else {})})
+        said_before = {**({"history": messages} if messages else {}), **({SESSION: last.session} if last else {})}
+        query = replace(trial.case.query, inputs={**inputs, **said_before})
         return replace(trial, case=replace(trial.case, query=query))
+
+    def session_of(self, trial: Trial, repeat: int = 1) -> Session:
+        """Return ``earlier`` where the session of the turns before this one was not begun now."""
+        last = self._last_in_a_session(trial, repeat)
+        return "earlier" if last is not None and last.is_earlier else ""
+
+    def _last_in_a_session(self, trial: Trial, repeat: int) -> _Said | None:
+        said = self._of(trial, repeat)
+        before = (said[turn] for turn in range(_turn(trial.case) - 1, 0, -1) if turn in said)
+        return next((each for each in before if each.session is not None), None)
 
     def ended(self, trial: Trial, repeat: int = 1) -> Ended | None:
         """Return where and why its conversation has ended before a turn; None where it has not, as far as is known."""

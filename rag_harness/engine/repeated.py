@@ -11,6 +11,7 @@ from rag_harness.engine.trial_request import TrialRequest
 from rag_harness.engine.trial_rows import Trial
 from rag_harness.engine.workplace import Workplace
 from rag_harness.measures.judged import JudgedMeasure
+from rag_harness.models.anew import Session
 from rag_harness.models.model_names import chat_name, is_simulated
 from rag_harness.pipelines import answering, built_in
 from rag_harness.pipelines.history_names import is_played_name
@@ -44,12 +45,14 @@ def computes_its_answers(experiment: str, settings: Settings) -> bool:
 class RepeatedTrial:
     """One repeat: its lines for the result files, in ``new`` those that the journal lacks, and its row.
 
-    ``ended`` says that a simulated user has ended the repeat of its conversation before.
+    ``is_stored`` says that the row was not made now, ``ended`` that a simulated user has ended the repeat of its
+    conversation before.
     """
 
     lines: tuple[bytes, ...] = ()
     new: tuple[bytes, ...] = ()
     row: ExperimentResult | None = None
+    is_stored: bool = False
     ended: Ended | None = None
 
 
@@ -70,11 +73,11 @@ class Repeating:
     keep: Callable[[bytes], Awaitable[None]]
 
     async def answer(
-        self, trial: Trial, repeat: int, experiment: Experiment, fingerprint: str
+        self, trial: Trial, repeat: int, experiment: Experiment, fingerprint: str, session: Session = ""
     ) -> ExperimentResult | None:
         """Answer for the time ``repeat``, keep the row and return it; None where the budget did not allow it."""
         again = replace(trial, experiment=repeat_name(trial.experiment, repeat))
-        asking = TrialRequest(turn=repeat - 1)
+        asking = TrialRequest(turn=repeat - 1, session=session)
         outcome = await self.workplace.answer(again, experiment, repeat_fingerprint(fingerprint, repeat), asking)
         if outcome.row is not None:
             await self.keep(outcome.row.line().encode())

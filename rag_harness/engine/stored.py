@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rag_harness.engine.journal import JOURNALS, abandoned, left_behind, remove
 from rag_harness.measures import Score
-from rag_harness.results.file import PREVIOUS, finished_rows, keep_aside, sync, take_over
+from rag_harness.results.file import PREVIOUS, all_rows, keep_aside, sync, take_over
 from rag_harness.results.result_paths import DERIVED, result_path, scores_path
 from rag_harness.results.row import ExperimentResult, row_or_none, rows_in
 from rag_harness.results.score import BEGIN, SCORES, ScoreLine, parse_score, read_scores, row_digest
@@ -18,7 +18,7 @@ _Key = tuple[str, str, str]
 
 
 class Stored:
-    """The scores and the rows without error of earlier runs, and of dead workers of this run.
+    """The scores and the rows of earlier runs, and of dead workers of this run. Rows with an error are made again.
 
     Args:
         output: folder of the result files.
@@ -30,19 +30,32 @@ class Stored:
         self._output, self._run, self._anew = output, run, anew
         self._earlier: dict[tuple[str, str], dict[str, ExperimentResult]] = {}
         self._left_behind: dict[_Key, tuple[ExperimentResult, bool]] = {}
+        self._failed: dict[_Key, ExperimentResult] = {}
         self._scores: dict[str, dict[tuple[str, ...], ScoreLine]] = {}
         self._scores_left: dict[TrialId, list[bytes]] = {}
         self._read: set[Path] = set()
 
     def find(self, experiment: str, fingerprint: str, query_id: str) -> tuple[ExperimentResult, bool] | None:
         """Return the row of a trial, and whether an earlier run has made it; None where the trial has to be run."""
+        earlier = self._earlier_row(experiment, fingerprint, query_id)
+        if earlier is not None and earlier.ok:
+            return earlier, True
+        return self._left_behind.get((experiment, fingerprint, query_id))
+
+    def failed(self, experiment: str, fingerprint: str, query_id: str) -> ExperimentResult | None:
+        """Return the row of a trial that ended with an error and has to be run again; None where there is none."""
+        if self.find(experiment, fingerprint, query_id) is not None:
+            return None
+        left = self._failed.get((experiment, fingerprint, query_id))
+        return left or self._earlier_row(experiment, fingerprint, query_id)
+
+    def _earlier_row(self, experiment: str, fingerprint: str, query_id: str) -> ExperimentResult | None:
         if self._anew:
-            return self._left_behind.get((experiment, fingerprint, query_id))
+            return None
         wanted = experiment, fingerprint
         if wanted not in self._earlier:
-            self._earlier[wanted] = finished_rows(result_path(self._output, experiment), fingerprint)
-        earlier = self._earlier[wanted].get(query_id)
-        return (earlier, True) if earlier else self._left_behind.get((*wanted, query_id))
+            self._earlier[wanted] = all_rows(result_path(self._output, experiment), fingerprint)
+        return self._earlier[wanted].get(query_id)
 
     def score(self, experiment: str, key: tuple[str, ...]) -> ScoreLine | None:
         """Return the known score with this key; None where the row has to be judged."""
@@ -92,6 +105,8 @@ class Stored:
             row = row_or_none(line)
             if row is not None and row.ok:
                 self._left_behind[row.experiment, row.fingerprint, row.query_id] = row, earlier
+            elif row is not None:
+                self._failed[row.experiment, row.fingerprint, row.query_id] = row
 
     def _add_score(self, score: ScoreLine | None, line: bytes, earlier: bool) -> None:
         if score is None or not score.is_final:

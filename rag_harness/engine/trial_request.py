@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rag_harness.engine.trial import TrialOutcome, run_trial
 from rag_harness.engine.trial_rows import KeepPrompt, Trial
 from rag_harness.errors import RagHarnessError
-from rag_harness.models.anew import asked_again
+from rag_harness.models.anew import Session, asked_again, asked_in
 from rag_harness.protocols import Experiment
 from rag_harness.settings import Settings
 from rag_harness.types import Hit, PipelineOutput, Query
@@ -22,11 +22,13 @@ class TrialRequest:
         turn: how often the case was asked before; each turn has seeds of its own. 0 is the first time.
         hits: used instead of the pipeline's own retrieval; None where the pipeline retrieves.
         keeps_failures: whether the row of a failure is a result, and is journalled.
+        session: the session of a turn, where a service keeps conversations itself.
     """
 
     turn: int = 0
     hits: tuple[Hit, ...] | None = None
     keeps_failures: bool = True
+    session: Session = ""
 
     def keeps(self, outcome: TrialOutcome) -> bool:
         """Return whether the row of ``outcome`` belongs into a journal."""
@@ -68,5 +70,5 @@ async def answer_trial(
 ) -> TrialOutcome:
     """Run ``trial`` with the pipeline of ``experiment`` as ``asking`` says; a failure is a value."""
     pipeline = experiment.pipeline if asking.hits is None else GivenHitsPipeline(experiment, asking.hits)
-    with asked_again(asking.turn):
+    with asked_again(asking.turn), asked_in(asking.session):
         return await run_trial(trial, pipeline, settings, fingerprint, keep_prompt)

@@ -19,6 +19,7 @@ class Cell:
         tone: good, bad, unsure, mute; "" is neutral.
         is_best: whether it is the best of its row or column, by a test.
         trial: id of the trial that it links to; "" is no link.
+        beside: id of the trial that the link shows beside it; "" for none.
         drawing: SVG beside the text; only HTML shows it.
         hint: additional text on demand.
         kind: kind of answer that the text names: HTML shows its colour and pattern before the text.
@@ -28,6 +29,7 @@ class Cell:
     tone: Tone = ""
     is_best: bool = False
     trial: str = ""
+    beside: str = ""
     drawing: str = ""
     hint: str = ""
     kind: str = ""
@@ -54,7 +56,8 @@ class Figure:
 
     Attributes:
         names: names of several drawings; "" for a drawing without one.
-        layout: several drawings are below each other, or ``alike`` and beside each other, or many and ``small``.
+        layout: several drawings are below each other, or ``alike`` and beside each other, or ``pairs``, the second of
+            each beside the first, or many and ``small``.
     """
 
     title: str
@@ -62,7 +65,7 @@ class Figure:
     table: Table
     notes: Sequence[str] = ()
     names: Sequence[str] = ()
-    layout: Literal["", "alike", "small"] = ""
+    layout: Literal["", "alike", "pairs", "small"] = ""
 
 
 @dataclass(frozen=True, slots=True)

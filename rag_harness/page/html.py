@@ -19,7 +19,7 @@ from rag_harness.shown.every_page import policy, scripted, styled
 from rag_harness.shown.html import visible
 
 _STYLES = ("page.css", "trials.css")
-_SCRIPT = "page.js"
+_SCRIPTS = ("conversation.js", "page.js")
 _PACKERS = 2
 _ABOVE_TRIALS = ("first", "diff", "decisions", "differences", "failures")
 """What a reader wants before the list of trials: which is better, and what failed."""
@@ -66,8 +66,9 @@ def _blocks(payload: Payload, is_plain: bool) -> Iterator[tuple[str, str, Markup
 
 
 def _script() -> str:
-    """Return the script without comment lines and indentation."""
-    lines = map(str.strip, scripted(_asset(_SCRIPT)).splitlines())
+    """Return the script without comment lines and indentation. Its files share a scope that is theirs alone."""
+    own = "\n".join(map(_asset, _SCRIPTS))
+    lines = map(str.strip, scripted(f"(() => {{\n{own}\n}})();").splitlines())
     return "\n".join(line for line in lines if line and not line.startswith(("//", "/**")))
 
 

@@ -144,4 +144,4 @@ def _linked(said: Any) -> Collection[str]:
     if not is_dataclass(said):
         return set()
     below = {each for field in fields(said) for each in _linked(getattr(said, field.name))}
-    return below | {trial for trial in [getattr(said, "trial", "")] if trial}
+    return below | {trial for name in ("trial", "beside") if (trial := getattr(said, name, ""))}

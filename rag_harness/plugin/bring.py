@@ -31,7 +31,7 @@ def bring(session: RagSession, collected: pytest.Session, items: list[pytest.Ite
     """Add the missing tests to ``items``. Under --rag-run, leave out tests that ask another experiment.
 
     Raises:
-        pytest.UsageError: --rag-run names an experiment that is not there.
+        pytest.UsageError: --rag-run names an experiment that is not there, or may not be named so.
     """
     if collected.testsfailed:
         return  # the file that cannot be collected may have the test
@@ -40,13 +40,22 @@ def bring(session: RagSession, collected: pytest.Session, items: list[pytest.Ite
         asked.add(session.settings.retriever)  # a service may be asked only for what it finds
     said = list(dict.fromkeys(names_in(session.settings.run)))
     _check(session, said, asked)
-    named = session.histories.names(said)
+    named = _named(session, said)
     wanted = dict.fromkeys(named or session.histories.names([*_typed_services(session), *_marked(session, items)]))
     if missing := [name for name in wanted if name not in asked]:
         session.brought += missing
         items += _collect(collected, missing)
     if named:
         _leave_out_others(collected, items, named)
+
+
+def _named(session: RagSession, said: Sequence[str]) -> list[str]:
+    from rag_harness.errors import SettingsError
+
+    try:
+        return session.histories.names(said)
+    except SettingsError as error:
+        raise usage_error(error) from None
 
 
 def _check(session: RagSession, named: Sequence[str], asked: Collection[str]) -> None:

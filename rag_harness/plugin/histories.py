@@ -11,6 +11,7 @@ from rag_harness.pipelines.history_names import is_own_name, is_played_name, own
 if TYPE_CHECKING:
     from rag_harness.plugin.run_cases import RunCases
     from rag_harness.settings import Settings
+    from rag_harness.settings.endpoint_spec import SessionReading
     from rag_harness.work.once import Once
 
 
@@ -47,15 +48,18 @@ class Histories:
                 conversation, turn = place["conversation"], int(place["turn"])
                 wanted = begun.get(conversation, 0) + 1
                 if turn != wanted:
+                    is_kept = self.session_of(experiment) is not None
+                    way_out = "Ask it with the history that its data have: --rag-history=gold"
                     raise SettingsError(
                         f"{experiment} goes on from its own answers, and {case.query.query_id} comes without turn "
-                        f"{wanted} of {conversation!r}. Ask it with the history that its data have: --rag-history=gold"
+                        f"{wanted} of {conversation!r}. {'Add the turns before it.' if is_kept else way_out}"
                     )
                 begun[conversation] = turn
 
     def _names(self, experiment: str) -> Iterator[str]:
         if is_own_name(experiment) or is_played_name(experiment):
             self._refuse_unplayed(experiment)
+            self._refuse_second_name(experiment)
             yield experiment
             return
         has_scenarios = self._cases.has_scenarios(experiment)
@@ -76,10 +80,18 @@ class Histories:
                 f'Add one: {{"conversation": "sim_1", "scenario": {{"opening": "…", "asks": ["…"]}}}}.'
             )
 
+    def _refuse_second_name(self, experiment: str) -> None:
+        kept = without_history(experiment)
+        if is_own_name(experiment) and self.session_of(kept) is not None:
+            raise SettingsError(
+                f"{experiment!r} is no experiment: {kept} keeps conversations itself, so its own answers are always "
+                f"their history. Name it {kept}."
+            )
+
     def _recorded(self, experiment: str) -> Iterator[str]:
         """Yield the experiments of these that are asked what stands in the file."""
         history = self._settings.get().history
-        if history == "gold" or not self.has_turns(experiment):
+        if history == "gold" or self.session_of(experiment) is not None or not self.has_turns(experiment):
             yield experiment
             return
         if history == "both":
@@ -88,7 +100,14 @@ class Histories:
 
     def is_own(self, experiment: str) -> bool:
         """Return whether an experiment's own answers are the history of its turns."""
-        return self._cases.is_played(experiment) or (is_own_name(experiment) and self.has_turns(experiment))
+        asks_in_a_row = is_own_name(experiment) or self.session_of(experiment) is not None
+        return self._cases.is_played(experiment) or (asks_in_a_row and self.has_turns(experiment))
+
+    def session_of(self, experiment: str) -> SessionReading | None:
+        """Return how the sessions of a service are read that keeps conversations itself; None for any other."""
+        service = without_history(experiment)
+        specs = (spec for spec in self._settings.get().endpoints if spec.name == service)
+        return next((spec.session for spec in specs if spec.session), None)
 
     def said_of(self, experiment: str) -> str:
         """Return whose replies are the history: ``own`` or ``gold``; ``played`` where a simulated user asks.
@@ -99,7 +118,7 @@ class Histories:
             return "played"
         if not self.has_turns(experiment):
             return ""
-        return "own" if is_own_name(experiment) else "gold"
+        return "own" if self.is_own(experiment) else "gold"
 
     def has_turns(self, experiment: str) -> bool:
         """Return whether any of an experiment's cases is a turn of a conversation."""

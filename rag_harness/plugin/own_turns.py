@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Hashable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from rag_harness.plugin.begun_anew import BegunAnew, Failed, Stored
 from rag_harness.work.once import Once
 
 if TYPE_CHECKING:
     from rag_harness.engine.own_history import OwnHistory
     from rag_harness.engine.played_turns import PlayedTurns
     from rag_harness.engine.trial import Ended, TrialOutcome
+    from rag_harness.engine.trial_request import TrialRequest
     from rag_harness.engine.trial_rows import Trial
+    from rag_harness.models.anew import Session
     from rag_harness.plugin.equipment import Equipment
     from rag_harness.plugin.judgements import Judgements
     from rag_harness.plugin.session import RagSession
     from rag_harness.results.row import ExperimentResult
     from rag_harness.types import Case, TrialId
 
-Stored = Callable[["Trial"], "tuple[ExperimentResult, bool] | None"]
-"""Returns the stored row of a turn, whatever was said before it, and whether an earlier run has made it."""
+AskTurn = Callable[["Trial", "TrialRequest"], "Coroutine[Any, Any, TrialOutcome]"]
+"""Asks a turn."""
 
 
 class OwnTurns:
@@ -37,6 +41,7 @@ class OwnTurns:
         self._users: Once[PlayedTurns] = Once(self._make_users)
         self._turns: dict[str, dict[str, list[Case]]] = {}
         self._submitted: set[Hashable] = set()
+        self.anew = BegunAnew(session, self.whole)
 
     def _make_history(self) -> OwnHistory:
         from rag_harness.engine.own_history import OwnHistory
@@ -59,11 +64,15 @@ class OwnTurns:
 
     def up_to(self, trial: Trial) -> list[Trial]:
         """Return the turns of the trial's conversation up to itself, in their order."""
+        last = int(trial.case.query.place["turn"])
+        return [turn for turn in self.whole(trial) if int(turn.case.query.place["turn"]) <= last]
+
+    def whole(self, trial: Trial) -> list[Trial]:
+        """Return all turns of the trial's conversation, in their order."""
         from dataclasses import replace
 
-        place = trial.case.query.place
-        turns = self._of(trial.experiment)[place["conversation"]]
-        return [replace(trial, case=case) for case in turns if int(case.query.place["turn"]) <= int(place["turn"])]
+        turns = self._of(trial.experiment)[trial.case.query.place["conversation"]]
+        return [replace(trial, case=case) for case in turns]
 
     def _of(self, experiment: str) -> dict[str, list[Case]]:
         if experiment not in self._turns:
@@ -72,7 +81,11 @@ class OwnTurns:
             self._turns[experiment] = conversations(self._session.cases.all_of(experiment))
         return self._turns[experiment]
 
-    def stored(self, trial: Trial, find: Stored) -> tuple[ExperimentResult, bool] | None:
+    def session_of(self, trial: Trial, repeat: int = 1) -> Session:
+        """Return in what session a turn is asked, where a service keeps the conversation."""
+        return "anew" if self.anew.is_so(trial, repeat) else self.history.session_of(trial, repeat)
+
+    def stored(self, trial: Trial, find: Stored, failed: Failed) -> tuple[ExperimentResult, bool] | None:
         """Return the stored row of a turn, if it and all turns before it were asked with the answers that are stored.
 
         Otherwise the conversation goes on from the first turn that has no such row. A turn before which its
@@ -82,7 +95,7 @@ class OwnTurns:
         from rag_harness.engine.trial import TrialOutcome
 
         found = None
-        if trial.id in self._submitted:
+        if trial.id in self._submitted or self.anew.decide(trial, find, failed):
             return None
         for turn in self.up_to(trial):
             if turn.id != trial.id and self.history.knows(turn):
@@ -95,6 +108,7 @@ class OwnTurns:
             if asked is None or found is None or not is_asked(found[0], asked):
                 return None
             self.history.take(turn, found[0])
+        self.anew.keep(trial)
         return found if self.ended(trial) is None else None
 
     def _asked_so_far(self, turn: Trial) -> Trial | TrialOutcome | None:
@@ -108,12 +122,13 @@ class OwnTurns:
         """Return where and why a turn's conversation has ended before it, if that is known."""
         return self.history.ended(trial) if self.are(trial) else None
 
-    def submit(self, trial: Trial, answer: Callable[[Trial], Coroutine[Any, Any, TrialOutcome]]) -> None:
-        """Submit a turn, and before it those of its conversation that are not over."""
+    def submit(self, trial: Trial, fingerprint: str, answer: AskTurn) -> None:
+        """Submit a turn, whose row gets this fingerprint, and before it those of its conversation that are not over."""
 
         def job(turn: Trial) -> Callable[[], Coroutine[Any, Any, TrialOutcome]]:
-            return lambda: self._answered(turn, answer)
+            return lambda: self._answered(turn, fingerprint, answer)
 
+        self.anew.keep(trial)
         self.submit_in_a_row(trial, lambda turn: turn.id, job)
 
     def submit_in_a_row(
@@ -134,13 +149,24 @@ class OwnTurns:
                 self._kit.engine.get().submit(key(turn), job(turn), after=before)
             before = key(turn)
 
-    async def _answered(
-        self, turn: Trial, answer: Callable[[Trial], Coroutine[Any, Any, TrialOutcome]]
-    ) -> TrialOutcome:
+    def noting(self, trial: Trial, fingerprint: str) -> AbstractContextManager[None]:
+        """Return a context in which it is kept that a turn was sent, where the service keeps the conversation."""
+        if self._session.histories.session_of(trial.experiment.partition("+")[0]) is None:
+            return nullcontext()
+        from rag_harness.engine.sent_turns import noting_sent_turn
+
+        return noting_sent_turn(trial, self._session.settings, fingerprint, self._kit.journal.get().keep)
+
+    async def _answered(self, turn: Trial, fingerprint: str, answer: AskTurn) -> TrialOutcome:
         from rag_harness.engine.trial import TrialOutcome
+        from rag_harness.engine.trial_request import TrialRequest
 
         asked = await self.asked(turn)
-        outcome = asked if isinstance(asked, TrialOutcome) else await answer(asked)
+        if isinstance(asked, TrialOutcome):
+            outcome = asked
+        else:
+            with self.noting(asked, fingerprint):
+                outcome = await answer(asked, TrialRequest(session=self.session_of(turn)))
         self.history.take_outcome(turn, outcome)
         return outcome
 

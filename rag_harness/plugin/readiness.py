@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from rag_harness.errors import SettingsError
+from rag_harness.plugin.options import command_line
 from rag_harness.plugin.screen import usage_error
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Readiness:
 
         session, own = self._session, {trial.experiment for trial in selected.own}
         self._keep_conversations_whole({trial.experiment for trial in selected.trials})
+        self._refuse_gold_history({trial.experiment for trial in selected.trials})
         self._check_user({trial.experiment for trial in selected.trials})
         if session.config.getoption("tx", None):
             return  # only a worker knows which tests are skipped, and which pipelines come from fixtures of the user
@@ -68,6 +70,16 @@ class Readiness:
             raise SettingsError(
                 f"--dist={dist} deals single tests to workers, and {own[0]} asks each turn of a conversation after the "
                 f"one before it. Leave --dist out: conversations are then dealt whole."
+            )
+
+    def _refuse_gold_history(self, experiments: Iterable[str]) -> None:
+        """Refuse to ask a service that keeps conversations itself after replies that it did not give."""
+        histories = self._session.histories
+        kept = [name for name in experiments if histories.session_of(name) and histories.said_of(name) == "own"]
+        if kept and command_line(self._session.config).get("history") == "gold":
+            raise SettingsError(
+                f"--rag-history=gold asks turns after the reference replies, and {kept[0]} keeps conversations itself: "
+                f"it knows its own answers and takes no others. Leave --rag-history out, or [session] in its table."
             )
 
     def _check_user(self, experiments: Iterable[str]) -> None:
@@ -91,12 +103,10 @@ class Readiness:
         specs = endpoints_of(session.settings)
         for name, cases in left.items():
             pipeline = cast("EndpointPipeline", session.experiments.registered(name).pipeline)
-            check_ready(
-                specs[answering(name, session.settings)],
-                pipeline,
-                [case.query for case in cases if case.has_text],
-                session.access,
-            )
+            # Whether a later turn is recorded is known when the answers before it are.
+            is_own = session.histories.is_own(name)
+            queries = [case.query for case in cases if case.has_text and not (is_own and case.query.history)]
+            check_ready(specs[answering(name, session.settings)], pipeline, queries, session.access)
 
     def _check_keys(self, selected: Collected, names: Sequence[str]) -> None:
         from rag_harness.models.api_keys import check_api_keys

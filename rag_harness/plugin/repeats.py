@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rag_harness.engine.workplace import AskJudge
     from rag_harness.measures import Score
     from rag_harness.measures.judged import Judge, JudgedMeasure, Material
+    from rag_harness.models.anew import Session
     from rag_harness.plugin.equipment import Equipment
     from rag_harness.plugin.judgements import Judgements
     from rag_harness.plugin.own_turns import OwnTurns
@@ -116,15 +117,32 @@ class Repeats:
             if isinstance(asked, TrialOutcome):
                 again, outcome = RepeatedTrial(ended=asked.ended), asked
             else:
-                again = await self._job(asked, experiment, repeat)()
+                again = await self._turn(asked, experiment, repeat)
                 outcome = TrialOutcome(again.row, not_run="" if again.row else "it was not run")
-            history.take_outcome(trial, outcome, repeat)
+            history.take_outcome(trial, outcome, repeat, again.is_stored)
             return again
 
         return job
 
+    async def _turn(self, trial: Trial, experiment: Experiment, repeat: int) -> RepeatedTrial:
+        from dataclasses import replace
+
+        from rag_harness.results.repeat_names import repeat_fingerprint, repeat_name
+
+        own = repeat_fingerprint(self._session.identities.fingerprint(experiment), repeat)
+        stored, name = self._kit.stored.get(), repeat_name(trial.experiment, repeat)
+        self._own_turns.anew.decide(
+            trial,
+            lambda turn: stored.find(name, own, turn.case.query.query_id),
+            lambda turn: stored.failed(name, own, turn.case.query.query_id),
+            repeat,
+        )
+        self._own_turns.anew.keep(trial, repeat)
+        with self._own_turns.noting(replace(trial, experiment=name), own):
+            return await self._job(trial, experiment, repeat, self._own_turns.session_of(trial, repeat))()
+
     def _job(
-        self, trial: Trial, experiment: Experiment, repeat: int
+        self, trial: Trial, experiment: Experiment, repeat: int, in_session: Session = ""
     ) -> Callable[[], Coroutine[Any, Any, RepeatedTrial]]:
         from rag_harness.engine.repeated import RepeatedTrial
         from rag_harness.results.repeat_names import repeat_fingerprint, repeat_name
@@ -132,20 +150,25 @@ class Repeats:
         fingerprint = self._session.identities.fingerprint(experiment)
         measures = self._session.wanted.judged_measures(trial.experiment)
         name, query_id = repeat_name(trial.experiment, repeat), trial.case.query.query_id
-        stored = self._stored(trial, name, repeat_fingerprint(fingerprint, repeat))
+        own = repeat_fingerprint(fingerprint, repeat)
+        stored = self._stored(trial, name, own) if in_session != "anew" else None
         left = self._kit.stored.get().scores_left_of(TrialId(name, query_id))
         if stored is not None and not measures:
             return _taken(*stored, left)  # no workplace here: it might open a cluster for nothing
         repeating = self._repeating.get()
         # Opening the workplace has brought what nodes had, so the files may have the row now.
-        stored = stored or self._stored(trial, name, repeat_fingerprint(fingerprint, repeat))
+        stored = stored or (self._stored(trial, name, own) if in_session != "anew" else None)
 
         async def job() -> RepeatedTrial:
-            row, earlier = stored or (await repeating.answer(trial, repeat, experiment, fingerprint), False)
+            row, earlier = stored or (
+                await repeating.answer(trial, repeat, experiment, fingerprint, in_session),
+                False,
+            )
             if row is None:
                 return RepeatedTrial()
             scores = await repeating.judge(trial, repeat, row, measures, self._judgements.turns_of(trial.id))
-            return RepeatedTrial((*(() if earlier else (row.line().encode(),)), *left, *scores), scores, row)
+            lines = (*(() if earlier else (row.line().encode(),)), *left, *scores)
+            return RepeatedTrial(lines, scores, row, is_stored=stored is not None)
 
         return job
 
@@ -194,7 +217,8 @@ def _taken(
     from rag_harness.engine.repeated import RepeatedTrial
 
     async def job() -> RepeatedTrial:
-        return RepeatedTrial((*(() if earlier else (row.line().encode(),)), *left), row=row)
+        lines = (*(() if earlier else (row.line().encode(),)), *left)
+        return RepeatedTrial(lines, row=row, is_stored=True)
 
     return job
 

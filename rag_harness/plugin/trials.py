@@ -139,8 +139,14 @@ class TrialRunner:
     def stored(self, trial: Trial, experiment: Experiment) -> tuple[ExperimentResult, bool] | None:
         """Return the stored row of a trial that need not be run, and whether an earlier run made it."""
         if self.own_turns.are(trial):
-            return self.own_turns.stored(trial, lambda turn: self._stored(turn, experiment))
+            return self.own_turns.stored(
+                trial, lambda turn: self._stored(turn, experiment), lambda turn: self._failed(turn, experiment)
+            )
         return self._stored(trial, experiment)
+
+    def _failed(self, trial: Trial, experiment: Experiment) -> ExperimentResult | None:
+        fingerprint = self._session.identities.fingerprint(experiment)
+        return self.equipment.stored.get().failed(trial.experiment, fingerprint, trial.case.query.query_id)
 
     def _stored(self, trial: Trial, experiment: Experiment) -> tuple[ExperimentResult, bool] | None:
         fingerprint = self._session.identities.fingerprint(experiment)
@@ -174,7 +180,9 @@ class TrialRunner:
             self._prepare(experiment)
         self._asked.setdefault(trial.id, (trial, experiment))
         if self.own_turns.are(trial):
-            self.own_turns.submit(trial, lambda turn: workplace.answer(turn, experiment, fingerprint))
+            self.own_turns.submit(
+                trial, fingerprint, lambda turn, asking: workplace.answer(turn, experiment, fingerprint, asking)
+            )
         else:
             self.equipment.engine.get().submit(trial.id, lambda: workplace.answer(trial, experiment, fingerprint))
 

@@ -13,6 +13,7 @@ from rag_harness.report.baseline import SavedRun, SavedSuite
 from rag_harness.report.direction import Side, better_named
 from rag_harness.report.pairwise import ALPHA, excludes_0
 from rag_harness.report.run_differences import data_differences, notes, other_differences, run_named, warnings
+from rag_harness.report.worse_conversations import ConversationChanges, conversation_changes
 from rag_harness.results.manifest import QUERIES
 from rag_harness.stats import Interval, holm, mean_or_none, permutation_test
 from rag_harness.stats.by_case import differences, in_both
@@ -29,7 +30,7 @@ class MeasureChange:
     ``difference`` is the mean of now - before, with its 95 % interval by the gates' method; None where the cases allow
     none. ``p`` is from the paired permutation test, with Holm's adjustment over the suite's measures that differ; None
     where every case has the same value in both. ``rose`` and ``fell`` are the cases with a higher and a lower value.
-    ``better`` is the better side; "" where the measure has none.
+    ``better`` is the better side; "" where the measure has none. ``conversations`` are None where no case is a turn.
     """
 
     suite: str
@@ -43,6 +44,7 @@ class MeasureChange:
     rose: tuple[str, ...]
     fell: tuple[str, ...]
     better: Side
+    conversations: ConversationChanges | None = None
 
     @property
     def is_same(self) -> bool:
@@ -53,6 +55,11 @@ class MeasureChange:
     def is_sure(self) -> bool:
         """Whether chance hardly explains the change: p is at most 5 %, and the interval does not contain 0."""
         return self.p is not None and self.p <= ALPHA and excludes_0(self.interval)
+
+    @property
+    def is_surely_worse(self) -> bool:
+        """Whether it got worse, and chance hardly explains that."""
+        return self.is_sure and self.direction == "worse"
 
     @property
     def direction(self) -> Literal["better", "worse", "changed"]:
@@ -169,9 +176,23 @@ def _change(
     found = paired_of(now, before, measure, clusters)
     p = None
     if rose or fell:
-        p = permutation_test(a, b) if found.p_permutation is None else found.p_permutation
+        p = _p_by_signs(cases, new, old, clusters) if found.p_permutation is None else found.p_permutation
     better = better_named(measure)
-    return MeasureChange(name, measure, len(cases), *means, means[1] - means[0], found.interval, p, rose, fell, better)
+    change = MeasureChange(
+        name, measure, len(cases), *means, means[1] - means[0], found.interval, p, rose, fell, better
+    )
+    return replace(change, conversations=conversation_changes(now, new, old, better))
+
+
+def _p_by_signs(
+    cases: Sequence[str], new: Mapping[str, float], old: Mapping[str, float], clusters: Mapping[str, str] | None
+) -> float:
+    """Return p where the paired comparison has none, for all differences are equal; a cluster is one difference."""
+    sums: dict[str, float] = {}
+    for case in cases:
+        of = clusters[case] if clusters else case
+        sums[of] = sums.get(of, 0.0) + new[case] - old[case]
+    return permutation_test([*sums.values()], [0.0] * len(sums))
 
 
 def paired_of(now: SavedSuite, before: SavedSuite, measure: str, clusters: Mapping[str, str] | None = None) -> Paired:

@@ -54,6 +54,17 @@ class RunDiff:
         return [change.measure for change in self.same if change.suite == suite]
 
     @property
+    def worse_talks(self) -> list[MeasureChange]:
+        """For each suite with conversations that got worse, the measure that shows it: a surely worse one if any."""
+        changes = [change for change in (*self.answers, *self.leading) if _has_worse(change)]
+        # An error counts as the worst on every measure, so the others show its conversations, too.
+        ordered = sorted(changes, key=lambda each: (not each.is_surely_worse, each.measure == "error_rate"))
+        first: dict[str, MeasureChange] = {}
+        for change in ordered:
+            first.setdefault(change.suite, change)
+        return list(first.values())
+
+    @property
     def leading(self) -> Sequence[MeasureChange]:
         """What is not surely changed, the most telling first."""
         return sorted((*self.unsure, *self.same), key=_order)
@@ -72,6 +83,11 @@ def run_diff(found: Comparison) -> RunDiff:
 def _order(change: MeasureChange) -> tuple[int, float, str, str]:
     place = _LEADING.index(change.measure) if change.measure in _LEADING else len(_LEADING)
     return place, p_of(change), change.suite, change.measure
+
+
+def _has_worse(change: MeasureChange) -> bool:
+    is_spent = unit_named(change.measure) in _SPENT
+    return not is_spent and change.conversations is not None and bool(change.conversations.worse)
 
 
 def p_of(change: MeasureChange) -> float:

@@ -13,7 +13,7 @@ from typing import Literal
 from rag_harness.report.comparison import MeasureChange
 from rag_harness.report.run_diff import FEWEST, RunDiff, p_of
 from rag_harness.report.run_diff_words import change_said, cut_name, range_said, ruled_out_said
-from rag_harness.report.wording import joined_names
+from rag_harness.report.wording import counted, joined_names
 
 _EVEN = 0.5
 """A change that chance explains more often than not is not named."""
@@ -38,6 +38,7 @@ def sentences(diff: RunDiff) -> list[Sentence]:
     return [
         _first(diff),
         Sentence(_differing(diff.found.differing)),
+        *map(talks_said, diff.worse_talks),
         *_rest(diff),
         *(Sentence(text, "unsure") for text in diff.found.warnings),
     ]
@@ -110,6 +111,19 @@ def _nearest(diff: RunDiff) -> Iterator[Sentence]:
     of_answers = [change for change in bounded if change.measure != "error_rate"]
     if of_answers:
         yield Sentence(f"Ruled out: {ruled_out_said(of_answers[0])}.")
+
+
+def talks_said(change: MeasureChange) -> Sentence:
+    """Name the conversations of a suite that got worse, each with its first turn that did."""
+    found = change.conversations
+    assert found
+    named = [f"{cut_name(each.conversation)} from turn {each.turn}" for each in found.worse[:_NAMED]]
+    more = len(found.worse) - _NAMED
+    shown = joined_names([*named, f"{more} more"] if more > 0 else named)
+    better = f"; {found.better} got better" if found.better else ""
+    of = f"{len(found.worse)} of {counted(found.total, 'conversation')} of {cut_name(change.suite)}"
+    text = f"{of} got worse in {cut_name(change.measure)}: {shown}{better}."
+    return Sentence(text, "bad" if change.is_surely_worse else "unsure")
 
 
 def _differing(differing: Sequence[str]) -> str:

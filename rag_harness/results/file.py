@@ -29,7 +29,12 @@ class _Content:
 
 def finished_rows(file: Path, fingerprint: str) -> dict[str, ExperimentResult]:
     """Return the rows without error of ``fingerprint``, by query id. It only reads, so another process may write."""
-    return {query_id: row for query_id, row in _read(file, fingerprint).rows.items() if row.ok}
+    return {query_id: row for query_id, row in all_rows(file, fingerprint).items() if row.ok}
+
+
+def all_rows(file: Path, fingerprint: str) -> dict[str, ExperimentResult]:
+    """Return the rows of ``fingerprint``, those with an error included, by query id; a query's last row counts."""
+    return _read(file, fingerprint).rows
 
 
 def _read(file: Path, fingerprint: str) -> _Content:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from rag_harness.errors import DeadlineError, ModelCallError, ModelOutputError, QueryTooLongError, RagHarnessError
 from rag_harness.files.log import log
@@ -15,6 +13,7 @@ from rag_harness.pipelines.trace import Trace
 from rag_harness.service.citing import cited
 from rag_harness.service.corpus.serving import Serving
 from rag_harness.service.problems import ProblemError
+from rag_harness.service.read_inputs import ReadInputs
 from rag_harness.service.schemas import Answered, Cited, Debug, Found, Mode, Outcome, Step
 from rag_harness.types import Answer, Decision, Hit, PipelineOutput, Query
 
@@ -28,12 +27,12 @@ class ServiceQuestion:
 
     text: str
     trace_id: str
-    inputs: Mapping[str, Any]
+    inputs: ReadInputs
     mode: Mode = "normal"
 
     def query(self) -> Query:
         """Return what the pipeline sees."""
-        return Query(self.trace_id, self.text, dict(self.inputs))
+        return Query(self.trace_id, self.text, self.inputs)
 
 
 async def answer(serving: Serving, question: ServiceQuestion, seconds: float) -> PipelineOutput:
@@ -136,9 +135,15 @@ def links_of(output: PipelineOutput) -> dict[int, str]:
     return {link["source"]: str(link["url"]) for link in noted if link.get("url")}
 
 
-def answer_for_client(serving: Serving, output: PipelineOutput, trace_id: str, debug: bool) -> Answered:
-    """Return an answer in the form that a client reads, with exact citations."""
-    said = output.answer
+def answer_for_client(
+    serving: Serving, output: PipelineOutput, question: ServiceQuestion, debug: bool, is_kept: bool = False
+) -> Answered:
+    """Return an answer in the form that a client reads, with exact citations.
+
+    ``is_kept`` says that the server keeps its conversation.
+    """
+    said, inputs = output.answer, question.inputs
+    was_read = inputs.history_was_read if inputs.has_history else None
     citations = cited(said.text, said.citations, output.context, serving.document, links_of(output))
     return Answered(
         answer=said.text,
@@ -146,8 +151,11 @@ def answer_for_client(serving: Serving, output: PipelineOutput, trace_id: str, d
         confidence=output.confidence,
         decision=outcome_of(output),
         reasons=reasons_of(output),
-        trace_id=trace_id,
+        trace_id=question.trace_id,
         experiment=serving.experiment.id,
+        conversation=inputs["conversation"] if is_kept else None,
+        turn=inputs["turn"] if is_kept else None,
+        history_read=was_read,
         debug=_debug(output) if debug else None,
     )
 

@@ -12,7 +12,7 @@ from rag_harness.service.access.errors import PROBLEM
 from rag_harness.service.access.installing import install
 from rag_harness.service.access.who_asks import Access
 from rag_harness.service.observing.counting import Counting
-from rag_harness.service.routes import chat, documents, health, page, query, traces
+from rag_harness.service.routes import chat, conversations, documents, health, page, query, traces
 from rag_harness.service.schemas import Problem
 from rag_harness.service.serviced import Service
 
@@ -38,7 +38,7 @@ def create_app(opening: OpenService) -> FastAPI:
     # A path with an extra slash is unknown. A redirect would repeat any Host that a client sends.
     shown: dict[str, Any] = {"redoc_url": None, "docs_url": None, "redirect_slashes": False}
     app = FastAPI(title="rag_harness", description=API_DESCRIPTION, lifespan=lifespan, **shown)
-    for room in (query, chat, documents, traces, health, page):
+    for room in (query, conversations, chat, documents, traces, health, page):
         app.include_router(room.router, responses=_PROBLEMS)
     install(app)
     app.add_middleware(Counting)

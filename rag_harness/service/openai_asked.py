@@ -27,11 +27,6 @@ class ChatQuestion:
     stream: bool = False
     include_usage: bool = False
 
-    @property
-    def inputs(self) -> dict[str, Any]:
-        """The inputs that go to a pipeline with the query; ``history`` if there is any."""
-        return {"history": [dict(turn) for turn in self.history]} if self.history else {}
-
 
 def asked_of(body: Any, model: str) -> ChatQuestion:
     """Read a request that was parsed from JSON.

@@ -28,8 +28,8 @@ class Completion:
         """Return the answer in one piece.
 
         Args:
-            body: ``answer``, ``citations``, ``decision``, ``confidence`` and ``reasons`` as ``POST /query`` has them,
-                and ``usage`` by ``usage_of``.
+            body: ``answer``, ``citations``, ``decision``, ``confidence``, ``reasons`` and ``history_read`` as
+                ``POST /query`` has them, and ``usage`` by ``usage_of``.
         """
         message = {"role": "assistant", "content": body["answer"], "refusal": None, **_beside(body, body["citations"])}
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
@@ -100,7 +100,7 @@ def _text(event: AnswerEvent) -> str:
 
 def _beside(body: Mapping[str, Any], citations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the fields of a message beside its text: OpenAI's annotations, and our own fields."""
-    verdict = {name: body[name] for name in ("decision", "confidence", "reasons")}
+    verdict = {name: body[name] for name in ("decision", "confidence", "reasons", "history_read")}
     annotations = [_annotation(each) for each in citations if each["url"]]
     return {"annotations": annotations, "citations": [dict(each) for each in citations], "verdict": verdict}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ from rag_harness.service.access.headers import problem_of_any
 from rag_harness.service.access.principal import Principal
 from rag_harness.service.access.quota import grant
 from rag_harness.service.answering import ServiceQuestion, answer, answer_for_client, outcome_of
+from rag_harness.service.conversations import Owner
 from rag_harness.service.corpus.serving import Serving
 from rag_harness.service.disconnecting import CLIENT_LEFT
 from rag_harness.service.events import Shows, events
@@ -21,6 +22,7 @@ from rag_harness.service.observing.logs import log_context
 from rag_harness.service.observing.observed import FAILED, LEFT, Observed
 from rag_harness.service.observing.trace_ids import TraceIds
 from rag_harness.service.problems import ProblemError
+from rag_harness.service.read_inputs import ReadInputs
 from rag_harness.service.schemas import Answered
 from rag_harness.service.serviced import Service
 from rag_harness.service.telling import AnswerEvent, retrieval
@@ -52,6 +54,7 @@ class QuestionUnderWay:
         question: the question, and how to answer it.
         ids: the ids of its trace.
         debug: whether to say how the answer was made.
+        conversation: the conversation that it is a turn of, where the server keeps one; else empty.
         pipeline_ms: time that the experiment took, once it has answered.
         answered: the answer in the form of ``POST /query``, once there is one.
     """
@@ -63,6 +66,7 @@ class QuestionUnderWay:
     question: ServiceQuestion
     ids: TraceIds
     debug: bool = False
+    conversation: str = ""
     _began: float = field(default_factory=time.time)
     _clock: float = field(default_factory=time.perf_counter)
     _first_token_ms: float | None = None
@@ -111,7 +115,22 @@ class QuestionUnderWay:
         assert self.answered is not None
         return self.answered
 
+    @property
+    def owner(self) -> Owner:
+        """Whose conversations it may go on with."""
+        return self.collection, self.principal.key_id
+
     async def _answered(self, streamed: bool) -> PipelineOutput:
+        if not self.conversation:
+            return await self._answered_alone(streamed)
+        with self.service.conversations.turn(self.owner, self.conversation, self.question.text) as turn:
+            inputs = ReadInputs({**self.question.inputs, **turn.inputs})
+            self.question = replace(self.question, inputs=inputs)
+            output = await self._answered_alone(streamed)
+            turn.answer = output.answer.text
+            return output
+
+    async def _answered_alone(self, streamed: bool) -> PipelineOutput:
         with log_context(trace_id=self.ids.trace_id), self.service.metrics.in_flight():
             began = time.perf_counter()
             try:
@@ -127,7 +146,7 @@ class QuestionUnderWay:
 
     def _shown_and_kept(self, output: PipelineOutput) -> dict[str, Any]:
         """Make the answer for the client, and return it as the page shows it again."""
-        self.answered = answer_for_client(self.serving, output, self.ids.trace_id, self.debug)
+        self.answered = answer_for_client(self.serving, output, self.question, self.debug, bool(self.conversation))
         again = {"question": self.question.text, "mode": self.question.mode, **retrieval(output.context).data}
         return {**again, **self.answered.model_dump(mode="json", exclude={"debug"})}
 

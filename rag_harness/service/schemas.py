@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, field_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, field_validator, model_validator
 
 from rag_harness.service.access.principal import COLLECTION
+from rag_harness.service.conversations import MOST_TURNS_KEPT
 
 Outcome = Literal["pass", "warn", "abstain", "unchecked"]
 """``unchecked``: the experiment answers and does not say how sure it is."""
@@ -46,6 +47,13 @@ class _Strict(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
 
 
+class Said(_Strict):
+    """What somebody said before the question."""
+
+    role: Literal["user", "assistant"]
+    content: str
+
+
 class Asked(_Strict):
     """A question."""
 
@@ -60,6 +68,23 @@ class Asked(_Strict):
     )
     debug: bool = Field(default=False, description="say which steps were taken, and what was found")
     collection: CollectionName | None = Field(default=None, description="of a key that is bound to none: which one")
+    conversation: str | None = Field(
+        default=None,
+        pattern="^[0-9a-f]{32}$",
+        description="of POST /conversations, where the server keeps what is said",
+    )
+    history: list[Said] = Field(
+        default_factory=list,
+        max_length=2 * MOST_TURNS_KEPT,
+        description="what was said before, the oldest first, where the client keeps the conversation",
+    )
+
+    @model_validator(mode="after")
+    def _has_one_history(self) -> Asked:
+        if self.history and (self.conversation is not None or "history" in self.inputs):
+            other = "conversation" if self.conversation is not None else "inputs.history"
+            raise ValueError(f"history and {other} both say what was said before; send one of them")
+        return self
 
     @field_validator("query")
     @classmethod
@@ -125,6 +150,11 @@ class Answered(BaseModel):
     reasons: list[str] = Field(description="codes, each with what a person wants to know behind a colon")
     trace_id: str
     experiment: str
+    conversation: str | None = Field(None, description="in which it was asked, where the server keeps one")
+    turn: int | None = Field(None, ge=1, description="its number in the conversation")
+    history_read: bool | None = Field(
+        None, description="whether the experiment looked at what was said before; null: nothing was"
+    )
     debug: Debug | None = None
 
 
@@ -145,6 +175,16 @@ class AnswerAgain(Answered):
     question: str
     mode: Mode
     sources: list[Source]
+
+
+class Conversation(BaseModel):
+    """A conversation that the server keeps in memory, until a day after its last turn."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        json_schema_extra={"examples": [{"conversation": "9f2c4e0a7b1d4c5e8a6f3b2d1c0e9f8a"}]}
+    )
+
+    conversation: str
 
 
 class Doc(BaseModel):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rag_harness.service.access.principal import Principal
+from rag_harness.service.conversations import Conversations
 from rag_harness.service.corpus.serving import DEFAULT, DocumentInfo, Serving
 from rag_harness.service.options import Options
 from rag_harness.service.problems import ProblemError
@@ -72,7 +73,10 @@ class Collections(Protocol):
 
 @dataclass(frozen=True)
 class Service:
-    """One server: its options, its collections and its state; ``model`` is the name of the model that answers."""
+    """One server: its options, its collections, its state and the conversations that it keeps.
+
+    ``model`` is the name of the model that answers.
+    """
 
     options: Options
     collections: Collections
@@ -80,6 +84,7 @@ class Service:
     traces: Traces
     metrics: Metrics
     model: str = ""
+    conversations: Conversations = field(default_factory=Conversations)
 
     @property
     def database(self) -> Database:

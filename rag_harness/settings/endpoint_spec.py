@@ -60,6 +60,59 @@ class VersionReading:
 
 
 @dataclass(frozen=True)
+class HistoryLimits:
+    """The most that is sent of what was said before: turns, and characters of their messages. None: no limit."""
+
+    most_turns: int | None = None
+    most_chars: int | None = None
+
+    def __bool__(self) -> bool:
+        return self != HistoryLimits()
+
+
+@dataclass(frozen=True)
+class OpenRequest:
+    """The request that opens a session. ``body`` is JSON as text; "" sends none."""
+
+    url: str
+    method: str = "POST"
+    body: str = "{}"
+
+
+@dataclass(frozen=True)
+class SessionReading:
+    """The sessions of a service that keeps conversations itself. All empty: it keeps none.
+
+    Attributes:
+        path: where the service states the id of a session: in the reply to ``open``, or else in each answer. With a
+            ``?`` at its end, answers after the first may leave it out.
+        id: template of the id, where the client chooses it: ``{{uuid}}``, ``{{conversation}}``.
+        open: the request that opens a session, where one is needed.
+        changes: whether each answer states the id for the next turn.
+        lost: a path. What it finds, if it is neither null nor false, says that the service does not know the session.
+        resumes: whether later runs may go on in the sessions of a run that was cut off. None: ``may_resume`` says.
+    """
+
+    path: str = ""
+    id: str = ""
+    open: OpenRequest | None = None
+    changes: bool = False
+    lost: str = ""
+    resumes: bool | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.path or self.id)
+
+    @property
+    def may_resume(self) -> bool:
+        """Whether later runs may go on in its sessions: by default, where the service shows that it has lost one.
+
+        A service that takes ids of the client takes any, also those that it does not know.
+        """
+        return self.resumes if self.resumes is not None else bool(self.path or self.lost)
+
+
+@dataclass(frozen=True)
 class EndpointSpec:
     """One service.
 
@@ -75,6 +128,8 @@ class EndpointSpec:
         read: where the parts of an answer are.
         stream: the events of a stream.
         version: where its version is.
+        history: how much is sent of what was said before.
+        session: its sessions, where it keeps conversations itself.
         data: the named data whose questions it gets; empty is the run's own.
         timeout: seconds that one call may take; 0: as ``--rag-timeout`` says.
         concurrency: most calls in flight; 0: as ``--rag-concurrency`` says.
@@ -99,6 +154,8 @@ class EndpointSpec:
     read: AnswerPaths = AnswerPaths()
     stream: StreamReading = StreamReading()
     version: VersionReading = VersionReading()
+    history: HistoryLimits = HistoryLimits()
+    session: SessionReading = SessionReading()
     data: str = ""
     timeout: float = 0.0
     concurrency: int = 0

@@ -14,7 +14,14 @@ from typing import Any
 
 from rag_harness.errors import SettingsError, unknown
 from rag_harness.settings.endpoint_checks import check_name, check_url, checked_headers, number, refuse_variables, text
-from rag_harness.settings.endpoint_spec import AnswerPaths, EndpointSpec, StreamReading, VersionReading
+from rag_harness.settings.endpoint_session import read_session
+from rag_harness.settings.endpoint_spec import (
+    AnswerPaths,
+    EndpointSpec,
+    HistoryLimits,
+    StreamReading,
+    VersionReading,
+)
 from rag_harness.settings.expect_tables import expect_texts
 from rag_harness.settings.profiles import check_table_keys, parsed_toml, pyproject_table
 
@@ -26,7 +33,8 @@ _OF_TRACES = ("traces_port", "traces_wait", "traces_late")
 _NUMBERS = ("timeout", "concurrency", "rpm", "usd_per_call", *_OF_TRACES)
 _WHOLE = ("concurrency", "traces_port")
 _TRACES = ("otlp",)
-_MESSAGES = ["{{*history?}}", {"role": "user", "content": "{{query}}"}]
+_MESSAGES = "{{messages}}"
+_QUESTION_ALONE = [{"role": "user", "content": "{{query}}"}]
 _STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 _DEFAULT_READING: Mapping[str, Mapping[str, str]] = {
     "json": {},
@@ -95,16 +103,19 @@ def _spec(name: Any, table: Any, where: str) -> EndpointSpec:
         if key in given and "traces" not in given:
             raise SettingsError(f'{where}: {key} is about spans that are received, and nothing says traces = "otlp".')
     check_url(where, given.get("url", ""))
+    headers, body = checked_headers(where, table.get("headers", {})), _body(table, where, given)
     return EndpointSpec(
         **{
             **given,
             "name": name,
             "method": given.get("method", "POST").upper(),
-            "headers": checked_headers(where, table.get("headers", {})),
-            "body": _body(table, where, given),
+            "headers": headers,
+            "body": body,
             "read": AnswerPaths(**_texts(table, "read", where, AnswerPaths, _DEFAULT_READING[kind])),
             "stream": StreamReading(**_texts(table, "stream", where, StreamReading, {})),
             "version": _version(table, where),
+            "history": _history(table, where),
+            "session": read_session(table, where, given["url"], [value for _, value in headers], body),
             "expect": expect_texts(where, table.get("expect", [])),
             "where": where,
         }
@@ -124,15 +135,26 @@ def _version(table: Mapping[str, Any], where: str) -> VersionReading:
     return found
 
 
+def _history(table: Mapping[str, Any], where: str) -> HistoryLimits:
+    given, here = _table(table, "history", where, HistoryLimits), f"{where}, [history]"
+    return HistoryLimits(**{name: int(number(here, name, value, whole=True)) for name, value in given.items()})
+
+
 def _texts(
     table: Mapping[str, Any], key: str, where: str, kind: type[Any], default: Mapping[str, str]
 ) -> dict[str, str]:
+    given = _table(table, key, where, kind)
+    return {**default, **{name: text(f"{where}, [{key}]", name, value) for name, value in given.items()}}
+
+
+def _table(table: Mapping[str, Any], key: str, where: str, kind: type[Any]) -> Mapping[str, Any]:
+    """Return the table ``key``, whose keys are fields of ``kind``."""
     given = table.get(key, {})
     if not isinstance(given, Mapping):
         raise SettingsError(f"{where}: {key} is {given!r}: expected a table, [{key}].")
     names: Collection[str] = {each.name for each in fields(kind)}
     check_table_keys(f"{where}, [{key}]", given, names)
-    return {**default, **{name: text(f"{where}, [{key}]", name, value) for name, value in given.items()}}
+    return given
 
 
 def _body(table: Mapping[str, Any], where: str, given: Mapping[str, Any]) -> str:
@@ -149,7 +171,8 @@ def _body(table: Mapping[str, Any], where: str, given: Mapping[str, Any]) -> str
         body = _parsed(body, where, key)
     if kind == "openai":
         asked = {} if "stream" in body else _STREAMED
-        body = {"model": given["model"], "messages": _MESSAGES, **asked, **body}
+        messages = _QUESTION_ALONE if "session" in table else _MESSAGES
+        body = {"model": given["model"], "messages": messages, **asked, **body}
     refuse_variables(where, key, body)
     try:
         return json.dumps(body, allow_nan=False)

@@ -92,7 +92,8 @@ def paired(
     sums = cluster_sums(differences, clusters)
     count = len(sums.sizes)
     of = 0 if clusters is None else count
-    if _is_flat(differences, max(np.abs(first).max(), np.abs(second).max())) or count == 1:
+    # Clusters may have equal means though their cases differ: each conversation lost its last turn.
+    if count == 1 or _is_flat(sums.totals / sums.sizes, max(np.abs(first).max(), np.abs(second).max())):
         # A t-test would divide by 0, and equal differences do not show the variance of others.
         return Paired(n, mean, interval, reason=ALL_EQUAL if count > 1 else ONE_CLUSTER, clusters=of)
     t = mean / standard_error(sums)

@@ -14,6 +14,7 @@ import pytest
 from rag_harness.page.report_files import write_report
 from tests.browser.hostile import Hostile
 from tests.browser.runs import Study, cited_run, empty_run
+from tests.browser.talks import LAMP, Talks, hostile_talk, long_talk
 from tests.browser.watched import Watch
 
 if TYPE_CHECKING:
@@ -89,7 +90,10 @@ def study(places: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def pages(study: Path, places: Path) -> Callable[[str], Path]:
-    """Makes a page once: "study", "two" runs, "long", "cited", "empty", or "hostile"."""
+    """Makes a page once: "study", "two" runs, "long", "cited", "empty", "hostile".
+
+    Of conversations: "talks", "worse talks", which are two runs, "long talk", "bad talk".
+    """
     makers: Mapping[str, Callable[[], tuple[Path, ...]]] = {
         "study": lambda: (study,),
         "two": lambda: (
@@ -100,6 +104,13 @@ def pages(study: Path, places: Path) -> Callable[[str], Path]:
         "cited": lambda: (cited_run(places / "cited"),),
         "empty": lambda: (empty_run(places / "empty"),),
         "hostile": lambda: (Hostile().write(places / "hostile"),),
+        "talks": lambda: (Talks().write(places / "talks"),),
+        "worse talks": lambda: (
+            Talks(worse=[f"{LAMP}#3", f"{LAMP}#4"]).write(places / "talks-after"),
+            Talks().write(places / "talks-before"),
+        ),
+        "long talk": lambda: (Talks(questions=long_talk()).write(places / "long-talk"),),
+        "bad talk": lambda: (Talks(questions=hostile_talk()).write(places / "bad-talk"),),
     }
 
     @cache

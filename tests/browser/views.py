@@ -61,4 +61,10 @@ VIEWS = (
     ),
     View("empty", "", NOTHING, of="empty"),
     View("hostile", "#trials?open=e3-q000", CHUNKS, of="hostile", unfolds=True),
+    View("a turn", "#trials?open=c2-own-lamp%234", CHUNKS, of="talks", unfolds=True),
+    View("right to left", "#trials?open=c1-rtl%233", CHUNKS, of="talks"),
+    View("turns side by side", "#trials?open=c1-own-lamp%234&with=c2-own-lamp%234", ".chat .columns", of="talks"),
+    View("conversations that got worse", "#diff", "#diff", of="worse talks", unfolds=True),
+    View("a long conversation", "#trials?open=c1-long%23100", CHUNKS, of="long talk", unfolds=True),
+    View("a hostile conversation", "#trials?open=c1-own-bad%237", CHUNKS, of="bad talk", unfolds=True),
 )

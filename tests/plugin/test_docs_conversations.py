@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from rag_harness.dataset.conversations import MOST_TURNS
+from rag_harness.derived.attribution.whole_trial import _LINES_OF_MESSAGE, _MOST_TURNS
 from rag_harness.engine.own_history import SHOWN
 from tests.plugin.conftest import Suite
 
@@ -53,6 +54,14 @@ def test_both_histories_are_two_experiments(mine: Suite) -> None:
     assert len(mine.rows("mine")) == len(mine.rows("mine-own")) == 5
     own: dict[str, dict[str, object]] = {str(row["query_id"]): row for row in mine.rows("mine-own")}
     assert json.loads(json.dumps(own["conv_008#2"]["inputs"]))["history"][1]["content"].startswith("You asked 0")
+
+
+def test_explain_shows_the_chat_as_the_page_does(mine: Suite) -> None:
+    mine.run(*commands("")[0]).assert_outcomes(passed=5)
+    section = PAGE.partition("\n## In the report\n")[2].partition("\n## ")[0]
+    command, *shown = [line.removeprefix("    ") for line in section.splitlines() if line.startswith("    ")]
+    assert mine.pytester.run(*shlex.split(command)).outlines[: len(shown)] == shown
+    assert f"the last {_MOST_TURNS} turns, {_LINES_OF_MESSAGE} lines a message" in section
 
 
 def test_it_says_what_a_user_sees_and_how_long_a_conversation_may_be() -> None:

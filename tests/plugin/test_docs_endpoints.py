@@ -11,6 +11,7 @@ import pytest
 
 from rag_harness.settings.endpoints import read_endpoint
 from tests.plugin.conftest import Suite
+from tests.talking_server import talking_server
 from tests.unit.pipelines.endpoint.mcp_server import McpServer, text_result
 from tests.unit.server import Reply, as_json, serving
 
@@ -25,7 +26,7 @@ def _blocks(page: str, language: str) -> list[str]:
     return [text for kind, text in _BLOCK.findall((ROOT / page).read_text(encoding="utf-8")) if kind == language]
 
 
-PLAIN, VERSION, CHAT, SSE, MCP = _blocks("docs/endpoints.md", "toml")
+PLAIN, VERSION, CHAT, TALK, MEMORY, SSE, MCP = _blocks("docs/endpoints.md", "toml")
 (README, *_) = _blocks("README.md", "toml")
 (TEST,) = _blocks("docs/endpoints.md", "python")
 
@@ -100,6 +101,34 @@ def test_a_chat_endpoint(service: Suite) -> None:
     assert (row["model"], row["usage"]["prompt_tokens"], row["timings_recorded"]) == ("my-rag-7", 9, True)
     assert row["ttft_ms"] is not None
     assert server.requests[0]["model"] == "my-rag"
+
+
+def test_what_was_said_before_is_sent_in_one_line(service: Suite) -> None:
+    turns = [{"query": "how long?", "ground_truth": "45 days"}, {"query": "and lamps?"}]
+    service.write_queries([{"conversation": "c1", "turns": turns}])
+    with serving(ANSWERED) as server:
+        write(service, TALK, server.url)
+        service.run("--rag-endpoint=my_service.toml", "--rag-mode=record", "-n0").assert_outcomes(passed=2)
+    last = max((request["messages"] for request in server.requests), key=len)  # they come in any order
+    assert [each["content"] for each in last] == ["Answer in one sentence.", "how long?", "45 days", "and lamps?"]
+
+
+def test_the_page_about_conversations_has_the_same_service() -> None:
+    assert _blocks("docs/conversations.md", "toml") == [MEMORY]
+
+
+def test_a_service_that_keeps_conversations_itself(service: Suite) -> None:
+    service.write_queries([{"conversation": f"c{n}", "turns": [{"query": "q1"}, {"query": "q2"}]} for n in range(2)])
+    with talking_server() as server:
+        spec = MEMORY.replace("session_id = ", "session = ").replace('path = "session_id"', 'path = "session"')
+        assert spec != MEMORY
+        write(service, spec, f"{server.url}/")
+        for mode in ("record", "replay"):
+            service.run("--rag-endpoint=my_service.toml", f"--rag-mode={mode}", "--rag-overwrite").assert_outcomes(
+                passed=4
+            )
+    assert {row["llm_answer"] for row in service.rows("my_service")} == {"1. q1 after nothing", "2. q2 after q1"}
+    assert len(server.heard) == 4
 
 
 def test_server_sent_events(service: Suite) -> None:

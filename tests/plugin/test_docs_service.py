@@ -12,17 +12,27 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
 import pytest
 
+from rag_harness.service.conversations import (
+    MOST_CHARACTERS_EACH,
+    MOST_CHARACTERS_OF_ALL,
+    MOST_OF_ALL,
+    MOST_OF_OWNER,
+    MOST_TURNS_KEPT,
+    OLDEST_S,
+)
 from tests.plugin.conftest import Suite
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/service.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-(SERVED,) = (text for text in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL) if "served.toml" in text)
+SERVED, TALKING = (text for text in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL) if text.startswith("# "))
 (COMMAND,) = re.findall(r"^    (rag-harness serve --experiment r1 --kb my_docs)", README, re.MULTILINE)
 ASKED = 15
 TEST = """
@@ -102,6 +112,58 @@ def test_what_is_served_answers_as_what_was_evaluated(url: str, suite: Suite) ->
     there, here = ({row["query_id"]: _said(row) for row in suite.rows(name)} for name in ("served", "r1_reliable"))
     assert there == here
     assert len({decision for _, decision, *_ in here.values()}) > 1
+
+
+def _said_to(url: str, line: str, conversation: str, question: str) -> Any:
+    """Send what a line of the page with curl sends, about a question that is recorded, and return the answer."""
+    words = shlex.split(line.replace("9f2c4e0a7b1d4c5e8a6f3b2d1c0e9f8a", conversation))
+    given = dict(pairwise(words))
+    body = json.dumps({**json.loads(given["-d"]), "query": question}).encode() if "-d" in given else None
+    address = f"{url}{next(word for word in words if word.startswith('127.0.0.1:8000')).removeprefix('127.0.0.1:8000')}"
+    headers = dict([given["-H"].split(": ")]) if "-H" in given else {}
+    asked = urllib.request.Request(address, body, headers, method=given.get("-X"))
+    with urllib.request.urlopen(asked, timeout=30) as answered:
+        return json.loads(answered.read() or b"null")
+
+
+def test_a_conversation_is_kept_by_the_server_or_by_the_client_as_the_page_says(url: str) -> None:
+    section = PAGE.partition("\n## Conversations\n")[2].partition("\n## ")[0]
+    begin, first, second, end, by_client = (line for line in section.splitlines() if line.startswith("    curl "))
+    question = json.loads(_questions()[4])["query"]
+    talk = _said_to(url, begin, "", "")["conversation"]
+    said = [_said_to(url, line, talk, question) for line in (first, second, by_client)]
+    assert [(each["conversation"], each["turn"]) for each in said] == [(talk, 1), (talk, 2), (None, None)]
+    assert [each["history_read"] for each in said] == [None, False, False]
+    assert _said_to(url, end, talk, "") is None
+    with pytest.raises(HTTPError) as refused:
+        _said_to(url, second, talk, question)
+    problem = json.loads(refused.value.read())
+    assert (problem["status"], problem["code"]) == (404, "no_such_conversation")
+
+
+def test_the_limits_of_conversations_are_those_of_the_page() -> None:
+    section = PAGE.partition("\n## Conversations\n")[2].partition("\n## ")[0]
+    assert f"{MOST_TURNS_KEPT} turns, and no turn after {MOST_CHARACTERS_EACH:,} characters" in section
+    assert f"{2 * MOST_TURNS_KEPT} at most" in section
+    assert f"{MOST_OF_OWNER} conversations" in section
+    assert f"{MOST_OF_ALL:,} conversations with {MOST_CHARACTERS_OF_ALL >> 20} million characters" in section
+    assert "a day since its last turn" in section
+    assert OLDEST_S == 24 * 60 * 60
+
+
+def test_conversations_of_what_is_served_are_evaluated_by_its_address(url: str, suite: Suite) -> None:
+    (suite.path / "talking.toml").write_text(TALKING.replace("http://127.0.0.1:8000", url))
+    for file in suite.path.glob("test_*.py"):
+        file.unlink()
+    texts = [json.loads(line)["query"] for line in _questions()[:4]]
+    talks = [{"conversation": f"c{n}", "turns": [{"query": each} for each in texts[n : n + 2]]} for n in (0, 2)]
+    (suite.path / "talks.jsonl").write_text("".join(json.dumps(each) + "\n" for each in talks), encoding="utf-8")
+    data = [f"--rag-kb-dir={ROOT / 'data/kb'}", f"--rag-queries={suite.path / 'talks.jsonl'}"]
+    suite.run("--rag-endpoint=talking.toml", "--rag-mode=record", *data).assert_outcomes(passed=4)
+    rows: list[Any] = suite.rows("talking")
+    assert sorted(len(row["inputs"].get("history", ())) for row in rows) == [0, 0, 2, 2]
+    sessions = {row["query_id"]: row["stages"][0]["detail"]["service_session"] for row in rows}
+    assert sessions["c0#1"] == sessions["c0#2"] != sessions["c2#1"] == sessions["c2#2"]
 
 
 def _said(row: Any) -> tuple[Any, ...]:

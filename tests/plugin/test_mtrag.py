@@ -25,7 +25,7 @@ def test_turns_are_searched_for_and_labelled(mtrag: Suite) -> None:
     result = mtrag.run("--rag-dataset=mtrag:clone/clapnq/rewrite", *gates, "-v")
     result.assert_outcomes(passed=3)
     result.stdout.fnmatch_lines(
-        ["*[[]golden-aa#2[]] PASSED*", "passed *golden[[]conversation=aa[]]*n=2", "passed *turn>=2*n=1"]
+        ["*[[]golden-aa#2[]] PASSED*", "passed *conversation=aa*n=2 in 1 conv*", "passed *turn>=2*n=1 in 1 conv*"]
     )
 
 
@@ -33,7 +33,7 @@ def test_experiments_answer_its_generation_tasks(mtrag: Suite) -> None:
     gates = ["--rag-gate=e3[query_type=partial]: recall@5 >= 1", "--rag-gate=e3[turn>=2]: error_rate <= 0"]
     result = mtrag.run("--rag-dataset=mtrag:clone/clapnq", "-m", "e3", *gates)
     result.assert_outcomes(passed=5)
-    result.stdout.fnmatch_lines(["passed *query_type=partial*n=1", "passed *turn>=2*n=3"])
+    result.stdout.fnmatch_lines(["passed *query_type=partial*n=1 in 1 conv*", "passed *turn>=2*n=3 in 2 conversations"])
     rows = {str(row["query_id"]): row for row in mtrag.rows()}
     assert sorted(rows) == ["aa#1", "aa#2", "aa#3", "bb#1", "bb#2"]
     assert mtrag.run("--rag-dataset=mtrag:clone/clapnq", "-m", "e3").ret == 0
@@ -62,3 +62,11 @@ def test_single_turns_have_no_history_of_own_answers(mtrag: Suite) -> None:
     said = " ".join(result.stdout.str().split())
     assert "e3-own goes on from its own answers, and aa#2 comes without turn 1 of 'aa'." in said
     assert not mtrag.rows("e3-own")
+    # A service with a memory of its own takes no other history, so none is advised.
+    (mtrag.path / "chat.toml").write_text(
+        'url = "http://127.0.0.1:9"\nbody = { q = "{{query}}", s = "{{session}}" }\nsession.path = "s"\n'
+    )
+    result = mtrag.run("--rag-dataset=mtrag:clone/clapnq", "--rag-endpoint=chat.toml", "--rag-run=chat")
+    said = " ".join(result.stderr.str().split())
+    assert "chat goes on from its own answers, and aa#2 comes without turn 1 of 'aa'. Add the turns before it." in said
+    assert "--rag-history=gold" not in said

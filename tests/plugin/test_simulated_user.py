@@ -383,7 +383,12 @@ def test_what_was_said_is_shown_and_files_are_whole(played: Suite, server: Count
     run = played.pytester.run
     shown = run("rag-harness", "explain", "--rows-only", "output", "c1-sim_001#3")
     shown.stdout.fnmatch_lines(
-        ["user*simulated by gpt-user", "said*can i rent a tent?", "answered*Yes. For how many*", "*c1-sim-sim_001#3*"],
+        [
+            "user*simulated by gpt-user",
+            "turn 1*user: can i rent a tent?",
+            "*reply: Yes. For how many*",
+            "*c1-sim-sim_001#3*",
+        ],
     )
     ended = run("rag-harness", "explain", "output", "c1-sim-sim_001#5")
     ended.stdout.fnmatch_lines(

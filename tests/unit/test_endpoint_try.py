@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rag_harness.__main__ import main
+from tests.talking_server import talking_server
 from tests.unit.server import Reply, as_json, serving
 
 SAID = {
@@ -115,3 +116,41 @@ def test_nobody_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().err
     assert "Cannot connect to host 127.0.0.1:9" in said
     assert "planted" not in said
+
+
+def test_several_questions_are_turns_of_a_conversation(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(as_json({"reply": "45 days"}), as_json({"reply": "Yes."})) as server:
+        (folder / "a.toml").write_text(
+            f'url = "{server.url}/q"\nbody = {{ messages = "{{{{messages}}}}" }}\nread.answer = "reply"\n'
+        )
+        assert main(["endpoint", "try", "a.toml", "How long?", "Really?"]) == 0
+    said = capsys.readouterr().out
+    assert [line for line in said.splitlines() if line.startswith("turn")] == ["turn  1: How long?", "turn  2: Really?"]
+    assert [[each["content"] for each in request["messages"]] for request in server.requests] == [
+        ["How long?"],
+        ["How long?", "45 days", "Really?"],
+    ]
+
+
+def test_turns_of_a_service_with_a_memory_have_one_session(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with talking_server() as server:
+        (folder / "a.toml").write_text(
+            f'url = "{server.url}/chat"\nbody = {{ message = "{{{{query}}}}", session = "{{{{session}}}}" }}\n'
+            'session.path = "session"\n'
+        )
+        assert main(["endpoint", "try", "a.toml", "How long?", "Really?", "Why?"]) == 0
+        said = capsys.readouterr().out
+        assert "'3. Why? after How long?, Really?'" in said
+        (session,) = {session for session, _ in server.heard}
+        assert said.count(f"session          session                 {session!r}") == 3
+        server.unknown, server.state = "404", lambda _session: "another"
+        assert main(["endpoint", "try", "a.toml", "How long?", "Really?"]) != 0
+        assert "a has forgotten the session of try#2: it answered with status 404" in capsys.readouterr().err
+
+
+def test_a_conversation_ends_where_an_answer_cannot_be_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(as_json({"reply": "45 days"})) as server:
+        (folder / "a.toml").write_text(f'url = "{server.url}/q"\nread.answer = "answer"\n')
+        assert main(["endpoint", "try", "a.toml", "How long?", "Really?"]) == 1
+    assert len(server.requests) == 1
+    assert "turn  2" not in capsys.readouterr().out

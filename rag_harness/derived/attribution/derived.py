@@ -28,7 +28,7 @@ from rag_harness.results.result_paths import result_path
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.storable import storable
 from rag_harness.settings import Settings
-from rag_harness.types import Case, Hit
+from rag_harness.types import SESSION, Case, Hit
 from rag_harness.work.once import Once
 
 
@@ -51,6 +51,16 @@ class DerivedTrial:
     def asking(self) -> TrialRequest:
         """The ``TrialRequest`` for the workplace. A failure leaves no row: its reason is in ``causes.jsonl``."""
         return TrialRequest(hits=self.hits, keeps_failures=False)
+
+    @property
+    def why_not(self) -> str:
+        """Why it is not asked; empty where it is."""
+        if SESSION not in self.row.inputs:
+            return ""
+        return (
+            "the service keeps the conversation itself, so this turn cannot be asked again: the service would hear it "
+            "after all that was said since"
+        )
 
     @property
     def fingerprint(self) -> str:
@@ -93,6 +103,8 @@ class DerivedRuns:
 
     def run(self, asks: Sequence[DerivedTrial]) -> dict[DerivedTrial, ExperimentResult | str]:
         """Return the row of each trial, or why there is none. All trials that have to run do so at once."""
+        refused: dict[DerivedTrial, ExperimentResult | str] = {ask: ask.why_not for ask in asks if ask.why_not}
+        asks = [ask for ask in asks if ask not in refused]
         stored = self._found(asks)
         if len(stored) < len(asks) and self._workplace.made is None:
             # A cluster hands over the rows that an earlier run has left on its nodes.
@@ -102,7 +114,7 @@ class DerivedRuns:
         new = [ask for ask in asks if ask not in stored]
         for ask in new:
             self._submit(ask)
-        return {**stored, **{ask: self._result(ask) for ask in new}}
+        return {**refused, **stored, **{ask: self._result(ask) for ask in new}}
 
     def _found(self, asks: Sequence[DerivedTrial]) -> dict[DerivedTrial, ExperimentResult | str]:
         return {ask: found for ask in asks if (found := self._find(ask)) is not None}

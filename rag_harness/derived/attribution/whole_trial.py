@@ -15,13 +15,16 @@ from rag_harness.measures.judged.rubric_measure import PREFIX as RUBRIC
 from rag_harness.measures.judged.rubric_measure import kept_of_rubrics
 from rag_harness.measures.judged.turn_criteria import OF_TURNS
 from rag_harness.pipelines.history_names import is_played_name, without_history
+from rag_harness.report.wording import counted
 from rag_harness.results.cases import CaseFile
+from rag_harness.results.chat import chat_before, searched_for, turns_before
 from rag_harness.results.manifest import RunManifest, of_run
 from rag_harness.results.row import ExperimentResult, rows_in
 from rag_harness.results.score import SCORES, Author, read_scores, row_digest
 from rag_harness.types import GOLDEN
 
 _MOST_LINES = 12
+_MOST_TURNS, _LINES_OF_MESSAGE = 6, 2
 _LARGEST = 64 << 20
 """Bytes of rows that are read to say of one trial what it does not keep to."""
 
@@ -130,15 +133,20 @@ def ended_said(manifest: RunManifest, trial: str) -> str:
     return ""
 
 
-def conversation_lines(row: ExperimentResult) -> list[str]:
-    """Return who has asked, where a user is simulated, and what was said before a turn; empty for any other trial."""
-    by = str(row.user.detail.get("by", "")) if row.user is not None else ""
-    lines = label_lines("user", f"simulated by {by}") if by else []
-    place = isinstance(row.inputs.get("turn"), int)
-    for each in row.inputs.get("history", ()) if place else ():
-        label = "said" if each.get("role") == "user" else "answered"
-        lines += label_lines(label, str(each.get("content", "")), _MOST_LINES)
-    return lines
+def chat_lines(row: ExperimentResult, manifest: RunManifest) -> list[str]:
+    """Return who simulates the user, what was said before a turn, and what was searched for, as far as there is any."""
+    user = label_lines("user", f"simulated by {row.user.detail.get('by', '')}") if row.user else []
+    turns = turns_before(chat_before(row.asked))
+    older = max(0, len(turns) - _MOST_TURNS)
+    is_gold = manifest.suites[row.experiment].history == "gold"
+    lines = [*label_lines("before", f"{counted(older, 'turn')} that are not shown here")] if older else []
+    for number, turn in enumerate(turns[older:], older + 1):
+        for place, each in enumerate(turn):
+            who = {"assistant": "reference reply" if is_gold else "reply"}.get(each.role, each.role)
+            text = f"{who}{', which failed' if each.failed else ''}: {each.text}"
+            lines += label_lines("" if place else f"turn {number}", text, _LINES_OF_MESSAGE)
+    searched = searched_for(row)
+    return [*user, *lines, *(label_lines("searched", searched) if searched else ())]
 
 
 def trial_lines(row: ExperimentResult) -> list[str]:

@@ -29,7 +29,8 @@ class Recorded:
     """An interaction: the response's status, content type and body, the recorded times, and the ``sent`` request.
 
     ``recorded_at`` is UTC, ISO 8601; empty in files of releases that stored no date. ``version`` is the version of the
-    model, empty where unknown. ``outdated`` says that the model now has another version.
+    model, empty where unknown. ``outdated`` says that the model now has another version. ``session`` is the session of
+    a service in which it was asked, as JSON; empty where none was sent.
     """
 
     status: int
@@ -42,6 +43,7 @@ class Recorded:
     recorded_at: str = ""
     version: str = ""
     outdated: bool = False
+    session: str = ""
 
     @property
     def request(self) -> Any:
@@ -67,7 +69,7 @@ def _own_shape(asked: CleanedRequest, content: bytes, body: Any, response: Recor
     if asked.kind != "application/json":
         return None
     times = round(response.total_ms, 3), None if response.ttft_ms is None else round(response.ttft_ms, 3)
-    dated = response.recorded_at, response.version
+    dated = response.recorded_at, response.version, response.session
     where, kind = (asked.method, asked.url, sent), response.content_type
     return OwnShape(*where, response.status, kind, said, SCHEMA_VERSION, *times, *dated).written()
 
@@ -89,6 +91,7 @@ def _yaml(asked: CleanedRequest, content: bytes, body: Any, response: Recorded) 
         "ttft_ms": None if response.ttft_ms is None else round(response.ttft_ms, 3),
         **({"recorded_at": response.recorded_at} if response.recorded_at else {}),
         **({"version": response.version} if response.version else {}),
+        **({"session": response.session} if response.session else {}),
     }
     return serialize({"requests": [request], "responses": [said], "metadata": metadata}, _Readable).encode()  # type: ignore[no-any-return]
 
@@ -138,7 +141,7 @@ def _as_written(found: OwnShape) -> Recorded:
     _check_schema(found.schema)
     body = found.body.encode()
     sent = found.request, found.url, found.recorded_at, found.version
-    return Recorded(found.status, found.kind, body, found.total_ms, found.ttft_ms, *sent)
+    return Recorded(found.status, found.kind, body, found.total_ms, found.ttft_ms, *sent, session=found.session)
 
 
 def _as_yaml(text: str) -> Recorded:
@@ -167,6 +170,7 @@ def _as_yaml(text: str) -> Recorded:
         url=request["uri"],
         recorded_at=str(metadata.get("recorded_at") or ""),
         version=str(metadata.get("version") or ""),
+        session=str(metadata.get("session") or ""),
     )
 
 

@@ -40,6 +40,7 @@ interactions:
   ttft_ms: (?P<ttft>{_NUMBER}|null)
 (?:  recorded_at: '(?P<recorded_at>{_DATE})'
 )?(?:  version: '(?P<version>{_VERSION})'
+)?(?:  session: '(?P<session>{_VERSION})'
 )?""",
     re.ASCII,
 )
@@ -86,12 +87,14 @@ class OwnShape:
     ttft_ms: float | None
     recorded_at: str = ""
     version: str = ""
+    session: str = ""
 
     def written(self) -> str | None:
         """Return the content of the file, or None where it does not fit this form."""
         ends = "-" if not self.body.endswith("\n") else "+" if self.body.endswith("\n\n") else ""
         dated = f"  recorded_at: '{self.recorded_at}'\n" if self.recorded_at else ""
         dated += f"  version: '{self.version}'\n" if self.version else ""
+        dated += f"  session: '{self.session}'\n" if self.session else ""
         ttft = "null" if self.ttft_ms is None else self.ttft_ms
         text = _WRITTEN.format(
             method=self.method,
@@ -131,6 +134,7 @@ def read_own_shape(text: str) -> OwnShape | None:
         ttft,
         found["recorded_at"] or "",
         found["version"] or "",
+        found["session"] or "",
     )
 
 

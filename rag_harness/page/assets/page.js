@@ -1,6 +1,5 @@
 // Every trial: a list, one opened, two side by side; the fragment says which.
 // Direction marks of strangers' texts are written out, and directions stay within a <bdi>.
-(() => {
 const STEP = 100, LONG = 20_000, FOLDED = 1_500, MOST_WORDS = 2_000, MOST_VALUES = 200, SUPPORTED = 0.5;
 const app = document.getElementById("app"), pick = (what) => app.querySelector(what);
 const search = pick("#trials-q"), count = pick("[data-count]"), list = pick(".list"), panel = pick("[data-panel]"), headline = pick("#opened");
@@ -83,7 +82,7 @@ function take(read) {
 	index = read, trials = read.trials, total = trials.case.length;
 	const words = { run: runOf, experiment: (n) => suiteOf(n).id, type: (n) => caseOf(n).type, category: kindOf, cause: causeOf, status: statusOf };
 	const number = (name, better, values, digits = 3) => values.some((value) => value != null) && columns.set(name, { of: (n) => values[n], better, digits });
-	for (const { labels } of index.cases) for (const name in labels) words["label." + name] ??= (n) => caseOf(n).labels[name] ?? "";
+	for (const { labels } of index.cases) for (const name in labels) words[["conversation", "turn"].includes(name) ? name : "label." + name] ??= (n) => caseOf(n).labels[name] ?? "";
 	for (const [name, of] of entries(words)) columns.set(name, { of, counts: counted(of) });
 	for (const { name, better } of index.measures) number(name, better, trials.values[name]);
 	number("ms", "lower", trials.ms, 1);
@@ -92,7 +91,7 @@ function take(read) {
 	const hri = col("hri") ?? col("hri_gold"), shared = col("token_f1"); // an error is worst, then what has a cause, then by HRI, then by words
 	badness = trials.case.map((_, n) => 9 * (statusOf(n) !== "ok") + 4 * !!causeOf(n) + (hri?.of(n) ?? -1 - (shared?.of(n) ?? 0)));
 	numbers = [...columns.keys()].filter((name) => col(name).digits);
-	const liked = ["category", "cause", "hri", "faithfulness", "token_f1", "recall@5"].filter((name) => col(name) && col(name).counts?.size !== 1);
+	const liked = ["conversation", "category", "cause", "hri", "faithfulness", "token_f1", "recall@5"].filter((name) => col(name) && col(name).counts?.size !== 1);
 	usual = [...new Set([...liked, ...numbers])].slice(0, 6);
 }
 
@@ -171,13 +170,14 @@ function matching({ filters, q = "", sort = "" }) {
 	return sorted([...trials.case.keys()].filter((n) => tests.every((test) => test(n))), sort);
 }
 
+const inWords = new Intl.Collator("en", { numeric: true }).compare; // turn 2 before turn 10
 function sorted(kept, sort) {
 	const of = col(sort.replace(/^-/, ""))?.of, way = sort.startsWith("-") ? -1 : 1;
 	if (!of) return sort === "trial" ? kept : sort === "-trial" ? kept.reverse() : kept.sort((a, b) => badness[b] - badness[a]);
 	const isNone = (value) => value == null || value === ""; // stands last
 	return kept.sort((a, b) => {
 		const one = of(a), other = of(b);
-		return isNone(one) - isNone(other) || (one < other ? -way : one > other ? way : 0);
+		return isNone(one) - isNone(other) || way * (typeof one === "string" ? inWords(one, other) : one - other);
 	});
 }
 
@@ -299,17 +299,21 @@ const detailsOf = async (n) => (await block(`trials-${Math.floor(n / index.block
 
 async function bodyOf(n, other) {
 	const about = await detailsOf(n), kept = await block("texts");
-	const asked = [part("Question", long(caseOf(n).query), facts(about.inputs)), truth(n, about)];
+	const isTurn = conversationOf(n);
 	if (other != null) {
 		const both = [[n, about], [other, await detailsOf(other)]], isOlder = suiteOf(other).run > suiteOf(n).run;
-		return [asked, sideBySide(...(isOlder ? both.reverse() : both), kept)]; // what was before stands on the left
+		const [[a, mine], [b, theirs]] = isOlder ? both.reverse() : both; // what was before stands on the left
+		return [isTurn && parted(a, b, mine, theirs, kept), question(n, about.inputs), truth(n, about), sideBySide([a, mine], [b, theirs], kept)];
 	}
-	if (!keys(about).length) return [asked, note(`No row of this trial was kept: it is ${statusOf(n)}.`)];
-	return [cause(n, about), asked, answer(n, about), expectations(about), scores(n, about, kept), chunks(n, about, kept), candidates(n, about, kept), stages(about), decisions(about),
+	const asked = question(n, about.inputs, searchedFor(n, about));
+	if (!keys(about).length) return [asked, truth(n, about), note(`No row of this trial was kept: it is ${statusOf(n)}.`)];
+	return [cause(n, about), isTurn ? conversation(n, about, kept, asked) : [asked, truth(n, about), answer(n, about)], isTurn && truth(n, about), expectations(about), scores(n, about, kept), chunks(n, about, kept), candidates(n, about, kept), stages(about), decisions(about),
 		about.steps && fold(`Reasoning, ${many(about.steps.length, "step")}`, () => el("ol", about.steps.map((step) => el("li", long(step))))),
 		about.prompts?.map((sent) => fold("Prompt as sent", () => prompt(sent, kept))),
 		about.raw && fold("Raw output", () => plain(about.raw))];
 }
+
+const question = (n, inputs, searched) => part("Question", long(caseOf(n).query), searched, facts(inputs));
 
 function tagsOf(n, other) {
 	const { type, labels, answerable } = caseOf(n), peers = peersOf(n);
@@ -572,8 +576,8 @@ function sideBySide([n, mine], [m, theirs], kept) {
 	const words = [n, m].map((one) => trials.answer[one].match(/\s*\S+\s*/g) ?? []), isLong = words.some(({ length }) => length > MOST_WORDS);
 	const same = isLong ? [] : common(...words);
 	const draw = (at) => () => words[at].map((word, place) => (same[at][place] ? word : el(at ? "ins" : "del", word)));
-	const column = (one, at, { error }) => el("div", { "data-column": idOf(one) }, el("h4", link(one)), dotted(statusOf(one), kindOf(one), causeOf(one)),
-		trials.answer[one] ? long(trials.answer[one], isLong ? undefined : draw(at)) : note("No answer."), error && dotted(error[2]));
+	const column = (one, at, about) => el("div", { "data-column": idOf(one) }, el("h4", link(one)), dotted(statusOf(one), kindOf(one), causeOf(one)), searchedFor(one, about),
+		trials.answer[one] ? long(trials.answer[one], isLong ? undefined : draw(at)) : note("No answer."), about.error && dotted(about.error[2]));
 	return [el("div.columns", column(n, 0, mine), column(m, 1, theirs)), isLong && note(`No difference is shown: an answer has over ${whole(MOST_WORDS)} words.`),
 		part("Scores", table("Scores and their difference", ["measure", systemOf(n), systemOf(m), "difference"], scoreRows(n, m))),
 		part("Chunks in the prompt", exchanged(n, mine, theirs, kept))];
@@ -589,11 +593,12 @@ function scoreRows(n, m) {
 	});
 }
 
+const chunkLine = (n, [id, , , section]) => el("li", said(id), " ", el("span.mute", said(section)), goldOf(n, id));
+
 function exchanged(n, mine, theirs, { chunks }) {
 	const [a, b] = [mine, theirs].map(({ context = [] }) => context.map(([number]) => number));
-	const line = ([id, , , section]) => el("li", said(id), " ", el("span.mute", said(section)), goldOf(n, id));
 	return [["Lost", a.filter((one) => !b.includes(one))], ["Gained", b.filter((one) => !a.includes(one))]]
-		.map(([name, all]) => all.length && el("div", el("h5", `${name}, ${all.length}`), el("ul", all.map((number) => line(chunks[number])))));
+		.map(([name, all]) => all.length && el("div", el("h5", `${name}, ${all.length}`), el("ul", all.map((number) => chunkLine(n, chunks[number])))));
 }
 
 // Keys
@@ -673,4 +678,3 @@ async function start() {
 
 start().catch((error) => app.replaceChildren(el("p.prose.bad", { "data-broken": "" }, error.message)))
 	.finally(() => { document.documentElement.dataset.ready = "true"; });
-})();

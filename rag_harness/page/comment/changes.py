@@ -10,14 +10,16 @@ from typing import TypeAlias
 
 from rag_harness.errors import DataError
 from rag_harness.gates.units import told_apart
+from rag_harness.page.comment.links import Links
 from rag_harness.page.comment.room import Room, table_rows
 from rag_harness.page.run import Run
 from rag_harness.report.baseline import load_saved_run
 from rag_harness.report.comparison import Comparison, MeasureChange, compare, on_common_data, unit_named
 from rag_harness.report.pairwise_lines import p_said
 from rag_harness.report.run_diff import RunDiff, run_diff
-from rag_harness.report.run_diff_sentences import sentences
+from rag_harness.report.run_diff_sentences import sentences, talks_said
 from rag_harness.shown.markdown import plain
+from rag_harness.types import TrialId
 
 _SIGNS = {"good": "✅ ", "bad": "❌ ", "unsure": "❔ "}
 _RUNS, _SENTENCES, _ROWS = 2, 2, 5
@@ -48,7 +50,7 @@ def changes_in_comment(runs: Sequence[Run]) -> Iterator[Change]:
             yield Change(name, date, run_diff(found))
 
 
-def change_lines(changes: Sequence[Change], room: Room) -> Iterator[str]:
+def change_lines(changes: Sequence[Change], room: Room, links: Links) -> Iterator[str]:
     """Yield what changed: sentences, then a table of what changed more than chance explains.
 
     Of several runs before only the first has a table.
@@ -60,12 +62,23 @@ def change_lines(changes: Sequence[Change], room: Room) -> Iterator[str]:
             yield f"- ❔ Not compared. {room.said(change.why_not)}"
             continue
         yield from _said(change.found, room)
+        yield from _talks(change.found, room, links)
         yield from _table(change.found, room) if not number else ()
 
 
 def _said(found: RunDiff, room: Room) -> Iterator[str]:
     for sentence in sentences(found)[: min(_SENTENCES, room.few)]:
         yield f"- {_SIGNS.get(sentence.tone, '')}{room.said(sentence.text)}"
+
+
+def _talks(found: RunDiff, room: Room, links: Links) -> Iterator[str]:
+    """Yield the conversations that got worse, with a link to the first turn of the one that did most."""
+    changes = [] if found.found.is_same_run else found.worse_talks
+    for change in changes[: room.few]:
+        said = talks_said(change)
+        assert change.conversations
+        first = str(TrialId(change.suite, change.conversations.worse[0].case))
+        yield f"- {_SIGNS[said.tone]}{room.said(said.text)} See {links.to(first, room)}"
 
 
 def _table(found: RunDiff, room: Room) -> Iterator[str]:

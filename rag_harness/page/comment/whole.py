@@ -70,7 +70,7 @@ class _Found:
         yield [*gate_lines(brief, run, room, self.links)]
         yield [*_sentences(self.sentences, room), *note_lines(run, room)]
         yield [*experiment_lines(brief, run, room)]
-        yield [*change_lines(self.changes, room)]
+        yield [*change_lines(self.changes, room, self.links)]
         yield [*worst_lines(self.worst, room, self.links)]
         yield [*folded_lines(brief, run, room)]
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from rag_harness.page.content import Figure
+from rag_harness.page.drawings.measures_by_turn import turns
 from rag_harness.page.drawings.ranks import ranks
 from rag_harness.page.drawings.risk import risk
 from rag_harness.page.drawings.slices import slices
@@ -26,5 +27,6 @@ FIGURES: tuple[FigureOf, ...] = (
     ranks,
     risk_coverage,
     reliability,
+    turns,
     slices,
 )

@@ -42,12 +42,16 @@ def right_declines_estimate(table: SuiteTable) -> Estimate | None:
 def _estimate(values: Mapping[str, float], interval: tuple[float, float] | None) -> Estimate | None:
     if not values:
         return None
-    mean = sum(values.values()) / len(values)
+    return with_interval(sum(values.values()) / len(values), interval)
+
+
+def with_interval(value: float, interval: tuple[float, float] | None) -> Estimate:
+    """Return a value with its interval; an end that is infinite is open."""
     if interval is None:
-        return Estimate(mean)
+        return Estimate(value)
     low, high = interval
     # The mean of equal values may differ from both ends by rounding.
-    return Estimate(mean, min(low, mean) if isfinite(low) else None, max(high, mean) if isfinite(high) else None)
+    return Estimate(value, min(low, value) if isfinite(low) else None, max(high, value) if isfinite(high) else None)
 
 
 def estimate_in_words(found: Estimate | None, unit: str = "share") -> str:

@@ -12,6 +12,7 @@ from rag_harness.page.payload.listed_rows import LineOfMeasure, claims_of
 from rag_harness.page.payload.pool import Pool
 from rag_harness.page.payload.prompt_pieces import Prompts
 from rag_harness.results.causes import CauseLine
+from rag_harness.results.chat import chat_before, inputs_beside
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.row_parts import RetrievedChunk, RowCall, RowStage
 
@@ -26,10 +27,11 @@ class Details:
         chunks: chunks of all trials of the report.
         names: ids of chunks that were only candidates, and names of measures' reasons.
         prompts: prompts of the run.
+        strings: texts of messages.
     """
 
-    def __init__(self, chunks: Pool[Chunk], names: Pool[str], prompts: Prompts) -> None:
-        self._chunks, self._names, self._prompts = chunks, names, prompts
+    def __init__(self, chunks: Pool[Chunk], names: Pool[str], prompts: Prompts, strings: Pool[str]) -> None:
+        self._chunks, self._names, self._prompts, self._strings = chunks, names, prompts, strings
 
     def of(
         self,
@@ -68,7 +70,8 @@ class Details:
             "prompts": self._sent(row, {n: c.text.strip() for n, c in zip(numbers, row.retrieved_chunks, strict=True)}),
             "raw": row.raw_output if row.raw_output != row.llm_answer else "",
             "steps": list(row.reasoning_steps or ()),
-            "inputs": {**row.inputs, **_user(row)},
+            "inputs": {**inputs_beside(row.asked), **_user(row)},
+            "history": self._history(row),
             "usage": [row.usage.prompt_tokens, row.usage.completion_tokens, row.usage.calls],
             "error": [row.error.stage, row.error.type, row.error.message] if row.error else None,
             "cause": _cause(cause, kind) if cause else None,
@@ -85,6 +88,11 @@ class Details:
         if not signals:
             scores = {"score": [_short(candidate.score) for candidate in row.candidates]}
         return {"ids": [self._names.number(candidate.chunk_id) for candidate in row.candidates], "scores": scores}
+
+    def _history(self, row: ExperimentResult) -> list[list[object]]:
+        """Return role and number of the text of each message before a turn, and 1 of a reply that failed."""
+        said = chat_before(row.asked)
+        return [[each.role, self._strings.number(each.text), *([1] if each.failed else [])] for each in said]
 
     def _sent(self, row: ExperimentResult, chunks: Mapping[int, str]) -> list[Any]:
         calls = [call for stage in row.stages for call in stage.calls if call.prompt]

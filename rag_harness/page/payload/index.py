@@ -72,7 +72,7 @@ class _Gathering:
             "version": 1,
             "block": BLOCK,
             "runs": [{"name": run.name, "date": run.manifest.date} for run in self._runs],
-            "experiments": [{"id": name, "run": self._runs.index(run)} for run, name in suites],
+            "experiments": [_said(run, self._runs.index(run), name) for run, name in suites],
             "cases": self._cases.said,
             **self._columns.said(),
         }
@@ -88,7 +88,7 @@ class _Gathering:
         """Add the listed trials of an experiment: those with a row, and lost ones."""
         table, places = run.tables[name], self._sample.places[run.name, name].tolist()
         causes = {trial.query_id: line for trial, line in run.causes.items() if trial.experiment == name}
-        details = Details(self._chunks, self._names, Prompts(run.output, self._strings))
+        details = Details(self._chunks, self._names, Prompts(run.output, self._strings), self._strings)
         cases = run.cases_of(name)
         found: dict[int, dict[str, Any]] = {}
         rows: dict[int, tuple[Any, ...]] = {}
@@ -115,6 +115,11 @@ class _Gathering:
                 self._details.append(found.pop(position, {}))
         finally:
             cases.close()
+
+
+def _said(run: Run, place: int, name: str) -> dict[str, Any]:
+    history = run.suites[name].history
+    return {"id": name, "run": place, **({"history": history} if history else {})}
 
 
 def _gaps(table: SuiteTable, position: int) -> dict[str, str]:

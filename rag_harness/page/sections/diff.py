@@ -9,6 +9,7 @@ from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, T
 from rag_harness.page.figures import NONE, interval_said, measure_title, name_said
 from rag_harness.page.run import DOCUMENTS, Run
 from rag_harness.page.sections.moved import ComparedExperiment, moved
+from rag_harness.page.sections.worse_talks import worse_talks
 from rag_harness.report.comparison import Comparison, MeasureChange
 from rag_harness.report.comparison_lines import folded_said
 from rag_harness.report.pairwise_lines import p_said
@@ -47,6 +48,7 @@ def _against(now: Run, before: Run, number: int) -> Iterator[Block]:
     if not _documents_known(now, before):
         yield Prose(_UNKNOWN, "unsure")
     yield from _differing(found, number)
+    yield from worse_talks(diff, now, before, number)
     for suite in diff.suites:
         yield from _suite(diff, suite, now, before, number) if diff.rows(suite) else ()
     if equal := [suite for suite in diff.suites if not diff.rows(suite)]:

@@ -1,19 +1,20 @@
-"""Templates of request bodies: ``{{query}}``, ``{{inputs.selected_text}}``, ``{{history}}`` inside its strings."""
+"""Templates of request bodies: ``{{query}}``, ``{{inputs.selected_text}}``, ``{{messages}}`` inside its strings."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
 from rag_harness.errors import ModelCallError, SettingsError, unknown
-from rag_harness.types import Query
+from rag_harness.types import SESSION, Query
 
 _ANY = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _SLOT = re.compile(r"\s*(\*?)\s*(\w[\w.-]*)\s*(\??)\s*")
-_KNOWN = ("query", "query_id", "history", "inputs")
+_KNOWN = ("query", "query_id", "history", "messages", "inputs")
+_HINT = "What else the user sent is {{inputs.NAME}}."
 _ABSENT: Any = object()
 
 
@@ -22,19 +23,20 @@ class Template:
 
     A string that is only one placeholder becomes the value with its type. In a longer string the value becomes text.
     A placeholder with ``?`` at its end is optional: without a value, its key or item is left out. ``{{*history}}`` in
-    a list inserts the items of the value.
+    a list inserts the items of the value. A question with nothing before it has an empty history.
 
     Args:
         value: any JSON.
         where: the place of the template, for messages.
+        has_session: whether ``{{session}}`` may stand in it. Its key is left out as long as there is no session.
 
     Raises:
         SettingsError: a placeholder has a name that no query has.
     """
 
-    def __init__(self, value: Any, where: str) -> None:
+    def __init__(self, value: Any, where: str, has_session: bool = False) -> None:
         self._value, self._where = value, where
-        _check(value, where)
+        _check(value, where, (*_KNOWN, "session") if has_session else _KNOWN)
 
     def fill(self, query: Query) -> Any:
         """Return the template with the values of ``query``.
@@ -79,31 +81,45 @@ class Template:
         first, _, rest = name.partition(".")
         if first in ("query", "query_id"):
             return query.text if first == "query" else query.query_id
-        value: Any = query.inputs
+        if first == "session":
+            return query.inputs.get(SESSION, _ABSENT)
+        if first == "messages":
+            return [*self._history(query), {"role": "user", "content": query.text}]
+        if name == "history" and not optional and "history" not in query.inputs:
+            return []
+        value: Any = {key: each for key, each in query.inputs.items() if key != SESSION}
         for key in [*(["history"] if first == "history" else []), *(rest.split(".") if rest else [])]:
             value = value.get(key, _ABSENT) if isinstance(value, Mapping) else _ABSENT
         if value is _ABSENT and not optional:
             raise ModelCallError(self._missing(name, query))
         return value
 
+    def _history(self, query: Query) -> list[Any]:
+        history = query.inputs.get("history", [])
+        if not isinstance(history, list):
+            raise ModelCallError(
+                f"{self._where} wants {{{{messages}}}}, and the history of {query.query_id} is no list of messages. "
+                f"Send it as it is, {{{{history}}}}, or write it as a list of messages with role and content."
+            )
+        return history
+
     def _missing(self, name: str, query: Query) -> str:
-        has = ", ".join(sorted(query.inputs)) or "none"
+        has = ", ".join(sorted(query.inputs.keys() - {SESSION})) or "none"
         return (
             f"{self._where} wants {{{{{name}}}}}, and {query.query_id} has no such input; its inputs: {has}. "
             f"Where it may be missing: {{{{{name}?}}}}."
         )
 
 
-def _check(value: Any, where: str) -> None:
+def _check(value: Any, where: str, known: Sequence[str]) -> None:
     for each in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
-        _check(each, where)
+        _check(each, where, known)
     for slot in _ANY.findall(value) if isinstance(value, str) else ():
         _, name, _ = _parts(slot, where)
         first, dot, _ = name.partition(".")
-        if first not in _KNOWN or (dot and first not in ("inputs", "history")):
-            raise SettingsError(
-                f"{where}: {unknown('placeholder', name, _KNOWN)} What else the user sent is {{{{inputs.NAME}}}}."
-            )
+        if first not in known or (dot and first not in ("inputs", "history")):
+            hint = "A service that keeps conversations has [session]." if first == "session" else _HINT
+            raise SettingsError(f"{where}: {unknown('placeholder', name, known)} {hint}")
 
 
 def _parts(slot: str, where: str = "") -> tuple[str, str, str]:

@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 from rag_harness.models.allowed import Line
-from rag_harness.models.call import Call, upper_bound
+from rag_harness.models.anew import note_what_is_sent
+from rag_harness.models.call import NO_USAGE, Call, upper_bound
 from rag_harness.models.meter import Money
 from rag_harness.models.metered import MeteredTransport
 
@@ -24,6 +25,15 @@ class ChargedTransport(MeteredTransport):
     def __init__(self, inner: Any, limiter: Line, money: Money | None, usd: float | None) -> None:
         super().__init__(inner, limiter, money)
         self._usd = usd
+
+    async def _admit(self, call: Call) -> None:
+        await super()._admit(call)
+        try:
+            await note_what_is_sent()
+        except BaseException:
+            call.settle(NO_USAGE)
+            self._end(call)
+            raise
 
     def _call(self, content: bytes) -> Call:
         asked = json.loads(content) if content else {}

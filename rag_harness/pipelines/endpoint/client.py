@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.errors import CriticalError, DeadlineError, ModelCallError, RagHarnessError, RecordingMissError
-from rag_harness.models.anew import seed_shift
+from rag_harness.models.anew import session_of_turn
 from rag_harness.models.chat.failures import PassingError
-from rag_harness.models.recording.cassettes import Cassettes, CleanedRequest, Recorded
+from rag_harness.models.recording.cassettes import CleanedRequest, Recorded
 from rag_harness.models.recording.playback import Playback
-from rag_harness.models.recording.scrubbing import Cleaner, Scrub
+from rag_harness.models.recording.scrubbing import Cleaner
 from rag_harness.models.retrying import retried
 from rag_harness.pipelines.endpoint.heard import Heard, heard_of
 from rag_harness.pipelines.endpoint.listening import Listening, keep_spans, kept_spans, spans_file
@@ -21,9 +22,10 @@ from rag_harness.pipelines.endpoint.mcp import tool_content
 from rag_harness.pipelines.endpoint.refusals import broken_connections, hide, is_nobody_there
 from rag_harness.pipelines.endpoint.request import Request
 from rag_harness.pipelines.endpoint.service_answer import AnswerReader
-from rag_harness.pipelines.endpoint.version import folder_of, point_to
+from rag_harness.pipelines.endpoint.sessions import SessionId, Talk
 from rag_harness.settings.endpoint_spec import EndpointSpec
 from rag_harness.traces.otlp.otlp_json import spans_of_request
+from rag_harness.traces.span_inbox import AwaitedTrace
 from rag_harness.traces.span_record import SpanRecord
 from rag_harness.work.deadline import Deadline
 
@@ -35,7 +37,8 @@ if TYPE_CHECKING:
 class ServiceReply:
     """An answer of a service: its JSON (a stream's events are merged into one), and the times in milliseconds.
 
-    ``spans`` are those of its trace; None where the service sends none.
+    ``sent`` is the request as it was sent, and ``session`` that of the next turn; None where there is none. ``spans``
+    are those of its trace; None where the service sends none.
     """
 
     document: Any
@@ -46,40 +49,9 @@ class ServiceReply:
     retries: int = 0
     recorded: bool = False
     recorded_at: str = ""
+    sent: Request | None = None
+    session: SessionId | None = None
     spans: tuple[SpanRecord, ...] | None = None
-
-
-class OwnCassettes(Cassettes):
-    """The recordings of one service, at any address. Each repeat of a question has its own recording.
-
-    Args:
-        folder: the folder of the service.
-        version: the version of the service, with recordings of its own; empty where it has none.
-        secrets: values that must not reach the disk.
-        scrub: removes private text from questions and answers.
-        abridges: as in ``Cassettes``.
-    """
-
-    def __init__(
-        self, folder: Path, version: str, secrets: Iterable[str], scrub: Scrub | None, abridges: bool = False
-    ) -> None:
-        super().__init__(folder / folder_of(version) if version else folder, secrets, scrub, abridges)
-        self._of_service, self._version, self._points = folder, version, False
-
-    def file(self, asked: CleanedRequest) -> Path:
-        """Return the file of a request's recording, which need not exist."""
-        shift = seed_shift.get()
-        return self.folder / f"{asked.digest}{f'+{shift}' if shift else ''}.yaml"
-
-    def save(self, asked: CleanedRequest, response: Recorded) -> None:
-        """Write a recording, with the version of the service."""
-        super().save(asked, replace(response, version=self._version))
-
-    def heard(self, what: str, _about: object) -> None:
-        """Let later replays use this version, after one of its answers was recorded or used."""
-        if self._version and not self._points and what in ("used", "made"):
-            self._points = True
-            point_to(self._of_service, self._version)
 
 
 class Client:
@@ -112,8 +84,7 @@ class Client:
         self._playback, self._secrets = playback, secrets
         # Replaced in tests.
         self._wait: Any = asyncio.sleep
-        self._cleaner = Cleaner(secrets)
-        self._listening = listening
+        self._cleaner, self._listening = Cleaner(secrets), listening
 
     def is_recorded(self, request: Request) -> bool:
         """Return whether the answer to a request is recorded."""
@@ -126,7 +97,7 @@ class Client:
     def _asked(self, request: Request) -> CleanedRequest:
         assert self._playback is not None
         headers = dict(request.headers)
-        return self._playback.cassettes.asked(self._spec.method, request.known_as, request.content, headers)
+        return self._playback.cassettes.asked(self._spec.method, request.known_as, request.known_content, headers)
 
     async def ask(self, request: Request) -> ServiceReply:
         """Return the answer to ``request``.
@@ -150,8 +121,9 @@ class Client:
             return await self._called(request, None)
         asked = self._asked(request)
         found = playback.find(asked)
-        if found is not None and self._has_spans(playback, asked):
-            return self._replayed(found, playback.cassettes.file(asked))
+        is_other = found is not None and playback.may_call and _is_of_another_session(request, found)
+        if found is not None and not is_other and self._has_spans(playback, asked):
+            return self._replayed(request, found, playback.cassettes.file(asked))
         self._allow(playback, asked)
         return await self._called(request, asked if playback.keep else None)
 
@@ -180,13 +152,17 @@ class Client:
                 raise CriticalError(f"{error}; or ask it now: --rag-mode=live") from None
             raise
 
-    def _replayed(self, found: Recorded, file: Path) -> ServiceReply:
+    def _replayed(self, request: Request, found: Recorded, file: Path) -> ServiceReply:
         heard = heard_of(self._spec, found.content_type)
         heard.add(found.body)
-        times = found.total_ms, found.ttft_ms
-        spans = None if self._listening is None else tuple(kept_spans(file))
         document = self._document(heard)
-        return ServiceReply(document, found.status, *times, recorded=True, recorded_at=found.recorded_at, spans=spans)
+        sent = request.in_session(json.loads(found.session) if found.session else None)
+        session = sent.talk.after(document) if sent.talk else None
+        times, when = (found.total_ms, found.ttft_ms), found.recorded_at
+        reply = ServiceReply(
+            document, found.status, *times, recorded=True, recorded_at=when, sent=sent, session=session
+        )
+        return reply if self._listening is None else replace(reply, spans=tuple(kept_spans(file)))
 
     async def _called(self, request: Request, keep: CleanedRequest | None) -> ServiceReply:
         late = (
@@ -202,30 +178,27 @@ class Client:
 
     async def _once(self, request: Request, keep: CleanedRequest | None, time: Deadline) -> ServiceReply:
         if self._listening is None:
-            answered = await self._answered(request, time)
-            await self._keep(keep, answered.recorded, None)
-            return _reply(answered)
+            return await self._kept(keep, *await self._answered(request, None, time))
         with self._listening.expecting() as trace:
-            answered = await self._answered(self._listening.told(request, trace), time)
+            sent, answered = await self._answered(request, trace, time)
             # The time of waiting is nobody's: an exporter sends when it likes to.
             spans = await self._listening.spans_of(trace)
-        await self._keep(keep, answered.recorded, spans)
-        return replace(_reply(answered), spans=tuple(spans_of_request(spans)))
+        reply = await self._kept(keep, sent, answered, spans)
+        return replace(reply, spans=tuple(spans_of_request(spans)))
 
-    async def _keep(self, keep: CleanedRequest | None, recorded: Recorded, spans: dict[str, Any] | None) -> None:
-        playback = self._playback
-        if keep is None or playback is None:
-            return
-        if spans is not None:
-            # Before the answer: a recording is there when its answer is.
-            await asyncio.to_thread(keep_spans, playback.cassettes.file(keep), spans)
-        await asyncio.to_thread(playback.save, keep, recorded)
-
-    async def _answered(self, request: Request, time: Deadline) -> WireAnswer:
+    async def _answered(
+        self, request: Request, trace: AwaitedTrace | None, time: Deadline
+    ) -> tuple[Request, WireAnswer]:
+        """Return the request as it was sent in its session, and the answer."""
         self._exchange = self._exchange or self._connect()
         passing: tuple[type[Exception], ...] = (DeadlineError, *broken_connections())
         try:
-            return await time.bound(self._exchange.answer(request, self._document))
+            sent = await time.bound(self._exchange.in_its_session(request))
+            traced = (
+                sent if trace is None else replace(sent, headers=(*sent.headers, ("traceparent", trace.traceparent)))
+            )
+            answered = self._exchange.answer(traced, lambda heard: self._document(heard, sent.talk))
+            return sent, await time.bound(answered)
         except PassingError as failure:
             hide(failure.cause, self._secrets)
             raise
@@ -235,11 +208,26 @@ class Client:
         finally:
             self._is_known |= self._exchange.has_answered
 
-    def _document(self, heard: Heard) -> Any:
+    async def _kept(
+        self, keep: CleanedRequest | None, sent: Request, answered: WireAnswer, spans: dict[str, Any] | None = None
+    ) -> ServiceReply:
+        """Return the reply. It is recorded before, where it is to be."""
+        # An answer without the memory of its session is not kept.
+        session = sent.talk.after(answered.document, is_new=True) if sent.talk else None
+        if keep is not None and self._playback is not None:
+            said = json.dumps(sent.talk.session) if sent.talk and sent.talk.session is not None else ""
+            if spans is not None:
+                # Before the answer: a recording is there when its answer is.
+                await asyncio.to_thread(keep_spans, self._playback.cassettes.file(keep), spans)
+            await asyncio.to_thread(self._playback.save, keep, replace(answered.recorded, session=said))
+        return _reply(answered, sent, session)
+
+    def _document(self, heard: Heard, talk: Talk | None = None) -> Any:
         """Return the JSON of an answer.
 
         Raises:
-            ModelCallError: it is an error of the service.
+            SessionLostError: the service has forgotten what was said before.
+            ModelCallError: it is another error of the service.
             ModelOutputError: it is no answer.
         """
         document = heard.document()
@@ -247,6 +235,8 @@ class Client:
             document = tool_content(document, self._spec.name)
         # A service may repeat its key in an answer. It is hidden here, as in the recording.
         document = self._cleaner.value(document) if self._secrets else document
+        if talk is not None:
+            talk.check_not_lost(document)
         self._reader.refuse_error(document)
         return document
 
@@ -267,6 +257,16 @@ class Client:
             await asyncio.to_thread(self._listening.close)
 
 
-def _reply(answered: WireAnswer) -> ServiceReply:
+def _reply(answered: WireAnswer, sent: Request, session: SessionId | None) -> ServiceReply:
     recorded = answered.recorded
-    return ServiceReply(answered.document, recorded.status, recorded.total_ms, recorded.ttft_ms)
+    times = recorded.total_ms, recorded.ttft_ms
+    return ServiceReply(answered.document, recorded.status, *times, sent=sent, session=session)
+
+
+def _is_of_another_session(request: Request, found: Recorded) -> bool:
+    """Return whether a later turn could not go on from a recording: the service has said it in another session."""
+    if request.talk is None:
+        return False
+    if session_of_turn.get() == "anew":
+        return True
+    return not request.talk.is_first and found.session != json.dumps(request.talk.session)

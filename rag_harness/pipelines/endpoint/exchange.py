@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
+from rag_harness.errors import ModelOutputError
 from rag_harness.models.call import CALL, Call
 from rag_harness.models.chat.failures import PassingError
 from rag_harness.models.meter import Meter
@@ -21,6 +22,7 @@ from rag_harness.models.wire import AiohttpTransport
 from rag_harness.pipelines.endpoint.charged import ChargedTransport
 from rag_harness.pipelines.endpoint.heard import Heard, heard_of
 from rag_harness.pipelines.endpoint.mcp import McpSession
+from rag_harness.pipelines.endpoint.parsing import parsed_json
 from rag_harness.pipelines.endpoint.refusals import StatusError, refused
 from rag_harness.pipelines.endpoint.request import Request
 from rag_harness.settings.endpoint_spec import EndpointSpec
@@ -95,7 +97,7 @@ class Exchange:
         """Return the response, before its body, if its status is a success."""
         headers, content = list(request.headers), request.content or None
         response = await self._transport.handle_async_request(
-            httpx2.Request(self._spec.method, request.url, headers=headers, content=content)
+            httpx2.Request(request.method or self._spec.method, request.url, headers=headers, content=content)
         )
         self.has_answered = True
         if response.is_success:
@@ -108,12 +110,35 @@ class Exchange:
     def _refusal(self, request: Request, response: httpx2.Response, content: bytes) -> Exception:
         if self._session is not None and response.status_code == 404 and self._session.forget(request):
             return PassingError(StatusError("404: the server has forgotten the session", response))
+        if request.talk is not None:
+            request.talk.check_not_lost(_json_or_none(content), response.status_code)
         return refused(response, content.decode("utf-8", "replace"), self._spec.name, self._spec.where)
 
+    async def in_its_session(self, request: Request) -> Request:
+        """Return a request as it is sent: in the session of the turns before it, or in one that is begun here.
+
+        Raises:
+            SessionLostError: the service may have forgotten the session.
+            ModelOutputError: the id of the session cannot be used.
+            PassingError, CriticalError, ModelCallError: as ``answer``, where a session is opened.
+        """
+        talk = request.talk
+        if talk is None:
+            return request
+        if not talk.is_first:
+            talk.check_may_ask()
+            return request
+        if request.opens is None:
+            return request.in_session(talk.sessions.chosen(talk.query))
+        _, reply = await self._post(request.opens)
+        return request.in_session(talk.sessions.opened(reply))
+
     async def _post(self, request: Request) -> tuple[httpx2.Headers, Any]:
-        """Send a request of the handshake, and return the response's headers and JSON; None without a body."""
+        """Send a request that opens a session, and return the response's headers and JSON; None without a body."""
         response = await self._sent(request)
         try:
+            if self._spec.usd_per_call is not None:
+                response.extensions[CALL].settle(Usage())  # the price is that of a question
             heard = heard_of(self._spec, response.headers.get("content-type", ""))
             content = await self._whole(response, heard)
             return response.headers, heard.document() if content.strip() else None
@@ -143,6 +168,13 @@ class Exchange:
     async def aclose(self) -> None:
         """Close the connections."""
         await self._transport.aclose()
+
+
+def _json_or_none(content: bytes) -> Any:
+    try:
+        return parsed_json(content, "", "")
+    except ModelOutputError:
+        return None
 
 
 class _Held(httpx2.AsyncByteStream):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,12 +14,13 @@ from rag_harness.models.recording.cassettes import SERVICES
 from rag_harness.models.recording.playback import Playback
 from rag_harness.models.recording.scrubbing import Cleaner, secrets_of
 from rag_harness.pipelines import data_of
-from rag_harness.pipelines.endpoint.client import Client, OwnCassettes
+from rag_harness.pipelines.endpoint.client import Client
 from rag_harness.pipelines.endpoint.pipeline import Cost, EndpointPipeline
 from rag_harness.pipelines.endpoint.placing import Placing
-from rag_harness.pipelines.endpoint.request import Requests
+from rag_harness.pipelines.endpoint.requests import Requests
 from rag_harness.pipelines.endpoint.retriever import EndpointRetriever
 from rag_harness.pipelines.endpoint.service_answer import AnswerReader
+from rag_harness.pipelines.endpoint.service_cassettes import OwnCassettes
 from rag_harness.pipelines.endpoint.version import asked_version, recorded_version
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment
@@ -102,7 +103,8 @@ def ingredients_of(spec: EndpointSpec) -> dict[str, Any]:
         # Rows of older releases know nothing of it.
         said.pop("traces")
     headers = sorted(name.lower() for name, _ in spec.headers)
-    return {**said, "headers": headers, "read": vars(spec.read), "stream": vars(spec.stream)}
+    tables = {name: asdict(getattr(spec, name)) for name in ("read", "stream", "history", "session")}
+    return {**said, "headers": headers, **tables}
 
 
 def _client(spec: EndpointSpec, parts: RunParts, requests: Requests, reader: AnswerReader, version: str) -> Client:

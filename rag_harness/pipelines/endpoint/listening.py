@@ -6,14 +6,12 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rag_harness.errors import DataError, PrerequisiteError, RecordingWriteError, SettingsError
 from rag_harness.files.atomic import write_atomically
 from rag_harness.files.json_text import read_json
-from rag_harness.pipelines.endpoint.request import Request
 from rag_harness.pipelines.endpoint.span_server import SpanServer
 from rag_harness.settings import Settings
 from rag_harness.settings.endpoint_spec import EndpointSpec
@@ -65,11 +63,6 @@ class Listening:
             yield trace
         finally:
             self._server.inbox.forget(trace)
-
-    @staticmethod
-    def told(request: Request, trace: AwaitedTrace) -> Request:
-        """Return a request that says whose the spans are."""
-        return replace(request, headers=(*request.headers, ("traceparent", trace.traceparent)))
 
     async def spans_of(self, trace: AwaitedTrace) -> dict[str, Any]:
         """Return the spans of a trace, once it is whole, as a request of OTLP/JSON without secrets.

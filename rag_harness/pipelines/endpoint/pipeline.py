@@ -9,12 +9,13 @@ from rag_harness.errors import ModelCallError, TraceError
 from rag_harness.pipelines.endpoint.client import Client, ServiceReply
 from rag_harness.pipelines.endpoint.placing import PlacedContexts, Placing
 from rag_harness.pipelines.endpoint.refusals import hidden
-from rag_harness.pipelines.endpoint.request import Request, Requests
+from rag_harness.pipelines.endpoint.request import Request
+from rag_harness.pipelines.endpoint.requests import Requests
 from rag_harness.pipelines.endpoint.said import answer_of
 from rag_harness.pipelines.endpoint.service_answer import AnswerReader, ServiceAnswer, finish_reason_of
 from rag_harness.pipelines.trace import Trace
 from rag_harness.settings.endpoint_spec import EndpointSpec
-from rag_harness.types import SERVICE, Call, Decision, Message, PipelineOutput, Query, Usage
+from rag_harness.types import SERVICE, SESSION, Call, Decision, Message, PipelineOutput, Query, Usage
 from rag_harness.work.local_work import on_local_thread
 
 Cost = Callable[[str, Usage], "float | None"]
@@ -52,9 +53,13 @@ class EndpointPipeline:
         trace = Trace()
         with trace.stage("request"):
             request = self._requests.of(query)
+        if request.left_out:
+            trace.note("ask", turns_left_out=request.left_out)
         with trace.stage("ask"):
             reply = await self._client.ask(request)
-        trace.calls["ask"] = [self._call(request, reply)]
+        trace.calls["ask"] = [self._call(reply.sent or request, reply)]
+        if reply.session is not None:
+            trace.note("ask", **{SESSION: reply.session})
         with trace.stage("read"):
             said = self._reader.read(reply.document)
             # Looking up texts is CPU-bound. Off the loop, calls in flight continue.

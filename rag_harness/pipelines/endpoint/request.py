@@ -1,25 +1,13 @@
-"""Requests to a service, made from queries. Values of the environment are looked up here, and kept nowhere else."""
+"""The request for one query: what is sent, and what recordings know it by."""
 
 from __future__ import annotations
 
 import json
-import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from rag_harness.errors import PrerequisiteError
-from rag_harness.models.recording.scrubbing import REDACTED
-from rag_harness.pipelines.endpoint.body import Template
-from rag_harness.settings.endpoint_checks import VARIABLE, check_filled
-from rag_harness.settings.endpoint_spec import EndpointSpec
-from rag_harness.types import Query
-
-_ACCEPTED = {
-    "json": "application/json",
-    "sse": "text/event-stream, application/json",
-    "openai": "text/event-stream, application/json",
-    "mcp": "application/json, text/event-stream",
-}
+from rag_harness.pipelines.endpoint.sessions import SessionId, Talk
 
 
 @dataclass(frozen=True)
@@ -31,110 +19,43 @@ class Request:
         body: the body's JSON; None without a body.
         headers: names and values.
         known_as: the address in recordings. It has no values of variables, which a replay need not know.
+        left_out: the number of turns of the history that are too old to be sent.
+        method: another method than the service's; empty for that.
+        talk: its session, where the service keeps conversations itself.
+        known: what recordings know it by, where that is not its body. It has no ids of sessions.
+        opens: the request that opens a session for it, where one is needed.
+        within: returns it as it is sent in a session.
     """
 
     url: str
     body: Any = None
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     known_as: str = ""
+    left_out: int = 0
+    method: str = ""
+    talk: Talk | None = None
+    known: Any = None
+    opens: Request | None = None
+    within: Callable[[SessionId], Request] | None = field(default=None, repr=False, compare=False)
 
     @property
     def content(self) -> bytes:
         """The bytes of the body."""
-        return b"" if self.body is None else json.dumps(self.body, ensure_ascii=False).encode("utf-8", "replace")
-
-
-class Requests:
-    """Makes the requests of one service.
-
-    Args:
-        spec: the service.
-        rootdir: the folder of ``.env``.
-        must_know: whether every variable must be set. A replay sends nothing and needs none.
-
-        Raises:
-            SettingsError: a template has an unknown placeholder.
-        PrerequisiteError: a variable is not set; names it.
-    """
-
-    def __init__(self, spec: EndpointSpec, rootdir: Any, must_know: bool = True) -> None:
-        known = _Environment(spec, rootdir, must_know)
-        url = self._filled = known.filled(spec.url)
-        if must_know:
-            check_filled(spec.where, spec.url, url)
-        self._url, self._known_as = (
-            Template(each, f"{spec.name}: url") for each in (url, VARIABLE.sub(REDACTED, spec.url))
-        )
-        body = json.loads(spec.body) if spec.body else None
-        self._body = Template(_called(spec, body), f"{spec.name}: body")
-        own = {name.lower(): known.filled(value, in_header=True) for name, value in spec.headers}
-        said = {"accept": _ACCEPTED[spec.kind], "accept-encoding": "identity", "user-agent": "rag-harness"}
-        kind = {} if body is None else {"content-type": "application/json"}
-        self._headers = tuple({**said, **kind, **own}.items())
-        # Messages may show the address of a service, but not its query string or headers.
-        hidden = [value for _, value in spec.headers] + [spec.url.partition("?")[2]]
-        self.secrets = tuple({known.value(name) for text in hidden for name in VARIABLE.findall(text)} - {""})
+        return _bytes_of(self.body)
 
     @property
-    def url(self) -> str:
-        """The address with the values of its variables; placeholders stay."""
-        return self._filled
+    def known_content(self) -> bytes:
+        """The bytes that recordings know it by."""
+        return self.content if self.known is None else _bytes_of(self.known)
 
-    @property
-    def headers(self) -> dict[str, str]:
-        """The headers with the values of their variables."""
-        return dict(self._headers)
-
-    def of(self, query: Query) -> Request:
-        """Return the request for ``query``.
+    def in_session(self, session: SessionId | None) -> Request:
+        """Return the request as it is sent in a session; as it is, where there is none.
 
         Raises:
-            ModelCallError: the query lacks an input of the template.
+            ModelOutputError: the session stands in a header, and its id cannot.
         """
-        url, known_as = self._url.fill_url(query), self._known_as.fill_url(query)
-        return Request(url, self._body.fill(query), self._headers, known_as)
+        return self if session is None or self.within is None else self.within(session)
 
 
-class _Environment:
-    """Variables by name: of the process, else of ``.env``."""
-
-    def __init__(self, spec: EndpointSpec, rootdir: Any, must_know: bool) -> None:
-        self._spec, self._must_know = spec, must_know
-        self._file: dict[str, str | None] | None = None
-        self._rootdir = rootdir
-
-    def filled(self, text: str, in_header: bool = False) -> str:
-        return VARIABLE.sub(lambda found: self._printable(found[1]) if in_header else self.value(found[1]), text)
-
-    def _printable(self, name: str) -> str:
-        value = self.value(name)
-        if value and not (value.isascii() and value.isprintable()):
-            raise PrerequisiteError(
-                f"{name}, a header of the endpoint {self._spec.name!r} ({self._spec.where}), holds a line break or "
-                f"another character that no header may have. Set it again without. Nothing was called."
-            )
-        return value
-
-    def value(self, name: str) -> str:
-        value = os.environ.get(name) or self._from_file().get(name) or ""
-        if not value and self._must_know:
-            raise PrerequisiteError(
-                f"{name} is not set: the endpoint {self._spec.name!r} ({self._spec.where}) needs it. Set it in the "
-                f"environment or in .env. Nothing was called."
-            )
-        return value
-
-    def _from_file(self) -> dict[str, str | None]:
-        from dotenv import dotenv_values
-
-        if self._file is None:
-            self._file = dict(dotenv_values(self._rootdir / ".env", encoding="utf-8-sig"))
-        return self._file
-
-
-def _called(spec: EndpointSpec, body: Any) -> Any:
-    """Return the body; for a tool, the JSON-RPC call with the body as arguments."""
-    if spec.kind != "mcp":
-        return body
-    params = {"name": spec.tool, "arguments": body}
-    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+def _bytes_of(body: Any) -> bytes:
+    return b"" if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")

@@ -45,7 +45,16 @@ class Logged:
     def same(self) -> str:
         """The key of traces that ask the same: the words, and what was sent with them."""
         words = " ".join(unicodedata.normalize("NFKC", self.question).casefold().split())
-        return json.dumps([words.rstrip(_ENDS) or words, self.inputs], sort_keys=True)
+        return json.dumps([words.rstrip(_ENDS) or words, self._without_place], sort_keys=True)
+
+    @property
+    def case_inputs(self) -> Mapping[str, Any]:
+        """What a case of it has as inputs. The first question of a conversation is one like any other."""
+        return self.inputs if self.inputs.get("history") else self._without_place
+
+    @property
+    def _without_place(self) -> Mapping[str, Any]:
+        return {name: value for name, value in self.inputs.items() if name not in ("conversation", "turn")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +140,7 @@ def _row(one: TracedQuestion, of: int, content: Mapping[str, Any]) -> dict[str, 
         "query_id": f"trace_{one.key[:16]}",
         "query_type": UNLABELLED,
         "query": shown.question,
-        "inputs": shown.inputs,
+        "inputs": shown.case_inputs,
         "ground_truth": "",
         "context_reference": [],
         "evidence": [],

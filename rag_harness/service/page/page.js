@@ -1,6 +1,6 @@
 // Ask, read, open the passage; add a document, ask about it. Direction marks of strangers' texts stay within a <bdi>.
 (() => {
-const LONG = 20_000, AROUND = 2_000, MOST_ANSWERS = 20, MOST_DOCUMENTS = 50, FEW_DOCUMENTS = 8, HEARD = 600, KEY = "rag-key", SEEN = "rag-answers";
+const LONG = 20_000, AROUND = 2_000, MOST_ANSWERS = 20, MOST_DOCUMENTS = 50, FEW_DOCUMENTS = 8, HEARD = 600, KEY = "rag-key", SEEN = "rag-answers", TALK = "rag-conversation";
 const $ = (id) => document.getElementById(id);
 const question = $("question"), file = $("file");
 
@@ -119,6 +119,7 @@ $("key-form").onsubmit = (event) => {
 };
 $("key-close").onclick = () => $("key-dialog").close();
 $("key-forget").onclick = () => {
+	endTalk();
 	useKey("");
 	keepIds([]);
 	history.replaceState(null, "", location.pathname);
@@ -160,12 +161,13 @@ class Turn {
 	constructor(text, isStrict) {
 		const id = `question-${++asked}`;
 		Object.assign(this, { question: text, isStrict, text: "", sources: new Map(), citations: [], isDone: false });
+		this.heading = el("p.note");
 		this.verdict = el("div.verdict");
 		this.withdrawn = el("div");
 		this.answer = el("div.text.said", { dir: "auto", onclick: (event) => this.clicked(event) });
 		this.list = el("div.sources");
 		this.below = el("div");
-		this.box = el("article.answer", { "aria-labelledby": id, tabindex: -1 }, el("h3", { id, dir: "auto" }, text),
+		this.box = el("article.answer", { "aria-labelledby": id, tabindex: -1 }, el("h3", { id, dir: "auto" }, text), this.heading,
 			el("div.beside", this.verdict, this.withdrawn, this.answer, this.list, this.below));
 		this.begin();
 		this.is("asking");
@@ -182,8 +184,8 @@ class Turn {
 			if (isLoading) this.verdict.replaceChildren(el("strong", "Waiting until the documents are loaded …"));
 			await unlessStopped(loaded, signal);
 			this.verdict.replaceChildren(el("strong", "Looking for passages …"));
-			const response = await call("query", { method: "POST", signal, body: JSON.stringify(sent),
-				headers: { "Content-Type": "application/json", Accept: "text/event-stream, application/json;q=0.5" } });
+			const response = await inTalk(signal, (conversation) => call("query", { method: "POST", signal, body: JSON.stringify({ ...sent, conversation }),
+				headers: { "Content-Type": "application/json", Accept: "text/event-stream, application/json;q=0.5" } }));
 			if (response.headers.get("Content-Type")?.startsWith("text/event-stream")) await this.hear(response.body);
 			else this.done(await response.json());
 			if (!this.isDone) throw new Trouble(0, "", 0, ENDED);
@@ -282,6 +284,7 @@ class Turn {
 		if (answered.answer.trim() !== this.text.trim()) this.replace(answered.answer);
 		this.citations = answered.citations ?? told; // a stream has told them
 		this.decide(answered);
+		this.heading.textContent = turnOf(answered);
 		for (const { source, document, section, page, url } of this.citations)
 			this.sources.set(source, Object.assign(this.sources.get(source) ?? { source, text: "", document, section }, { page, url }));
 		this.end("done");
@@ -524,6 +527,56 @@ function rating(trace) {
 	}, { "aria-pressed": "false" }));
 	return el("div.rate", el("div.line", { role: "group", "aria-label": "Was this answer right?" }, "Was this answer right?", thumbs, state), more);
 }
+
+// The conversation: the server keeps what is said in it, this tab its id
+
+let talk = keptTalk();
+const unread = new Set();
+
+function keptTalk() {
+	try { return sessionStorage.getItem(TALK) ?? ""; } catch { return ""; }
+}
+
+function useTalk(id) {
+	talk = id;
+	$("talk").hidden = !id;
+	try { id ? sessionStorage.setItem(TALK, id) : sessionStorage.removeItem(TALK); } catch { /* kept in this page, then */ }
+}
+
+/** Ask in the conversation there is, or begin one; one that the server does not keep any more, or that is full, is begun anew. */
+async function inTalk(signal, ask) {
+	for (let isNew = !talk; ; isNew = true) {
+		if (!talk) useTalk((await (await call("conversations", { method: "POST", signal })).json()).conversation);
+		try {
+			return await ask(talk);
+		} catch (error) {
+			if (isNew || !["no_such_conversation", "conversation_full"].includes(error.code)) throw error;
+			useTalk("");
+			tell("A new conversation begins: the server takes no more of the last one.");
+		}
+	}
+}
+
+function endTalk() {
+	const gone = talk;
+	useTalk("");
+	if (gone) fetch(`conversations/${gone}`, { method: "DELETE", headers: key ? { Authorization: `Bearer ${key}` } : {} }).catch(() => {});
+}
+
+/** Whether the question was asked with what was said before it; that an experiment does not look at that is said once. */
+function turnOf({ conversation, turn, history_read: wasRead }) {
+	if (!(turn > 1)) return conversation ? "A new conversation begins here" : "";
+	const isTold = unread.has(conversation);
+	if (wasRead === false) unread.add(conversation);
+	return `Turn ${turn}${wasRead === false && !isTold ? ": this experiment does not look at what was said before, so each question must say all" : ""}`;
+}
+
+$("afresh").onclick = () => {
+	if (running) return tell("The last question is still being answered. Stop it first.");
+	endTalk();
+	tell("A new conversation begins with the next question.");
+	question.focus();
+};
 
 // Answers that were given before: this tab knows their ids, the server has their words
 
@@ -778,6 +831,7 @@ const connected = () => { $("offline").hidden = navigator.onLine; };
 addEventListener("online", () => { connected(); listDocuments(); });
 addEventListener("offline", () => { connected(); tell("You are offline."); });
 connected();
+useTalk(talk);
 loaded = introduce();
 listDocuments();
 showKept();

@@ -17,11 +17,13 @@ from rag_harness.service.access.errors import EXPECTED, PROBLEM, problem_of
 from rag_harness.service.access.principal import Principal
 from rag_harness.service.access.who_asks import GuardedRoute, asks
 from rag_harness.service.answering import ServiceQuestion
+from rag_harness.service.conversations import inputs_of
 from rag_harness.service.disconnecting import while_waited_for
 from rag_harness.service.openai_asked import asked_of
 from rag_harness.service.openai_shape import Completion, error_body, models, usage_of
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.questions import QuestionUnderWay
+from rag_harness.service.read_inputs import ReadInputs
 from rag_harness.service.routes.request_parts import asking, service_of
 from rag_harness.service.routes.streams import EVENTS, SENT, json_line
 from rag_harness.service.schemas import Failure, Problem
@@ -82,11 +84,13 @@ async def completions(
 ) -> Response:
     """Answer the last message of the user; what was said before goes to the experiment as the input `history`.
 
-    Beside its text a message has `citations` and `verdict`, and `annotations` where documents have an address.
+    Beside its text a message has `citations` and `verdict`, and `annotations` where documents have an address. The
+    verdict has `history_read`, whether the experiment looked at what was said before.
     """
     options = service_of(request).options
     asked = asked_of(body, options.experiment)
-    question = ServiceQuestion(asked.query, request.state.trace_id, asked.inputs)
+    before = inputs_of(request.state.trace_id, asked.history) if asked.history else {}
+    question = ServiceQuestion(asked.query, request.state.trace_id, ReadInputs(before))
     found = await asking(request, principal, question, None)
     completion = Completion(options.experiment, f"chatcmpl-{request.state.trace_id}", int(time.time()))
     if asked.stream:

@@ -12,9 +12,11 @@ from rag_harness.service.access.capacity import a_place
 from rag_harness.service.access.principal import Principal
 from rag_harness.service.access.who_asks import GuardedRoute, asks
 from rag_harness.service.answering import ServiceQuestion
+from rag_harness.service.conversations import inputs_of
 from rag_harness.service.disconnecting import while_waited_for
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.questions import QuestionUnderWay
+from rag_harness.service.read_inputs import ReadInputs
 from rag_harness.service.routes.request_parts import asking
 from rag_harness.service.routes.streams import SENT, streamed, wants_events
 from rag_harness.service.schemas import Answered, Asked
@@ -48,9 +50,14 @@ async def query(
 
     With `Accept: text/event-stream` the answer comes as events: `retrieval`, `token`, `citation`, `verdict`, and
     `replace` where what was streamed is withdrawn.
+
+    What was said before goes to the experiment: what the server keeps of a `conversation`, or the body's `history`.
     """
-    question = ServiceQuestion(asked.query, request.state.trace_id, asked.inputs, asked.mode)
-    found = await asking(request, principal, question, asked.collection, asked.debug)
+    said = [each.model_dump() for each in asked.history]
+    before = inputs_of(request.state.trace_id, said) if said else {}
+    inputs = ReadInputs({**asked.inputs, **before})
+    question = ServiceQuestion(asked.query, request.state.trace_id, inputs, asked.mode)
+    found = await asking(request, principal, question, asked.collection, asked.debug, asked.conversation or "")
     if wants_events(request):
         return streamed(found.events(_Shape()))
     await while_waited_for(request, found.output())

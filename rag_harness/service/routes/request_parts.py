@@ -33,12 +33,18 @@ def ids_of(request: Request) -> TraceIds:
 
 
 async def asking(
-    request: Request, principal: Principal, question: ServiceQuestion, collection: str | None, debug: bool = False
+    request: Request,
+    principal: Principal,
+    question: ServiceQuestion,
+    collection: str | None,
+    debug: bool = False,
+    conversation: str = "",
 ) -> QuestionUnderWay:
     """Return a question that may be asked now.
 
     Raises:
-        ProblemError: the question is too long, its collection does not exist, or the key's quota is used up.
+        ProblemError: the question is too long, its collection or conversation does not exist, the conversation takes no
+            turn now, or the key's quota is used up.
     """
     service, limit = service_of(request), service_of(request).options.query
     if len(question.text) > limit:
@@ -46,7 +52,10 @@ async def asking(
         raise ProblemError(413, "query_too_long", detail)
     where = service.collection(principal, collection)
     _check_tokens(where.serving, question.text)
-    found = QuestionUnderWay(service, principal, where.name, where.serving, question, ids_of(request), debug)
+    ids, name = ids_of(request), conversation
+    found = QuestionUnderWay(service, principal, where.name, where.serving, question, ids, debug, name)
+    if name:
+        service.conversations.check(found.owner, name)
     return await found.granted()
 
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 TEXT = "# Returns\n\nLamps can be returned within 45 days.  \nThe label is in the box.\n\nBulbs cannot."
 ANSWER = "You can return lamps within 45 days [Source 1]. Bulbs stay 💡 with you [Source 2]."
+FIRST = f"{1:032x}"
+"""The first conversation that is begun."""
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 SOURCES: list[dict[str, Any]] = [
     {"source": 1, "document": "lamps.md", "section": "Returns", "score": 0.9, "text": TEXT},
@@ -89,10 +91,11 @@ class Refusal:
 class Stub:
     """What it says, and what it was asked.
 
-    ``says`` is an answer whole, or events; ``refuses`` is by method and path, of one id as ``{id}``; ``left`` counts
-    streams that nobody waited for any more; ``polls`` times a document is asked about before it can be found; ``cut``
-    hangs up after the last event; ``bytes_at_once`` cuts events into pieces; ``loading`` is how far the start is, one
-    text each time somebody asks; ``again`` are answers that were given before, by their traces.
+    ``says`` is an answer whole, or events; ``refuses`` is by method and path, of one id as ``{id}``, and
+    ``refuses_once`` the next time; ``left`` counts streams that nobody waited for any more; ``polls`` times a
+    document is asked about before it can be found; ``cut`` hangs up after the last event; ``bytes_at_once`` cuts
+    events into pieces; ``loading`` is how far the start is, one text each time somebody asks; ``again`` are answers
+    that were given before, by their traces; ``begun`` conversations were begun, and those in ``ended`` are ended.
     """
 
     says: Any = field(default_factory=events)
@@ -107,6 +110,9 @@ class Stub:
     cut: bool = False
     bytes_at_once: int = 0
     again: dict[str, dict[str, Any]] = field(default_factory=dict)
+    refuses_once: dict[str, Refusal] = field(default_factory=dict)
+    begun: int = 0
+    ended: list[str] = field(default_factory=list)
 
     def reset(self) -> None:
         """Say the usual again."""
@@ -126,6 +132,8 @@ class Stub:
         app.include_router(page.router)
         for method, path, answer in (
             ("POST", "/query", self._query),
+            ("POST", "/conversations", self._begin),
+            ("DELETE", "/conversations/{id}", self._end),
             ("GET", "/ready", self._ready),
             ("GET", "/documents", self._documents),
             ("DELETE", "/documents/{id}", self._delete),
@@ -144,12 +152,24 @@ class Stub:
             self.requests.append({"path": request.url.path, "headers": dict(request.headers), "body": body})
             if self.key and route != "GET /ready" and request.headers.get("authorization") != f"Bearer {self.key}":
                 return problem(Refusal(401, "unknown key"))
+            if route in self.refuses_once:
+                return problem(self.refuses_once.pop(route))
             if route in self.refuses:
                 return problem(self.refuses[route])
             response: Response = await answer(request)
             return response
 
         return answers
+
+    async def _begin(self, request: Request) -> Response:
+        self.begun += 1
+        return as_json({"conversation": f"{self.begun:032x}"}, 201)
+
+    async def _end(self, request: Request) -> Response:
+        from fastapi import Response
+
+        self.ended.append(request.path_params["id"])
+        return Response(status_code=204)
 
     async def _query(self, request: Request) -> Response:
         from fastapi.responses import JSONResponse, StreamingResponse

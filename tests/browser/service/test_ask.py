@@ -9,7 +9,7 @@ import pytest
 
 from tests.browser.service.asking import QUESTION, asked, text_of, verdict_of
 from tests.browser.service.conftest import Visit
-from tests.browser.service.stub import ANSWER, TRACE, Stub, answered, citation, events
+from tests.browser.service.stub import ANSWER, FIRST, TRACE, Stub, answered, citation, events
 
 
 def test_an_answer_with_its_verdict_and_citations(visit: Visit, stub: Stub) -> None:
@@ -18,7 +18,10 @@ def test_an_answer_with_its_verdict_and_citations(visit: Visit, stub: Stub) -> N
     assert text_of(answer) == ANSWER
     assert answer.get_by_role("heading", name=QUESTION).is_visible()
     assert "Fairly sure, 83\u00a0%" in answer.locator(".verdict").inner_text()
-    assert json.loads(stub.asked("/query")[0]["body"]) == {"query": QUESTION, "mode": "normal", "debug": False}
+    assert json.loads(stub.asked("/query")[0]["body"]) == {
+        **{"query": QUESTION, "mode": "normal", "debug": False},
+        "conversation": FIRST,
+    }
     assert "text/event-stream" in stub.asked("/query")[0]["headers"]["accept"]
 
 

@@ -105,7 +105,17 @@ def test_a_document_is_added_found_and_deleted(chromium: Browser, tmp_path: Path
         page.get_by_text("1 document", exact=True).wait_for()
         page.get_by_role("button", name="Ask", exact=True).click()
         page.locator(".answer[data-state=done]").nth(1).wait_for()
-        assert "kites.md" not in " ".join(page.locator(".answer").first.locator("summary").all_inner_texts())
+        later = page.locator(".answer").first
+        assert "kites.md" not in " ".join(later.locator("summary").all_inner_texts())
+        assert (
+            "Turn 2: this experiment does not look at what was said before" in later.locator("h3 + .note").inner_text()
+        )
+        page.reload()
+        page.locator(".answer").nth(1).wait_for()
+        page.get_by_role("button", name="New conversation").click()
+        asked(page, "How long may I return a tent?")
+        page.locator(".answer[data-state=done]").nth(2).wait_for()
+        assert page.locator(".answer h3 + .note").first.inner_text() == "A new conversation begins here"
 
 
 def test_a_key_that_may_only_ask(chromium: Browser, tmp_path: Path) -> None:

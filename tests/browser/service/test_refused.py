@@ -10,7 +10,7 @@ import pytest
 from tests.browser.service.asking import asked, text_of
 from tests.browser.service.conftest import Visit
 from tests.browser.service.near import Near
-from tests.browser.service.stub import ANSWER, TRACE, Refusal, Stub, answered, events
+from tests.browser.service.stub import ANSWER, FIRST, TRACE, Refusal, Stub, answered, events
 from tests.browser.service.test_add import added
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ def test_a_key_is_asked_for_once_and_kept_in_this_tab(visit: Visit, locked: Stub
     assert field.get_attribute("type") == "password"
     assert field.input_value() == "", "it stands in no field any more"
     kept = page.evaluate("[{...sessionStorage}, {...localStorage}, document.cookie, location.href]")
-    assert kept == [{"rag-key": THE_KEY, "rag-answers": json.dumps([TRACE])}, {}, "", page.url]
+    own = {"rag-key": THE_KEY, "rag-answers": json.dumps([TRACE]), "rag-conversation": FIRST}
+    assert kept == [own, {}, "", page.url]
     assert THE_KEY not in "".join(one["path"] for one in locked.requests)
     locked.again = {TRACE: answered(question="?", mode="normal", sources=[])}
     page.reload()
@@ -63,6 +64,8 @@ def test_a_forgotten_key_takes_what_it_saw_along(visit: Visit, locked: Stub) -> 
     page.locator(".answer").wait_for(state="detached")
     assert page.locator("[data-document]").count() == 0
     assert page.evaluate("sessionStorage.length") == 0
+    assert locked.ended == [FIRST]
+    assert locked.asked(f"/conversations/{FIRST}")[0]["headers"]["authorization"] == f"Bearer {THE_KEY}"
     assert page.evaluate("document.activeElement.id") == "key-open"
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -87,9 +87,9 @@ def said_by(pipeline: Any) -> Serving:
     return Serving(Experiment("e3", pipeline), None, documents.__getitem__, 1)
 
 
-@asynccontextmanager
-async def serving_app(folder: Path, serving: Serving, **options: Any) -> AsyncIterator[tuple[FastAPI, Service]]:
-    """Give the application, started."""
+@contextmanager
+def made_app(folder: Path, serving: Serving, **options: Any) -> Iterator[tuple[FastAPI, Service]]:
+    """Give the application, which whoever serves it starts."""
     made = Options(serving.experiment.id, **{"state": folder / "state", **options})
     with StateFolder(made.state) as state:
         traces = Traces(state.database, made.trace_days, made.trace_content)
@@ -101,7 +101,13 @@ async def serving_app(folder: Path, serving: Serving, **options: Any) -> AsyncIt
             yield service
             await traces.stop()
 
-        app = create_app(opening)
+        yield create_app(opening), service
+
+
+@asynccontextmanager
+async def serving_app(folder: Path, serving: Serving, **options: Any) -> AsyncIterator[tuple[FastAPI, Service]]:
+    """Give the application, started."""
+    with made_app(folder, serving, **options) as (app, service):
         async with app.router.lifespan_context(app):
             yield app, service
 

@@ -71,7 +71,10 @@ def test_what_was_said_before_goes_to_the_experiment(tmp_path: Path) -> None:
 
     asked(tmp_path, said_by(pipeline), ask)
     assert pipeline.asked[0].text == "lamps?"
-    assert pipeline.asked[0].inputs == {"history": before}
+    (query,) = pipeline.asked
+    assert query.inputs["history"] == before
+    assert [each.content for each in query.history] == ["Hi", "Hello"]
+    assert query.place["turn"] == "2"
 
 
 def test_the_sdk_lists_the_experiment(tmp_path: Path) -> None:

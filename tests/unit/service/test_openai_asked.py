@@ -25,14 +25,14 @@ def read(*messages: Any, **more: Any) -> ChatQuestion:
 def test_the_last_message_of_the_user_is_the_question_and_the_rest_is_history() -> None:
     asked = read({"role": "system", "content": "You are a pirate."}, HELLO, HI, LAMP)
     assert asked == ChatQuestion("How long may I return a lamp?", (HELLO, HI))
-    assert asked.inputs == {"history": [HELLO, HI]}
-    turns = messages_of(asked.inputs["history"])
+    assert list(asked.history) == [HELLO, HI]
+    turns = messages_of(asked.history)
     assert turns is not None
     assert [turn.role for turn in turns] == ["user", "assistant"]
 
 
 def test_a_first_question_has_no_history() -> None:
-    assert read(LAMP).inputs == {}
+    assert read(LAMP).history == ()
 
 
 def test_content_may_be_a_list_of_parts() -> None:

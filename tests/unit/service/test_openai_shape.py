@@ -44,6 +44,7 @@ BODY: dict[str, Any] = {
     "confidence": 0.8,
     "decision": "pass",
     "reasons": [],
+    "history_read": None,
     "usage": {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12},
 }
 Chunks = list[dict[str, Any]]
@@ -92,7 +93,10 @@ def test_a_whole_answer_is_what_the_sdk_takes_for_one() -> None:
     assert (annotation.url_citation.start_index, annotation.url_citation.end_index) == (0, 36)
     assert choice.message.model_extra is not None
     assert choice.message.model_extra["citations"] == BODY["citations"]
-    assert choice.message.model_extra["verdict"] == {"decision": "pass", "confidence": 0.8, "reasons": []}
+    assert choice.message.model_extra["verdict"] == {
+        **{"decision": "pass", "confidence": 0.8, "reasons": []},
+        "history_read": None,
+    }
     assert said.usage is not None
     assert said.usage.total_tokens == 12
 
@@ -183,7 +187,7 @@ def test_the_models_are_the_experiment() -> None:
 def shown(output: PipelineOutput) -> dict[str, Any]:
     said = body(output)
     cited = [{**each, "url": "https://shop.example/returns"} for each in said["citations"]]
-    return {**said, "citations": cited, "usage": usage_of(output)}
+    return {**said, "citations": cited, "usage": usage_of(output), "history_read": None}
 
 
 SHOWS = Shows(shown, lambda error: error_body(503, f"{type(error).__name__}"))

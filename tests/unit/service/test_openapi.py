@@ -60,16 +60,18 @@ class Api:
         """Send a case; now and then about something that is there, or in a shape that front ends send."""
         self.calls += 1
         chosen = sum(map(ord, f"{case.body}{case.path_parameters}")) % 4
-        if chosen == 0 and case.path_parameters and set(case.path_parameters) <= {"doc_id", "trace_id"}:
+        if chosen == 0 and case.path_parameters and set(case.path_parameters) <= {"doc_id", "trace_id", "conversation"}:
             case.path_parameters = {name: self.there(name) for name in case.path_parameters}
         if chosen and case.path == CHAT and case.method == "POST":
             case.body = CHATS | (case.body if isinstance(case.body, dict) else {"stream": chosen == 1})
         case.call_and_validate(headers={**(case.headers or {}), **self.headers}, checks=CHECKS)
 
     def there(self, name: str) -> str:
-        """Return the id of a document or of a trace that is there; what was deleted is made again."""
+        """Return the id of a document, a trace or a conversation that is there; what was deleted is made again."""
         if name == "doc_id":
             made = requests.post(f"{self.url}/ingest", files={"file": ("a.md", PAGE)}, headers=self.headers, timeout=10)
+        elif name == "conversation":
+            made = requests.post(f"{self.url}/conversations", headers=self.headers, timeout=10)
         else:
             made = requests.post(f"{self.url}/query", json={"query": "lamps?"}, headers=self.headers, timeout=10)
         return str(made.json()[name])

@@ -55,6 +55,7 @@ class Tenants(RuleBasedStateMachine):
         self.compared = {name: (Comparable(), Comparable()) for name in WORDS}
         self.documents: dict[str, list[tuple[str, str]]] = {name: [] for name in WORDS}
         self.traces: dict[str, list[tuple[str, str]]] = {name: [] for name in WORDS}
+        self.talks: dict[str, list[tuple[str, str]]] = {name: [] for name in WORDS}
 
     def _open(self, opening: Any) -> Server:
         opened: Server = self.runner.run(self.stack.enter_async_context(opening))
@@ -84,7 +85,7 @@ class Tenants(RuleBasedStateMachine):
 
     def _nothing_of_the_other(self, tenant: str, answer: httpx.Response, may_name: str = "") -> None:
         other, said = OTHER[tenant], f"{answer.headers} {answer.text}"
-        ids = [ids[0] for ids in (*self.documents[other], *self.traces[other])]
+        ids = [ids[0] for ids in (*self.documents[other], *self.traces[other], *self.talks[other])]
         for secret in {WORDS[other], other, self.shared.keys[other], *ids} - {may_name}:
             assert secret not in said
 
@@ -137,6 +138,36 @@ class Tenants(RuleBasedStateMachine):
         self._asked(tenant, {"model": "e3", "messages": messages, "stream": stream}, "/v1/chat/completions")
 
     @rule(tenant=tenants)
+    def begins_a_conversation(self, tenant: str) -> None:
+        answers = self.both(tenant, "POST", "/conversations")
+        if answers[0].status_code == 201:  # without a document there is no collection yet
+            shared, alone = (str(answer.json()["conversation"]) for answer in answers)
+            self.talks[tenant].append((shared, alone))
+
+    @rule(tenant=tenants, which=st.integers(0, 100), question=questions)
+    def goes_on_in_a_conversation(self, tenant: str, which: int, question: str) -> None:
+        if self.talks[tenant]:
+            ids = self.talks[tenant][which % len(self.talks[tenant])]
+            self._goes_on(tenant, ids, question)
+
+    def _goes_on(self, tenant: str, ids: tuple[str, str], question: str) -> Any:
+        answers = [
+            self.runner.run(where.clients[tenant].post("/query", json={"query": question, "conversation": name}))
+            for where, name in zip((self.shared, self.alone[tenant]), ids, strict=True)
+        ]
+        self._nothing_of_the_other(tenant, answers[0])
+        said, alone = (each.of(answer) for each, answer in zip(self.compared[tenant], answers, strict=True))
+        assert said == alone
+        if answers[0].status_code == 200:
+            self.traces[tenant].append((answers[0].headers["x-request-id"], answers[1].headers["x-request-id"]))
+        return answers
+
+    @rule(tenant=tenants, which=st.integers(0, 100))
+    def ends_a_conversation(self, tenant: str, which: int) -> None:
+        if self.talks[tenant]:
+            self.both(tenant, "DELETE", "/conversations/{id}", self.talks[tenant][which % len(self.talks[tenant])])
+
+    @rule(tenant=tenants)
     def lists(self, tenant: str) -> None:
         self.both(tenant, "GET", "/documents")
 
@@ -175,6 +206,19 @@ class Tenants(RuleBasedStateMachine):
             self._asked(OTHER[tenant], {"query": "Lamps"})
         method, given = ("POST", {"json": {"thumb": 1}}) if of == "/rating" else ("GET", {})
         self._reaches(tenant, self.traces[OTHER[tenant]], which, (method, f"/traces/{{id}}{of}"), **given)
+
+    @rule(tenant=tenants, which=st.integers(0, 100), ends=st.booleans(), question=questions)
+    def reaches_for_a_conversation_of_the_other(self, tenant: str, which: int, ends: bool, question: str) -> None:
+        if not self.talks[OTHER[tenant]]:
+            self._adds_a_page(OTHER[tenant])
+            self.begins_a_conversation(OTHER[tenant])
+        theirs = self.talks[OTHER[tenant]]
+        if ends:
+            self._reaches(tenant, theirs, which, ("DELETE", "/conversations/{id}"))
+            return
+        answer, invented = self._goes_on(tenant, (theirs[which % len(theirs)][0], uuid4().hex), question)
+        assert answer.status_code == 404
+        assert answer.content == invented.content
 
     @rule(tenant=tenants, which=st.integers(0, 100), path=st.sampled_from(["/ingest/{id}", "/documents/{id}"]))
     def reaches_for_a_document_of_the_other(self, tenant: str, which: int, path: str) -> None:

@@ -48,7 +48,7 @@ def test_a_chat_endpoint_is_asked_as_chat_endpoints_are(tmp_path: Path) -> None:
     spec = read(tmp_path, URL + 'kind = "openai"\nmodel = "m"\n[body]\ntemperature = 0\n')
     body = json.loads(spec.body)
     assert (body["model"], body["stream"], body["temperature"]) == ("m", True, 0)
-    assert body["messages"][-1] == {"role": "user", "content": "{{query}}"}
+    assert body["messages"] == "{{messages}}"
     assert spec.read.answer == "choices[0].message.content"
 
 

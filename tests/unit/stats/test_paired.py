@@ -71,6 +71,12 @@ def test_equal_differences_have_no_p_value(a: list[float], b: list[float], diffe
     assert found.difference == pytest.approx(difference)
 
 
+def test_clusters_with_equal_differences_have_no_p_value() -> None:
+    found = paired([1, 0.9] * 4, [1, 1] * 4, clusters=[n // 2 for n in range(8)])
+    assert (found.reason, found.p_t, found.p_permutation, found.clusters) == (ALL_EQUAL, None, None, 4)
+    assert found.difference == pytest.approx(-0.05)
+
+
 @pytest.mark.parametrize("size", [1e-200, 1e-310, 1e100])
 def test_sizes_far_from_1_raise_nothing(size: float) -> None:
     assert paired([size, 2 * size, 0.0], [0.0, size, size]).n == 3

@@ -25,6 +25,9 @@ QUERY = Query("q1", 'say "it"', {"selected_text": "π", "history": HISTORY, "k":
         ({"h": "so far: {{history}}"}, {"h": "so far: " + str(HISTORY).replace("'", '"')}),
         (["{{*history}}", "{{query}}"], [*HISTORY, 'say "it"']),
         (["{{*inputs.k}}"], [5]),
+        (["{{*messages}}"], [*HISTORY, {"role": "user", "content": 'say "it"'}]),
+        ([1, "{{*messages}}"], [1, *HISTORY, {"role": "user", "content": 'say "it"'}]),
+        ({"m": "{{messages}}"}, {"m": [*HISTORY, {"role": "user", "content": 'say "it"'}]}),
         ({"all": "{{inputs}}"}, {"all": dict(QUERY.inputs)}),
         ({"a": "{{inputs.no?}}", "b": 1}, {"b": 1}),
         ({"a": "x{{inputs.no?}}y"}, {"a": "xy"}),
@@ -35,6 +38,18 @@ QUERY = Query("q1", 'say "it"', {"selected_text": "π", "history": HISTORY, "k":
 )
 def test_places_are_filled(template: Any, filled: Any) -> None:
     assert Template(template, "a: body").fill(QUERY) == filled
+
+
+@pytest.mark.parametrize("place", [{}, {"conversation": "c1", "turn": 1}])
+def test_a_question_with_nothing_before_it_has_an_empty_history(place: dict[str, Any]) -> None:
+    template = {"h": "{{history}}", "o": "{{history?}}", "m": ["{{*history}}", 1], "all": "{{messages}}"}
+    filled = Template(template, "a: body").fill(Query("q1", "why?", place))
+    assert filled == {"h": [], "m": [1], "all": [{"role": "user", "content": "why?"}]}
+
+
+def test_messages_need_a_history_that_is_a_list() -> None:
+    with pytest.raises(ModelCallError, match="history of q1 is no list of messages"):
+        Template("{{messages}}", "my_service: body").fill(Query("q1", "why?", {"history": "so far nothing"}))
 
 
 def test_what_a_query_brings_is_no_template() -> None:
@@ -63,6 +78,7 @@ def test_a_missing_input_is_named_with_those_that_there_are() -> None:
         ({"a": "{{qeury}}"}, "Unknown placeholder 'qeury'. Did you mean 'query'?"),
         (["{{question}}"], "Unknown placeholder 'question'."),
         ("{{query.text}}", "Unknown placeholder 'query.text'."),
+        ("{{messages.last}}", "Unknown placeholder 'messages.last'."),
         ({"a": "{{}}"}, "{{}} is no placeholder"),
         ({"a": "{{a b}}"}, "{{a b}} is no placeholder"),
     ],

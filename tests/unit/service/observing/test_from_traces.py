@@ -104,6 +104,19 @@ def test_a_row_says_why_it_is_there_and_what_was_answered(tmp_path: Path) -> Non
     assert "prompts" not in json.dumps(row)
 
 
+def test_a_question_that_begins_a_conversation_is_one_like_any_other(tmp_path: Path) -> None:
+    history = [{"role": "user", "content": "Lamps?"}, {"role": "assistant", "content": "45 days."}]
+    serve(
+        tmp_path / "state",
+        *((asking("Lamps?", inputs={"conversation": name, "turn": 1}), None, "") for name in "ab"),
+        *((asking("Why?", inputs={"conversation": name, "turn": 2, "history": history}), None, "") for name in "ab"),
+    )
+    command(tmp_path / "state", tmp_path / "queries.jsonl")
+    first, later = sorted(read_queries(tmp_path / "queries.jsonl"), key=lambda case: case.query.text)
+    assert (first.query.inputs, first.metadata["asked"]) == ({}, 2)
+    assert ([each.content for each in later.query.history], later.metadata["asked"]) == (["Lamps?", "45 days."], 2)
+
+
 def test_only_short_values_are_what_cases_can_be_sliced_by(tmp_path: Path) -> None:
     several(tmp_path / "state")
     command(tmp_path / "state", tmp_path / "queries.jsonl")

@@ -1,0 +1,398 @@
+"""Services that keep conversations themselves, by TOML alone: recorded, replayed, killed, resumed, forgotten."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from time import sleep
+from typing import Any
+
+import pytest
+
+from tests.plugin.conftest import Suite
+from tests.talking_server import TalkingServer, talking_server
+
+CHAT = """
+url = "{url}/chat"
+body = {{ message = "{{{{query}}}}", session = "{{{{session}}}}" }}
+
+[session]
+path = "session"
+"""
+CHOSEN = CHAT.replace('path = "session"', 'id = "{{{{conversation}}}}/{{{{uuid}}}}"')
+FILE = "--rag-endpoint=my_chat.toml"
+TURNS: list[dict[str, Any]] = [{"query": f"q{turn}", "ground_truth": "45 days"} for turn in (1, 2, 3)]
+TALKS: list[dict[str, Any]] = [{"conversation": f"c{n}", "turns": TURNS} for n in range(3)]
+
+
+@pytest.fixture
+def server() -> Iterator[TalkingServer]:
+    with talking_server() as found:
+        found.unknown = "new"
+        yield found
+
+
+@pytest.fixture
+def chat(suite: Suite, server: TalkingServer) -> Suite:
+    for file in suite.path.glob("test_*.py"):
+        file.unlink()
+    write(suite, server)
+    suite.write_queries(TALKS)
+    return suite
+
+
+def write(suite: Suite, server: TalkingServer, spec: str = CHAT, more: str = "") -> None:
+    (suite.path / "my_chat.toml").write_text(spec.format(url=server.url) + more)
+
+
+def rows(suite: Suite, name: str = "my_chat") -> dict[str, Any]:
+    found = suite.rows(name)
+    assert len({str(row["query_id"]) for row in found}) == len(found)
+    return {str(row["query_id"]): row for row in found}
+
+
+def session_of(row: Any) -> Any:
+    return next(stage["detail"].get("service_session") for stage in row["stages"] if stage["name"] == "ask")
+
+
+def said(suite: Suite, name: str = "my_chat") -> dict[str, str]:
+    return {query_id: row["llm_answer"] for query_id, row in rows(suite, name).items()}
+
+
+WITH_MEMORY = {
+    f"c{n}#{turn}": f"{turn}. q{turn} after {', '.join(f'q{before}' for before in range(1, turn)) or 'nothing'}"
+    for n in range(3)
+    for turn in (1, 2, 3)
+}
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("spec", [CHAT, CHOSEN], ids=["stated", "chosen"])
+def test_a_service_with_a_memory_is_recorded_and_replayed_without_it(
+    chat: Suite, server: TalkingServer, workers: str, spec: str
+) -> None:
+    server.unknown = "take"
+    write(chat, server, spec)
+    result = chat.run(FILE, "--rag-mode=record", workers, "--rag-gate=my_chat: error_rate <= 0")
+    result.assert_outcomes(passed=9)
+    assert said(chat) == WITH_MEMORY
+    assert not (chat.path / "output" / "my_chat-own.jsonl").exists()
+    sessions = {query_id: session_of(row) for query_id, row in rows(chat).items()}
+    assert len(set(sessions.values())) == 3
+    assert all(len({sessions[f"c{n}#{turn}"] for turn in (1, 2, 3)}) == 1 for n in range(3))
+    history = rows(chat)["c1#3"]["inputs"]["history"]
+    assert [each["content"] for each in history] == ["q1", WITH_MEMORY["c1#1"], "q2", WITH_MEMORY["c1#2"]]
+    heard = len(server.heard)
+    chat.run(FILE, "--rag-mode=replay", "--rag-overwrite", workers).assert_outcomes(passed=9)
+    chat.run(FILE, "--rag-mode=record", "--rag-overwrite", workers).assert_outcomes(passed=9)
+    assert said(chat) == WITH_MEMORY
+    assert len(server.heard) == heard == 9
+    kept = "".join(file.read_text() for file in (chat.path / "cassettes").rglob("*.yaml"))
+    assert all(f"session: '\"{session}\"'" in kept for session in sessions.values())
+
+
+def test_gold_history_is_refused_where_it_is_asked_for(chat: Suite, server: TalkingServer) -> None:
+    result = chat.run(FILE, "--rag-mode=live", "--rag-history=gold")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--rag-history=gold*my_chat keeps conversations itself*Leave --rag-history out*"])
+    result = chat.run("--rag-run=my_chat-own", FILE, "--rag-mode=live")
+    assert "my_chat keeps conversations itself, so its own answers are always" in result.stderr.str()
+    for history in ("own", "both"):
+        chat.run(FILE, "--rag-mode=live", f"--rag-history={history}", "-k", "c1").assert_outcomes(passed=3)
+    assert server.messages == ["q1", "q2", "q3"] * 2
+
+
+def test_repeats_have_sessions_of_their_own(chat: Suite, server: TalkingServer) -> None:
+    chat.run(FILE, "--rag-mode=record", "--rag-repeats=2").assert_outcomes(passed=9)
+    again = "derived/my_chat+repeat2"
+    assert said(chat) == said(chat, again) == WITH_MEMORY
+    assert len({session_of(row) for name in ("my_chat", again) for row in rows(chat, name).values()}) == 6
+    assert len(server.heard) == 18
+    chat.run(FILE, "--rag-mode=replay", "--rag-overwrite", "--rag-repeats=2", "-n2").assert_outcomes(passed=9)
+    assert len(server.heard) == 18
+    assert said(chat) == said(chat, again) == WITH_MEMORY
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("spec", [CHAT, CHOSEN], ids=["stated", "chosen"])
+def test_a_simulated_user_talks_to_a_service_with_a_memory(
+    chat: Suite, server: TalkingServer, workers: str, spec: str
+) -> None:
+    server.unknown = "take"
+    write(chat, server, spec)
+    scenario = {"opening": "q1", "asks": ["q2", "q3"], "max_turns": 5}
+    chat.write_queries([{"conversation": f"c{n}", "scenario": scenario} for n in range(3)])
+    options = (FILE, "--rag-repeats=2", workers)
+    chat.run(*options, "--rag-mode=record").assert_outcomes(passed=9, skipped=6)
+    again = "derived/my_chat-sim+repeat2"
+    assert said(chat, "my_chat-sim") == said(chat, again) == WITH_MEMORY
+    assert len({session_of(row) for name in ("my_chat-sim", again) for row in rows(chat, name).values()}) == 6
+    for more in (("--rag-mode=replay", "--rag-overwrite"), ("--rag-mode=record",)):
+        chat.run(*options, *more).assert_outcomes(passed=9, skipped=6)
+        assert said(chat, "my_chat-sim") == said(chat, again) == WITH_MEMORY
+    # What has ended is no conversation that was cut off.
+    assert len(server.heard) == 18
+
+
+def test_a_played_conversation_that_was_cut_off_is_begun_anew(chat: Suite, server: TalkingServer) -> None:
+    """Where the service would not say that it has forgotten it: no turn is asked, and the next run begins."""
+    write(chat, server, CHOSEN)
+    server.unknown = "take"
+    chat.write_queries([{"conversation": "c0", "scenario": {"opening": "q1", "asks": ["q2", "q3"], "max_turns": 5}}])
+    killed_between_turns(chat, server, "--rag-mode=record")
+    server.forget()
+    # The user repeats a question that has failed, and gives up.
+    chat.run(FILE, "--rag-mode=record", "-n0").assert_outcomes(failed=2, passed=2, skipped=1)
+    assert not server.heard
+    gate = "--rag-gate=my_chat-sim: error_rate <= 0"
+    chat.run(FILE, "--rag-mode=record", "-n0", gate).assert_outcomes(passed=3, skipped=2)
+    expected = {f"c0#{turn}": WITH_MEMORY[f"c0#{turn}"] for turn in (1, 2, 3)}
+    assert said(chat, "my_chat-sim").items() >= expected.items()
+    assert server.messages == ["q1", "q2", "q3"]
+
+
+DIES = """
+import os, time
+seen = []
+
+def pytest_rag_result(result):
+    seen.append(result)
+    if len(seen) == {rows}:
+        time.sleep({pause})
+        os._exit(9)
+"""
+
+
+def killed(chat: Suite, mode: str, pause: float = 0.0) -> None:
+    """Ask one conversation until two rows have come."""
+    conftest = chat.path / "conftest.py"
+    conftest.write_text(DIES.format(rows=2, pause=pause))
+    chat.run(FILE, mode, "-k", "c0", "-n0")
+    conftest.unlink()
+
+
+def killed_between_turns(chat: Suite, server: TalkingServer, mode: str) -> None:
+    """Kill a run after two turns, while the third waits for its turn and is not sent."""
+    spec = chat.path / "my_chat.toml"
+    text = spec.read_text()
+    spec.write_text(f"rpm = 2\n{text}")
+    killed(chat, mode)
+    spec.write_text(text)
+    assert server.messages == ["q1", "q2"]
+
+
+MODES = pytest.mark.parametrize("mode", ["--rag-mode=record", "--rag-mode=live"])
+
+
+@MODES
+def test_a_killed_conversation_goes_on_at_its_turn_in_its_session(
+    chat: Suite, server: TalkingServer, mode: str
+) -> None:
+    killed_between_turns(chat, server, mode)
+    chat.run(FILE, mode, "-n0").assert_outcomes(passed=9)
+    assert said(chat) == WITH_MEMORY
+    assert len(server.heard) == 9
+    assert len({session_of(row) for row in rows(chat).values()}) == 3
+
+
+@MODES
+def test_a_question_that_was_under_way_when_the_run_was_killed_is_not_heard_twice(
+    chat: Suite, server: TalkingServer, mode: str
+) -> None:
+    server.delay = 0.4
+    killed(chat, mode, pause=0.2)
+    chat.run(FILE, mode, "-n0").assert_outcomes(passed=9)
+    assert said(chat) == WITH_MEMORY
+    by_session: dict[Any, list[str]] = {}
+    for session, message in server.heard:
+        by_session.setdefault(session, []).append(message)
+    # The service has heard the third question of the first session. Nobody has gone on there.
+    assert sorted(by_session.values()) == [["q1", "q2", "q3"]] * 4
+    assert not {row["error"] and row["error"]["type"] for row in rows(chat).values()} - {None}
+
+
+@MODES
+@pytest.mark.parametrize("delay", [0.4, 7])
+def test_an_interrupted_conversation_hears_no_question_twice(
+    chat: Suite, server: TalkingServer, mode: str, delay: float
+) -> None:
+    """What is under way gets five seconds to come. After that the service may have heard it, and has not answered."""
+    chat.write_queries([TALKS[0]])
+    conftest = chat.path / "conftest.py"
+    conftest.write_text(DIES.format(rows=1, pause=0.2).replace("os._exit(9)", "raise KeyboardInterrupt"))
+    server.delays = {"q2": delay}
+    chat.run(FILE, mode, "-n0")
+    conftest.unlink()
+    server.delays.clear()
+    chat.run(FILE, mode, "-n0").assert_outcomes(passed=3)
+    assert said(chat) == {query_id: text for query_id, text in WITH_MEMORY.items() if query_id.startswith("c0")}
+    sleep(max(0.0, delay - 5))
+    assert server.messages.count("q1") == (1 if delay < 5 else 2)
+
+
+@MODES
+@pytest.mark.parametrize("unknown", ["new", "404", "error"])
+def test_a_conversation_that_was_forgotten_is_an_error_and_is_begun_anew_by_the_next_run(
+    chat: Suite, server: TalkingServer, mode: str, unknown: Any
+) -> None:
+    if unknown == "error":
+        write(chat, server, more="lost = \"$[?@.code=='no_such_session']\"\n")
+    server.unknown = unknown
+    killed_between_turns(chat, server, mode)
+    server.forget()
+    result = chat.run(FILE, mode, "-n0")
+    result.assert_outcomes(passed=8, failed=1)
+    error = rows(chat)["c0#3"]["error"]
+    assert (error["stage"], error["type"]) == ("ask", "SessionLostError")
+    result.stdout.fnmatch_lines(["*my_chat has forgotten the session of c0#3: *The next run begins the conversation *"])
+    server.heard.clear()
+    result = chat.run(FILE, mode, "-n0")
+    result.assert_outcomes(passed=9)
+    assert said(chat) == WITH_MEMORY
+    # Of the one conversation, and of no other; in mode live a run that has ended is not resumed.
+    assert server.messages == (["q1", "q2", "q3"] if "record" in mode else server.messages)
+    assert len({session_of(rows(chat)[f"c0#{turn}"]) for turn in (1, 2, 3)}) == 1
+    if "record" in mode:
+        chat.run(FILE, "--rag-mode=replay", "--rag-overwrite").assert_outcomes(passed=9)
+        assert (said(chat), len(server.heard)) == (WITH_MEMORY, 3)
+
+
+@MODES
+def test_a_service_that_takes_any_session_is_not_believed_to_remember_one_of_an_earlier_run(
+    chat: Suite, server: TalkingServer, mode: str
+) -> None:
+    write(chat, server, CHOSEN)
+    server.unknown = "take"
+    killed_between_turns(chat, server, mode)
+    server.forget()
+    chat.run(FILE, mode, "-n0").assert_outcomes(passed=9)
+    assert (said(chat), len(server.heard)) == (WITH_MEMORY, 9)
+
+
+def test_a_service_that_takes_any_session_and_says_that_it_is_new_is_resumed(
+    chat: Suite, server: TalkingServer
+) -> None:
+    write(chat, server, CHOSEN, 'lost = "is_new"\n')
+    server.unknown = "take"
+    killed_between_turns(chat, server, "--rag-mode=live")
+    chat.run(FILE, "--rag-mode=live", "-n0").assert_outcomes(passed=9)
+    assert (said(chat), len(server.heard)) == (WITH_MEMORY, 9)
+
+
+def test_a_recording_is_no_session_to_go_on_in(chat: Suite, server: TalkingServer) -> None:
+    """What was recorded is replayed, and a turn that was added since is asked in the session of the recording."""
+    write(chat, server, CHOSEN)
+    server.unknown = "take"
+    chat.run(FILE, "--rag-mode=record").assert_outcomes(passed=9)
+    server.forget()
+    chat.write_queries([{**TALKS[0], "turns": [*TURNS, {"query": "q4"}]}])
+    result = chat.run(FILE, "--rag-mode=record")
+    result.assert_outcomes(passed=3, failed=1)
+    result.stdout.fnmatch_lines(["*c0#4 was not asked: the turns before it were asked by an earlier run*"])
+    assert not server.heard
+    chat.run(FILE, "--rag-mode=record").assert_outcomes(passed=4)
+    assert server.messages == ["q1", "q2", "q3", "q4"]
+    assert said(chat)["c0#4"] == "4. q4 after q1, q2, q3"
+
+
+def test_a_turn_that_failed_has_its_conversation_begun_anew(chat: Suite, server: TalkingServer) -> None:
+    server.refuses = {"q2"}
+    chat.write_queries([TALKS[0], {"conversation": "d", "turns": [{"query": "q9"}]}])
+    chat.run(FILE, "--rag-mode=record", "-n0").assert_outcomes(passed=3, failed=1)
+    assert sorted(server.messages) == ["q1", "q2", "q3", "q9"]
+    assert len({session for session, _ in server.heard}) == 2
+    server.refuses.clear()
+    server.heard.clear()
+    chat.run(FILE, "--rag-mode=record", "-n0").assert_outcomes(passed=4)
+    assert server.messages == ["q1", "q2", "q3"]
+    assert {query_id: text for query_id, text in said(chat).items() if query_id in WITH_MEMORY} == {
+        query_id: text for query_id, text in WITH_MEMORY.items() if query_id.startswith("c0")
+    }
+
+
+def test_an_answer_that_came_and_cannot_be_read_is_not_asked_for_again(chat: Suite, server: TalkingServer) -> None:
+    server.mute = {"q2"}
+    for _ in range(2):
+        chat.run(FILE, "--rag-mode=record", "-n0").assert_outcomes(passed=6, failed=3)
+        assert rows(chat)["c0#2"]["error"]["stage"] == "read"
+        assert len(server.heard) == 9
+
+
+def test_rows_of_several_sessions_are_no_conversation_to_go_on_in(chat: Suite, server: TalkingServer) -> None:
+    """As a run that began one anew, and was killed, may leave them beside those of before."""
+    chat.write_queries([TALKS[0]])
+    chat.run(FILE, "--rag-mode=record", "-n0").assert_outcomes(passed=3)
+    file = chat.path / "output" / "my_chat.jsonl"
+    first, *others = file.read_text().splitlines()
+    session = session_of(json.loads(first))
+    file.write_text("\n".join([first.replace(session, "another"), *others]) + "\n")
+    server.heard.clear()
+    chat.run(FILE, "--rag-mode=record", "-n0").assert_outcomes(passed=3)
+    assert server.messages == ["q1", "q2", "q3"]
+    assert session_of(rows(chat)["c0#1"]) == session_of(rows(chat)["c0#3"]) not in ("another", session)
+
+
+def test_conversations_that_are_given_one_session_are_no_answers(chat: Suite, server: TalkingServer) -> None:
+    server.make = lambda: "the-only-one"
+    result = chat.run(FILE, "--rag-mode=live", "-n0", "--rag-concurrency=1")
+    result.assert_outcomes(passed=3, failed=6)
+    result.stdout.fnmatch_lines(["*has the session 'the-only-one', and so has 'c0'*"])
+
+
+def test_rerecording_begins_every_conversation_anew(chat: Suite, server: TalkingServer) -> None:
+    chat.run(FILE, "--rag-mode=record").assert_outcomes(passed=9)
+    first = {session_of(row) for row in rows(chat).values()}
+    server.forget()
+    chat.run(FILE, "--rag-mode=record", "--rag-rerecord").assert_outcomes(passed=9)
+    assert len(server.heard) == 9
+    assert not first & {session_of(row) for row in rows(chat).values()}
+    assert said(chat) == WITH_MEMORY
+
+
+@MODES
+@pytest.mark.parametrize("repeats", [1, 2])
+@pytest.mark.parametrize("kills", [3, pytest.param(25, marks=pytest.mark.long)])
+def test_whenever_a_run_is_killed_and_the_service_forgets_no_answer_has_another_memory_than_it_says(
+    chat: Suite, server: TalkingServer, cold_python: None, kills: int, repeats: int, mode: str
+) -> None:
+    chance, options = random.Random(kills), (FILE, mode, f"--rag-repeats={repeats}")
+    names = ["my_chat", "derived/my_chat+repeat2"][:repeats]
+    server.delay, many = 0.15, 8
+    chat.write_queries([{"conversation": f"c{n}", "turns": TURNS} for n in range(many)])
+    expected = {f"c{n}#{turn}": WITH_MEMORY[f"c0#{turn}"] for n in range(many) for turn in (1, 2, 3)}
+    for number in range(kills):
+        command = [sys.executable, "-m", "pytest", *options, "--rag-concurrency=3", ("-n0", "-n2")[number % 2]]
+        with (chat.path / "out.txt").open("ab") as out:
+            run = subprocess.Popen(command, cwd=chat.path, stdout=out, stderr=out, start_new_session=True)
+        sleep(chance.uniform(0.5, 3.0))
+        with suppress(ProcessLookupError):
+            os.killpg(run.pid, signal.SIGKILL)
+        run.wait(timeout=60)
+        if chance.random() < 0.5:
+            server.forget()
+        for row in (row for name in names for row in chat.rows(name)):
+            assert row["llm_answer"] in ("", expected[str(row["query_id"])])  # or no answer
+    for _ in range(2):  # what was forgotten is begun anew by the next run
+        result = chat.run(*options)
+    result.assert_outcomes(passed=3 * many)
+    assert all(said(chat, name) == expected for name in names)
+
+
+@pytest.mark.parametrize("option", ["--rag-attribute", "--rag-metamorphic"])
+def test_nothing_is_asked_again_in_a_session_that_is_over(chat: Suite, server: TalkingServer, option: str) -> None:
+    """The service would hear a question twice, after all that was said since. A first turn has a session of its own."""
+    turns = [{"query": f"q{turn}", "expect": [{"contains": "45 days"}]} for turn in (1, 2, 3)]
+    chat.write_queries([{"conversation": "c0", "turns": turns}])
+    chat.run(FILE, "--rag-mode=live", "-n0", option).assert_outcomes(passed=3)
+    session = session_of(rows(chat)["c0#3"])
+    assert [message for asked_in, message in server.heard if asked_in == session] == ["q1", "q2", "q3"]
+    assert len(server.heard) > 3
+    assert all("q1" in message.casefold() for asked_in, message in server.heard if asked_in != session)
+    said = "".join(file.read_text() for file in (chat.path / "output").rglob("*.jsonl"))
+    assert "the service keeps the conversation itself, so this turn cannot be asked again" in said
