@@ -163,6 +163,10 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
             "check": Command("say which questions the documents have left behind", "check"),
         },
     ),
+    "traces": (
+        "spans that were kept of a pipeline",
+        {"score": Command("judge what was answered, by a file of OTLP, Phoenix or Langfuse", "traces")},
+    ),
     "results": (
         "result files",
         {

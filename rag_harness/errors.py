@@ -8,6 +8,7 @@
     │   └── RegistryError        no part is registered under this name
     ├── ChunkTooLongError        a chunk is longer than the embedder reads
     ├── ModelOutputError         a model answered, but not in a form that can be used
+    │   └── TraceError           an app answered, but its trace lacks what the row needs
     ├── ModelCallError           a call to a model failed after its retries
     │   ├── SessionLostError     a service with a memory of its own no longer knows what was said before a turn
     │   └── QueryTooLongError    a question has more tokens than the embedder reads; asking again does not help
@@ -62,6 +63,10 @@ class ModelOutputError(RagHarnessError):
     def __init__(self, message: str, raw: str = "") -> None:
         super().__init__(message)
         self.raw: str = raw
+
+
+class TraceError(ModelOutputError):
+    """The trace of a trial lacks what its row needs; the message says what, and what to do."""
 
 
 class NotJudgedError(ModelOutputError):

@@ -463,8 +463,9 @@ class Call:
     """One call of a model by a stage. Its milliseconds exclude waiting for the limiter and between retries.
 
     ``messages`` are the prompt as it was sent. They are stored beside the rows, and the rows refer to them. A call of
-    role ``service`` asks a whole pipeline. Its ``usd`` is the price, None where nobody knows it; its ``version`` is the
-    service's, empty where it has none. ``recorded_at``, ``outdated`` and ``finish_reason`` are those of the completion.
+    role ``service`` asks a whole pipeline. ``usd`` is the price as a service or a trace states it; None where it is not
+    stated. ``version`` is the service's, empty where it has none. ``recorded_at``, ``outdated`` and ``finish_reason``
+    are those of the completion.
     """
 
     role: str
@@ -532,7 +533,9 @@ class PipelineOutput:
     ``retrieved`` are the hits of the first stage, with rerank scores where there was a reranker. ``context`` are the
     hits in the prompt, in prompt order: ``[Source 1]`` is ``context[0]``. ``confidence`` lies in [0, 1]. Times, tokens
     and model come from ``stages``; without stages they come from ``usage``, ``timings`` and ``model``. ``ranking`` are
-    the names that ranking measures look up, where these are not the documents of the chunks.
+    the names that ranking measures look up, where these are not the documents of the chunks. ``total_ms`` is what all
+    took, where that is not the sum of the stages: some ran at the same time, or there was work between them.
+    ``trace_id`` is the id of its trace, 32 hexadecimal digits; empty where it has none.
     """
 
     answer: Answer
@@ -545,6 +548,8 @@ class PipelineOutput:
     decisions: tuple[Decision, ...] = ()
     confidence: float | None = None
     ranking: tuple[str, ...] | None = None
+    total_ms: float | None = None
+    trace_id: str = ""
 
     @property
     def calls(self) -> tuple[Call, ...]:

@@ -18,7 +18,8 @@ _DECODER = json.JSONDecoder()
 def asked_digest(file: Path, mapped: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return the digest of a file of questions as if no line had ``expect`` or ``tools``.
 
-    Without any it is that of the bytes. That of a table is that of the lines that its rows make, by the columns that ``mapped`` names.
+    Without any it is that of the bytes. That of a table is that of the lines that its rows
+    make, by the columns that ``mapped`` names.
     """
     if is_table(file):
         return bytes_digest(b"\n".join(_asked(each.text.encode()) for each in rows_of_table(file, mapped)))

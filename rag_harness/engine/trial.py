@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -23,6 +22,7 @@ from rag_harness.errors import (
 from rag_harness.files.log import log
 from rag_harness.models.answer_length import refuse_long
 from rag_harness.models.retrying import RetriesNoted, trial_retries
+from rag_harness.pipelines.calling import called
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import Pipeline
 from rag_harness.results.row import ExperimentResult, first_problem
@@ -30,7 +30,7 @@ from rag_harness.settings import Settings
 from rag_harness.types import Answer, Failure, Message, PipelineOutput, Query
 from rag_harness.words.citation_marks import declines
 from rag_harness.work.deadline import Deadline
-from rag_harness.work.local_work import in_a_thread, inline
+from rag_harness.work.local_work import inline
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ async def _in_time(work: Coroutine[Any, Any, PipelineOutput], seconds: float) ->
 
 
 async def _answer(pipeline: Pipeline, query: Query) -> PipelineOutput:
-    answered = await _asked(pipeline, query)
+    answered = await called(pipeline.answer, query, f"{type(pipeline).__name__}.answer")
     if isinstance(answered, str):
         # A plain text does not say whether it declines. Its words do, as for the answer of a service.
         return PipelineOutput(Answer(answered, abstained=declines(answered), raw=answered))
@@ -133,25 +133,6 @@ async def _answer(pipeline: Pipeline, query: Query) -> PipelineOutput:
             f"the answer as a string."
         )
     return answered
-
-
-async def _asked(pipeline: Pipeline, query: Query) -> Any:
-    try:
-        if inspect.iscoroutinefunction(pipeline.answer):
-            return await pipeline.answer(query)
-        answered = await in_a_thread(lambda: _call(pipeline, query))
-        return await answered if inspect.isawaitable(answered) else answered
-    except SystemExit as error:
-        # SystemExit would end the event loop, and tests would wait for their trials for ever.
-        raise RuntimeError(f"{type(pipeline).__name__}.answer asked Python to exit, with {error.code!r}") from error
-
-
-def _call(pipeline: Pipeline, query: Query) -> Any:
-    try:
-        return pipeline.answer(query)
-    except StopIteration as error:
-        # asyncio cannot pass a StopIteration on: the caller would wait for ever.
-        raise RuntimeError(f"{type(pipeline).__name__}.answer raised StopIteration") from error
 
 
 def _trace(error: BaseException) -> Trace:

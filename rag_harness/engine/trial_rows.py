@@ -97,6 +97,7 @@ def make_row(
             for d in output.decisions
         ),
         confidence=output.confidence,
+        trace_id=output.trace_id,
         profile=settings.profile,
         mode=settings.mode,
         dry_run=settings.mode == "replay",
@@ -117,7 +118,7 @@ def _measured(output: PipelineOutput, total_ms: float, settings: Settings) -> di
     return {
         **times,
         "ttft_ms": next((call.ttft_ms for call in calls if call.role in _ANSWERING), output.timings.ttft_ms),
-        "total_time_ms": spent or total_ms,
+        "total_time_ms": spent or total_ms if output.total_ms is None else output.total_ms,
         "usage": _tokens(usage),
         "cost_usd": _cost(calls or [Call("answer", model, usage)], settings),
         "retries": sum(call.retries for call in calls),
@@ -165,7 +166,10 @@ def _spent(milliseconds: Iterable[float]) -> float | None:
 
 def _cost(calls: Sequence[Call], settings: Settings) -> float | None:
     """Return the USD of all calls; None where the cost of one is not known."""
-    costs = [call.usd if call.role == SERVICE else _cost_of(call.model, call.usage, settings) for call in calls]
+    costs = [
+        call.usd if call.role == SERVICE or call.usd is not None else _cost_of(call.model, call.usage, settings)
+        for call in calls
+    ]
     return None if not costs or None in costs else sum(cost for cost in costs if cost is not None)
 
 

@@ -28,6 +28,7 @@ from rag_harness.plugin.fixtures import (
     rag_scrub,
     rag_session,
     rag_settings,
+    rag_traced,
     rag_trial,
 )
 from rag_harness.plugin.items import trial_id_of
@@ -50,6 +51,7 @@ __all__ = [
     "rag_scrub",
     "rag_session",
     "rag_settings",
+    "rag_traced",
     "rag_trial",
 ]
 
@@ -69,7 +71,9 @@ def pytest_configure(config: pytest.Config) -> None:
     from rag_harness.pipelines import built_in
 
     config.addinivalue_line(
-        "markers", "rag_experiment(id): the experiment whose trials a test that uses rag_result is about"
+        "markers",
+        "rag_experiment(id, traced=False): the experiment whose trials a test that uses rag_result is about; traced: "
+        "its app is instrumented, and its spans become its rows",
     )
     config.addinivalue_line(
         "markers", "rag_expect({...}, {...}): what the answers owe that a test which uses rag_result asks for"

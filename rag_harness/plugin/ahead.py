@@ -136,7 +136,8 @@ class Ahead:
         shared = fixture.params is None and fixture.scope == "session" and fixture is own_fixture(current)
         if not shared:
             return None
-        return trial, self._session.experiments.of(trial.experiment, experiment.pipeline, made_in(fixture))
+        handed = self._session.experiments.handed(experiment)
+        return trial, self._session.experiments.of(trial.experiment, handed, made_in(fixture))
 
     def _after(self, item: pytest.Item) -> Iterable[pytest.Item]:
         """Return the tests whose trials this process may run ahead now, in their order."""

@@ -47,6 +47,7 @@ def _parametrize_trials(metafunc: pytest.Metafunc, session: RagSession) -> None:
     from rag_harness.pipelines.history_names import without_history
 
     names = session.histories.names(experiments_of(metafunc.definition, session.experiments.endpoints))
+    session.experiments.tracing.note(metafunc.definition, names)
     trials = [Trial(name, case) for name in names for case in session.cases.of(name)]
     # A test may name its experiment by rag_experiment(...). `-m my_service` and `-m e3` must select it all the same.
     known = {*built_in(), *session.markers}

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from rag_harness.plugin.items import written_in
+from rag_harness.plugin.tracing import Tracing
 from rag_harness.types import GOLDEN
 from rag_harness.work.once import Once
 
@@ -29,6 +30,7 @@ class Experiments:
         golden: the golden suite, which is an experiment too.
 
     Attributes:
+        tracing: knows which experiments are traced.
         user: who plays the users of scenarios.
     """
 
@@ -38,7 +40,9 @@ class Experiments:
         self._settings, self._cases, self._parts, self._golden = settings, cases, parts, golden
         self.user: Once[SimulatedUser] = Once(self._make_user)
         self._registered: dict[str, Experiment] = {}
-        self._declared: dict[str, Experiment] = {}
+        # The pipeline as it was handed over, and the experiment that was made of it.
+        self._declared: dict[str, tuple[Pipeline, Experiment]] = {}
+        self.tracing = Tracing()
 
     def _make_user(self) -> SimulatedUser:
         from rag_harness.users.simulated_user import simulated_user
@@ -91,18 +95,36 @@ class Experiments:
             return self._golden.get().experiment
         built = self._registered.get(name)
         if pipeline is None or (built is not None and built.pipeline is pipeline):
-            return self.registered(name)
+            return self._made(name, self.registered(name).pipeline, self.registered(name))
         known = self._declared.get(name)
-        if known is None or known.pipeline is not pipeline:
-            known = self._declared[name] = self._declare(name, pipeline, made_in)
-        return known
+        if known is not None and known[0] is pipeline:
+            return known[1]
+        return self._made(name, pipeline, self._declare(name, pipeline, made_in))
+
+    def _made(self, name: str, pipeline: Pipeline, experiment: Experiment) -> Experiment:
+        """Return an experiment as it is asked: below spans where it is traced."""
+        known = self._declared.get(name)
+        if known is not None and known[0] is pipeline:
+            return known[1]
+        if self.tracing.asks_for(experiment):
+            experiment = self.tracing.traced(experiment, self._parts.get())
+        elif pipeline is getattr(self._registered.get(name), "pipeline", None):
+            return experiment
+        self._declared[name] = pipeline, experiment
+        return experiment
+
+    def handed(self, experiment: Experiment) -> Pipeline:
+        """Return the pipeline of an experiment as the fixture of a test has made it."""
+        known = self._declared.get(experiment.id)
+        return known[0] if known is not None else experiment.pipeline
 
     def _declare(self, name: str, pipeline: Pipeline, made_in: str) -> Experiment:
         from rag_harness.protocols import Experiment
         from rag_harness.registry.identity import code_digest
 
-        answers = getattr(type(pipeline), "answer", None)
-        named = (written_in(answers), type(pipeline).__module__, made_in)
+        app = getattr(pipeline, "app", pipeline)
+        answers = getattr(type(app), "answer", app if callable(app) else None)
+        named = (written_in(answers), type(app).__module__, made_in)
         # With several conftest.py, the module name "conftest" may stand for another file.
         modules = tuple(dict.fromkeys(each for each in named if each and each != "conftest"))
         has_source = bool(code_digest(*modules))
@@ -115,7 +137,7 @@ class Experiments:
 
         # A user's fixture may have taken a registered name. Then the fixture's pipeline has answered.
         if name in self._declared:
-            return self._declared[name]
+            return self._declared[name][1]
         return self.registered(name) if is_known(name, self._settings.get()) else None
 
     @property

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.own_recording import OwnRecording
     from rag_harness.plugin.session import RagSession
     from rag_harness.plugin.shipped import Shipped
+    from rag_harness.plugin.tracing import RagTraced
     from rag_harness.protocols import Experiment, Index, Pipeline
     from rag_harness.results.row import ExperimentResult
     from rag_harness.settings import Settings
@@ -165,6 +166,19 @@ def rag_recording(
 
     with recording(request, rag_session, rag_scrub) as own:
         yield own
+
+
+@pytest.fixture(scope="session")
+def rag_traced(rag_session: RagSession) -> RagTraced:
+    """Return what makes a pipeline of an app that is instrumented: ``rag_traced(app)``, for ``rag_pipeline`` to return.
+
+    The app is a function of the question's text, or an object with ``answer(query)``. What its spans tell by the
+    conventions of OpenInference or OpenTelemetry becomes its rows: searches with hits, rerankers, calls of models,
+    tools. ``rag_traced.provider`` is a tracer provider for an app that has none.
+    """
+    from rag_harness.plugin.tracing import RagTraced
+
+    return RagTraced(rag_session.experiments.tracing)
 
 
 class _halting:  # noqa: N801 - a context manager reads as a verb

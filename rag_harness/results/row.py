@@ -24,6 +24,7 @@ from rag_harness.results.row_parts import (
     RowError,
     RowStage,
     TokenUsage,
+    is_absent,
 )
 from rag_harness.results.storable import Metadata, StorableText
 from rag_harness.types import NEGATIVE, Query, TrialId
@@ -68,7 +69,8 @@ class ExperimentResult(FrozenModel):
     llm_time_ms: Milliseconds | None = Field(description="null where no model was called")
     ttft_ms: Milliseconds | None = Field(description="time to first token; null where the model did not stream")
     total_time_ms: Milliseconds = Field(
-        description="sum of the stages, without waiting for other trials in flight; wall time where no stage is timed"
+        description="sum of the stages, without waiting for other trials in flight; wall time where no stage is timed, "
+        "and of a traced app"
     )
     usage: TokenUsage
     cost_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
@@ -101,6 +103,9 @@ class ExperimentResult(FrozenModel):
         False, description="a call was recorded by another version of the model than there was when the row was made"
     )
     version: StorableText = Field("", description="of the service that answered; empty where it has none")
+    trace_id: StorableText = Field(
+        "", description="of the trial's spans, 32 hexadecimal digits; absent: none were read", exclude_if=is_absent
+    )
     status: Literal["ok", "error"]
     error: RowError | None = Field(description="null where status is ok")
     fingerprint: StorableText = Field(description="digest of everything that changes a result of this experiment")

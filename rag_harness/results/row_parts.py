@@ -18,7 +18,7 @@ PlainJson = Annotated[Any, BeforeValidator(storable)]
 """Plain JSON."""
 
 
-def _is_absent(value: Any) -> bool:
+def is_absent(value: Any) -> bool:
     """Whether a step does not have this: few steps do, and rows without it stay as they were."""
     return value is None or value in ((), "")
 
@@ -114,16 +114,16 @@ class RowStage(FrozenModel):
     calls: tuple[RowCall, ...] = ()
     detail: Metadata = Field({}, description="what the step has to say, by name")
     kind: StorableText = Field(
-        "", description="retrieve, rerank, generate, tool or decide; absent: its name says it", exclude_if=_is_absent
+        "", description="retrieve, rerank, generate, tool or decide; absent: its name says it", exclude_if=is_absent
     )
     input: PlainJson = Field(
-        None, description="the query of a search, the arguments of a tool; absent: not told", exclude_if=_is_absent
+        None, description="the query of a search, the arguments of a tool; absent: not told", exclude_if=is_absent
     )
-    output: PlainJson = Field(None, description="what came out; absent: not told", exclude_if=_is_absent)
+    output: PlainJson = Field(None, description="what came out; absent: not told", exclude_if=is_absent)
     hits: tuple[StepHit, ...] = Field(
         (),
         description="what a search or a reranker returned, best first; absent: nothing, or not told",
-        exclude_if=_is_absent,
+        exclude_if=is_absent,
     )
 
     @property

@@ -136,6 +136,10 @@ class EndpointSpec:
         rpm: most calls a minute; 0: as ``--rag-rpm`` says.
         usd_per_call: the price of a call where no price table has one; None: unknown.
         expect: what each of its answers owes, JSON objects.
+        traces: ``otlp``: its spans are received and fill what its answers do not say; "" for none.
+        traces_port: where they are received, on 127.0.0.1.
+        traces_wait: seconds to wait for spans after an answer, at most.
+        traces_late: seconds without a new span after which a trace counts as whole.
         where: the file and table that it was read from.
     """
 
@@ -158,4 +162,8 @@ class EndpointSpec:
     rpm: float = 0.0
     usd_per_call: float | None = None
     expect: tuple[str, ...] = ()
+    traces: str = ""
+    traces_port: int = 4318
+    traces_wait: float = 6.0
+    traces_late: float = 0.5
     where: str = field(default="", compare=False)

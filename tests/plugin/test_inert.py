@@ -10,9 +10,9 @@ import pytest
 from tests.plugin.conftest import Suite, files_below
 
 HEAVY = [
-    "bm25s", "fastapi", "jinja2", "mammoth", "markdown_it", "numpy", "openai", "openpyxl", "pandas", "polars",
-    "pyarrow", "pydantic", "pydantic_settings", "pypdf", "qdrant_client", "qdrant_edge", "rich", "safetensors",
-    "sentence_transformers", "tiktoken", "tokenizers", "torch", "transformers", "vcr",
+    "bm25s", "fastapi", "jinja2", "mammoth", "markdown_it", "numpy", "openai", "openpyxl", "opentelemetry", "pandas",
+    "polars", "pyarrow", "pydantic", "pydantic_settings", "pypdf", "qdrant_client", "qdrant_edge", "rich",
+    "safetensors", "sentence_transformers", "tiktoken", "tokenizers", "torch", "transformers", "vcr",
 ]  # fmt: skip
 pytestmark = pytest.mark.usefixtures("cold_python")
 # Other people's plugins, installed beside ours, import some of these themselves.

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.errors import CriticalError, DeadlineError, ModelCallError, RagHarnessError, RecordingMissError
@@ -16,12 +17,16 @@ from rag_harness.models.recording.playback import Playback
 from rag_harness.models.recording.scrubbing import Cleaner
 from rag_harness.models.retrying import retried
 from rag_harness.pipelines.endpoint.heard import Heard, heard_of
+from rag_harness.pipelines.endpoint.listening import Listening, keep_spans, kept_spans, spans_file
 from rag_harness.pipelines.endpoint.mcp import tool_content
 from rag_harness.pipelines.endpoint.refusals import broken_connections, hide, is_nobody_there
 from rag_harness.pipelines.endpoint.request import Request
 from rag_harness.pipelines.endpoint.service_answer import AnswerReader
 from rag_harness.pipelines.endpoint.sessions import SessionId, Talk
 from rag_harness.settings.endpoint_spec import EndpointSpec
+from rag_harness.traces.otlp.otlp_json import spans_of_request
+from rag_harness.traces.span_inbox import AwaitedTrace
+from rag_harness.traces.span_record import SpanRecord
 from rag_harness.work.deadline import Deadline
 
 if TYPE_CHECKING:
@@ -32,7 +37,8 @@ if TYPE_CHECKING:
 class ServiceReply:
     """An answer of a service: its JSON (a stream's events are merged into one), and the times in milliseconds.
 
-    ``sent`` is the request as it was sent, and ``session`` that of the next turn; None where there is none.
+    ``sent`` is the request as it was sent, and ``session`` that of the next turn; None where there is none. ``spans``
+    are those of its trace; None where the service sends none.
     """
 
     document: Any
@@ -45,6 +51,7 @@ class ServiceReply:
     recorded_at: str = ""
     sent: Request | None = None
     session: SessionId | None = None
+    spans: tuple[SpanRecord, ...] | None = None
 
 
 class Client:
@@ -57,7 +64,7 @@ class Client:
         timeout: seconds that one call may take, from its turn to its last byte.
         playback: the recordings; None where they are not used.
         secrets: values that no message shows.
-        wait: sleeps; replaced in tests.
+        listening: receives the service's spans; None where it sends none.
     """
 
     def __init__(
@@ -68,22 +75,24 @@ class Client:
         timeout: float,
         playback: Playback | None = None,
         secrets: tuple[str, ...] = (),
-        *,
-        wait: Any = asyncio.sleep,
+        listening: Listening | None = None,
     ) -> None:
         self._spec, self._reader, self._timeout = spec, reader, timeout
         self._connect = exchange
         self._exchange: Exchange | None = None
         self._is_known = False
-        self._playback, self._secrets, self._wait = playback, secrets, wait
-        self._cleaner = Cleaner(secrets)
+        self._playback, self._secrets = playback, secrets
+        # Replaced in tests.
+        self._wait: Any = asyncio.sleep
+        self._cleaner, self._listening = Cleaner(secrets), listening
 
     def is_recorded(self, request: Request) -> bool:
         """Return whether the answer to a request is recorded."""
         playback = self._playback
-        return (
-            playback is not None and not playback.ask_again and playback.cassettes.file(self._asked(request)).is_file()
-        )
+        if playback is None or playback.ask_again:
+            return False
+        file = playback.cassettes.file(self._asked(request))
+        return file.is_file() and (self._listening is None or spans_file(file).is_file())
 
     def _asked(self, request: Request) -> CleanedRequest:
         assert self._playback is not None
@@ -112,10 +121,26 @@ class Client:
             return await self._called(request, None)
         asked = self._asked(request)
         found = playback.find(asked)
-        if found is not None and not (playback.may_call and _is_of_another_session(request, found)):
-            return self._replayed(request, found)
+        is_other = found is not None and playback.may_call and _is_of_another_session(request, found)
+        if found is not None and not is_other and self._has_spans(playback, asked):
+            return self._replayed(request, found, playback.cassettes.file(asked))
         self._allow(playback, asked)
         return await self._called(request, asked if playback.keep else None)
+
+    def _has_spans(self, playback: Playback, asked: CleanedRequest) -> bool:
+        """Return whether a recording has all that is needed of it.
+
+        Raises:
+            RecordingMissError: it has no spans, and this mode calls no service.
+        """
+        if self._listening is None or spans_file(playback.cassettes.file(asked)).is_file():
+            return True
+        if not playback.may_call:
+            raise RecordingMissError(
+                f"The answer to {asked} was recorded without its spans, and traces = {self._spec.traces!r} in "
+                f"{self._spec.where} asks for them. {playback.refuse}"
+            )
+        return False
 
     @staticmethod
     def _allow(playback: Playback, asked: CleanedRequest) -> None:
@@ -127,14 +152,17 @@ class Client:
                 raise CriticalError(f"{error}; or ask it now: --rag-mode=live") from None
             raise
 
-    def _replayed(self, request: Request, found: Recorded) -> ServiceReply:
+    def _replayed(self, request: Request, found: Recorded, file: Path) -> ServiceReply:
         heard = heard_of(self._spec, found.content_type)
         heard.add(found.body)
         document = self._document(heard)
         sent = request.in_session(json.loads(found.session) if found.session else None)
         session = sent.talk.after(document) if sent.talk else None
         times, when = (found.total_ms, found.ttft_ms), found.recorded_at
-        return ServiceReply(document, found.status, *times, recorded=True, recorded_at=when, sent=sent, session=session)
+        reply = ServiceReply(
+            document, found.status, *times, recorded=True, recorded_at=when, sent=sent, session=session
+        )
+        return reply if self._listening is None else replace(reply, spans=tuple(kept_spans(file)))
 
     async def _called(self, request: Request, keep: CleanedRequest | None) -> ServiceReply:
         late = (
@@ -149,11 +177,28 @@ class Client:
         return replace(reply, retries=retries, waited_ms=waited_ms)
 
     async def _once(self, request: Request, keep: CleanedRequest | None, time: Deadline) -> ServiceReply:
+        if self._listening is None:
+            return await self._kept(keep, *await self._answered(request, None, time))
+        with self._listening.expecting() as trace:
+            sent, answered = await self._answered(request, trace, time)
+            # The time of waiting is nobody's: an exporter sends when it likes to.
+            spans = await self._listening.spans_of(trace)
+        reply = await self._kept(keep, sent, answered, spans)
+        return replace(reply, spans=tuple(spans_of_request(spans)))
+
+    async def _answered(
+        self, request: Request, trace: AwaitedTrace | None, time: Deadline
+    ) -> tuple[Request, WireAnswer]:
+        """Return the request as it was sent in its session, and the answer."""
         self._exchange = self._exchange or self._connect()
         passing: tuple[type[Exception], ...] = (DeadlineError, *broken_connections())
         try:
             sent = await time.bound(self._exchange.in_its_session(request))
-            answered = await time.bound(self._exchange.answer(sent, lambda heard: self._document(heard, sent.talk)))
+            traced = (
+                sent if trace is None else replace(sent, headers=(*sent.headers, ("traceparent", trace.traceparent)))
+            )
+            answered = self._exchange.answer(traced, lambda heard: self._document(heard, sent.talk))
+            return sent, await time.bound(answered)
         except PassingError as failure:
             hide(failure.cause, self._secrets)
             raise
@@ -162,10 +207,18 @@ class Client:
             raise PassingError(error) from error
         finally:
             self._is_known |= self._exchange.has_answered
+
+    async def _kept(
+        self, keep: CleanedRequest | None, sent: Request, answered: WireAnswer, spans: dict[str, Any] | None = None
+    ) -> ServiceReply:
+        """Return the reply. It is recorded before, where it is to be."""
         # An answer without the memory of its session is not kept.
         session = sent.talk.after(answered.document, is_new=True) if sent.talk else None
         if keep is not None and self._playback is not None:
             said = json.dumps(sent.talk.session) if sent.talk and sent.talk.session is not None else ""
+            if spans is not None:
+                # Before the answer: a recording is there when its answer is.
+                await asyncio.to_thread(keep_spans, self._playback.cassettes.file(keep), spans)
             await asyncio.to_thread(self._playback.save, keep, replace(answered.recorded, session=said))
         return _reply(answered, sent, session)
 
@@ -200,6 +253,8 @@ class Client:
         if self._exchange is not None:
             await self._exchange.aclose()
             self._exchange = None
+        if self._listening is not None:
+            await asyncio.to_thread(self._listening.close)
 
 
 def _reply(answered: WireAnswer, sent: Request, session: SessionId | None) -> ServiceReply:

@@ -21,12 +21,13 @@ CONTEXT_PARTS = {
 
 @dataclass(frozen=True)
 class Context:
-    """A piece of text that the service names as a source of its answer."""
+    """A piece of text that the service names as a source of its answer. ``others`` may name its document, too."""
 
     text: str
     id: str = ""
     document: str = ""
     score: float | None = None
+    others: tuple[str, ...] = ()
 
 
 def read_contexts(items: Sequence[Any], paths: Mapping[str, Path], name: str) -> tuple[Context, ...]:

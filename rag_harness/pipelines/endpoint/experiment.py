@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rag_harness.errors import PrerequisiteError
 from rag_harness.models.recording.cassettes import SERVICES
 from rag_harness.models.recording.playback import Playback
-from rag_harness.models.recording.scrubbing import secrets_of
+from rag_harness.models.recording.scrubbing import Cleaner, secrets_of
 from rag_harness.pipelines import data_of
 from rag_harness.pipelines.endpoint.client import Client
 from rag_harness.pipelines.endpoint.pipeline import Cost, EndpointPipeline
@@ -31,8 +31,12 @@ from rag_harness.types import Usage
 
 if TYPE_CHECKING:
     from rag_harness.pipelines.endpoint.exchange import Exchange
+    from rag_harness.pipelines.endpoint.listening import Listening
 
-_NOT_ITS_ANSWERS = {"name", "where", "data", "timeout", "concurrency", "rpm", "usd_per_call", "version", "expect"}
+_NOT_ITS_ANSWERS = {
+    *("name", "where", "data", "timeout", "concurrency", "rpm", "usd_per_call", "version", "expect"),
+    *("traces_port", "traces_wait", "traces_late"),
+}
 """Fields of a spec that change no answer."""
 
 
@@ -95,6 +99,9 @@ def ingredients_of(spec: EndpointSpec) -> dict[str, Any]:
     """Return the fields of a spec that decide answers. Headers count by name: values are secret or do not matter."""
     told: dict[str, Any] = {each.name: getattr(spec, each.name) for each in fields(spec)}
     said = {name: value for name, value in told.items() if name not in _NOT_ITS_ANSWERS}
+    if not spec.traces:
+        # Rows of older releases know nothing of it.
+        said.pop("traces")
     headers = sorted(name.lower() for name, _ in spec.headers)
     tables = {name: asdict(getattr(spec, name)) for name in ("read", "stream", "history", "session")}
     return {**said, "headers": headers, **tables}
@@ -108,9 +115,25 @@ def _client(spec: EndpointSpec, parts: RunParts, requests: Requests, reader: Ans
         return Exchange(spec, parts.endpoints.meter, reader.usage)
 
     timeout = spec.timeout or parts.settings.timeout
-    client = Client(spec, reader, connect, timeout, _playback(spec, parts, requests, version), requests.secrets)
+    playback = _playback(spec, parts, requests, version)
+    client = Client(spec, reader, connect, timeout, playback, requests.secrets, _listening(spec, parts, requests))
     parts.endpoints.close_too(client.aclose)
     return client
+
+
+def _listening(spec: EndpointSpec, parts: RunParts, requests: Requests) -> Listening | None:
+    """Return what receives the service's spans. It listens before anything is asked, so that a taken port stops it."""
+    if not spec.traces:
+        return None
+    # Its imports are needed only where spans are received, or were.
+    from rag_harness.pipelines.endpoint.listening import Listening, check_one_process
+
+    secrets = [*secrets_of(parts.settings), *requests.secrets]
+    listening = Listening(spec, Cleaner(secrets, parts.scrub).value)
+    if access_of(parts.settings).calls_network:
+        check_one_process(spec, parts.settings)
+        listening.open()
+    return listening
 
 
 def _playback(spec: EndpointSpec, parts: RunParts, requests: Requests, version: str) -> Playback | None:

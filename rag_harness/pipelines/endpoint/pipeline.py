@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from rag_harness.errors import ModelCallError
+from rag_harness.errors import ModelCallError, TraceError
 from rag_harness.pipelines.endpoint.client import Client, ServiceReply
 from rag_harness.pipelines.endpoint.placing import PlacedContexts, Placing
 from rag_harness.pipelines.endpoint.refusals import hidden
@@ -66,7 +66,19 @@ class EndpointPipeline:
             placed = (
                 await on_local_thread(lambda: self._placing.place(said.contexts)) if said.contexts else PlacedContexts()
             )
-        return self._output(trace, said, placed)
+            output = self._output(trace, said, placed)
+            if reply.spans is not None:
+                output = await self._traced(output, said, reply)
+        return output
+
+    async def _traced(self, output: PipelineOutput, said: ServiceAnswer, reply: ServiceReply) -> PipelineOutput:
+        from rag_harness.pipelines.endpoint.told_by_trace import told_by_trace
+
+        try:
+            return await on_local_thread(lambda: told_by_trace(output, said, reply, self._placing))
+        except TraceError as error:
+            error.raw = said.answer
+            raise
 
     def is_recorded(self, query: Query) -> bool:
         """Return whether the answer to ``query`` is recorded; False for a query that cannot be sent."""

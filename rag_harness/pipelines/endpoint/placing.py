@@ -31,10 +31,11 @@ class Placing:
     Args:
         documents: reads the documents.
         name: the service's name. Chunks without a document are named after it.
+        source: who found the hits.
     """
 
-    def __init__(self, documents: Callable[[], Sequence[Document]], name: str) -> None:
-        self._documents, self._name = documents, name
+    def __init__(self, documents: Callable[[], Sequence[Document]], name: str, source: str = "service") -> None:
+        self._documents, self._name, self._source = documents, name, source
 
     @cached_property
     def _texts(self) -> Mapping[str, str]:
@@ -68,8 +69,8 @@ class Placing:
 
     def _place(self, context: Context) -> tuple[str, str]:
         """Return the id of the document ("" if unknown), and how it was found."""
-        for name in (context.document, document_of(context.document), context.id, document_of(context.id)):
-            doc_id = self._named(name)
+        for name in (context.document, context.id, *context.others):
+            doc_id = self._named(name) or self._named(document_of(name))
             if doc_id:
                 return doc_id, BY_ID
         at = self._passages.find(context.text)
@@ -91,7 +92,7 @@ class Placing:
         marks = {"markup": UNMARKED} if doc_id and not self._is_verbatim(context.text, doc_id) else {}
         score = context.score if context.score is not None else 1 / rank
         chunk = Chunk(chunk_id, doc_id, context.text, metadata={**marks, "placed": how})
-        return Hit(chunk, score, rank, source="service")
+        return Hit(chunk, score, rank, source=self._source)
 
     def _is_verbatim(self, text: str, doc_id: str) -> bool:
         """Return whether a text stands literally in its document, Markdown included."""

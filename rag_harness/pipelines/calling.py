@@ -1,0 +1,33 @@
+"""Calls code of the user's own: async as it is, anything else in a thread."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from rag_harness.work.local_work import in_a_thread
+
+
+async def called(function: Callable[[Any], Any], given: Any, name: str) -> Any:
+    """Return what ``function`` returns for ``given``. ``name`` is what messages call its owner.
+
+    Raises:
+        RuntimeError: it asked Python to exit, or raised StopIteration. Any other error is its own.
+    """
+    try:
+        if inspect.iscoroutinefunction(function):
+            return await function(given)
+        answered = await in_a_thread(lambda: _call(function, given, name))
+        return await answered if inspect.isawaitable(answered) else answered
+    except SystemExit as error:
+        # SystemExit would end the event loop, and tests would wait for their trials for ever.
+        raise RuntimeError(f"{name} asked Python to exit, with {error.code!r}") from error
+
+
+def _call(function: Callable[[Any], Any], given: Any, name: str) -> Any:
+    try:
+        return function(given)
+    except StopIteration as error:
+        # asyncio cannot pass a StopIteration on: the caller would wait for ever.
+        raise RuntimeError(f"{name} raised StopIteration") from error

@@ -1,0 +1,75 @@
+"""From a trace to a pipeline's output: documents are placed, and steps, retrieved hits and context come of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from rag_harness.pipelines.endpoint.contexts import Context
+from rag_harness.pipelines.endpoint.placing import PlacedContexts, Placing
+from rag_harness.pipelines.endpoint.said import answer_of
+from rag_harness.pipelines.endpoint.service_answer import ServiceAnswer
+from rag_harness.traces.found_documents import FoundDocument
+from rag_harness.traces.seen_trace import SeenTrace
+from rag_harness.traces.steps import SeenStep
+from rag_harness.types import Hit, PipelineOutput, Stage
+
+SOURCE = "search"
+"""Source of the hits that a trace tells."""
+_UUID = re.compile(r"(?i)[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}")
+
+
+def placed_documents(documents: Sequence[FoundDocument], placing: Placing) -> PlacedContexts:
+    """Return the documents of a trace as hits, in their order."""
+    return placing.place([_context(each) for each in documents])
+
+
+def _context(document: FoundDocument) -> Context:
+    # Frameworks draw such ids anew for each index, and the id of a chunk must be that of the last run.
+    is_drawn = bool(_UUID.fullmatch(document.id)) and bool(document.text)
+    names = (document.id, *document.names) if is_drawn else document.names
+    return Context(document.text, "" if is_drawn else document.id, score=document.score, others=names)
+
+
+def output_of(seen: SeenTrace, placed: PlacedContexts, answer: str) -> PipelineOutput:
+    """Return the output of an app that said ``answer``. Citations are read off its text: ``[Source 1]``."""
+    scores = _rerank_scores(seen)
+    hits = [hit.reranked(scores[at], hit.rank) if at in scores else hit for at, hit in enumerate(placed.hits)]
+    first, given = (
+        tuple(replace(hits[at], rank=rank) for rank, at in enumerate(numbers, 1))
+        for numbers in (seen.outcome.first, seen.given)
+    )
+    return PipelineOutput(
+        answer_of(ServiceAnswer(answer), given), retrieved=first, context=given, stages=_stages(seen, placed)
+    )
+
+
+def _rerank_scores(seen: SeenTrace) -> dict[int, float]:
+    """Return the score that each document had from the last reranker that states one, by number."""
+    scores: dict[int, float] = {}
+    for step, found in zip(seen.steps, seen.outcome.of_step, strict=True):
+        if step.kind == "rerank":
+            scores |= {at: document.score for at, document in found.items() if document.score is not None}
+    return scores
+
+
+def _stages(seen: SeenTrace, placed: PlacedContexts) -> tuple[Stage, ...]:
+    stages = [_stage(step, found, placed.hits) for step, found in zip(seen.steps, seen.outcome.of_step, strict=True)]
+    # How documents were placed is said once for a trial.
+    first = next((at for at, stage in enumerate(stages) if stage.kind == "retrieve"), None)
+    if first is not None:
+        read_off = "the prompt" if seen.by_prompt else "the last search"
+        notes = {**stages[first].detail, "placed": dict(placed.how), "context_by": read_off}
+        stages[first] = replace(stages[first], detail=notes)
+    return tuple(stages)
+
+
+def _stage(step: SeenStep, found: Mapping[int, FoundDocument], hits: Sequence[Hit]) -> Stage:
+    asked = step.model_call
+    calls = () if asked is None else (asked.call,)
+    own = tuple(
+        Hit(hits[at].chunk, 1 / rank if document.score is None else document.score, rank, SOURCE)
+        for rank, (at, document) in enumerate(found.items(), 1)
+    )
+    return Stage(step.name, step.ms, calls, step.detail, step.kind, step.input, step.output, own)

@@ -1,0 +1,125 @@
+"""A file of spans, read some traces at a time: what is in memory does not grow with the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from rag_harness.errors import DataError, TraceError
+from rag_harness.files.json_text import read_json
+from rag_harness.traces.exported.langfuse import is_langfuse, spans_of_langfuse
+from rag_harness.traces.exported.phoenix import is_phoenix, spans_of_phoenix
+from rag_harness.traces.otlp.otlp_json import spans_of_request
+from rag_harness.traces.seen_trace import MOST_SPANS
+from rag_harness.traces.span_record import SpanRecord
+
+LONGEST_LINE = 64 * 1024 * 1024
+"""Bytes. A longer line would have to be in memory as a whole."""
+_AT_ONCE = 2000
+"""Spans of the traces that are read together, for a line with spans of many traces is not read for each of them."""
+_SHOWN = 20
+_MARK = b"\xef\xbb\xbf"
+_FORMATS = "lines of OTLP/JSON, spans of Phoenix, or observations of Langfuse"
+
+
+class TraceFile:
+    """The traces of a file.
+
+    Args:
+        file: a JSON object or list a line, of one of the formats that are known; which one, each line says itself.
+
+    Raises:
+        DataError: the file cannot be read, or lines are no spans; lists the problems as ``file:line: …``.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._places: dict[str, list[int]] = {}
+        """For each span of each trace, where its line begins."""
+        problems: list[str] = []
+        with self._opened() as stream:
+            for number, at, line in _lines(stream):
+                try:
+                    for span in _spans_in(line, number):
+                        self._places.setdefault(span.trace_id, []).append(at)
+                except TraceError as error:
+                    problems.append(f"{file}:{number}: {error}")
+                    if len(problems) > _SHOWN:
+                        break
+        if problems:
+            more = ["…"] if len(problems) > _SHOWN else []
+            raise DataError("\n".join([*problems[:_SHOWN], *more]))
+        if not self._places:
+            raise DataError(f"{file} holds no span. It takes {_FORMATS}.")
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def _opened(self) -> BinaryIO:
+        try:
+            return self._file.open("rb")
+        except OSError as error:
+            raise DataError(f"{self._file} cannot be read: {error.strerror}. It takes {_FORMATS}.") from error
+
+    def traces(self) -> Iterator[tuple[str, list[SpanRecord]]]:
+        """Yield each trace by its id, in the order in which the first of its spans stand; of spans twice, the first."""
+        with self._opened() as stream:
+            for together in self._together():
+                found: dict[str, dict[str, SpanRecord]] = {trace_id: {} for trace_id in together}
+                for at in sorted({at for trace_id in together for at in self._places[trace_id]}):
+                    stream.seek(at)
+                    for span in _spans_in(stream.readline().removeprefix(_MARK), 0):
+                        if span.trace_id in found and len(found[span.trace_id]) <= MOST_SPANS:
+                            found[span.trace_id].setdefault(span.span_id, span)
+                yield from ((trace_id, list(spans.values())) for trace_id, spans in found.items())
+
+    def _together(self) -> Iterator[list[str]]:
+        """Yield the ids of traces that are read together."""
+        together, spans = list[str](), 0
+        for trace_id, places in self._places.items():
+            if together and spans + len(places) > _AT_ONCE:
+                yield together
+                together, spans = [], 0
+            together.append(trace_id)
+            spans += len(places)
+        yield together
+
+
+def _lines(stream: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
+    """Yield number, place and text of each line that is not blank."""
+    at = 0
+    for number in range(1, 2**63):
+        line = stream.readline(LONGEST_LINE + 1)
+        if not line:
+            return
+        if len(line) > LONGEST_LINE:
+            raise DataError(
+                f"{stream.name}:{number}: the line is longer than {LONGEST_LINE // 2**20} MiB. "
+                f"Write one span or one request a line: jq -c '.[]'."
+            )
+        if line.strip():
+            yield number, at, line.removeprefix(_MARK) if at == 0 else line
+        at += len(line)
+
+
+def _spans_in(line: bytes, number: int) -> Iterator[SpanRecord]:
+    try:
+        said = read_json(line.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        hint = " A file of JSON over several lines becomes one a line by jq -c '.[]'." if number == 1 else ""
+        raise TraceError(f"This is no JSON: {error}.{hint}") from error
+    for each in said if isinstance(said, list) else [said]:
+        yield from _spans_of(each)
+
+
+def _spans_of(said: Any) -> Iterator[SpanRecord]:
+    if isinstance(said, Mapping):
+        if "resourceSpans" in said:
+            return spans_of_request(said)
+        if is_phoenix(said):
+            return spans_of_phoenix(said)
+        if is_langfuse(said):
+            return spans_of_langfuse(said)
+    keys = f" with {', '.join(map(repr, list(said)[:5]))}" if isinstance(said, Mapping) else ""
+    raise TraceError(f"A {type(said).__name__}{keys} is no span that is known: it takes {_FORMATS}.")

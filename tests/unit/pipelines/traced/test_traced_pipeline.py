@@ -1,0 +1,223 @@
+"""An app is asked below a root span of its own, and each of its spans comes to its trial; what is lost is an error."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import SpanLimits, TracerProvider
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
+
+from rag_harness.errors import ModelOutputError, PrerequisiteError, TraceError
+from rag_harness.pipelines.endpoint.placing import Placing
+from rag_harness.pipelines.traced.traced_pipeline import TracedPipeline
+from rag_harness.traces.in_process import trial_spans
+from rag_harness.traces.in_process.provider import new_provider
+from rag_harness.types import Answer, Document, PipelineOutput, Query
+
+TEXT = "You can return a lamp within 45 days"
+ASKED = Query("q1", "return a lamp")
+
+
+class App:
+    """Searches, and answers with what it found; ``work`` is how the search is called."""
+
+    def __init__(self, provider: Any, work: Callable[[Callable[[], str]], str] = lambda search: search()) -> None:
+        self.tracer = provider.get_tracer("app")
+        self._work = work
+
+    def __call__(self, question: str) -> str:
+        with self.tracer.start_as_current_span("app", attributes={"openinference.span.kind": "CHAIN"}):
+            return self._work(lambda: self.search(question))
+
+    def search(self, question: str, documents: int = 1) -> str:
+        with self.tracer.start_as_current_span("search") as span:
+            span.set_attributes({"openinference.span.kind": "RETRIEVER", "input.value": question})
+            for n in range(documents):
+                span.set_attribute(f"retrieval.documents.{n}.document.id", f"{question}-{n}")
+                span.set_attribute(f"retrieval.documents.{n}.document.content", f"{TEXT} {question} {n}")
+            return TEXT
+
+
+def asked(app: Any, provider: Any, query: Query = ASKED, **given: Any) -> PipelineOutput:
+    return asyncio.run(TracedPipeline(app, provider, "mine", **given).answer(query))
+
+
+@pytest.fixture
+def provider() -> TracerProvider:
+    return new_provider()
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial_spans, "LATE_SECONDS", 0.2)
+
+
+def test_the_spans_become_the_output(provider: TracerProvider) -> None:
+    output = asked(App(provider), provider)
+    assert output.answer.text == TEXT
+    (step,) = output.stages
+    assert (step.kind, step.name, step.input) == ("retrieve", "search", "return a lamp")
+    assert [hit.chunk.text for hit in output.retrieved] == [f"{TEXT} return a lamp 0"]
+    assert [hit.chunk.text for hit in step.hits] == [f"{TEXT} return a lamp 0"]
+    assert len(output.trace_id) == 32
+    assert output.total_ms is not None
+    assert output.total_ms >= step.ms
+
+
+def test_documents_are_found_by_their_text(provider: TracerProvider) -> None:
+    page = Document("returns.md", f"# Returns\n\n{TEXT} return a lamp 0\n", "Returns")
+    placing = Placing(lambda: [page], "mine", "search")
+    output = asked(App(provider), provider, placing=placing)
+    assert [hit.chunk.doc_id for hit in output.retrieved] == ["returns.md"]
+
+
+def test_an_async_app_and_one_with_a_method_are_asked_as_they_are(provider: TracerProvider) -> None:
+    app = App(provider)
+
+    async def ask(question: str) -> dict[str, str]:
+        return {"answer": await asyncio.to_thread(app, question)}
+
+    class Shop:
+        def answer(self, query: Query) -> PipelineOutput:
+            return PipelineOutput(Answer(app(query.text), citations=(1,)), confidence=0.5)
+
+    assert len(asked(ask, provider).retrieved) == 1
+    output = asked(Shop(), provider)
+    assert (output.answer.citations, output.confidence, len(output.retrieved)) == ((1,), 0.5, 1)
+
+
+def test_64_trials_at_once_get_their_own_spans(provider: TracerProvider) -> None:
+    app = App(provider)
+
+    async def slow(question: str) -> str:
+        await asyncio.sleep(0.001 * (hash(question) % 7))
+        return await asyncio.to_thread(app, question)
+
+    async def all_of_them() -> list[PipelineOutput]:
+        pipeline = TracedPipeline(slow, provider, "mine")
+        return list(await asyncio.gather(*(pipeline.answer(Query(f"q{n}", f"number {n}")) for n in range(64))))
+
+    for n, output in enumerate(asyncio.run(all_of_them())):
+        assert [step.input for step in output.stages] == [f"number {n}"]
+        assert [hit.chunk.text for hit in output.retrieved] == [f"{TEXT} number {n} 0"]
+
+
+def _in_a_pool(search: Callable[[], str]) -> str:
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(search).result()
+
+
+def _in_a_pool_with_context(search: Callable[[], str]) -> str:
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(contextvars.copy_context().run, search).result()
+
+
+def test_a_bare_pool_loses_the_trial_and_the_error_says_how_to_keep_it(provider: TracerProvider) -> None:
+    with pytest.raises(TraceError) as raised:
+        asked(App(provider, _in_a_pool), provider)
+    assert "contextvars.copy_context().run" in str(raised.value)
+    assert raised.value.raw == TEXT
+    assert len(asked(App(provider, _in_a_pool_with_context), provider).retrieved) == 1
+
+
+def test_more_attributes_than_the_sdk_keeps_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", raising=False)
+    usual, ours = TracerProvider(), new_provider()
+    for provider in (usual, ours):
+        app = App(provider)
+        app._work = lambda _, app=app: app.search("lamp", documents=80)  # type: ignore[misc]
+        if provider is usual:
+            with pytest.raises(TraceError, match="OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT"):
+                asked(app, provider)
+        else:
+            assert len(asked(app, provider).retrieved) == 80
+
+
+def test_texts_that_are_cut_are_an_error() -> None:
+    provider = TracerProvider(span_limits=SpanLimits(max_span_attribute_length=10))
+    with pytest.raises(TraceError, match="was cut at 10 characters"):
+        asked(App(provider), provider)
+
+
+def test_no_span_is_an_error_that_says_where_to_instrument(provider: TracerProvider) -> None:
+    with pytest.raises(TraceError, match="No span came from the app"):
+        asked(lambda _: "45 days", provider)
+    other = new_provider()
+    with pytest.raises(TraceError, match="No span came from the app"):
+        asked(App(other), provider)
+
+
+@pytest.mark.parametrize(
+    "provider", [trace.NoOpTracerProvider(), TracerProvider(sampler=ALWAYS_OFF)], ids=["none", "sampled away"]
+)
+def test_without_a_provider_that_records_nothing_is_asked(provider: Any) -> None:
+    was_asked: list[str] = []
+    with pytest.raises(PrerequisiteError, match="Nothing was asked"):
+        asked(was_asked.append, provider)
+    assert was_asked == []
+
+
+def test_a_span_that_ends_late_is_waited_for(provider: TracerProvider) -> None:
+    app = App(provider)
+
+    def answer(question: str) -> str:
+        late = contextvars.copy_context()
+
+        def search() -> None:
+            with app.tracer.start_as_current_span("search") as span:
+                began.set()
+                span.set_attribute("openinference.span.kind", "RETRIEVER")
+                go_on.wait(5)
+                span.set_attributes({"retrieval.documents.0.document.id": question})
+
+        began, go_on = threading.Event(), threading.Event()
+        threading.Thread(target=late.run, args=(search,)).start()
+        began.wait(5)
+        threading.Timer(0.1, go_on.set).start()
+        return TEXT
+
+    assert len(asked(answer, provider).retrieved) == 1
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_span_that_never_ends_is_an_error(provider: TracerProvider) -> None:
+    tracer = provider.get_tracer("app")
+
+    def answer(_: str) -> str:
+        tracer.start_span("search", attributes={"openinference.span.kind": "RETRIEVER"})
+        return TEXT
+
+    with pytest.raises(TraceError, match="had not ended") as raised:
+        asked(answer, provider)
+    assert raised.value.raw == TEXT
+
+
+def test_the_row_of_an_app_that_raises_shows_how_far_it_came(provider: TracerProvider) -> None:
+    def broken(search: Callable[[], str]) -> str:
+        search()
+        raise RuntimeError("no model")
+
+    with pytest.raises(RuntimeError, match="no model") as raised:
+        asked(App(provider, broken), provider)
+    assert [step.name for step in raised.value.rag_trace.output(Answer("")).stages] == ["search"]  # type: ignore[attr-defined]
+
+
+def test_spans_of_one_trial_hold_nothing_of_the_caller_s(provider: TracerProvider) -> None:
+    # A suite may trace its own tests; their spans stay theirs.
+    with provider.get_tracer("suite").start_as_current_span("a test") as around:
+        output = asked(App(provider), provider)
+    assert output.trace_id != f"{around.get_span_context().trace_id:032x}"
+
+
+def test_what_cannot_be_asked_is_named(provider: TracerProvider) -> None:
+    with pytest.raises(PrerequisiteError, match="rag_traced"):
+        TracedPipeline(object())
+    with pytest.raises(ModelOutputError, match="no text is found"):
+        asked(lambda question: {"rows": App(provider)(question), "more": 1}, provider)

@@ -1,0 +1,169 @@
+"""What a trace tells becomes steps, hits and context; what it should tell and does not is an error with its reason."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rag_harness.errors import TraceError
+from rag_harness.traces.seen_trace import MOST_SPANS, SeenTrace, read_trace
+from rag_harness.traces.span_record import SpanRecord
+from tests.unit.traces.spans import genai, model, reranker, search, span
+
+LAMP = "You can return a lamp within 45 days of its delivery"
+BULB = "You can return a bulb within 10 days of its delivery"
+RUG = "Rugs are sent by freight to every address on the mainland"
+
+
+def ids(seen: SeenTrace, numbers: list[int]) -> list[str]:
+    return [seen.outcome.documents[at].id for at in numbers]
+
+
+def kinds(seen: SeenTrace) -> list[str]:
+    return [step.kind for step in seen.steps]
+
+
+def test_a_search_and_a_call_are_steps_and_the_prompt_says_what_was_given() -> None:
+    spans = [
+        search("s", {"a": LAMP, "b": BULB}, at=(0, 10), query="return a lamp"),
+        model("m", f"Answer by this: {LAMP}", "45 days", at=(10, 30), llm__token_count__prompt=12),
+    ]
+    seen = read_trace(spans, "45 days")
+    assert kinds(seen) == ["retrieve", "generate"]
+    assert seen.steps[0].input == "return a lamp"
+    assert [step.ms for step in seen.steps] == [10, 20]
+    assert ids(seen, [*seen.outcome.first]) == ["a", "b"]
+    assert ids(seen, [*seen.given]) == ["a"]
+    assert seen.by_prompt
+
+
+def test_steps_stand_in_the_order_in_which_they_began_whatever_the_order_of_the_spans() -> None:
+    spans = [
+        model("m", "", "x", at=(20, 30)),
+        search("s2", {"b": BULB}, at=(10, 15), query="second"),
+        search("s1", {"a": LAMP}, at=(0, 5), query="first"),
+    ]
+    seen = read_trace(spans, "x")
+    assert [step.input for step in seen.steps[:2]] == ["first", "second"]
+    assert ids(seen, [*seen.outcome.first]) == ["a", "b"]
+    assert not seen.by_prompt
+    assert ids(seen, [*seen.given]) == ["a", "b"]
+
+
+def test_more_than_ten_documents_keep_their_order() -> None:
+    # As texts "10" comes before "2".
+    found = {f"d{n:02}": f"the text of document number {n} is its own" for n in range(12)}
+    seen = read_trace([search("s", found)], "")
+    assert ids(seen, [*seen.outcome.first]) == list(found)
+
+
+def test_a_reranker_orders_what_is_given_and_the_first_stage_stays_as_it_was() -> None:
+    spans = [
+        search("s", {"a": LAMP, "b": BULB, "c": RUG}, at=(0, 5)),
+        reranker("r", {"c": RUG, "a": LAMP}, at=(5, 9)),
+    ]
+    seen = read_trace(spans, "")
+    assert kinds(seen) == ["retrieve", "rerank"]
+    assert ids(seen, [*seen.outcome.first]) == ["a", "b", "c"]
+    assert ids(seen, [*seen.given]) == ["c", "a"]
+
+
+def test_genai_documents_without_text_count_by_their_ids() -> None:
+    found = [{"id": "a", "score": 0.9}, {"id": "b", "score": 0.2}]
+    spans = [
+        genai("s", "retrieval", at=(0, 2), gen_ai__retrieval__query__text="lamp", gen_ai__retrieval__documents=found),
+        genai("m", "chat", at=(2, 4), gen_ai__request__model="m", gen_ai__usage__input_tokens=7),
+    ]
+    seen = read_trace(spans, "x")
+    assert kinds(seen) == ["retrieve", "generate"]
+    assert ids(seen, [*seen.given]) == ["a", "b"]
+    call = seen.steps[1].model_call
+    assert call is not None
+    assert call.call.usage.prompt_tokens == 7
+
+
+def test_a_tool_is_a_step_with_its_name_and_its_arguments() -> None:
+    tool = genai(
+        "t",
+        "execute_tool",
+        gen_ai__tool__name="get_order",
+        gen_ai__tool__call__arguments={"order": 7},
+        gen_ai__tool__call__result={"state": "sent"},
+    )
+    (step,) = read_trace([tool], "x").steps
+    assert (step.kind, step.name, step.input, step.output) == ("tool", "get_order", {"order": 7}, {"state": "sent"})
+
+
+def test_nothing_found_is_told_by_an_empty_list() -> None:
+    seen = read_trace([search("s", {})], "x")
+    assert kinds(seen) == ["retrieve"]
+    assert list(seen.outcome.first) == []
+
+
+@pytest.mark.parametrize(
+    ("spans", "said"),
+    [
+        ([span("s", openinference__span__kind="RETRIEVER", input__value="lamp")], "does not tell what it returned"),
+        ([genai("s", "retrieval")], "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"),
+        ([span("s"), span("u", name="GET /")], "('s', 'GET /'), and none says"),
+        ([replace(search("s", {"a": LAMP}), dropped=12)], "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT"),
+        ([search("s", {"": "__REDACTED__"})], "its words are hidden: unset OPENINFERENCE_HIDE"),
+        ([search("s", {"": ""})], "neither an id nor words"),
+        ([span(f"s{n}", openinference__span__kind="CHAIN") for n in range(MOST_SPANS + 1)], "no trial has more than"),
+    ],
+)
+def test_what_a_row_would_lack_is_an_error(spans: list[object], said: str) -> None:
+    with pytest.raises(TraceError) as raised:
+        read_trace(spans, "x")  # type: ignore[arg-type]
+    assert said in str(raised.value)
+
+
+def test_a_search_that_failed_found_nothing_and_says_so() -> None:
+    failed = replace(span("s", openinference__span__kind="RETRIEVER"), failed=True, message="no connection")
+    (step,) = read_trace([failed], "x").steps
+    assert step.found == ()
+    assert step.detail == {"failed": "no connection"}
+
+
+def test_two_spans_of_one_call_count_once_with_what_either_tells() -> None:
+    outer = span("o", at=(0, 9), openinference__span__kind="LLM", llm__token_count__prompt=12, llm__model_name="m")
+    inner = genai("i", "chat", "o", (1, 8), gen_ai__request__model="m-1", gen_ai__usage__output_tokens=3)
+    (step,) = read_trace([outer, inner], "x").steps
+    assert step.model_call is not None
+    usage = step.model_call.call.usage
+    assert (usage.prompt_tokens, usage.completion_tokens, usage.calls) == (12, 3, 1)
+
+
+def test_what_a_model_was_not_about_is_no_call() -> None:
+    # Haystack marks the filling of a template so.
+    template = span("p", openinference__span__kind="LLM", output__value="Answer by …")
+    assert read_trace([template, search("s", {"a": LAMP})], "x").steps[0].kind == "retrieve"
+    assert len(read_trace([template, search("s", {"a": LAMP})], "x").steps) == 1
+
+
+def test_two_spans_of_one_call_of_a_tool_are_one_step_and_two_calls_are_two() -> None:
+    def of_llamaindex(key: str, query: str, parent: str = "") -> SpanRecord:
+        told = json.dumps({"kwargs": {"query": query}})
+        said = json.dumps({"blocks": [{"text": "two years"}], "tool_name": "look_up", "raw_input": {}})
+        kind: dict[str, Any] = {"openinference__span__kind": "TOOL", "tool__name": "look_up"}
+        return span(key, parent, (0, 1), **kind, input__value=told, output__value=said)
+
+    spans = [
+        of_llamaindex("o", "a"),
+        of_llamaindex("i", "a", "o"),
+        of_llamaindex("p", "b"),
+        of_llamaindex("q", "c", "p"),
+    ]
+    steps = read_trace(spans, "x").steps
+    assert [(step.name, step.input, step.output) for step in steps] == [
+        ("look_up", {"query": query}, "two years") for query in ("a", "b", "c")
+    ]
+
+
+@pytest.mark.parametrize("given", [{"kwargs": {}, "args": ["a"]}, {"args": [], "more": 1}, {"kwargs": "a"}, [1]])
+def test_arguments_that_only_look_wrapped_stay_as_they_are(given: object) -> None:
+    tool = span("t", openinference__span__kind="TOOL", input__value=json.dumps(given))
+    assert read_trace([tool], "x").steps[0].input == given
