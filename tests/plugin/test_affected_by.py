@@ -225,7 +225,7 @@ def test_scenarios_are_affected_by_their_gold_and_no_questions_of_other_experime
     result.stdout.fnmatch_lines(
         [
             "passed      e3: recall@2 >= 0.5 * n=1   1 of 4 cases affected by HEAD",
-            "passed      e3-sim: recall@2 >= 0.5 * n=2   2 of 4 cases affected by HEAD",
+            "passed      e3-sim: recall@2 >= 0.5 * n=2 in 1 conversation   2 of 4 cases affected by HEAD",
         ]
     )
     assert {str(row["query_id"]) for row in suite.rows("e3-sim")} == {"s1#1", "s1#2"}
