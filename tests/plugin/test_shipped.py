@@ -62,7 +62,7 @@ def test_the_golden_suite_replays_and_its_gates_hold(tmp_path: Path) -> None:
 
 def test_recordings_are_small(tmp_path: Path) -> None:
     weight = sum(file.stat().st_size for file in (ROOT / "cassettes").rglob("*") if file.is_file())
-    assert weight < 32_000_000
+    assert weight < 36_000_000
 
 
 @pytest.mark.parametrize("name", BLOCKED)
