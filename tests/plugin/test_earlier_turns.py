@@ -28,7 +28,7 @@ class Shop:
 def rag_pipeline():
     return Shop()
 
-@pytest.mark.rag_experiment("c1")
+@pytest.mark.rag_experiment("mine")
 def test_it(rag_result):
     assert rag_result.ok
 """
@@ -45,17 +45,17 @@ def talk(suite: Suite) -> Suite:
     return suite
 
 
-def scores(suite: Suite, experiment: str = "c1") -> dict[tuple[str, str], Any]:
+def scores(suite: Suite, experiment: str = "mine") -> dict[tuple[str, str], Any]:
     lines = (suite.path / "output" / "scores" / f"{experiment}.jsonl").read_text().splitlines()
     return {(each["measure"], each["query_id"]): each for each in map(json.loads, lines)}
 
 
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_a_claim_that_an_earlier_context_supports_is_carried_over(talk: Suite, workers: str) -> None:
-    gate = "--rag-gate=c1: carried_faithfulness <= 0.34"
+    gate = "--rag-gate=mine: carried_faithfulness <= 0.34"
     result = talk.run(MEASURE, gate, workers, "-v")
     result.assert_outcomes(passed=6)
-    result.stdout.fnmatch_lines(["passed *c1: carried_faithfulness <= 0.34*0.333*n=3 in 3 conversations"])
+    result.stdout.fnmatch_lines(["passed *mine: carried_faithfulness <= 0.34*0.333*n=3 in 3 conversations"])
     found = scores(talk)
     assert found["faithfulness", "c0#2"]["value"] == pytest.approx(1 / 3)
     carried = found["carried_faithfulness", "c0#2"]
@@ -71,18 +71,18 @@ def test_a_claim_that_an_earlier_context_supports_is_carried_over(talk: Suite, w
 
 def test_a_second_run_takes_the_scores_as_they_are_and_a_report_has_them(talk: Suite) -> None:
     talk.run(MEASURE).assert_outcomes(passed=6)
-    file = talk.path / "output" / "scores" / "c1.jsonl"
+    file = talk.path / "output" / "scores" / "mine.jsonl"
     before = file.read_bytes()
     again = talk.run(MEASURE)
     again.stdout.fnmatch_lines(["*6 resumed*"])
     assert file.read_bytes() == before
     summary = json.loads((talk.path / "output" / "summary.json").read_text())
-    assert summary["c1"]["carried_faithfulness"] == pytest.approx(1 / 3)
+    assert summary["mine"]["carried_faithfulness"] == pytest.approx(1 / 3)
 
 
 def test_other_earlier_contexts_are_judged_anew(talk: Suite) -> None:
     talk.run(MEASURE).assert_outcomes(passed=6)
-    file = talk.path / "output" / "c1.jsonl"
+    file = talk.path / "output" / "mine.jsonl"
     # Only the context of the first turns differs now. What was judged of the second turns rested on it.
     file.write_text(file.read_text().replace(f'"text":"{LAMPS}"', '"text":"Nothing of that."'))
     talk.run(MEASURE).assert_outcomes(passed=6)
@@ -91,7 +91,7 @@ def test_other_earlier_contexts_are_judged_anew(talk: Suite) -> None:
 
 def test_a_turn_alone_takes_the_rows_that_an_earlier_run_left(talk: Suite) -> None:
     (file,) = talk.path.glob("test_*.py")
-    alone = talk.run(MEASURE, f"{file.name}::test_it[c1-c0#2]")
+    alone = talk.run(MEASURE, f"{file.name}::test_it[mine-c0#2]")
     alone.assert_outcomes(passed=1)
     found = scores(talk)["carried_faithfulness", "c0#2"]
     assert (found["value"], found["reason"]) == (None, "turn 1 has no row in this run")
@@ -122,7 +122,7 @@ def test_a_judge_with_a_chat_model_is_asked_about_the_claims_that_faithfulness_h
         talk.run(MEASURE, *judge).assert_outcomes(passed=6)
         asked = len(seen)
         summary = json.loads((talk.path / "output" / "run.json").read_text())
-        assert summary["suites"]["c1"]["judging"]["calls"] == asked
+        assert summary["suites"]["mine"]["judging"]["calls"] == asked
         talk.run(MEASURE, *judge).assert_outcomes(passed=6)
         assert len(seen) == asked
     late = [each for each in seen if each.kind == "supported" and each.numbered("claim") == [LAMPS, CHEESE]]
@@ -133,7 +133,7 @@ def test_a_judge_with_a_chat_model_is_asked_about_the_claims_that_faithfulness_h
 
 @pytest.mark.parametrize(
     ("gate", "problem"),
-    [("c1: pass^2(carried_faithfulness<=0.5) >= 0.9", "is checked on first answers only")],
+    [("mine: pass^2(carried_faithfulness<=0.5) >= 0.9", "is checked on first answers only")],
 )
 def test_it_has_no_promise_over_repeats(talk: Suite, gate: str, problem: str) -> None:
     result = talk.run(f"--rag-gate={gate}", "--rag-repeats=2")
@@ -176,8 +176,8 @@ def test_each_judge_of_a_panel_is_asked_about_its_own_claims(talk: Suite) -> Non
     with counting_server(delay=0.0, reply=reply) as server:
         panel = ("--rag-judge=fused@gpt-x,mock", "--rag-panel=mean", f"--rag-judge-base-url={server.url}")
         talk.run(MEASURE, *panel, "--rag-mode=live").assert_outcomes(passed=6)
-    lines = (talk.path / "output" / "scores" / "c1.jsonl").read_text().splitlines()
+    lines = (talk.path / "output" / "scores" / "mine.jsonl").read_text().splitlines()
     late = [each for each in map(json.loads, lines) if each["measure"] == "carried_faithfulness"]
     assert {each["model"] for each in late} == {"gpt-x", "mock/word-overlap"}
     summary = json.loads((talk.path / "output" / "summary.json").read_text())
-    assert summary["c1"]["carried_faithfulness"] == pytest.approx(1 / 3)
+    assert summary["mine"]["carried_faithfulness"] == pytest.approx(1 / 3)

@@ -60,7 +60,8 @@ class GatesState:
         failed: gates that fail the run.
         undecided: inconclusive gates.
         closest: the passed gate whose value is nearest to its limit, measured by its interval; None for none.
-        needed: suites that are not in this run, and that gates need which were not judged.
+        needed: suites that are not in this run, and that gates need which were not judged. Those that one of this run
+            would be compared with come first.
     """
 
     counts: Mapping[str, int]
@@ -104,7 +105,7 @@ def gates_state(
         failed=[line for line in lines if line.state in BAD],
         undecided=[line for line in lines if line.state == "inconclusive"],
         closest=nearest[1] if nearest[0] < inf else None,
-        needed=sorted({name for said, gate in read if said["state"] == "not judged" for name in _needs(gate, tables)}),
+        needed=_needed([gate for said, gate in read if said["state"] == "not judged" and gate is not None], tables),
     )
 
 
@@ -179,11 +180,16 @@ def _slack(said: Mapping[str, Any]) -> float:
     return float(abs(value - threshold) / ((interval[1] - interval[0]) / 2))
 
 
-def _needs(gate: Gate | None, tables: Mapping[str, SuiteTable]) -> Iterator[str]:
-    if gate is None:
-        return
-    named = [gate.suite, *([gate.right.name] if isinstance(gate.right, Reference) else [])]
-    yield from (name for name in named if name not in tables and name != BASELINE)
+def _needed(gates: Sequence[Gate], tables: Mapping[str, SuiteTable]) -> list[str]:
+    missing = {name for gate in gates for name in _suites(gate) if name not in tables}
+    beside = {name for gate in gates if any(name in tables for name in _suites(gate)) for name in _suites(gate)}
+    return sorted(missing, key=lambda name: (name not in beside, name))
+
+
+def _suites(gate: Gate) -> Iterator[str]:
+    yield gate.suite
+    if isinstance(gate.right, Reference) and gate.right.name != BASELINE:
+        yield gate.right.name
 
 
 def _is_share(table: SuiteTable, measure: str) -> bool:

@@ -88,6 +88,14 @@ def test_gates_that_were_not_judged_name_what_they_need() -> None:
     assert (found.verdict, found.total) == ("", 3)
 
 
+def test_what_this_run_would_be_compared_with_is_named_first() -> None:
+    nothing = {"value": None, "threshold": None, "interval": None}
+    gates = [
+        gate(said, "not judged", **nothing) for said in ("a1: token_f1 >= 0.4", "e1: token_f1 >= e4", "b1: mrr > a1")
+    ]
+    assert gates_state(gates, TABLES, [], 10).needed == ["e4", "a1", "b1"]
+
+
 def test_undecided_gates_are_neither_passed_nor_failed() -> None:
     found = gates_state([gate("e1: token_f1 >= 0.4 @95%", "inconclusive")], TABLES, [], 10)
     assert (found.verdict, len(found.undecided), len(found.failed)) == ("UNDECIDED", 1, 0)
