@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
+from rag_harness.errors import SettingsError
 from rag_harness.exports.posting import Posting
 from rag_harness.traces.otlp.otlp_written import request_of
 from rag_harness.traces.span_record import SpanRecord
@@ -15,6 +17,7 @@ _PATH = "/v1/traces"
 _HEADERS = ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")
 _UNKNOWN_TYPE = 415
 _SECONDS = 10.0
+_ADDRESS = re.compile(r"https?://[^\s?#@]{1,2000}")
 SERVICE = "rag-harness"
 """The name of the service that spans are said to be of; ``OTEL_SERVICE_NAME`` names another."""
 
@@ -33,10 +36,15 @@ class OtlpBackend:
         url: its address, with or without ``/v1/traces``. Keys come from ``OTEL_EXPORTER_OTLP_HEADERS``.
 
     Raises:
-        SettingsError: there is no address, or it is none of http.
+        SettingsError: there is no address, it is none of http, or it holds a key.
     """
 
     def __init__(self, url: str) -> None:
+        if url and not _ADDRESS.fullmatch(url):
+            raise SettingsError(
+                "This is no address of a backend. Write it whole, http://127.0.0.1:4318, and without keys: they come "
+                "from OTEL_EXPORTER_OTLP_HEADERS."
+            )
         self.url = url.rstrip("/").removesuffix(_PATH)
         self._posting = Posting("OTLP", self.url, _headers(), _SECONDS)
         self._takes_json = True

@@ -34,13 +34,17 @@ class OtlpSending:
         """Check the address before anything is asked.
 
         Raises:
-            pytest.UsageError: it is none of http.
+            pytest.UsageError: it is none of http, or it holds a key.
         """
-        url = self._session.settings.otlp
-        if url and selected.every and not url.startswith(("http://", "https://")):
-            raise usage_error(
-                f"--rag-otlp={url} is no address of http. Write it whole: --rag-otlp=http://127.0.0.1:4318"
-            )
+        if not self._session.settings.otlp or not selected.every:
+            return
+        from rag_harness.errors import SettingsError
+        from rag_harness.exports.otlp_backend import OtlpBackend
+
+        try:
+            OtlpBackend(self._session.settings.otlp)
+        except SettingsError as error:
+            raise usage_error(f"--rag-otlp: {error}") from None
 
     def send(self) -> None:
         """Send what has come, also where one of ours stopped the run; not after Ctrl-C."""

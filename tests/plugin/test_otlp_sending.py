@@ -70,9 +70,11 @@ def test_a_backend_that_is_down_costs_a_line(suite: Suite) -> None:
 
 
 def test_an_address_that_is_none_is_refused_before_anything_is_asked(suite: Suite) -> None:
-    result = suite.run("-m", "e3", "--rag-otlp=localhost:4318")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "--rag-otlp=localhost:4318 is no address of http" in str(result.stderr)
+    for url in ("localhost:4318", "https://user:planted-key@localhost:4318", "http://localhost:4318?key=planted-key"):
+        result = suite.run("-m", "e3", f"--rag-otlp={url}")
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert "--rag-otlp: This is no address of a backend." in str(result.stderr)
+        assert "planted-key" not in str(result.stderr)
     assert suite.rows() == []
 
 
