@@ -18,6 +18,13 @@ import pytest
 def rag_scrub():
     return lambda text: text.replace("lamp", "THING")
 """
+IMPORTED = """
+import sys
+
+def pytest_unconfigure():
+    ours = ("rag_harness.exports", "opentelemetry")
+    print("imported:", sorted(name for name in sys.modules if name.startswith(ours)))
+"""
 
 
 @pytest.fixture
@@ -93,3 +100,10 @@ def test_words_go_through_rag_scrub_or_are_not_sent(
     assert len(backend.bodies) == 1
     assert b"THING" not in backend.bodies[0]
     assert b"lamp" not in backend.bodies[0]
+
+
+@pytest.mark.usefixtures("cold_python")
+def test_a_run_without_it_imports_nothing_of_it(suite: Suite, backend: OtlpReceiver) -> None:
+    suite.pytester.makeconftest(IMPORTED)
+    suite.run("-m", "e3").stdout.fnmatch_lines(["imported: []"])
+    suite.run("-m", "e3", f"--rag-otlp={backend.url}").stdout.fnmatch_lines(["imported: ['rag_harness.exports', *"])

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +18,7 @@ from rag_harness.traces.otlp.otlp_written import request_of
 from rag_harness.traces.span_record import SpanRecord
 from tests.unit.exports.conftest import Exporting
 from tests.unit.exports.otlp_receiver import OtlpReceiver, otlp_receiver
+from tests.unit.exports.real_phoenix import installed_phoenix, phoenix_has, serving_phoenix
 from tests.unit.rows import failed_row, make_row
 
 ENDED = "2026-03-01T10:00:00.500+00:00"
@@ -190,3 +194,32 @@ def test_each_genai_name_is_one_of_opentelemetrys_own() -> None:
     names |= {name for span in found for event in span.events for name in event.attributes}
     assert {name for name in names if name.startswith("gen_ai.")} <= {*map(str, vars(attributes).values())}
     assert "gen_ai.conversation.id" in names
+
+
+@pytest.mark.long
+def test_the_real_phoenix_keeps_them(exporting: Exporting, tmp_path: Path) -> None:
+    check_real(installed_phoenix(tmp_path), exporting, tmp_path)
+
+
+def check_real(program: Path, exporting: Exporting, folder: Path) -> None:
+    """Send twice to a server of Phoenix, which takes protobuf alone, and look at what it has."""
+    with serving_phoenix(program, folder) as url, otlp_receiver() as own:
+        exporting("otlp", "--url", own.url)
+        for _ in range(2):
+            status, said = exporting("otlp", "--url", url)
+            assert status == 0, said
+        spans = _kept_by_phoenix(url, len(own.spans))
+    assert sorted(each["context"]["span_id"] for each in spans) == sorted(span_id for _, span_id in own.spans)
+    events = {each["context"]["span_id"]: len(each["events"]) for each in spans}
+    assert events == {span_id: len(span.events) for (_, span_id), span in own.spans.items()}
+
+
+def _kept_by_phoenix(url: str, expected: int) -> list[Any]:
+    """Return the spans that it has; it writes them a little after it has taken them."""
+    for _ in range(30):
+        with suppress(OSError):
+            found = phoenix_has(f"{url}/v1/projects/default/spans?limit=1000")
+            if len(found) >= expected:
+                return found
+        time.sleep(1)
+    raise AssertionError("Phoenix has too few spans")
