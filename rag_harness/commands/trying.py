@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rag_harness.commands import FOUND
+from rag_harness.commands.tried_spans import TriedSpans, spans_shown, steps_shown
 from rag_harness.errors import DeadlineError, ModelCallError, ModelOutputError, RagHarnessError
 from rag_harness.shown.terminal import say
 from rag_harness.types import SESSION, Query
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
     from rag_harness.pipelines.endpoint.sessions import SessionId
     from rag_harness.settings import Settings
     from rag_harness.settings.endpoint_spec import EndpointSpec
+    from rag_harness.traces.span_inbox import AwaitedTrace
+    from rag_harness.traces.span_record import SpanRecord
 
 _T = TypeVar("_T")
 _LINES = 40
@@ -44,6 +49,7 @@ class Trying:
         self._spec, self._requests, self._reader = spec, requests, reader
         self._seconds = spec.timeout or settings.timeout
         self._exchange = Exchange(spec, Meter(settings), reader.usage)
+        self._spans = TriedSpans(spec) if spec.traces else None
 
     async def ask_all(self, questions: Sequence[str], inputs: Mapping[str, Any]) -> int:
         """Ask one after the other, each with what was said before it, and return the exit status."""
@@ -60,6 +66,8 @@ class Trying:
                 said = self._said_after(query, *found)
         finally:
             await self._exchange.aclose()
+            if self._spans is not None:
+                self._spans.close()
         return 0
 
     def _said_after(self, query: Query, document: Any, session: SessionId | None) -> dict[str, Any]:
@@ -75,20 +83,39 @@ class Trying:
         secrets = self._requests.secrets
         try:
             request = await self._bound(self._exchange.in_its_session(self._requests.of(query)))
-            show_part("sent", _sent(self._spec, request), secrets)
-            answered = await self._bound(self._exchange.answer(request, lambda heard: self._document(heard, request)))
+            with self._spans.expecting() if self._spans is not None else nullcontext() as trace:
+                answered = await self._answered(request, trace)
+                spans = await self._came(trace)
         except RagHarnessError as error:
             hide(error, secrets)
             show_part("came", error.raw.splitlines()[:_LINES] if isinstance(error, ModelOutputError) else (), secrets)
             raise
-        show_part("came", _came(answered), secrets)
         fields = list(self._reader.fields(answered.document))
         show_part("read", map(_read, fields), secrets)
         session = request.talk.after(answered.document, is_new=True) if request.talk else None
         if session is not None:
             by = self._spec.session.path or self._spec.session.id
             show_part("", [f"{'session':<17}{by:<23} {session!r}"], secrets)
-        return None if any(field.problem for field in fields) else (answered.document, session)
+        is_read = not any(field.problem for field in fields)
+        if is_read and spans:
+            steps, is_read = steps_shown(spans, self._reader.read(answered.document).answer)
+            show_part("steps", steps, secrets)
+        return (answered.document, session) if is_read else None
+
+    async def _answered(self, request: Request, trace: AwaitedTrace | None) -> WireAnswer:
+        if trace is not None:
+            request = replace(request, headers=(*request.headers, ("traceparent", trace.traceparent)))
+        show_part("sent", _sent(self._spec, request), self._requests.secrets)
+        answered = await self._bound(self._exchange.answer(request, lambda heard: self._document(heard, request)))
+        show_part("came", _came(answered), self._requests.secrets)
+        return answered
+
+    async def _came(self, trace: AwaitedTrace | None) -> Sequence[SpanRecord]:
+        if trace is None or self._spans is None:
+            return ()
+        spans = await self._spans.of(trace)
+        show_part("spans", spans_shown(spans), self._requests.secrets)
+        return spans
 
     async def _bound(self, work: Coroutine[Any, Any, _T]) -> _T:
         from rag_harness.models.chat.failures import PassingError
@@ -123,6 +150,8 @@ def _sent(spec: EndpointSpec, request: Request) -> Iterator[str]:
         if name.lower() in sent:
             shown = sent[name.lower()] if SESSION_SENT.search(value) and not VARIABLE.search(value) else value
             yield f"{name}: {VARIABLE.sub('…', shown)}"
+    if "traceparent" in sent:
+        yield f"traceparent: {sent['traceparent']}"
     if request.body is not None:
         yield from _pretty(request.body)
 

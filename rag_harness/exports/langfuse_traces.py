@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +19,8 @@ from rag_harness.exports.posting import Posting
 from rag_harness.exports.scored_run import ScoredRun
 from rag_harness.exports.scored_traces import ScoredTrace, scored_traces
 from rag_harness.files.sources import json_digest
+from rag_harness.traces.otlp.otlp_written import request_of
+from rag_harness.traces.span_record import SpanRecord
 from rag_harness.work.groups import grouped
 
 _BATCH = 100
@@ -40,7 +42,7 @@ def to_langfuse(run: ScoredRun, destination: Destination) -> Sequence[str]:
     server = _server(destination.url)
     traces = scores = 0
     for group in grouped(scored_traces(run, destination.output), _BATCH):
-        server.send("/api/public/otel/v1/traces", _otlp(group))
+        server.send("/api/public/otel/v1/traces", request_of(map(_span, group), "rag-harness"))
         for part in grouped((each for trace in group for each in _scores(trace)), _BATCH):
             _send_scores(server, part)
             scores += len(part)
@@ -81,15 +83,7 @@ def _scores(trace: ScoredTrace) -> Iterator[Body]:
         yield {**body, "comment": each.comment} if each.comment else body
 
 
-def _otlp(traces: Sequence[ScoredTrace]) -> Body:
-    spans = [_span(each) for each in traces]
-    resource = {"attributes": _attributes({"service.name": "rag-harness"})}
-    return {
-        "resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": {"name": "rag-harness"}, "spans": spans}]}]
-    }
-
-
-def _span(trace: ScoredTrace) -> Body:
+def _span(trace: ScoredTrace) -> SpanRecord:
     said = {
         "langfuse.trace.name": trace.name,
         "session.id": trace.session,
@@ -99,21 +93,16 @@ def _span(trace: ScoredTrace) -> Body:
         "langfuse.observation.status_message": trace.error[:1000],
         **{f"langfuse.trace.metadata.{key}": value for key, value in trace.labels.items()},
     }
-    return {
-        "traceId": trace.trace_id,
-        "spanId": trace.trace_id[:16],
-        "name": trace.name,
-        "kind": 1,
-        "startTimeUnixNano": _nanoseconds(trace.start),
-        "endTimeUnixNano": _nanoseconds(trace.end),
-        "attributes": _attributes({key: value for key, value in said.items() if value}),
-        "status": {"code": 2 if trace.error else 1},
-    }
+    return SpanRecord(
+        trace.name,
+        trace.trace_id,
+        trace.trace_id[:16],
+        start_ns=_nanoseconds(trace.start),
+        end_ns=_nanoseconds(trace.end),
+        attributes={key: value for key, value in said.items() if value},
+        failed=bool(trace.error),
+    )
 
 
-def _attributes(values: Mapping[str, str]) -> list[Body]:
-    return [{"key": key, "value": {"stringValue": value}} for key, value in values.items()]
-
-
-def _nanoseconds(when: datetime) -> str:
-    return str(int(when.timestamp() * 1_000_000) * 1_000)
+def _nanoseconds(when: datetime) -> int:
+    return int(when.timestamp() * 1_000_000) * 1_000

@@ -10,15 +10,16 @@ from typing import Any, NamedTuple
 
 from rag_harness.errors import PrerequisiteError, SettingsError
 
-_SECONDS = 60
+_SECONDS = 60.0
 _SHOWN = 300
 
 
 class Reply(NamedTuple):
-    """The status of a reply, and what it says."""
+    """The status of a reply, the JSON that it says, None where it says none, and its bytes."""
 
     status: int
     content: Any
+    raw: bytes
 
 
 class Posting:
@@ -28,38 +29,42 @@ class Posting:
         tool: its name, for messages.
         url: its address.
         headers: sent with each request, keys among them.
+        seconds: how long an answer may take.
 
     Raises:
         SettingsError: there is no address, or it is none of http.
     """
 
-    def __init__(self, tool: str, url: str, headers: Mapping[str, str]) -> None:
+    def __init__(self, tool: str, url: str, headers: Mapping[str, str], seconds: float = _SECONDS) -> None:
         if not url.startswith(("http://", "https://")):
             said = f"{url!r} is no address" if url else "the address of its server is not known"
             raise SettingsError(f"{tool}: {said}. Name it: --url https://…")
         self._tool, self._url, self._headers = tool, url.rstrip("/"), headers
+        self._seconds = seconds
 
     def send(self, path: str, body: Any = None, known: tuple[int, ...] = ()) -> Reply:
         """Return the reply to a POST of ``body``, or to a GET where there is none.
 
         Args:
             path: behind the address.
-            body: plain JSON.
+            body: plain JSON, or bytes of protobuf.
             known: error statuses that the caller understands; others are raised.
 
         Raises:
             PrerequisiteError: no server answers, or it refuses; says what it said, and no key.
         """
-        data = None if body is None else json.dumps(body, allow_nan=False).encode()
-        headers = {"Content-Type": "application/json", "Accept": "application/json", **self._headers}
+        kind = f"application/{'x-protobuf' if isinstance(body, bytes) else 'json'}"
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body, allow_nan=False).encode()
+        headers = {"Content-Type": kind, "Accept": kind, **self._headers}
         request = urllib.request.Request(f"{self._url}{path}", data, headers)
         try:
-            with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
-                return Reply(answer.status, _json(answer.read()))
+            with urllib.request.urlopen(request, timeout=self._seconds) as answer:
+                content = answer.read()
+                return Reply(answer.status, _json(content), content)
         except urllib.error.HTTPError as error:
             content = error.read()
             if error.code in known:
-                return Reply(error.code, _json(content))
+                return Reply(error.code, _json(content), content)
             text = content.decode("utf-8", "replace")[:_SHOWN]
             raise PrerequisiteError(f"{self._tool} at {self._url} refused {path}: {error.code} {text}") from None
         except (OSError, ValueError) as error:

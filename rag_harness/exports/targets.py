@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from rag_harness.exports.destination import Target
 from rag_harness.exports.langfuse_traces import to_langfuse
 from rag_harness.exports.mlflow_runs import to_mlflow
+from rag_harness.exports.otlp_trials import to_otlp
 from rag_harness.exports.phoenix_annotations import to_phoenix
 from rag_harness.exports.promptfoo_results import to_promptfoo
 from rag_harness.exports.table_files import to_csv, to_parquet
@@ -18,6 +19,7 @@ TARGETS: Mapping[str, Target] = {
     "mlflow": to_mlflow,
     "langfuse": to_langfuse,
     "phoenix": to_phoenix,
+    "otlp": to_otlp,
     "promptfoo": to_promptfoo,
     "wandb": to_wandb,
 }

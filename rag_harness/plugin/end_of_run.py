@@ -22,6 +22,7 @@ from rag_harness.plugin.brief_section import BriefSection
 from rag_harness.plugin.earlier_turns import EarlierTurns
 from rag_harness.plugin.golden_section import GoldenSection
 from rag_harness.plugin.metamorphic import Metamorphic
+from rag_harness.plugin.otlp_sending import OtlpSending
 from rag_harness.plugin.report_file import ReportFile
 from rag_harness.plugin.screen import count_rightly
 from rag_harness.plugin.sections_shown import SectionsShown
@@ -107,6 +108,11 @@ class RunEnd:
         """Writes the report."""
         return ReportFile(self.session, self.findings)
 
+    @cached_property
+    def otlp(self) -> OtlpSending:
+        """Sends trials and scores to a backend of OpenTelemetry."""
+        return OtlpSending(self.session, self.findings)
+
 
 @dataclass(frozen=True)
 class Step:
@@ -157,6 +163,7 @@ STEPS: tuple[Step, ...] = (
     ROW_OF_DOTS,
     Step("causes", "runs failed trials again, to say why they failed", lambda run: run.attribution.explain()),
     Step("report", "writes a report of all that the steps above have left", lambda run: run.report.write(), True),
+    Step("otlp", "sends trials and scores to a backend of OpenTelemetry", lambda run: run.otlp.send(), True),
 )
 """The steps after the last test, in their order."""
 
@@ -188,6 +195,7 @@ SECTIONS: tuple[Section, ...] = (
     Section("gates", "a line a gate", lambda run, terminal: run.gates.print(terminal)),
     BRIEF,
     Section("report", "where the report is", lambda run, terminal: run.report.print(terminal), True),
+    Section("otlp", "what was sent, and what was not", lambda run, terminal: run.otlp.print(terminal), True),
 )
 """The sections of the terminal summary, in their order."""
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def rag_session(pytestconfig: pytest.Config, rag_scrub: Scrub | None) -> RagSession:
     """Return the state of the run; the other fixtures read it."""
     session = wake(pytestconfig)
-    session.scrub = rag_scrub
+    session.scrub, session.knows_scrub = rag_scrub, True
     return session
 
 

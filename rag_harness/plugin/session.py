@@ -41,6 +41,8 @@ class RagSession:
     def __init__(self, config: pytest.Config) -> None:
         self.config, self.closing = config, ExitStack()
         self.scrub: Callable[[str], str] | None = None
+        # Of an xdist run only the workers know it: the fixture is never asked for in the controller.
+        self.knows_scrub = False
         # Code that opens a cluster puts the cluster's ledger here.
         self.ledger: Callable[[], Any] = lambda: None
         self.own_experiments: set[str] = set()

@@ -251,6 +251,11 @@ class Settings:
     report: str = path_option(
         "", "write the report of the run to this file, when it has ended: .html, .md, .csv or .parquet", "nothing"
     )
+    otlp: str = option(
+        "",
+        "send spans and scores of each trial to this backend of OpenTelemetry, OTLP over HTTP: http://127.0.0.1:4318",
+        "nothing",
+    )
     save: str = option("", "keep this run as a baseline under this name", "nothing")
     compare: str = option("", "say what changed since the baseline of this name", "nothing")
     baselines: str = path_option("baselines", "folder of saved baselines", "nothing")

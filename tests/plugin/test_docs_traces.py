@@ -12,6 +12,7 @@ import pytest
 
 from rag_harness.__main__ import main
 from tests.plugin.conftest import Suite
+from tests.unit.exports.otlp_receiver import otlp_receiver
 from tests.unit.pipelines.endpoint.tracing_service import tracing_service
 from tests.unit.traces.exported.files import langfuse, otlp, phoenix, written
 
@@ -83,3 +84,24 @@ def test_a_service_that_sends_its_spans(suite: Suite, monkeypatch: pytest.Monkey
         several = suite.run("--rag-endpoint=mine.toml", "--rag-mode=record", "--rag-overwrite", "-n", "2")
         assert "has several processes" in str(several.stdout) + str(several.stderr)
         assert service.headers == []
+
+
+def test_scores_stand_on_the_traces_of_the_app(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", raising=False)
+    run, export = next(block.splitlines() for block in blocks("sh") if "--rag-otlp" in block)
+    test, conftest = blocks("python")
+    suite.pytester.makeconftest(conftest)
+    suite.pytester.makepyfile(test)
+    with otlp_receiver() as backend:
+        said = suite.run(*run.replace("http://127.0.0.1:4318", backend.url).split()[1:])
+        said.assert_outcomes(passed=4)
+        assert {span.trace_id for span in backend.trials} == {row["trace_id"] for row in suite.rows("mine")}
+        assert all(span.name == "invoke_workflow mine" for span in backend.trials)
+        assert all(backend.below(span)[0].attributes["gen_ai.operation.name"] == "retrieval" for span in backend.trials)
+        before = dict(backend.spans)
+        monkeypatch.chdir(suite.path)
+        assert main(export.replace("http://127.0.0.1:4318", backend.url).split()[1:]) == 0
+        assert backend.spans == before
+    assert "4 trials with" in capsys.readouterr().out

@@ -10,12 +10,12 @@ from rag_harness.plugin.end_of_run import SECTIONS, STEPS
 from tests.plugin.conftest import TEST, Suite
 
 _PLUGIN = Path(rag_harness.__file__).parent / "plugin"
-STEP_NAMES = ["earlier turns", "metamorphic", "gates", "row of dots", "causes", "report"]
+STEP_NAMES = ["earlier turns", "metamorphic", "gates", "row of dots", "causes", "report", "otlp"]
 SECTION_NAMES = [
     *("carried", "metamorphic", "trials", "scorecard", "pairwise", "slices"),
     *("abstention", "noise", "own", "snapshots", "causes", "affected"),
     "short summary",
-    *("golden", "comparison", "gates", "brief", "report"),
+    *("golden", "comparison", "gates", "brief", "report", "otlp"),
 ]
 TELLS = """
 from dataclasses import replace
@@ -49,14 +49,14 @@ def test_finds(rag_retrieval):
 """
 IN_ORDER = [
     *("*= rag metamorphic =*", "*= rag =*", "*= rag causes =*", "*= short test summary info =*"),
-    *("*= rag golden =*", "*= rag gates =*", "report: *"),
+    *("*= rag golden =*", "*= rag gates =*", "report: *", "otlp: *"),
 ]
 
 
 def test_the_order_is_this_one() -> None:
     assert [step.name for step in STEPS] == STEP_NAMES
     assert [section.name for section in SECTIONS] == SECTION_NAMES
-    assert [step.name for step in STEPS if step.after_errors] == ["gates", "report"]
+    assert [step.name for step in STEPS if step.after_errors] == ["gates", "report", "otlp"]
 
 
 def test_nothing_else_of_the_plugin_waits_for_the_end() -> None:
@@ -79,7 +79,7 @@ def _with_all_sections(suite: Suite) -> list[str]:
         TEST, test_golden=GOLDEN, test_wrong="import pytest\n\n@pytest.mark.e3\ndef test_it(rag_result): assert 0\n"
     )
     return [
-        *("--rag-metamorphic", "--rag-attribute", "--rag-report=report.md"),
+        *("--rag-metamorphic", "--rag-attribute", "--rag-report=report.md", "--rag-otlp=http://127.0.0.1:9"),
         *("--rag-golden=golden.json", "--rag-k=2", "--rag-gate=e3: recall@5 >= 0.1"),
     ]
 
@@ -111,7 +111,8 @@ def test_a_run_that_only_collects_has_no_end(suite: Suite) -> None:
 def test_after_an_error_gates_are_judged_and_the_report_is_written(suite: Suite) -> None:
     suite.pytester.makeconftest(TELLS)
     said = suite.run("-s", "-x", *_with_all_sections(suite))
-    assert [line for line in said.outlines if line.startswith("step: ")] == ["step: gates", "step: report"]
+    steps = [line.removeprefix("step: ") for line in said.outlines if line.startswith("step: ")]
+    assert steps == ["gates", "report", "otlp"]
     said.stdout.fnmatch_lines(["*stopping after 1 failures*"])
 
 

@@ -17,6 +17,7 @@ import pytest
 
 from tests.plugin.conftest import Suite
 from tests.talking_server import TalkingServer, talking_server
+from tests.unit.pipelines.endpoint.tracing_service import tracing_service
 
 CHAT = """
 url = "{url}/chat"
@@ -396,3 +397,27 @@ def test_nothing_is_asked_again_in_a_session_that_is_over(chat: Suite, server: T
     assert all("q1" in message.casefold() for asked_in, message in server.heard if asked_in != session)
     said = "".join(file.read_text() for file in (chat.path / "output").rglob("*.jsonl"))
     assert "the service keeps the conversation itself, so this turn cannot be asked again" in said
+
+
+def test_a_service_with_a_memory_sends_the_spans_of_each_turn(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTEST_XDIST_WORKER_COUNT", raising=False)
+    for file in suite.path.glob("test_*.py"):
+        file.unlink()
+    suite.write_queries(TALKS)
+    with tracing_service() as service:
+        top = f'url = "{service.url}"\ntraces = "otlp"\ntraces_port = {service.port}\ntraces_late = 0.1\n'
+        body = 'body = { query = "{{query}}", session = "{{session}}" }\n[session]\npath = "session"\n'
+        (suite.path / "my_chat.toml").write_text(top + body)
+        suite.run(FILE, "--rag-mode=record").assert_outcomes(passed=9)
+        # The first turn of each conversation alone is asked without a session.
+        assert sorted(query for session, query in service.heard if not session) == ["q1"] * 3
+    recorded = rows(suite)
+    for query_id, row in recorded.items():
+        searches = [stage["input"] for stage in row["stages"] if stage.get("kind") == "retrieve"]
+        assert searches == [f"q{query_id[-1]}"], "spans of another turn"
+        assert session_of(row) == session_of(recorded[f"{query_id[:2]}#1"])
+    assert len({row["trace_id"] for row in recorded.values()}) == 9
+    assert len({session_of(row) for row in recorded.values()}) == 3
+    suite.run(FILE, "--rag-mode=replay", "--rag-overwrite").assert_outcomes(passed=9)
+    told = {query_id: (session_of(row), row["trace_id"]) for query_id, row in rows(suite).items()}
+    assert told == {query_id: (session_of(row), row["trace_id"]) for query_id, row in recorded.items()}

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from rag_harness.__main__ import main
+from rag_harness.traces.span_record import SpanRecord
 from tests.talking_server import talking_server
+from tests.unit.pipelines.endpoint.tracing_service import TracingService, spans_of, tracing_service
 from tests.unit.server import Reply, as_json, serving
 
 SAID = {
@@ -154,3 +158,40 @@ def test_a_conversation_ends_where_an_answer_cannot_be_read(folder: Path, capsys
         assert main(["endpoint", "try", "a.toml", "How long?", "Really?"]) == 1
     assert len(server.requests) == 1
     assert "turn  2" not in capsys.readouterr().out
+
+
+def traced(folder: Path, service: TracingService, more: str = "") -> None:
+    top = f'url = "{service.url}"\ntraces = "otlp"\ntraces_port = {service.port}\ntraces_late = 0.05\n{more}'
+    (folder / "a.toml").write_text(f'{top}body = {{ query = "{{{{query}}}}" }}\n')
+
+
+def test_spans_that_came_are_shown_with_what_is_read_of_them(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with tracing_service() as service:
+        traced(folder, service)
+        assert main(["endpoint", "try", "a.toml", "lamp"]) == 0
+    said = capsys.readouterr().out
+    assert f"traceparent: {service.headers[0]['traceparent']}\n" in said
+    spans = r"^spans -  +POST /query +7 ms\n +retriever +search +2 ms\n +llm +model +3 ms\n"
+    assert re.search(spans, said, re.MULTILINE)
+    assert re.search(
+        r"^steps retrieve +search +1 documents\n +generate +model +gpt-4o-mini, 30 and 0 tokens$", said, re.MULTILINE
+    )
+
+
+def test_spans_that_cannot_be_read_or_do_not_come_are_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def silent(query: str, traceparent: str) -> list[SpanRecord]:
+        return [
+            replace(span, attributes={"openinference.span.kind": "RETRIEVER"}) if span.name == "search" else span
+            for span in spans_of(query, traceparent)
+        ]
+
+    with tracing_service(spans=silent) as service:
+        traced(folder, service)
+        assert main(["endpoint", "try", "a.toml", "lamp"]) == 1
+    assert "steps nothing: Span 'search' is one of a search" in capsys.readouterr().out
+    with tracing_service(spans=lambda *_: []) as service:
+        traced(folder, service, "traces_wait = 0.2\n")
+        assert main(["endpoint", "try", "a.toml", "lamp"]) == 2
+    said = capsys.readouterr()
+    assert "came  200 application/json" in said.out
+    assert "No span of this trial came to" in said.err

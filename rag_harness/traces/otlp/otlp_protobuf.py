@@ -1,9 +1,11 @@
-"""Reads the spans of a request of OTLP in protobuf, which most exporters send. Needs the extra ``traces``."""
+"""Reads and writes requests of OTLP in protobuf, which most exporters send. Needs the extra ``traces``."""
 
 from __future__ import annotations
 
-from base64 import b64decode
-from collections.abc import Iterator
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from copy import deepcopy
 from typing import Any
 
 from rag_harness.errors import PrerequisiteError, TraceError
@@ -21,22 +23,61 @@ def spans_of_protobuf(body: bytes) -> Iterator[SpanRecord]:
         PrerequisiteError: the protocol's messages are not installed.
         TraceError: the body is none, or a span of it has no ids.
     """
-    try:
+    with _messages():
         from google.protobuf.json_format import MessageToDict
         from google.protobuf.message import DecodeError
         from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-    except ImportError as error:
-        raise PrerequisiteError(
-            f"OTLP in protobuf cannot be read: {error.name} is not installed. {install('traces')}"
-        ) from error
     try:
         said: dict[str, Any] = MessageToDict(ExportTraceServiceRequest.FromString(body))
     except (DecodeError, RecursionError, ValueError) as error:
         raise TraceError(f"{len(body):,} bytes are no protobuf of OTLP.") from error
+    # protobuf's own JSON has bytes in base 64; OTLP/JSON has ids in hexadecimal digits.
+    _with_ids(said, lambda found: b64decode(found).hex())
+    return spans_of_request({"resourceSpans": [], **said})
+
+
+def protobuf_of(request: Mapping[str, Any]) -> bytes:
+    """Return a request of OTLP/JSON as protobuf.
+
+    Raises:
+        PrerequisiteError: the protocol's messages are not installed.
+    """
+    with _messages():
+        from google.protobuf.json_format import ParseDict
+        from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+    said = deepcopy(dict(request))
+    _with_ids(said, lambda found: b64encode(bytes.fromhex(found)).decode())
+    body: bytes = ParseDict(said, ExportTraceServiceRequest()).SerializeToString()
+    return body
+
+
+def said_of_protobuf(reply: bytes) -> dict[str, Any]:
+    """Return what a backend says to a request in protobuf, as OTLP/JSON has it; empty where it says no protobuf."""
+    with _messages():
+        from google.protobuf.json_format import MessageToDict
+        from google.protobuf.message import DecodeError
+        from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+    try:
+        said: dict[str, Any] = MessageToDict(ExportTraceServiceResponse.FromString(reply))
+    except (DecodeError, RecursionError, ValueError):
+        return {}
+    return said
+
+
+@contextmanager
+def _messages() -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise PrerequisiteError(
+            f"OTLP in protobuf needs {error.name}, which is not installed. {install('traces')}"
+        ) from error
+
+
+def _with_ids(said: Mapping[str, Any], written: Callable[[str], str]) -> None:
+    """Write the ids of all spans and links in another way, in place."""
     for resource in said.get("resourceSpans", []):
         for scope in resource.get("scopeSpans", []):
             for span in scope.get("spans", []):
-                # protobuf's own JSON has bytes in base 64; OTLP/JSON has ids in hexadecimal digits.
                 for each in (span, *span.get("links", ())):
-                    each.update({name: b64decode(each[name]).hex() for name in _IDS if name in each})
-    return spans_of_request({"resourceSpans": [], **said})
+                    each.update({name: written(each[name]) for name in _IDS if name in each})

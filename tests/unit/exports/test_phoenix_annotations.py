@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import socket
-import subprocess
-import time
-import urllib.request
-import venv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.unit.exports.conftest import Exporting
+from tests.unit.exports.real_phoenix import installed_phoenix, phoenix_has, serving_phoenix
 from tests.unit.exports.stub_server import StubServer, stub_server
 
 
@@ -119,22 +114,12 @@ def test_an_address_is_needed(exporting: Exporting, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.long
 def test_the_real_phoenix(exporting: Exporting, tmp_path: Path) -> None:
-    venv.create(tmp_path / "venv", with_pip=True)
-    folder = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin")
-    subprocess.run([folder / "python", "-m", "pip", "install", "--quiet", "arize-phoenix"], check=True)
-    check_real(folder / "phoenix", exporting, tmp_path)
+    check_real(installed_phoenix(tmp_path), exporting, tmp_path)
 
 
 def check_real(program: Path, exporting: Exporting, folder: Path) -> None:
     """Export twice into a server of Phoenix, and compare what it has."""
-    ports = [_free_port(), _free_port()]
-    own = {"PHOENIX_WORKING_DIR": str(folder), "PHOENIX_HOST": "127.0.0.1", "PHOENIX_TELEMETRY_ENABLED": "false"}
-    own |= {"PHOENIX_PORT": str(ports[0]), "PHOENIX_GRPC_PORT": str(ports[1])}
-    url = f"http://127.0.0.1:{ports[0]}"
-    with (folder / "phoenix.log").open("wb") as log:
-        running = subprocess.Popen([program, "serve"], env=os.environ | own, stdout=log, stderr=log)
-    try:
-        _wait(url)
+    with serving_phoenix(program, folder) as url:
         looked = []
         for _ in range(2):
             status, said = exporting("phoenix", "--url", url)
@@ -142,37 +127,11 @@ def check_real(program: Path, exporting: Exporting, folder: Path) -> None:
             looked.append(_kept(url))
         assert looked[0] == looked[1]
         assert any(name == "recall@5" for _, name, _ in looked[0])
-    finally:
-        running.terminate()
-        running.wait(30)
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
-def _wait(url: str) -> None:
-    until = time.monotonic() + 180
-    while True:
-        try:
-            urllib.request.urlopen(f"{url}/healthz", timeout=5).close()
-            return
-        except OSError:
-            assert time.monotonic() < until
-            time.sleep(1)
 
 
 def _kept(url: str) -> list[tuple[str, str, str]]:
-    spans = _get(f"{url}/v1/projects/rag-harness/spans?limit=1000")
+    spans = phoenix_has(f"{url}/v1/projects/rag-harness/spans?limit=1000")
     asked = "&".join(f"span_ids={span['context']['span_id']}" for span in spans)
-    found = _get(f"{url}/v1/projects/rag-harness/span_annotations?limit=10000&{asked}")
+    found = phoenix_has(f"{url}/v1/projects/rag-harness/span_annotations?limit=10000&{asked}")
     assert len(found) > len(spans) > 20
     return sorted((each["span_id"], each["name"], json.dumps(each["result"], sort_keys=True)) for each in found)
-
-
-def _get(url: str) -> list[Any]:
-    with urllib.request.urlopen(url, timeout=30) as reply:
-        found: list[Any] = json.load(reply)["data"]
-        return found

@@ -14,6 +14,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from uuid import uuid4
 
 from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -53,7 +54,11 @@ def spans_of(query: str, traceparent: str) -> list[SpanRecord]:
 
 @dataclass
 class TracingService:
-    """What the service does; ``sent`` changes what it sends, ``delay`` is in seconds before each request with spans."""
+    """What the service does.
+
+    ``spans`` makes what it sends, ``delay`` is in seconds before each request with spans; ``heard`` are session and
+    question of each request.
+    """
 
     port: int
     url: str = ""
@@ -63,6 +68,7 @@ class TracingService:
     spans: Callable[[str, str], list[SpanRecord]] = spans_of
     headers: list[dict[str, str]] = field(default_factory=list)
     refused: list[int] = field(default_factory=list)
+    heard: list[tuple[str, str]] = field(default_factory=list)
 
     def export(self, query: str, traceparent: str) -> None:
         spans = self.spans(query, traceparent)
@@ -107,9 +113,13 @@ def tracing_service(**told: Any) -> Iterator[TracingService]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            query = json.loads(self.rfile.read(int(self.headers["content-length"])))["query"]
+            asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            query, session = asked["query"], asked.get("session")
+            service.heard.append((session or "", query))
             service.headers.append({name.lower(): value for name, value in self.headers.items()})
-            body = json.dumps({"answer": f"A {query} within 45 days. [Source 1]"}).encode()
+            body = json.dumps(
+                {"answer": f"A {query} within 45 days. [Source 1]", "session": session or uuid4().hex}
+            ).encode()
             self.send_response(200)
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(body)))
