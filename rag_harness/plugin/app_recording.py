@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_harness.models.recording.app_calls import AppPlayback, no_app_answers
+from rag_harness.models.recording.app_calls import AppCassettes, AppPlayback, no_app_answers
+from rag_harness.models.recording.cassettes import OWN
+from rag_harness.models.recording.scrubbing import secrets_of
 from rag_harness.models.recording.transports import patched
-from rag_harness.plugin.own_recording import is_qdrant, own_cassettes
+from rag_harness.plugin.own_recording import is_qdrant
 
 if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
@@ -30,7 +32,7 @@ def record_apps(session: RagSession) -> None:
     session.config.stash[_ARE_RECORDED] = True
     records, settings = session.access.records, session.settings
     playback = AppPlayback(
-        own_cassettes(session, session.scrub),
+        AppCassettes(settings.path(settings.cassettes) / OWN, secrets_of(settings), session.scrub, settings.abridge),
         may_call=not session.access.calls_nobody,
         keep=records,
         ask_again=settings.rerecord and records,

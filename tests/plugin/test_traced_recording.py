@@ -124,6 +124,16 @@ def test_in_mode_auto_what_is_not_recorded_is_called_and_not_kept(app: Suite) ->
         assert len(server.calls) == QUESTIONS + 1
 
 
+def test_each_repeat_has_its_own_recording(app: Suite) -> None:
+    with answering("In ", "Zone 1.") as server:
+        write(app, server)
+        asked(app, "record", "--rag-repeats=2").assert_outcomes(passed=QUESTIONS)
+        assert len(server.calls) == 2 * QUESTIONS
+    asked(app, "replay", "--rag-repeats=2").assert_outcomes(passed=QUESTIONS)
+    files = [file.name for file in (app.path / "cassettes").rglob("*.yaml")]
+    assert (len(files), sum(name.endswith("+1.yaml") for name in files)) == (2 * QUESTIONS, QUESTIONS)
+
+
 def test_calls_of_other_tests_are_left_alone(app: Suite) -> None:
     with answering("In ", "Zone 1.") as server:
         write(app, server)

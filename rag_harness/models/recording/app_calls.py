@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 from rag_harness.errors import RecordingMissError, RecordingWriteError
-from rag_harness.models.recording.cassettes import CleanedRequest, Recorded
+from rag_harness.models.anew import seed_shift
+from rag_harness.models.recording.cassettes import Cassettes, CleanedRequest, Recorded
 from rag_harness.models.recording.playback import Playback
 
 _of_trial: ContextVar[AppCalls | None] = ContextVar("app_calls", default=None)
@@ -69,6 +71,15 @@ def answering_app() -> Iterator[AppCalls]:
 def no_app_answers() -> bool:
     """Return whether what runs here is no app that answers a trial."""
     return _of_trial.get() is None
+
+
+class AppCassettes(Cassettes):
+    """The recordings of apps. Each repeat of a trial has its own, for an app sends the same each time."""
+
+    def file(self, asked: CleanedRequest) -> Path:
+        """Return the file of a request's recording, which need not exist."""
+        file, shift = super().file(asked), seed_shift.get()
+        return file.with_stem(f"{file.stem}+{shift}") if shift else file
 
 
 class AppPlayback(Playback):
