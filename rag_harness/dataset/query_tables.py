@@ -20,7 +20,7 @@ from rag_harness.errors import DataError
 from rag_harness.files.json_text import read_json
 
 _TEXTS = ("query_id", "query", "query_type", "ground_truth", "conversation", "reply", "standalone")
-_JSON = ("expect", "qrels", "turns", "scenario", "metadata", "inputs")
+_JSON = ("expect", "tools", "qrels", "turns", "scenario", "metadata", "inputs")
 _BELOW = ("metadata.", "inputs.")
 
 

@@ -27,10 +27,12 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="session")
-def rag_session(pytestconfig: pytest.Config, rag_scrub: Scrub | None) -> RagSession:
+def rag_session(request: pytest.FixtureRequest, pytestconfig: pytest.Config, rag_scrub: Scrub | None) -> RagSession:
     """Return the state of the run; the other fixtures read it."""
     session = wake(pytestconfig)
     session.scrub, session.knows_scrub = rag_scrub, True
+    if session.experiments.tracing.is_marked:
+        _record_apps(request, session)
     return session
 
 
@@ -169,16 +171,25 @@ def rag_recording(
 
 
 @pytest.fixture(scope="session")
-def rag_traced(rag_session: RagSession) -> RagTraced:
+def rag_traced(request: pytest.FixtureRequest, rag_session: RagSession) -> RagTraced:
     """Return what makes a pipeline of an app that is instrumented: ``rag_traced(app)``, for ``rag_pipeline`` to return.
 
     The app is a function of the question's text, or an object with ``answer(query)``. What its spans tell by the
     conventions of OpenInference or OpenTelemetry becomes its rows: searches with hits, rerankers, calls of models,
-    tools. ``rag_traced.provider`` is a tracer provider for an app that has none.
+    tools. ``rag_traced.provider`` is a tracer provider for an app that has none. What the app calls by httpx, httpx2 or
+    the openai SDK in a trial is recorded and replayed.
     """
     from rag_harness.plugin.tracing import RagTraced
 
+    _record_apps(request, rag_session)
     return RagTraced(rag_session.experiments.tracing)
+
+
+def _record_apps(request: pytest.FixtureRequest, session: RagSession) -> None:
+    from rag_harness.plugin.app_recording import record_apps
+
+    with _halting(request):
+        record_apps(session)
 
 
 class _halting:  # noqa: N801 - a context manager reads as a verb

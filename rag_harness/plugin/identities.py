@@ -83,11 +83,14 @@ class Identities:
 
     def recorded_last(self, suite: str) -> float:
         """Return when answers of a suite were last recorded, as known at the first call."""
-        from rag_harness.models.recording.cassettes import SERVICES, last_written
+        from rag_harness.models.recording.cassettes import OWN, SERVICES, last_written
 
         settings = self._settings.get()
         name, folder = self._asked_by(suite), settings.path(settings.cassettes)
-        folder = folder / SERVICES / name if name in self._experiments.endpoints else folder / settings.profile
+        if self._experiments.tracing.is_of(name):
+            folder = folder / OWN
+        else:
+            folder = folder / SERVICES / name if name in self._experiments.endpoints else folder / settings.profile
         if folder not in self._recorded_last:
             self._recorded_last[folder] = last_written(folder)
         return self._recorded_last[folder]

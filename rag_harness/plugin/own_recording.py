@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from rag_harness.errors import PrerequisiteError
-from rag_harness.models.recording.cassettes import Cassettes
+from rag_harness.models.recording.cassettes import OWN, Cassettes
 from rag_harness.models.recording.network_guard import LOOPBACK
 from rag_harness.models.recording.playback import Playback
 from rag_harness.models.recording.scrubbing import Scrub, secrets_of
@@ -49,7 +49,7 @@ def recording(request: pytest.FixtureRequest, session: RagSession, scrub: Scrub 
     if playback is None:
         yield own
         return
-    with patched(playback, lambda asked: is_harness_at_work() or _is_qdrant(asked.url, session.settings)):
+    with patched(playback, lambda asked: is_harness_at_work() or is_qdrant(asked.url, session.settings)):
         yield own
     if playback.broken:
         _stop(request, playback.broken)
@@ -102,12 +102,12 @@ def own_cassettes(session: RagSession, scrub: Scrub | None) -> Cassettes:
     # A conftest.py of a subfolder may define another scrub.
     known = stash.setdefault(OWN_CASSETTES, {})
     if scrub not in known:
-        folder = settings.path(settings.cassettes) / "own"
+        folder = settings.path(settings.cassettes) / OWN
         known[scrub] = Cassettes(folder, secrets_of(settings), scrub, settings.abridge)
     return known[scrub]
 
 
-def _is_qdrant(url: Any, settings: Settings) -> bool:
+def is_qdrant(url: Any, settings: Settings) -> bool:
     """Return whether a call goes to the Qdrant server that the user configured on this machine."""
     asked, known = urlsplit(str(url)), urlsplit(settings.qdrant_url)
     return known.hostname in LOOPBACK and asked.hostname in LOOPBACK and asked.port == known.port

@@ -25,6 +25,7 @@ class Tracing:
 
     def __init__(self) -> None:
         self._marked: set[str] = set()
+        self._traced: set[str] = set()
         self._provider: Once[TracerProvider] = Once(_new_provider)
 
     @property
@@ -49,6 +50,15 @@ class Tracing:
             if mark.kwargs.get("traced"):
                 self._marked.update(experiments)
 
+    @property
+    def is_marked(self) -> bool:
+        """Whether the mark of a test says that its experiment is traced."""
+        return bool(self._marked)
+
+    def is_of(self, name: str) -> bool:
+        """Return whether an experiment is asked below spans. It is known once a test of it runs."""
+        return name in self._traced
+
     def asks_for(self, experiment: Experiment) -> bool:
         """Return whether an experiment is to be traced."""
         return experiment.id in self._marked or type(experiment.pipeline).__module__ == _TRACED
@@ -57,6 +67,7 @@ class Tracing:
         """Return an experiment whose app is asked below spans."""
         from rag_harness.pipelines.traced.bound import traced_experiment
 
+        self._traced.add(experiment.id)
         return traced_experiment(experiment, parts, self._provider.made)
 
 

@@ -25,7 +25,7 @@ class SeenTrace:
     """What a trace tells.
 
     Attributes:
-        steps: in the order in which they began.
+        steps: in the order in which they began; a reranker comes after the search inside of it.
         outcome: what the searches came to.
         given: the documents that the model was given, by number, in the order of the prompt.
         by_prompt: whether ``given`` is read off the prompt; else it is what the last search or reranker returned.

@@ -1,4 +1,4 @@
-"""The steps of a trace: searches, rerankers, model calls, tools, in the order in which they began."""
+"""The steps of a trace: searches, rerankers, model calls, tools, in their order."""
 
 from __future__ import annotations
 
@@ -67,9 +67,18 @@ def steps_of(spans: Iterable[SpanRecord]) -> list[SeenStep]:
         *map(_of_tool, tools_in(tree, calls)),
         *(_of_guardrail(span) for span in tree.spans if kind_of(span) == "guardrail"),
     ]
+    return _timed(_in_order(steps, tree), tree)
+
+
+def _in_order(steps: Sequence[SeenStep], tree: SpanTree) -> list[SeenStep]:
+    """Return the steps as they began. What reranks or joins searches inside of it comes after the last of them."""
     places = {span.span_id: place for place, span in enumerate(tree.spans)}
-    steps.sort(key=lambda step: places[step.span.span_id])
-    return _timed(steps, tree)
+    searches = {step.span.span_id for step in steps if step.returns_documents}
+    around, last = tree.nearest(searches), dict(places)
+    for span in reversed(tree.outermost_first):
+        if span.span_id in searches and (outer := around.get(span.span_id)) is not None:
+            last[outer.span_id] = max(last[outer.span_id], last[span.span_id])
+    return sorted(steps, key=lambda step: (last[step.span.span_id], -places[step.span.span_id]))
 
 
 def _timed(steps: Sequence[SeenStep], tree: SpanTree) -> list[SeenStep]:

@@ -13,6 +13,7 @@ from rag_harness.authoring.importing.labels import labels_of
 from rag_harness.authoring.importing.messages import Dialogue, are_messages, dialogue_of, structured
 from rag_harness.authoring.importing.notes import Notes
 from rag_harness.authoring.importing.source_fields import SourceFields
+from rag_harness.authoring.importing.wanted_tools import wanted_tools
 from rag_harness.dataset.records.field_names import value_at
 from rag_harness.dataset.records.list_cells import ListCellError, texts_of
 from rag_harness.dataset.records.source_record import SourceRecord, given, plain_text, said_flag
@@ -20,6 +21,7 @@ from rag_harness.errors import DataError
 
 MAPPED = (
     "query_id", "query", "ground_truth", "evidence", "context_reference", "query_type", "answerable", "conversation",
+    "tools",
 )  # fmt: skip
 """Our fields that a column of a file may be."""
 _SCORED = (
@@ -76,6 +78,7 @@ class RecordMapping:
             [(text, document or about) for text, document in contexts],
             documents,
             kept_demands(self._source.expected(values), where, self._notes),
+            wanted_tools(self._value(values, "tools"), self._used(values, "tools"), where, self._notes),
             query_type=plain_text(self._value(values, "query_type")) or self._source.type_of(values),
             answerable=said_flag(self._value(values, "answerable")),
             metadata=labels_of(self._labels(values), where, self._notes),

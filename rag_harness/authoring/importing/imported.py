@@ -27,6 +27,7 @@ class ImportedQuestion:
         contexts: texts that carry the answer, each with the name of its document, empty where none is said.
         documents: names of documents that carry it.
         expect: what its answer owes, as ``queries.jsonl`` has it.
+        tools: the calls of tools that are expected, as ``queries.jsonl`` has them; empty where the file says none.
         query_type: its type; empty where the file says none.
         answerable: whether the documents answer it; None where the file says nothing.
         metadata: labels.
@@ -44,6 +45,7 @@ class ImportedQuestion:
     contexts: Sequence[tuple[str, str]] = ()
     documents: Sequence[str] = ()
     expect: Sequence[Mapping[str, Any]] = ()
+    tools: Sequence[Mapping[str, Any]] = ()
     query_type: str = ""
     answerable: bool | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)

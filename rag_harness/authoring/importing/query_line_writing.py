@@ -98,6 +98,7 @@ def _content(question: ImportedQuestion, gold: PlacedGold) -> WrittenLine:
         "context_reference": gold.pages,
         "evidence": evidence,
         "expect": [dict(each) for each in question.expect],
+        "tools": [dict(each) for each in question.tools],
     }
     return {name: value for name, value in found.items() if value not in (None, "", [], {})}
 
@@ -110,7 +111,7 @@ def _type(question: ImportedQuestion, gold: PlacedGold) -> str:
         return NEGATIVE
     if len(gold.pages) > 1:
         return "multi_hop"
-    return "direct" if gold.pages or question.ground_truth or question.expect else _UNLABELLED
+    return "direct" if gold.pages or question.ground_truth or question.expect or question.tools else _UNLABELLED
 
 
 def _said(query: str, reply: str) -> WrittenLine:

@@ -37,6 +37,7 @@ MEANINGS: Mapping[str, Sequence[str]] = MappingProxyType(
         "qrels": ("qrels", "relevance"),
         "standalone": ("standalone", "rewritten_query", "standalone_question"),
         "scenario": ("scenario",),
+        "tools": ("tools", "expected_tools", "reference_tool_calls"),
     }
 )  # fmt: skip
 """Names of each field of ours. The first is ours; an earlier name counts more."""

@@ -25,6 +25,7 @@ from rag_harness.models.recording.scrubbing import Cleaner, Scrub
 __all__ = [
     "CONFIRMED",
     "OUTDATED",
+    "OWN",
     "RECORDED_AT",
     "SCHEMA_VERSION",
     "SERVICES",
@@ -43,6 +44,8 @@ RECORDED_AT, OUTDATED = "x-rag-recorded-at", "x-rag-recorded-outdated"
 """More headers: the date of the recording, and "1" if the model now has another version."""
 SERVICES = "endpoints"
 """Folder of services, beside those of the profiles: answers of a service do not depend on the profile."""
+OWN = "own"
+"""Folder of the calls of users' own code: of tests, and of apps that are traced."""
 CONFIRMED = "version.txt"
 """File beside the recordings of a model: a version that gives the same answers, whichever version recorded them."""
 

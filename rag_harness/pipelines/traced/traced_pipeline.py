@@ -8,10 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.errors import PrerequisiteError, TraceError
+from rag_harness.models.recording.app_calls import AppCalls, answering_app
 from rag_harness.pipelines.calling import called
 from rag_harness.pipelines.endpoint.placing import Placing
 from rag_harness.pipelines.trace import Trace
 from rag_harness.pipelines.traced.answer_text import answer_text
+from rag_harness.pipelines.traced.recorded_times import as_recorded
 from rag_harness.pipelines.traced.traced_output import SOURCE, output_of, placed_documents
 from rag_harness.registry.installed import install
 from rag_harness.traces.seen_trace import read_trace
@@ -67,12 +69,13 @@ class TracedPipeline:
         Raises:
             PrerequisiteError: there is no tracer provider to read from. The app was not asked.
             TraceError: the trace lacks what a row needs.
+            RecordingMissError: what the app has called is not recorded, and this mode calls nobody.
         """
         provider = in_process()
         about = {"openinference.span.kind": "CHAIN", "input.value": query.text, "rag_harness.query_id": query.query_id}
         with provider.traced_trial(self.provider, f"rag_trial {self._experiment}", about) as trial:
             try:
-                returned = await self._asked(query)
+                returned, calls = await self._asked(query)
             except Exception as error:
                 await self._tell(error, trial.so_far())
                 raise
@@ -80,10 +83,24 @@ class TracedPipeline:
             provider.end_root(trial, text)
             with Trace().stage("trace"):
                 told = await self._told(trial, text)
-            told = replace(told, total_ms=trial.ms, trace_id=trial.trace_id)
+            told = as_recorded(replace(told, total_ms=trial.ms, trace_id=trial.trace_id), calls)
         return _completed(returned, told) if isinstance(returned, PipelineOutput) else told
 
-    async def _asked(self, query: Query) -> Any:
+    async def _asked(self, query: Query) -> tuple[Any, AppCalls]:
+        """Return what the app returned, and what became of its HTTP calls."""
+        with answering_app() as calls:
+            try:
+                returned = await self._called(query)
+            except Exception as error:
+                if calls.refused is None:
+                    raise
+                raise calls.refused from error
+        if calls.refused is not None:
+            # An app that goes on without an answer would do otherwise here than it does where the model is asked.
+            raise calls.refused
+        return returned, calls
+
+    async def _called(self, query: Query) -> Any:
         if self._takes_query:
             return await called(self.app.answer, query, f"{self._name}.answer")
         return await called(self.app, query.text, self._name)

@@ -12,7 +12,7 @@ import pytest
 from rag_harness.dataset.asked_digest import asked_digest
 from rag_harness.dataset.queries import read_queries
 from rag_harness.errors import DataError
-from rag_harness.types import Case, Evidence
+from rag_harness.types import Case, Evidence, ExpectedTool
 
 
 def cases(file: Path, text: str | bytes, **mapped: str) -> list[Case]:
@@ -33,6 +33,12 @@ def table(tmp_path: Path) -> Path:
 
 HEADER = "id;question;answer;documents;quotes;answerable;expect;metadata.topic;team;inputs.lang\r\n"
 ROW = 'q1;Why?;So.;a.md;["Just so."];yes;[{"contains": "So"}];money;shop;de\r\n'
+
+
+@pytest.mark.parametrize("name", ["tools", "reference_tool_calls"])
+def test_expected_tools_are_json(table: Path, name: str) -> None:
+    rows = f'question;{name}\nWhy?;[{{"name": "price", "args": {{"sku": "T-18"}}}}]\nHow?;[]\nWhat?;\n'
+    assert [case.tools for case in cases(table, rows)] == [(ExpectedTool("price", {"sku": "T-18"}),), (), None]
 
 
 def test_a_row_is_a_line(table: Path) -> None:

@@ -71,6 +71,16 @@ def test_a_reranker_orders_what_is_given_and_the_first_stage_stays_as_it_was() -
     assert ids(seen, [*seen.given]) == ["c", "a"]
 
 
+def test_a_search_around_others_comes_after_them_though_it_began_before() -> None:
+    spans = [
+        search("outer", {"b": BULB, "a": LAMP}, at=(0, 9), query="lamp"),
+        search("s1", {"a": LAMP}, at=(1, 3), parent="outer", query="lamp"),
+        search("s2", {"b": BULB}, at=(3, 5), parent="outer", query="bulb"),
+        model("m", f"{BULB} {LAMP}", "x", at=(9, 12)),
+    ]
+    assert [step.span.span_id for step in read_trace(spans, "x").steps] == ["s1", "s2", "outer", "m"]
+
+
 def test_genai_documents_without_text_count_by_their_ids() -> None:
     found = [{"id": "a", "score": 0.9}, {"id": "b", "score": 0.2}]
     spans = [

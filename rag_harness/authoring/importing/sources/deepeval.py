@@ -15,7 +15,6 @@ from rag_harness.authoring.importing.source_fields import SourceFields
 from rag_harness.dataset.records.list_cells import texts_of
 from rag_harness.dataset.records.source_record import plain_text
 
-_TOOLS = "calls of tools are not demanded by a line of questions"
 _CLASSES = "labels of a classifier are not demanded by a line of questions"
 
 
@@ -44,6 +43,7 @@ DEEPEVAL = SourceFields(
         "ground_truth": ("expected_output", "expectedOutput"),
         "evidence": ("context",),
         "context_reference": ("source_file", "sourceFile"),
+        "tools": ("expected_tools", "expectedTools"),
     },
     typical=(
         "expected_output", "actual_output", "retrieval_context", "expected_outcome", "expected_tools", "source_file",
@@ -55,8 +55,6 @@ DEEPEVAL = SourceFields(
         "token_cost", "tokenCost", "input_token_count", "inputTokenCount", "output_token_count", "outputTokenCount",
     ),
     unmatched={
-        "expected_tools": _TOOLS,
-        "expectedTools": _TOOLS,
         "expected_labels": _CLASSES,
         "expectedLabels": _CLASSES,
         "persona": "who a simulated user is: write it into a scenario (docs/conversations.md)",

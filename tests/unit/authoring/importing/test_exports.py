@@ -9,7 +9,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from rag_harness.types import Evidence
+from rag_harness.types import Evidence, ExpectedTool
 from tests.unit.authoring.importing.conftest import Importing
 
 FILES = Path(__file__).parent / "files"
@@ -35,8 +35,62 @@ def test_goldens_of_deepeval(importing: Importing, name: str) -> None:
         "imported_from": "deepeval",
         "reviewed": "no",
     }
+    assert line["tools"] == [{"name": "WebSearch"}]
+    assert found.cases[0].tools == (ExpectedTool("WebSearch", None),)
+    assert found.status == 0
+
+
+CALLS = [
+    # ToolCall of deepeval 4.3, as its goldens are saved, and in its API.
+    {"name": "price", "description": "Looks up a price", "reasoning": None, "input_parameters": {"sku": "T-18"}},
+    {"name": "stock", "inputParameters": {"sku": "T-18", "zone": 1}, "output": None},
+    {"name": "say", "input_parameters": None},
+]
+
+
+@pytest.mark.parametrize("field", ["expected_tools", "expectedTools"])
+def test_expected_tools_of_deepeval(importing: Importing, field: str) -> None:
+    golden = {"input": "What does the lamp cost?", "expected_output": "9 euros", field: CALLS}
+    found = importing("goldens.json", json.dumps([golden]))
+    assert found.status == 0
+    assert found.cases[0].tools == (
+        ExpectedTool("price", {"sku": "T-18"}),
+        ExpectedTool("stock", {"sku": "T-18", "zone": 1}),
+        ExpectedTool("say", None),
+    )
+
+
+@pytest.mark.parametrize("stated", [None, [], "", "[]"])
+def test_no_expected_tools_say_nothing(importing: Importing, stated: str | list[str] | None) -> None:
+    golden = {"input": "What does the lamp cost?", "expected_output": "9 euros", "expected_tools": stated}
+    found = importing("goldens.json", json.dumps([golden]))
+    assert (found.status, found.cases[0].tools) == (0, None)
+    assert ("1 × expected_tools: an empty list is left out" in found.said) == (stated not in (None, ""))
+
+
+@pytest.mark.parametrize(
+    ("calls", "said"),
+    [
+        ([{"name": "price"}, {"input_parameters": {}}], "expected_tools: call 2: name is missing"),
+        ([{"name": "price", "input_parameters": ["T-18"]}], "expected_tools: call 1: args: an object was expected"),
+        ([{"name": "price", "parameters": {"type": "object"}}], "expected_tools: call 1:"),
+        ([7], "expected_tools: call 1: an object was expected"),
+    ],
+)
+def test_expected_tools_that_cannot_be_read_are_named(importing: Importing, calls: object, said: str) -> None:
+    golden = {"input": "What does the lamp cost?", "expected_output": "9 euros", "expected_tools": calls}
+    found = importing("goldens.json", json.dumps([golden]))
     assert found.status == 1
-    assert "1 × expected_tools: calls of tools are not demanded by a line of questions" in found.said
+    assert f"1 × {said}" in found.said
+    assert found.cases[0].tools is None
+
+
+def test_results_of_expected_tools_are_not_demanded(importing: Importing) -> None:
+    calls = [{"name": "price", "output": "9 euros"}]
+    golden = {"input": "What does the lamp cost?", "expected_output": "9 euros", "expected_tools": calls}
+    found = importing("goldens.json", json.dumps([golden]))
+    assert "1 × expected_tools: what a tool is to return" in found.said
+    assert (found.status, found.cases[0].tools) == (1, (ExpectedTool("price", None),))
 
 
 def test_conversational_goldens_of_deepeval(importing: Importing) -> None:

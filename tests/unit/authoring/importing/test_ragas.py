@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.types import Evidence
+from rag_harness.types import Evidence, ExpectedTool
 from tests.unit.authoring.importing.conftest import Importing
 
 # docs/concepts/components/eval_dataset.md of ragas 0.4.3, as EvaluationDataset.to_jsonl and .to_csv write it.
@@ -81,6 +81,14 @@ def test_the_documented_conversation_has_one_question(importing: Importing) -> N
     assert case.ground_truth == CONVERSATION["reference"]
     assert "1 × messages of the system or of tools" in found.said
     assert "1 × calls of tools in a conversation" in found.said
+
+
+@pytest.mark.parametrize(("name", "written"), [("samples.jsonl", as_jsonl), ("samples.csv", as_csv)])
+def test_reference_tool_calls_are_the_tools_of_the_last_question(importing: Importing, name: str, written: Any) -> None:
+    calls = [{"name": "WeatherAPI", "args": {"location": "New York City"}}, {"name": "say", "args": {}}]
+    found = importing(name, written([{**CONVERSATION, "reference_tool_calls": calls}]))
+    assert found.cases[0].tools == (ExpectedTool("WeatherAPI", {"location": "New York City"}), ExpectedTool("say", {}))
+    assert "reference_tool_calls" not in found.said.partition("wrote")[2]
 
 
 @pytest.mark.parametrize(("name", "written"), [("samples.jsonl", as_jsonl), ("samples.csv", as_csv)])

@@ -1,0 +1,111 @@
+"""Record and replay of the HTTP calls that an app under test makes while it answers a trial.
+
+Other calls of the process are left alone. A trial is known by its context, as its spans are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from rag_harness.errors import RecordingMissError, RecordingWriteError
+from rag_harness.models.anew import seed_shift
+from rag_harness.models.recording.cassettes import Cassettes, CleanedRequest, Recorded
+from rag_harness.models.recording.playback import Playback
+
+_of_trial: ContextVar[AppCalls | None] = ContextVar("app_calls", default=None)
+
+
+class AppCalls:
+    """The HTTP calls of one trial.
+
+    Attributes:
+        refused: why a call was refused, or its answer not kept; None where neither happened. SDKs hide such errors
+            behind "Connection error", and apps go on without an answer.
+    """
+
+    def __init__(self) -> None:
+        self.refused: RecordingMissError | RecordingWriteError | None = None
+        self._replayed: list[tuple[CleanedRequest, Recorded]] = []
+        self._calls_made = 0
+
+    @property
+    def recorded_at(self) -> str | None:
+        """When the oldest was recorded, empty where one has no date; None unless all were replayed."""
+        if self._calls_made or not self._replayed:
+            return None
+        return min(found.recorded_at for _, found in self._replayed)
+
+    @property
+    def chat_ms(self) -> list[float]:
+        """The recorded times of chat completions that were replayed, in their order, in milliseconds."""
+        return [found.total_ms for asked, found in self._replayed if _is_chat(asked.body)]
+
+    def replay(self, asked: CleanedRequest, found: Recorded) -> None:
+        """Note an answer that was replayed."""
+        self._replayed.append((asked, found))
+
+    def call(self) -> None:
+        """Note a call that was not replayed."""
+        self._calls_made += 1
+
+
+def _is_chat(body: Any) -> bool:
+    return isinstance(body, Mapping) and "messages" in body
+
+
+@contextmanager
+def answering_app() -> Iterator[AppCalls]:
+    """Note the HTTP calls of the block: it, its tasks and the threads that have its context are an app that answers."""
+    calls = AppCalls()
+    token = _of_trial.set(calls)
+    try:
+        yield calls
+    finally:
+        _of_trial.reset(token)
+
+
+def no_app_answers() -> bool:
+    """Return whether what runs here is no app that answers a trial."""
+    return _of_trial.get() is None
+
+
+class AppCassettes(Cassettes):
+    """The recordings of apps. Each repeat of a trial has its own, for an app sends the same each time."""
+
+    def file(self, asked: CleanedRequest) -> Path:
+        """Return the file of a request's recording, which need not exist."""
+        file, shift = super().file(asked), seed_shift.get()
+        return file.with_stem(f"{file.stem}+{shift}") if shift else file
+
+
+class AppPlayback(Playback):
+    """The rules of a run for calls of apps. It notes what becomes of them."""
+
+    def find(self, asked: CleanedRequest) -> Recorded | None:
+        found, calls = super().find(asked), _of_trial.get()
+        if found is not None and calls is not None:
+            calls.replay(asked, found)
+        return found
+
+    def allow(self, asked: CleanedRequest) -> None:
+        with _noting():
+            super().allow(asked)
+
+    def save(self, asked: CleanedRequest, answer: Recorded) -> None:
+        with _noting():
+            super().save(asked, answer)
+
+
+@contextmanager
+def _noting() -> Iterator[None]:
+    calls = _of_trial.get() or AppCalls()
+    calls.call()
+    try:
+        yield
+    except (RecordingMissError, RecordingWriteError) as error:
+        calls.refused = calls.refused or error
+        raise

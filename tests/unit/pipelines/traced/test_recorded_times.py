@@ -1,0 +1,56 @@
+"""Rows of replayed answers have the recordings' date, and their times where it is known whose they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_harness.models.recording.app_calls import AppCalls
+from rag_harness.models.recording.cassettes import CleanedRequest, Recorded
+from rag_harness.pipelines.traced.recorded_times import as_recorded
+from rag_harness.types import Answer, Call, PipelineOutput, Stage, Usage
+
+CHAT = CleanedRequest("POST", "http://127.0.0.1/v1/chat/completions", {"model": "m", "messages": []})
+VECTORS = CleanedRequest("POST", "http://127.0.0.1/v1/embeddings", {"model": "e", "input": "lamp"})
+TOLD = PipelineOutput(
+    Answer("x"),
+    stages=(
+        Stage("search", 5.0),
+        Stage("rewrite", 2.0, (Call("rewrite", "m", Usage(1, 1, 1), 2.0),)),
+        Stage("model", 3.0, (Call("answer", "m", Usage(1, 1, 1), 3.0),)),
+    ),
+    total_ms=11.0,
+)
+
+
+def recorded(ms: float, day: int) -> Recorded:
+    return Recorded(200, "application/json", b"{}", ms, None, recorded_at=f"2026-11-{day:02}T00:00:00+00:00")
+
+
+def test_each_step_takes_the_recorded_time_of_its_call() -> None:
+    calls = AppCalls()
+    calls.replay(VECTORS, recorded(7, 3))
+    calls.replay(CHAT, recorded(100, 2))
+    calls.replay(CHAT, recorded(1000, 4))
+    found = as_recorded(TOLD, calls)
+    assert [stage.ms for stage in found.stages] == [5, 102, 1003]
+    assert [call.ms for call in found.calls] == [102, 1003]
+    assert found.total_ms == 1111
+    assert {(call.recorded, call.recorded_at) for call in found.calls} == {(True, "2026-11-02T00:00:00+00:00")}
+
+
+def test_times_of_unknown_owners_are_left_out() -> None:
+    calls = AppCalls()
+    calls.replay(CHAT, recorded(100, 2))
+    found = as_recorded(TOLD, calls)
+    assert [stage.ms for stage in found.stages] == [5, 2, 3]
+    assert found.total_ms == 11
+    assert all(call.recorded for call in found.calls)
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_an_answer_of_which_a_part_was_called_is_not_recorded(made: bool) -> None:
+    calls = AppCalls()
+    if made:
+        calls.replay(CHAT, recorded(100, 2))
+        calls.call()
+    assert as_recorded(TOLD, calls) == TOLD
