@@ -17,6 +17,7 @@ from rag_harness.report.wording import counted, listed, short
 
 _WIDEST, _FEW_FIELDS = 100, 2
 _NOTHING = "nothing can be compared: no measure has values of two experiments"
+_ALIKE = "the measures below do not tell the experiments apart"
 _OPEN = "not judged: the run ended early"
 _CAUSES = {"Judge Doubtful": "misjudged", "Gold Doubtful": "wrong gold"}
 """Causes whose names do not say what they mean."""
@@ -127,7 +128,8 @@ def _is_simulated(said: str) -> bool:
 
 def _best(brief: Brief, writer: LineWriter) -> Iterator[Line]:
     for field in [field for field in brief.fields if len(field.names) > 1][:_FEW_FIELDS]:
-        said = " ".join(filter(None, [winners_said(field), *equals_said(field, brief)])) or _NOTHING
+        said = " ".join(filter(None, [winners_said(field), *equals_said(field, brief)]))
+        said = said or (_ALIKE if field.leads else _NOTHING)
         sure = any(lead.is_sure for lead in field.leads)
         yield from writer.labelled("best", f"{_on(field, brief)}{said}", "green" if sure else "yellow", most=3)
         for lead in surest(field):

@@ -136,6 +136,15 @@ def test_quiet_is_three_lines(name: str) -> None:
     assert len(three_lines(BAD_INPUT[name](), "output")) <= 3
 
 
+def test_experiments_that_differ_only_in_other_measures_are_not_called_without_values() -> None:
+    alike = {
+        name: table(kinds(any=3), token_f1=[0.5] * 3, mrr=[place] * 3) for place, name in ((0.1, "e1"), (0.2, "e2"))
+    }
+    said = text(brief_lines(make(alike), "output"))
+    assert "best     the measures below do not tell the experiments apart" in said
+    assert "all the same: token_f1 0.500" in said
+
+
 def test_quiet_says_who_is_ahead_on_which_data() -> None:
     tables = {name: table([{}] * 60, recall_at_5=values(60, mean)) for name, mean in (("e1", 0.2), ("e2", 0.9))}
     alone = three_lines(make(tables), "output", 100)[1].text
