@@ -41,9 +41,8 @@ class Journal:
         self.file: Path = folder / f"{name}.jsonl"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock = _lock_of(self.file)
             # The lock comes before the file: another process may take over a file whose lock is free.
-            self._lock.acquire()
+            self._lock = _locked(self.file)
             self._descriptor = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
             raise CriticalError(
@@ -131,6 +130,16 @@ def _said(error: OSError) -> str:
     return unwritable(error, Path(error.filename).parent)
 
 
+def _locked(file: Path) -> FileLock:
+    """Return the lock of a new journal. Who tidies up may have deleted it before it was held: then it locks nothing."""
+    while True:
+        lock = _lock_of(file)
+        lock.acquire()
+        if file.with_suffix(".lock").exists():
+            return lock
+        lock.release()
+
+
 def _lock_of(file: Path) -> FileLock:
     # One thread takes the lock and another frees it.
     return FileLock(file.with_suffix(".lock"), thread_local=False)
@@ -190,3 +199,16 @@ def remove(file: Path) -> None:
     file.unlink(missing_ok=True)
     _reserve_of(file).unlink(missing_ok=True)
     file.with_suffix(".lock").unlink(missing_ok=True)
+
+
+def tidy(folder: Path) -> None:
+    """Delete what a kill has left of journals that were not there yet, or not any more: their locks and reserves."""
+    for beside in (*folder.glob("*.lock"), *folder.glob("*.reserve")):
+        file = beside.with_suffix(".jsonl")
+        lock = None if file.exists() else _try_lock(file)
+        if lock is not None:
+            try:
+                if not file.exists():  # it may have come before the lock was held
+                    remove(file)
+            finally:
+                lock.release()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from rag_harness.engine.journal import JOURNALS, abandoned, left_behind, remove
+from rag_harness.engine.journal import JOURNALS, abandoned, left_behind, remove, tidy
 from rag_harness.measures import Score
 from rag_harness.results.file import PREVIOUS, all_rows, keep_aside, sync, take_over
 from rag_harness.results.result_paths import DERIVED, result_path, scores_path
@@ -159,6 +159,7 @@ def adopt_journals(output: Path) -> Adopted:
             sync(file)
         for journal in journals:
             remove(journal)
+    tidy(output / JOURNALS)
     return adopted
 
 

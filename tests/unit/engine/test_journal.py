@@ -10,8 +10,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import pytest
+from filelock import FileLock
 
 from rag_harness.engine.journal import JOURNALS, Journal, abandoned
 from rag_harness.engine.stored import Adopted, Stored, adopt_journals
@@ -81,6 +84,8 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
 _KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 from rag_harness.engine.journal import Journal
 from tests.unit.rows import make_row
 
@@ -113,6 +118,8 @@ def test_what_a_killed_process_kept_is_adopted_once(tmp_path: Path) -> None:
 _LOOKS = """
 import sys, time
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 from rag_harness.engine.stored import Stored
 stored = Stored(Path(sys.argv[1]), "another", anew=False)
 time.sleep(max(0.0, float(sys.argv[2]) - time.time()))
@@ -175,3 +182,36 @@ def test_a_reserve_that_a_kill_has_left_goes_with_its_journal(tmp_path: Path) ->
     assert list(tmp_path.rglob("*.reserve"))
     assert adopt_journals(tmp_path).rows == 1
     assert not list((tmp_path / JOURNALS).iterdir())
+
+
+def test_what_a_kill_has_left_beside_no_journal_is_tidied_up_and_a_living_one_is_left_alone(tmp_path: Path) -> None:
+    folder = tmp_path / JOURNALS
+    living = Journal(folder, "new-main")
+    living.file.unlink()  # as before it was made
+    for left in ("old-main.lock", "old-gw0.lock", "old-gw0.reserve"):
+        (folder / left).touch()
+    adopt_journals(tmp_path)
+    assert sorted(file.name for file in folder.iterdir()) == ["new-main.lock", "new-main.reserve"]
+    living.close()
+    adopt_journals(tmp_path)
+    assert not list(folder.iterdir())
+
+
+def test_a_lock_that_was_deleted_before_it_was_held_is_taken_again(tmp_path: Path) -> None:
+    acquire = FileLock.acquire
+
+    def deleted_once(lock: FileLock, *args: Any, **more: Any) -> Any:
+        held = acquire(lock, *args, **more)
+        if not deleted:
+            deleted.append(Path(lock.lock_file))
+            deleted[0].unlink()
+        return held
+
+    deleted: list[Path] = []
+    with patch.object(FileLock, "acquire", deleted_once):
+        journal = Journal(tmp_path / JOURNALS, "run-main")
+    assert deleted[0].exists()
+    keep(journal, make_row().line().encode())
+    assert adopt_journals(tmp_path) == Adopted()  # it is alive
+    journal.close()
+    assert adopt_journals(tmp_path).rows == 1

@@ -138,7 +138,8 @@ def test_quiet_is_three_lines(name: str) -> None:
 
 def test_experiments_that_differ_only_in_other_measures_are_not_called_without_values() -> None:
     alike = {
-        name: table(kinds(any=3), token_f1=[0.5] * 3, mrr_at_10=[place] * 3) for place, name in ((0.1, "e1"), (0.2, "e2"))
+        name: table(kinds(any=3), token_f1=[0.5] * 3, mrr_at_10=[place] * 3)
+        for place, name in ((0.1, "e1"), (0.2, "e2"))
     }
     said = text(brief_lines(make(alike), "output"))
     assert "best     the measures below do not tell the experiments apart" in said
