@@ -11,13 +11,13 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler
-from threading import Thread
 from time import sleep
 from typing import Any, Literal
 from urllib.parse import unquote
 from uuid import uuid4
 
 from tests.model_server import ModelServer
+from tests.serving import running
 
 
 class TalkingServer(ModelServer):
@@ -121,12 +121,5 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def talking_server() -> Iterator[TalkingServer]:
     """Serve until the block is left."""
-    server = TalkingServer()
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
+    with running(TalkingServer()) as server:
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -14,7 +14,7 @@ from tests.chaos.ledger import account
 from tests.chaos.model import FAULTS, FaultyModel
 from tests.chaos.processes import LONGEST
 from tests.chaos.runs import Suite
-from tests.plugin.counting_server import running
+from tests.serving import running
 
 pytestmark = [pytest.mark.chaos, pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")]
 MOST_MB = 500

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from time import sleep
-from typing import Any, TypeVar
+from typing import Any
 
 from tests.model_server import ModelServer
 from tests.plugin.conftest import Suite
+from tests.serving import running
 
 Reply = Callable[[Any], str]
 """A request's body -> what the model says."""
@@ -84,22 +84,6 @@ def _question(body: Any) -> str:
 
 def _about(body: Any) -> str:
     return json.dumps({"answer": f"about {_question(body)}"})
-
-
-_Served = TypeVar("_Served", bound=ThreadingHTTPServer)
-
-
-@contextmanager
-def running(server: _Served) -> Iterator[_Served]:
-    """Serve in a thread until the block is left."""
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import pytest
 
 from tests.model_server import ModelServer
 from tests.plugin.conftest import Suite
-from tests.plugin.counting_server import running
+from tests.serving import running
 
 KEY = "sk-right-0123456789"
 NAMES = ("OPENAI_API_KEY", "RAG_CHAT_API_KEY", "RAG_JUDGE_API_KEY", "RAG_WRITER_API_KEY", "RAG_REWRITE_API_KEY",

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.plugin.conftest import PAGES, QUERIES, Suite
-from tests.plugin.counting_server import running
 from tests.plugin.study import ROOT
+from tests.serving import running
 from tests.unit.server import refusal, serving
 
 FILE = "--rag-endpoint=shop.toml"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
+
+from tests.serving import running
 
 
 @dataclass
@@ -133,12 +134,6 @@ def otlp_receiver(**told: Any) -> Iterator[OtlpReceiver]:
         def log_message(self, format: str, *args: object) -> None:
             """Stay silent."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+    with running(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as http:
         receiver.url = f"http://127.0.0.1:{http.server_port}"
-        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        thread.start()
-        try:
-            yield receiver
-        finally:
-            http.shutdown()
-            thread.join(5)
+        yield receiver

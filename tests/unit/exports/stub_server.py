@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
+
+from tests.serving import running
 
 Answer = Callable[[str, Any], tuple[int, Any]]
 """Path and body of a request, to status and body of the reply."""
@@ -46,12 +47,5 @@ def stub_server(answer: Answer) -> Iterator[StubServer]:
         def log_message(self, *_: Any) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with running(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
         yield StubServer(f"http://127.0.0.1:{server.server_port}", asked)
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(5)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
-import subprocess
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
@@ -22,8 +20,8 @@ from rag_harness.measures.judged.faithfulness import Faithfulness
 from rag_harness.measures.judged.relevancy import AnswerRelevancy
 from rag_harness.types import Completion, Message, Usage
 from tests.unit.judges.scripted import Embedder, Parts, as_parts
+from tests.unit.ragas_python import needs_ragas, said_by_ragas
 
-ORACLE = os.environ.get("RAG_RAGAS_PYTHON", "")
 KINDS = {
     ("reason", "verdict"): "ContextPrecisionOutput",
     ("question", "noncommittal"): "AnswerRelevanceOutput",
@@ -100,11 +98,11 @@ def test_where_ragas_is_not_sane_ours_is_none(strange: str) -> None:
         assert [value is None for value in found] == [place == STRANGE[strange] for place in range(3)]
 
 
-@pytest.mark.skipif(not ORACLE, reason="RAG_RAGAS_PYTHON names no interpreter with ragas: see ragas_oracle.py")
+@needs_ragas
 def test_cp_f_and_ar_are_those_of_ragas() -> None:
     kinds = ["", "", "", *STRANGE]
     cases = [(a_case(random.Random(seed), kind), kind) for seed, kind in product(range(60), kinds)]
-    theirs = scored_by_ragas([case for case, _ in cases])
+    theirs = said_by_ragas(Path(__file__).with_name("ragas_oracle.py"), [case for case, _ in cases])
     compared = 0
     for (case, strange), expected in zip(cases, theirs, strict=True):
         for place, (mine, score) in enumerate(zip(ours(case), expected, strict=True)):
@@ -114,18 +112,3 @@ def test_cp_f_and_ar_are_those_of_ragas() -> None:
                 assert mine == pytest.approx(score, abs=1e-9, rel=0)
                 compared += 1
     print(f"{compared} scores of {len(cases)} answers are those of ragas to 1e-9")
-
-
-def scored_by_ragas(cases: list[Case]) -> list[list[float | None]]:
-    done = subprocess.run(
-        [ORACLE, str(Path(__file__).with_name("ragas_oracle.py"))],
-        input=json.dumps(cases),
-        env={**os.environ, "RAGAS_DO_NOT_TRACK": "true"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    scores: list[list[float | None]] = json.loads(done.stdout.splitlines()[-1])
-    return scores

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,8 +15,8 @@ from rag_harness.measures.agents.tool_measures import tools_demanded
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case
 from tests.unit.measures.agents.trials import did, expecting, needing, search, tool
+from tests.unit.ragas_python import needs_ragas, said_by_ragas
 
-ORACLE = os.environ.get("RAG_RAGAS_PYTHON", "")
 NAMES = ("tool_recall", "tool_precision", "tool_order", "tool_order_exact", "tool_args", "tool_args_exact")
 
 
@@ -132,21 +130,12 @@ def _drawn(chance: random.Random) -> tuple[list[Any], list[Any]]:
     return expected, chance.choice([expected, same_names, chance.sample(possible, chance.randint(1, 4))])
 
 
-@pytest.mark.skipif(not ORACLE, reason="RAG_RAGAS_PYTHON names no interpreter with ragas: see ragas_oracle.py")
+@needs_ragas
 def test_values_are_those_of_ragas_where_it_says_the_same() -> None:
     drawn = [_drawn(random.Random(seed)) for seed in range(300)]
-    done = subprocess.run(
-        [ORACLE, str(Path(__file__).with_name("ragas_tools.py"))],
-        input=json.dumps(drawn),
-        env={**os.environ, "RAGAS_DO_NOT_TRACK": "true"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    theirs = said_by_ragas(Path(__file__).with_name("ragas_tools.py"), drawn)
     positional = 0
-    for (expected, made), (accuracy, f1) in zip(drawn, json.loads(done.stdout.splitlines()[-1]), strict=True):
+    for (expected, made), (accuracy, f1) in zip(drawn, theirs, strict=True):
         case, row = expecting(*expected), did(*(tool(*each) for each in made))
         exact = value("tool_args_exact", case, row)
         if len({json.dumps(each) for each in made}) == len(made):  # F1 is over sets

@@ -7,7 +7,9 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Thread
+from threading import Event
+
+from tests.serving import running
 
 BINARY = bytes(range(256))
 
@@ -93,13 +95,6 @@ def answering(*deltas: str) -> Iterator[Answering]:
     class Serving(ThreadingHTTPServer):
         request_queue_size = 128
 
-    with Serving(("127.0.0.1", 0), Handler) as http:
-        http.daemon_threads = True
+    with running(Serving(("127.0.0.1", 0), Handler)) as http:
         server.url = f"http://127.0.0.1:{http.server_port}"
-        thread = Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            http.shutdown()
-            thread.join()
+        yield server

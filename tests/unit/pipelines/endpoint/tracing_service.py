@@ -21,6 +21,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from rag_harness.traces.otlp.otlp_written import request_of
 from rag_harness.traces.span_record import SpanRecord
+from tests.serving import running
 
 _MS = 10**6
 
@@ -135,12 +136,6 @@ def tracing_service(**told: Any) -> Iterator[TracingService]:
         request_queue_size = 128
         daemon_threads = True
 
-    with Serving(("127.0.0.1", 0), Handler) as http:
+    with running(Serving(("127.0.0.1", 0), Handler)) as http:
         service.url = f"http://127.0.0.1:{http.server_port}/query"
-        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        thread.start()
-        try:
-            yield service
-        finally:
-            http.shutdown()
-            thread.join()
+        yield service
