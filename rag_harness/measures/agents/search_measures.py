@@ -86,16 +86,21 @@ class RepeatedSearches(RowMeasure):
         return Score(1 - len({_folded(each) for each in asked}) / len(asked))
 
 
-class RecallByStep(RowMeasure):
-    """Needed pages that the first k searches together have found / needed pages."""
+class _OfNeededPages(RowMeasure):
+    """A measure of when the pages of the gold were found."""
 
-    called = "recall_by_step"
-    takes_cutoff: ClassVar[bool] = True
     needs: tuple[Need, ...] = ("answer",)
 
     def applies(self, case: Case) -> str:
         """Return why there is nothing that could be found."""
         return "" if case.context_reference else NO_RELEVANT
+
+
+class RecallByStep(_OfNeededPages):
+    """Needed pages that the first k searches together have found / needed pages."""
+
+    called = "recall_by_step"
+    takes_cutoff: ClassVar[bool] = True
 
     def score(self, case: Case, row: ExperimentResult) -> Score:
         if why := untold_hits(row):
@@ -104,15 +109,10 @@ class RecallByStep(RowMeasure):
         return Score([0.0, *reached[: self.cutoff]][-1], detail={"by_step": reached})
 
 
-class SearchesAfterEvidence(RowMeasure):
+class SearchesAfterEvidence(_OfNeededPages):
     """Searches that come when all needed pages were found already / searches."""
 
     called, better, worst = "searches_after_evidence", "lower", 1.0
-    needs: tuple[Need, ...] = ("answer",)
-
-    def applies(self, case: Case) -> str:
-        """Return why there is nothing that could be found."""
-        return "" if case.context_reference else NO_RELEVANT
 
     def score(self, case: Case, row: ExperimentResult) -> Score:
         if why := untold_hits(row):
