@@ -7,6 +7,7 @@ A line a shape: its name, what the app said and really did, and its spans as OTL
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ from tests.examples.traced.did import Did
 
 KEPT = Path(__file__).parents[2] / "unit" / "traces" / "kept"
 FRAMEWORKS = {"langchain": "langchain_core", "llamaindex": "llama_index", "haystack": "haystack"}
+_OF_A_MACHINE = re.compile(r'(?<=File \\")[^"]*?(?=site-packages/|tests/examples/)')
+"""What is before the path of a file in the repository or of a package, in a stack trace within JSON."""
 
 
 @contextmanager
@@ -50,7 +53,7 @@ def keep(framework: str) -> None:
         for name, app in apps.SHAPES.items():
             did, said, spans = asked(app, provider)
             line = {"shape": name, "said": said, "did": did.as_json(), "spans": request_of(spans, framework)}
-            lines.append(json.dumps(line, ensure_ascii=False) + "\n")
+            lines.append(_OF_A_MACHINE.sub("", json.dumps(line, ensure_ascii=False)) + "\n")
     KEPT.mkdir(exist_ok=True)
     (KEPT / f"{framework}.jsonl").write_text("".join(lines), encoding="utf-8")
 
