@@ -58,7 +58,7 @@ class Posting:
         headers = {"Content-Type": kind, "Accept": kind, **self._headers}
         request = urllib.request.Request(f"{self._url}{path}", data, headers)
         try:
-            with urllib.request.urlopen(request, timeout=self._seconds) as answer:
+            with _OPENER.open(request, timeout=self._seconds) as answer:
                 content = answer.read()
                 return Reply(answer.status, _json(content), content)
         except urllib.error.HTTPError as error:
@@ -69,6 +69,16 @@ class Posting:
             raise PrerequisiteError(f"{self._tool} at {self._url} refused {path}: {error.code} {text}") from None
         except (OSError, ValueError) as error:
             raise PrerequisiteError(f"{self._tool} at {self._url} does not answer: {error}") from None
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirect would bring the keys to another host, and make a GET of a POST: it is an error like any other."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_NoRedirects)
 
 
 def _json(content: bytes) -> Any:

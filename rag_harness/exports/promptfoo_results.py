@@ -21,6 +21,7 @@ _FILE = "promptfoo.json"
 _NO_FAILURE, _BY_ASSERTION, _BY_ERROR = 0, 1, 2
 """promptfoo's reasons of failures."""
 _EXPECTED = "expectations"
+_UNMEASURED = "what is expected of it was not measured"
 Body = dict[str, Any]
 
 
@@ -57,9 +58,10 @@ def _results(run: ScoredRun, destination: Destination) -> list[Body]:
 
 def _result(trace: ScoredTrace, prompt: int, test: int) -> Body:
     scores = {each.name: each.value for each in trace.scores if each.value is not None}
-    score = 0.0 if trace.error else scores.get(_EXPECTED, 1.0)
+    is_unmeasured = trace.owes and _EXPECTED not in scores
+    score = 0.0 if trace.error or is_unmeasured else scores.get(_EXPECTED, 1.0)
     passed = score == 1.0
-    why = trace.error or ("" if passed else f"keeps {score:.0%} of what is expected")
+    why = trace.error or (_UNMEASURED if is_unmeasured else "" if passed else f"keeps {score:.0%} of what is expected")
     variables = {"query": trace.asked}
     return {
         "promptIdx": prompt,

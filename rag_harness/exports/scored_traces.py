@@ -13,6 +13,7 @@ from rag_harness.exports.scored_run import ScoredRun
 from rag_harness.files.sources import json_digest
 from rag_harness.report.trial_columns import READ_OFF, measure_column
 from rag_harness.results.cases import CaseFile
+from rag_harness.types import Case
 
 _LABELLED = ("query_type", "status", "cause", "model", "fingerprint")
 
@@ -53,6 +54,7 @@ class ScoredTrace:
         labels: short facts about it.
         documents: what was retrieved, best first; None for a further chunk of a document.
         gold: the documents that should be.
+        owes: whether something is expected of the answer.
     """
 
     trace_id: str
@@ -69,20 +71,21 @@ class ScoredTrace:
     labels: Mapping[str, str]
     documents: Sequence[str | None] = ()
     gold: frozenset[str] = frozenset()
+    owes: bool = False
 
 
 def scored_traces(run: ScoredRun, output: Path) -> Iterator[ScoredTrace]:
     """Yield the trials of a run, and behind those of all experiments the experiments."""
-    gold: dict[str, Mapping[str, frozenset[str]]] = {}
+    cases: dict[str, Mapping[str, Case]] = {}
     for record in run.trials:
         name = record["experiment"]
-        if name not in gold:
-            gold[name] = _gold(run, output, name)
-        yield _trial(run, record, gold[name].get(record["query_id"], frozenset()))
+        if name not in cases:
+            cases[name] = _cases(run, output, name)
+        yield _trial(run, record, cases[name].get(record["query_id"]))
     yield from (_experiment(run, name) for name in run.trials.experiments)
 
 
-def _trial(run: ScoredRun, record: Mapping[str, Any], gold: frozenset[str]) -> ScoredTrace:
+def _trial(run: ScoredRun, record: Mapping[str, Any], case: Case | None) -> ScoredTrace:
     name, start = record["experiment"], datetime.fromisoformat(run.manifest.date)
     values = {
         measure: record[measure if measure in READ_OFF else measure_column(measure)]
@@ -102,7 +105,8 @@ def _trial(run: ScoredRun, record: Mapping[str, Any], gold: frozenset[str]) -> S
         [Score(measure, float(value)) for measure, value in values.items() if value is not None],
         {key: str(record[key]) for key in _LABELLED if record[key]},
         record["retrieved"] or (),
-        gold,
+        frozenset(doc for doc, grade in case.qrels.items() if grade > 0) if case else frozenset(),
+        bool(case and case.expect),
     )
 
 
@@ -151,7 +155,7 @@ def _interval(between: tuple[float, float] | None, n: int) -> str:
     return f"{said}n = {n}"
 
 
-def _gold(run: ScoredRun, output: Path, name: str) -> Mapping[str, frozenset[str]]:
+def _cases(run: ScoredRun, output: Path, name: str) -> Mapping[str, Case]:
     with closing(CaseFile(output, run.manifest.suites[name].cases)) as cases:
         kept = (cases[position].case for position in range(len(cases.ids)))
-        return {case.query.query_id: frozenset(doc for doc, grade in case.qrels.items() if grade > 0) for case in kept}
+        return {case.query.query_id: case for case in kept}

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from rag_harness.exports import promptfoo_results
+from rag_harness.exports.scored_run import ScoredRun
+from rag_harness.exports.scored_traces import ScoredTrace, scored_traces
 from tests.unit.exports.conftest import Exporting
 
 
@@ -28,6 +35,21 @@ def test_a_result_for_each_trial(exporting: Exporting, tmp_path: Path) -> None:
     prompts = {each["id"]: each["metrics"] for each in content["results"]["prompts"]}
     assert set(prompts) == {"e3", "golden"}
     assert sum(each["testPassCount"] for each in prompts.values()) == stats["successes"]
+
+
+def test_what_is_expected_and_was_not_measured_does_not_pass(
+    exporting: Exporting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def owing(run: ScoredRun, output: Path) -> Iterator[ScoredTrace]:
+        yield from (replace(trace, owes=True) for trace in scored_traces(run, output))
+
+    monkeypatch.setattr(promptfoo_results, "scored_traces", owing)
+    exporting("promptfoo", "-o", str(tmp_path / "out"))
+    results = json.loads((tmp_path / "out" / "promptfoo.json").read_text())["results"]["results"]
+    good = next(each for each in results if each["testCase"]["description"] == "q0")
+    assert "expectations" not in good["namedScores"]
+    assert (good["success"], good["score"], good["failureReason"]) == (False, 0.0, 1)
+    assert good["gradingResult"]["reason"] == "what is expected of it was not measured"
 
 
 def test_a_second_export_changes_nothing(exporting: Exporting, tmp_path: Path) -> None:
