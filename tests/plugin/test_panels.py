@@ -272,8 +272,8 @@ def test_a_killed_run_asks_no_judge_again_what_all_judges_have_said(panel: Suite
     own = panel.path / "site" / "own_judges.py"
     whole = own.read_text()
     end = """    def value(self):
-        if self._of.name == "strict" and "fish" in self._material.question:
-            import os, time; time.sleep(0.3); os.kill(os.getpid(), 9)
+        if self._of.name == "strict" and len(ASKED.read_text().splitlines()) == 8:
+            import os, time; time.sleep(1); os.kill(os.getpid(), 9)
 """
     own.write_text(whole.replace("    def value(self):\n", end, 1))
     options = [MEASURES, "--rag-judge=kind@plain,strict@plain", "--rag-panel=mean", "--rag-concurrency=1"]

@@ -68,8 +68,8 @@ def _whole(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
 
 
-def _objects(said: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    found = said.get(name)
+def _objects(said: Any, name: str) -> list[Mapping[str, Any]]:
+    found = said.get(name) if isinstance(said, Mapping) else None
     return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
 
 
@@ -85,8 +85,8 @@ def _value(said: Any, depth: int = 0) -> Any:
         value = said["intValue"]
         return int(value) if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,20}", value) else value
     if "arrayValue" in said:
-        return [_value(each, depth + 1) for each in _objects(said["arrayValue"] or {}, "values")]
+        return [_value(each, depth + 1) for each in _objects(said["arrayValue"], "values")]
     if "kvlistValue" in said:
-        pairs = _objects(said["kvlistValue"] or {}, "values")
+        pairs = _objects(said["kvlistValue"], "values")
         return {str(each.get("key")): _value(each.get("value"), depth + 1) for each in pairs}
     return next((said[key] for key in ("stringValue", "boolValue", "doubleValue", "bytesValue") if key in said), None)

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace import TracerProvider
@@ -117,6 +117,7 @@ _NAMES = st.sampled_from(
 )
 
 
+@example([{"value": {"arrayValue": 1}}])
 @given(
     st.recursive(
         st.none() | st.integers() | st.text(max_size=5),
