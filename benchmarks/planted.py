@@ -9,7 +9,7 @@ from typing import Protocol
 from rag_harness.dataset.data import Data
 from rag_harness.derived.attribution.bench import Bench
 from rag_harness.derived.attribution.explain import Explainer
-from rag_harness.derived.attribution.local_run import running
+from rag_harness.derived.local_run import running
 from rag_harness.engine.trial import run_trial
 from rag_harness.engine.trial_rows import Trial
 from rag_harness.pipelines.parts import RunParts

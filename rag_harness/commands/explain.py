@@ -12,7 +12,6 @@ from rag_harness.derived.attribution.bench import nobody
 from rag_harness.derived.attribution.causes_text import cause_in_full, cause_lines
 from rag_harness.derived.attribution.explain import Explainer
 from rag_harness.derived.attribution.failing import WORST
-from rag_harness.derived.attribution.local_run import bench_of, running, settings_of
 from rag_harness.derived.attribution.whole_trial import (
     broken_lines,
     chat_lines,
@@ -21,6 +20,7 @@ from rag_harness.derived.attribution.whole_trial import (
     trial_lines,
     trial_named,
 )
+from rag_harness.derived.local_run import bench_of, running, settings_of
 from rag_harness.results.manifest import read_manifest
 from rag_harness.shown.terminal import say
 

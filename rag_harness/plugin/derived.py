@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pytest
 
     from rag_harness.derived.attribution.bench import Bench
-    from rag_harness.derived.attribution.derived import DerivedRuns
+    from rag_harness.derived.derived_runs import DerivedRuns
     from rag_harness.plugin.session import RagSession
     from rag_harness.plugin.trials import TrialRunner
     from rag_harness.protocols import Experiment
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @contextmanager
 def derived_runs(session: RagSession, trials: TrialRunner) -> Iterator[DerivedRuns | None]:
     """Give the runner of derived trials; None if the workers have shared the whole budget among them."""
-    from rag_harness.derived.attribution.derived import DerivedRuns
+    from rag_harness.derived.derived_runs import DerivedRuns
 
     if session.settings.budget and getattr(session.config.option, "tx", None):
         yield None

@@ -11,7 +11,7 @@ from rag_harness.types import GOLDEN
 if TYPE_CHECKING:
     import pytest
 
-    from rag_harness.derived.attribution.derived import DerivedRuns
+    from rag_harness.derived.derived_runs import DerivedRuns
     from rag_harness.derived.metamorphic.checking import Checker
     from rag_harness.derived.metamorphic.paraphrase import Paraphraser
     from rag_harness.plugin.recorder import Recorder

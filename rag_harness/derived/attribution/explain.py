@@ -12,7 +12,6 @@ from rag_harness.derived.attribution.agent_searches import NOT_GIVEN, agent_fact
 from rag_harness.derived.attribution.bench import Bench, KnownExperiment
 from rag_harness.derived.attribution.broken import broken_facts, broken_in, wants_refusal
 from rag_harness.derived.attribution.contradicted import may_contradict
-from rag_harness.derived.attribution.derived import DerivedRuns, DerivedTrial, asks_of
 from rag_harness.derived.attribution.diagnosis import Diagnosis, FailureFacts, Trialled, diagnose
 from rag_harness.derived.attribution.failing import (
     WORST,
@@ -31,6 +30,7 @@ from rag_harness.derived.attribution.right import Rightness, refuses, rightness
 from rag_harness.derived.attribution.swapped import Golds
 from rag_harness.derived.attribution.turns import STANDALONE, as_asked, changed_turns, standalone_of
 from rag_harness.derived.attribution.unfinished import CutOff, Habits, cut_off, habits_of
+from rag_harness.derived.derived_runs import DerivedRuns, DerivedTrial, asks_of
 from rag_harness.errors import DataError
 from rag_harness.pipelines.given_searches import GivenSearches
 from rag_harness.report.suite_table import SuiteTable

@@ -9,10 +9,10 @@ from itertools import islice
 from pathlib import Path
 
 from rag_harness.derived.attribution.bench import Bench, KnownExperiment
-from rag_harness.derived.attribution.derived import DerivedRuns, DerivedTrial
 from rag_harness.derived.attribution.failing import rows_of
 from rag_harness.derived.attribution.interventions import TWICE
 from rag_harness.derived.attribution.turns import as_asked
+from rag_harness.derived.derived_runs import DerivedRuns, DerivedTrial
 from rag_harness.derived.metamorphic.metamorphic_checks import PARAPHRASE, Check, Original, Paraphrase, broken, check_of
 from rag_harness.derived.metamorphic.question_changes import Changed
 from rag_harness.derived.metamorphic.relations import compared_answer, difference

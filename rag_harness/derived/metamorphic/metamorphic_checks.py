@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rag_harness.derived.attribution.bench import KnownExperiment
-from rag_harness.derived.attribution.derived import DerivedTrial
 from rag_harness.derived.attribution.interventions import hits_of
+from rag_harness.derived.derived_runs import DerivedTrial
 from rag_harness.derived.metamorphic.contexts import (
     ChangedSources,
     canary_of,

@@ -9,7 +9,7 @@ import pytest
 
 from rag_harness.__main__ import main
 from rag_harness.commands.explain import explain_arguments
-from rag_harness.derived.attribution.local_run import settings_of
+from rag_harness.derived.local_run import settings_of
 from rag_harness.results.causes import read_causes
 from rag_harness.results.row_parts import RowError
 from rag_harness.settings import Settings, masked

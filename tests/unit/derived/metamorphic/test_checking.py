@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rag_harness.derived.attribution.bench import BLACK_BOX, Bench
-from rag_harness.derived.attribution.local_run import running
+from rag_harness.derived.local_run import running
 from rag_harness.derived.metamorphic.checking import CaseSampling, Checker
 from rag_harness.derived.metamorphic.metamorphic_checks import DERIVED, NO_WRITER
 from rag_harness.derived.metamorphic.question_changes import Changed

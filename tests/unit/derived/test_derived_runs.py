@@ -6,7 +6,7 @@ from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any, cast
 
-from rag_harness.derived.attribution.derived import DerivedRuns, DerivedTrial
+from rag_harness.derived.derived_runs import DerivedRuns, DerivedTrial
 from rag_harness.engine.inline import InlineLoop
 from rag_harness.engine.jobs import Engine
 from rag_harness.engine.trial import TrialOutcome

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
 from rag_harness.derived.attribution.bench import Bench
-from rag_harness.derived.attribution.derived import Came, DerivedRuns
+from rag_harness.derived.derived_runs import Came, DerivedRuns
 from rag_harness.settings import Settings
 from rag_harness.work.once import Once
 
