@@ -12,7 +12,7 @@ from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Protocol, TypeVar, cast
 
 from rag_harness.derived.attribution.interventions import TWICE
 from rag_harness.engine.jobs import Engine
@@ -31,6 +31,47 @@ from rag_harness.results.storable import storable
 from rag_harness.settings import Settings
 from rag_harness.types import SESSION, Case, Hit
 from rag_harness.work.once import Once
+
+
+class DerivedAsk(Protocol):
+    """What is asked of an experiment, and is kept under the name ``derived``."""
+
+    @property
+    def experiment(self) -> Experiment:
+        """Answers."""
+        ...
+
+    @property
+    def case(self) -> Case:
+        """What is asked."""
+        ...
+
+    @property
+    def derived(self) -> str:
+        """The name of the derived experiment, with a ``+`` in it."""
+        ...
+
+    @property
+    def asking(self) -> TrialRequest:
+        """The ``TrialRequest`` for the workplace."""
+        ...
+
+    @property
+    def why_not(self) -> str:
+        """Why it is not asked; empty where it is."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of what decides the answers."""
+        ...
+
+    def is_answered_by(self, row: ExperimentResult) -> bool:
+        """Whether a stored row with this fingerprint was asked the same."""
+        ...
+
+
+_Ask = TypeVar("_Ask", bound=DerivedAsk)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,9 +163,9 @@ class DerivedRuns:
         self._stored: dict[tuple[str, str], Mapping[str, ExperimentResult]] = {}
         self._broken = ""
 
-    def run(self, asks: Sequence[DerivedTrial]) -> dict[DerivedTrial, ExperimentResult | str]:
+    def run(self, asks: Sequence[_Ask]) -> dict[_Ask, ExperimentResult | str]:
         """Return the row of each trial, or why there is none. All trials that have to run do so at once."""
-        refused: dict[DerivedTrial, ExperimentResult | str] = {ask: ask.why_not for ask in asks if ask.why_not}
+        refused: dict[_Ask, ExperimentResult | str] = {ask: ask.why_not for ask in asks if ask.why_not}
         asks = [ask for ask in asks if ask not in refused]
         stored = self._found(asks)
         if len(stored) < len(asks) and self._workplace.made is None:
@@ -137,7 +178,7 @@ class DerivedRuns:
             self._submit(ask)
         return {**refused, **stored, **{ask: self._result(ask) for ask in new}}
 
-    def _found(self, asks: Sequence[DerivedTrial]) -> dict[DerivedTrial, ExperimentResult | str]:
+    def _found(self, asks: Sequence[_Ask]) -> dict[_Ask, ExperimentResult | str]:
         return {ask: found for ask in asks if (found := self._find(ask)) is not None}
 
     def close(self) -> None:
@@ -145,7 +186,7 @@ class DerivedRuns:
         for file in self._files.values():
             file.close()
 
-    def _find(self, ask: DerivedTrial) -> ExperimentResult | None:
+    def _find(self, ask: DerivedAsk) -> ExperimentResult | None:
         key = ask.derived, ask.fingerprint
         if key not in self._stored:
             file = result_path(self._output, ask.derived)
@@ -153,7 +194,7 @@ class DerivedRuns:
         found = self._stored[key].get(ask.case.query.query_id)
         return found if found is not None and ask.is_answered_by(found) else None
 
-    def _submit(self, ask: DerivedTrial) -> None:
+    def _submit(self, ask: DerivedAsk) -> None:
         trial, workplace = Trial(ask.derived, ask.case), self._workplace.get()
 
         async def job() -> Came:
@@ -167,7 +208,7 @@ class DerivedRuns:
 
         self._engine.get().submit(trial.id, job)
 
-    def _result(self, ask: DerivedTrial) -> ExperimentResult | str:
+    def _result(self, ask: DerivedAsk) -> ExperimentResult | str:
         trial = Trial(ask.derived, ask.case)
         try:
             came = cast("Came", self._engine.get().result(trial.id))

@@ -113,6 +113,7 @@ class Endpoints:
         *,
         temperature: float | None = None,
         max_output_tokens: int | None = None,
+        model: str = "",
     ) -> ChatModel:
         """Return the model of ``role``. The same endpoint and sampling give the same object.
 
@@ -120,11 +121,12 @@ class Endpoints:
             role: answer, judge, writer, rewrite or user.
             temperature: replaces that of the settings.
             max_output_tokens: longest answer; replaces that of the settings.
+            model: another model of the same server.
 
         Raises:
             SettingsError: there is no such role.
         """
-        asked = self.settings_of(role, temperature=temperature, max_output_tokens=max_output_tokens)
+        asked = self.settings_of(role, temperature=temperature, max_output_tokens=max_output_tokens, model=model)
         if asked not in self._made:
             key = KeyOwner(role, key_variable(self._settings, role), bool(asked.chat_key))
             parts = _Parts(asked, self._meter, key, self._cassettes, self._stores)
@@ -137,13 +139,14 @@ class Endpoints:
         *,
         temperature: float | None = None,
         max_output_tokens: int | None = None,
+        model: str = "",
     ) -> Settings:
         """Return the settings for the chat adapter of ``role``. Its own endpoint is in ``chat_*``."""
         endpoint = endpoint_of(self._settings, role)
         sampling: dict[str, Any] = {"temperature": temperature, "max_output_tokens": max_output_tokens}
         return replace(
             self._settings,
-            chat_model=endpoint.model,
+            chat_model=model or endpoint.model,
             chat_base_url=endpoint.base_url,
             chat_api_key=endpoint.api_key,
             chat_api_key_env="",

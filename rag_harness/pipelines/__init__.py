@@ -9,17 +9,18 @@ Public: the functions below, and ``parts.RunParts``. Begin reading with ``parts`
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from rag_harness.protocols import Experiment
     from rag_harness.settings import Settings
+    from rag_harness.settings.configuration_spec import ConfigurationSpec
     from rag_harness.settings.endpoint_spec import EndpointSpec
 
 # Suites that do not use the plugin import this file for the names of the experiments. So it imports everything else
@@ -49,8 +50,9 @@ def built_in() -> dict[str, str]:
 
 
 def known_experiments(settings: Settings | None = None) -> list[str]:
-    """Return the ids of all experiments: built-in, registered, and services named by ``settings``."""
-    return sorted({*built_in(), *_registered(), *(endpoints_of(settings) if settings else ())})
+    """Return the ids of all experiments: built-in, registered, and services and configurations of ``settings``."""
+    of_run = (*endpoints_of(settings), *configurations_of(settings)) if settings else ()
+    return sorted({*built_in(), *_registered(), *of_run})
 
 
 def answering(experiment: str, settings: Settings | None = None) -> str:
@@ -73,17 +75,31 @@ def endpoints_of(settings: Settings) -> dict[str, EndpointSpec]:
     Raises:
         SettingsError: a service has the name of another experiment.
     """
-    if not settings.endpoints:
-        return {}
+    return _of_run(settings.endpoints) if settings.endpoints else {}
+
+
+def configurations_of(settings: Settings) -> dict[str, ConfigurationSpec]:
+    """Return the configurations of a run that are experiments, by name.
+
+    Raises:
+        SettingsError: a configuration has the name of another experiment.
+    """
+    return _of_run(settings.configurations, endpoints_of(settings)) if settings.configurations else {}
+
+
+_Spec = TypeVar("_Spec", "EndpointSpec", "ConfigurationSpec")
+
+
+def _of_run(specs: Sequence[_Spec], others: Collection[str] = ()) -> dict[str, _Spec]:
     from rag_harness.errors import SettingsError
 
-    for spec in settings.endpoints:
-        if spec.name in built_in() or spec.name in _registered():
+    for spec in specs:
+        if spec.name in built_in() or spec.name in _registered() or spec.name in others:
             raise SettingsError(
                 f"{spec.where}: {spec.name!r} is the name of an experiment that there is. Choose another: "
                 f'name = "my_{spec.name}".'
             )
-    return {spec.name: spec for spec in settings.endpoints}
+    return {spec.name: spec for spec in specs}
 
 
 def _registered() -> dict[str, EntryPoint]:
@@ -104,6 +120,11 @@ def builder(experiment: str, settings: Settings | None = None) -> Callable[[Any]
             endpoints_of(settings)[experiment]
         )
         return of_a_service
+    if settings is not None and experiment in configurations_of(settings):
+        configured: Callable[[Any], Any] = import_module(f"{__name__}.configured.experiment").builder_of(
+            configurations_of(settings)[experiment]
+        )
+        return configured
     if experiment in built_in():
         build: Callable[[Any], Any] = import_module(_modules()[experiment]).build
         return build
@@ -158,6 +179,8 @@ def data_of(name: str, settings: Settings) -> str:
             return spec.name
     if asked in endpoints_of(settings):
         return endpoints_of(settings)[asked].data
+    if (configured := configurations_of(settings).get(asked)) is not None:
+        return data_of(configured.experiment, settings) if configured.experiment else ""
     if not settings.data or asked not in known_experiments():
         return ""
     return str(getattr(import_module(builder(asked).__module__), "DATA", ""))

@@ -54,6 +54,7 @@ class RunParts:
         self._embedders: dict[str, CachedEmbedder] = {}
         self.endpoints: Endpoints = Endpoints(settings, lambda: self.cassettes, lambda: self.stores, meter)
         self._versions: dict[str, str] = {}
+        self._under: dict[Settings, RunParts] = {}
         # Versions of services, or problems, where another process of the run has asked for them.
         self.told_versions: Mapping[str, Mapping[str, str]] = {}
         # The plugin sets this to the loop of the trials. A limiter, a budget and a connection belong to one event loop.
@@ -74,6 +75,16 @@ class RunParts:
         folder = settings.path(settings.cassettes) / settings.profile
         return Cassettes(folder, secrets_of(settings), self.scrub, settings.abridge)
 
+    def under(self, settings: Settings) -> RunParts:
+        """Return parts under other settings of the same run: with its data, stores, recordings, limits and budget."""
+        if settings not in self._under:
+            made = RunParts(settings, self.scrub, self._data, self.endpoints.meter)
+            made._stores, made._cassettes = self._stores, self._cassettes
+            made.told_versions, made.loop = self.told_versions, lambda calls: self.loop(calls)
+            self.endpoints.close_too(made.endpoints.aclose)
+            self._under[settings] = made
+        return self._under[settings]
+
     def flush(self) -> None:
         """Write all arrays that the opened stores still hold in memory."""
         if self._stores.made is not None:
@@ -90,15 +101,17 @@ class RunParts:
         *,
         temperature: float | None = None,
         max_output_tokens: int | None = None,
+        model: str = "",
     ) -> ChatModel:
-        """Return the chat model of ``role``. The default sampling is that of the settings."""
-        asked = self.endpoints.settings_of(role, temperature=temperature, max_output_tokens=max_output_tokens)
+        """Return the chat model of ``role``. By default model and sampling are those of the settings."""
+        chosen: dict[str, Any] = {"temperature": temperature, "max_output_tokens": max_output_tokens, "model": model}
+        asked = self.endpoints.settings_of(role, **chosen)
         sampled = [asked.temperature, asked.max_output_tokens, asked.seed]
         decides = {f"{role}_by": [asked.chat_model, asked.chat_base_url, *sampled]}
         note(f"chat {role}", module_of("chat", chat_name(asked)), Endpoints.__module__, **decides)
         if role == "answer":
             note("", **affecting(asked, "generation"))
-        return self.endpoints.chat(role, temperature=temperature, max_output_tokens=max_output_tokens)
+        return self.endpoints.chat(role, **chosen)
 
     def rewriter(self) -> ChatModel | None:
         """Return the model of role ``rewrite``, or None without one: the model that answers does not replace it."""

@@ -74,27 +74,32 @@ class LexicalRetriever:
 class HybridRetriever:
     """Reciprocal rank fusion. The score of a chunk is the sum of 1 / (60 + rank) over the retrievers that found it.
 
+    ``weights`` are factors of the parts of the sum, one a retriever; without any all are 1.
+
     Source: Cormack, Clarke & Büttcher, "Reciprocal Rank Fusion outperforms Condorcet", SIGIR 2009.
     """
 
     retrievers: Sequence[Retriever]
     depth: int = 100
+    weights: Sequence[float] = ()
 
     def retrieve(self, query: str, k: int) -> list[Hit]:
-        return fused((retriever.retrieve(query, max(k, self.depth)) for retriever in self.retrievers), k, "hybrid")
+        rankings = (retriever.retrieve(query, max(k, self.depth)) for retriever in self.retrievers)
+        return fused(rankings, k, "hybrid", self.weights)
 
 
-def fused(rankings: Iterable[Sequence[Hit]], k: int, source: str) -> list[Hit]:
-    """Return the best ``k`` of several rankings, scored by the sum of 1 / (60 + rank).
+def fused(rankings: Iterable[Sequence[Hit]], k: int, source: str, weights: Sequence[float] = ()) -> list[Hit]:
+    """Return the best ``k`` of several rankings, scored by the sum of weight / (60 + rank); weights are 1 by default.
 
     If a chunk has a signal in several rankings, the highest counts. Of equal chunks, the first one found is first.
     """
     scores: dict[str, float] = {}
     hits: dict[str, Hit] = {}
     signals: dict[str, dict[str, float]] = {}
-    for hit in (hit for ranking in rankings for hit in ranking):
+    weighted = zip(rankings, weights, strict=True) if weights else ((ranking, 1.0) for ranking in rankings)
+    for hit, weight in ((hit, weight) for ranking, weight in weighted for hit in ranking):
         name = hit.chunk.chunk_id
-        scores[name] = scores.get(name, 0.0) + 1 / (RRF_K + hit.rank)
+        scores[name] = scores.get(name, 0.0) + weight / (RRF_K + hit.rank)
         hits.setdefault(name, hit)
         known = signals.setdefault(name, {})
         known.update({signal: max(value, known.get(signal, value)) for signal, value in hit.scores.items()})

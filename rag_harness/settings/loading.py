@@ -48,6 +48,10 @@ def load_settings(
     data, endpoints = _data(settings, command_line or {}), _endpoints(settings)
     numbers = reliability_numbers(Path(rootdir), settings.threshold, settings.weight)
     settings = replace(settings, data=data, defined=defined, endpoints=endpoints, reliability_numbers=numbers)
+    if settings.config:
+        from rag_harness.settings.configurations import read_configurations
+
+        settings = replace(settings, configurations=read_configurations(Path(rootdir), settings.config))
     return _with_named_key(_with_profile(settings, Path(rootdir)), Path(rootdir))
 
 
@@ -130,7 +134,12 @@ def _pydantic_model(ini: Mapping[str, Any], rootdir: Path) -> Any:
             return init_settings, env_settings, dotenv_settings, from_ini
 
     hints = get_type_hints(
-        Settings, localns={"DataSpec": DataSpec, "OwnOption": OwnOption, "EndpointSpec": Any, "ReliabilityNumbers": Any}
+        Settings,
+        localns={
+            "DataSpec": DataSpec,
+            "OwnOption": OwnOption,
+            **dict.fromkeys(("ConfigurationSpec", "EndpointSpec", "ReliabilityNumbers"), Any),
+        },
     )
     declared: dict[str, Any] = {}
     for each in (each for each in fields(Settings) if not each.metadata.get("derived")):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from rag_harness.settings.affects import Affects
 
 if TYPE_CHECKING:
+    from rag_harness.settings.configuration_spec import ConfigurationSpec
     from rag_harness.settings.data import DataSpec
     from rag_harness.settings.endpoint_spec import EndpointSpec
     from rag_harness.settings.own import OwnOption
@@ -390,6 +391,10 @@ class Settings:
     endpoint: tuple[str, ...] = paths_option(
         "TOML file that makes a service an experiment of the file's name, repeatable", "nothing"
     )
+    config: tuple[str, ...] = paths_option(
+        "TOML file that makes a configuration an experiment of the file's name, repeatable; rag-harness tune writes one",
+        "nothing",
+    )
     define: tuple[str, ...] = option(
         (), "option of a part of your own, declared in pyproject.toml: NAME=VALUE, repeatable", "nothing"
     )
@@ -398,6 +403,7 @@ class Settings:
     endpoints: tuple[EndpointSpec, ...] = derived(
         (), "services as experiments: [tool.rag_harness.endpoints.<name>], and the files of endpoint", "nothing"
     )
+    configurations: tuple[ConfigurationSpec, ...] = derived((), "of the files of config, as experiments", "nothing")
     reliability_numbers: ReliabilityNumbers | None = derived(
         None,
         "of r1: [tool.rag_harness.reliability], threshold and weight; None: as shipped",
