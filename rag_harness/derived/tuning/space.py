@@ -1,0 +1,62 @@
+"""What a race is about: parameters with their values, what is wanted, and what must hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rag_harness.gates.grammar import Gate
+from rag_harness.settings.configuration_spec import ConfigurationSpec, ParameterValue
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter, the values to try, and the values of others under which it counts; under others it has none."""
+
+    name: str
+    values: tuple[ParameterValue, ...]
+    only_if: Mapping[str, tuple[ParameterValue, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Space:
+    """A space of configurations.
+
+    Attributes:
+        parameters: what is varied.
+        objective: names of measures: the first is raced on, the others are shown beside it.
+        constraints: what each configuration must keep to, as conditions without an experiment.
+        start: named configurations that race, too, whatever the parameters say.
+        experiment: the experiment or service that is varied; empty for the package's own pipeline.
+        margin: differences up to this do not matter: configurations that are shown to be that close are equal.
+        held_out: share of the questions that the race never sees.
+        confidence: with which all that the race says holds at once.
+        seed: of the order of questions, and of their division.
+        where: the file.
+        digest: of what is said in it.
+    """
+
+    parameters: tuple[Parameter, ...]
+    objective: tuple[str, ...]
+    constraints: tuple[Gate, ...] = ()
+    start: tuple[ConfigurationSpec, ...] = ()
+    experiment: str = ""
+    margin: float = 0.0
+    held_out: float = 0.5
+    confidence: float = 0.95
+    seed: int = 0
+    where: str = ""
+    digest: str = ""
+
+    @property
+    def size(self) -> int:
+        """The number of combinations, conditions not counted."""
+        found = 1
+        for each in self.parameters:
+            found *= len(each.values)
+        return found
+
+
+def named(values: Sequence[Parameter]) -> list[str]:
+    """Return the names of parameters."""
+    return [each.name for each in values]
