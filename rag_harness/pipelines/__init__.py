@@ -149,23 +149,41 @@ def experiment(name: str, parts: Any) -> Experiment:
 
     from rag_harness.errors import RegistryError
     from rag_harness.pipelines.history_names import OWN_HISTORY
-    from rag_harness.protocols import Experiment
-    from rag_harness.registry.identity import noting
 
-    build, asked_about = builder(name, parts.settings), data_of(name, parts.settings)
-    with noting() as made:
-        answers = build(parts)
-    built = answers if isinstance(answers, Experiment) else Experiment(name, answers, data=asked_about)
+    asked_about = data_of(name, parts.settings)
+    built = _built(name, builder(name, parts.settings), asked_about, parts)
     if built.data != asked_about:
         raise RegistryError(
             f"Experiment {name!r} declares the data {built.data!r}, but its module's DATA or pyproject.toml say "
             f"{asked_about!r}. Pass data=DATA to Experiment and to parts.retrieval."
         )
-    code = {"pipeline": (__name__, build.__module__, type(built.pipeline).__module__), **made.code, **built.code}
-    made_of = {**made.of, **built.ingredients}
     if answering(name, parts.settings) != name:
-        return replace(built, id=name, ingredients={**made_of, **OWN_HISTORY}, code=code)
-    return replace(built, ingredients=made_of, code=code)
+        return replace(built, id=name, ingredients={**built.ingredients, **OWN_HISTORY})
+    return built
+
+
+def configured(spec: ConfigurationSpec, parts: Any) -> Experiment:
+    """Build the experiment of a configuration, whether or not the settings name it.
+
+    Raises:
+        PrerequisiteError: its values do not go together, or something that it names is not there.
+    """
+    build = import_module(f"{__name__}.configured.experiment").builder_of(spec)
+    return _built(spec.name, build, "", parts)
+
+
+def _built(name: str, build: Callable[[Any], Any], data: str, parts: Any) -> Experiment:
+    """Build an experiment, with what its parts have noted."""
+    from dataclasses import replace
+
+    from rag_harness.protocols import Experiment
+    from rag_harness.registry.identity import noting
+
+    with noting() as made:
+        answers = build(parts)
+    built = answers if isinstance(answers, Experiment) else Experiment(name, answers, data=data)
+    code = {"pipeline": (__name__, build.__module__, type(built.pipeline).__module__), **made.code, **built.code}
+    return replace(built, ingredients={**made.of, **built.ingredients}, code=code)
 
 
 def data_of(name: str, settings: Settings) -> str:

@@ -18,7 +18,8 @@ from rag_harness.settings import Settings
 from rag_harness.settings.configuration_spec import ConfigurationSpec, ParameterValue
 from rag_harness.settings.configurations import ANSWERED_BY
 
-_AFTER_RANKING = ("top_k", "prompt", *ANSWERED_BY)
+AFTER_RANKING = ("top_k", "prompt", *ANSWERED_BY)
+"""Parameters that change nothing of what is found, or only how much of it counts."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Candidate:
     @cached_property
     def ranking(self) -> str:
         """Names what decides its ranking. Candidates with one name find the same chunks in the same order."""
-        kept = {key: value for key, value in self.values.items() if key not in _AFTER_RANKING}
+        kept = {key: value for key, value in self.values.items() if key not in AFTER_RANKING}
         return f"tune+ranking_{json_digest([self.spec.experiment, sorted(kept.items())])[:12]}"
 
 

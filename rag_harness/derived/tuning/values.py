@@ -1,0 +1,102 @@
+"""The values of measures: of each configuration, one a question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rag_harness.derived.tuning.asking import Rows
+from rag_harness.gates.grammar import Gate
+from rag_harness.measures import RowMeasure, measure_named
+from rag_harness.results.row import ExperimentResult
+from rag_harness.stats import Interval, mean_interval, quantile, quantile_interval
+from rag_harness.stats.inputs import UndefinedError
+from rag_harness.types import Case
+
+
+@dataclass
+class Values:
+    """What one configuration came to, question by question.
+
+    Attributes:
+        of: by measure, the value of each question that has one. Higher and lower are as the measure says.
+        failed: questions without an answer.
+        why: the first reason.
+        context: characters of the chunks that were given, by question.
+    """
+
+    of: dict[str, dict[str, float]] = field(default_factory=dict)
+    failed: set[str] = field(default_factory=set)
+    why: str = ""
+    context: dict[str, int] = field(default_factory=dict)
+
+    def take(self, rows: Rows, cases: Sequence[Case], measures: Sequence[str]) -> None:
+        """Take rows. A question without an answer has the worst value of a measure."""
+        for case in cases:
+            name = case.query.query_id
+            row = rows[name]
+            if isinstance(row, str):
+                self.failed.add(name)
+                self.why = self.why or row
+            else:
+                self.context[name] = sum(len(chunk.text) for chunk in row.retrieved_chunks)
+            for measure in measures:
+                value = value_of(measure, case, row)
+                if value is not None:
+                    self.of.setdefault(measure, {})[name] = value
+
+    def mean(self, measure: str, among: Sequence[str] | None = None) -> float | None:
+        """Return the mean of a measure; None where no question has a value."""
+        known = self.of.get(measure, {})
+        values = list(known.values()) if among is None else [known[name] for name in among if name in known]
+        return sum(values) / len(values) if values else None
+
+    def kept(self, constraint: Gate) -> tuple[bool | None, float | None]:
+        """Return whether a constraint holds, and its value; None where it has none."""
+        values = sorted(self.of.get(constraint.measure, {}).values())
+        if not values:
+            return None, None
+        share = constraint.quantile
+        value = sum(values) / len(values) if share is None else quantile(values, share / 100)
+        limit = constraint.right
+        assert isinstance(limit, float | int)
+        return _holds(constraint.op, value, limit), value
+
+    def breaks(self, constraint: Gate) -> bool:
+        """Return whether it is sure, with 95 %, that a constraint does not hold: no end of the interval keeps it."""
+        values = list(self.of.get(constraint.measure, {}).values())
+        limit, share = constraint.right, constraint.quantile
+        assert isinstance(limit, float | int)
+        if len(values) < 2:
+            return False
+        try:
+            span = (0.0, 1.0) if measure_named(constraint.measure).unit == "share" else None
+            ends = mean_interval(values, span) if share is None else quantile_interval(values, share / 100)
+        except UndefinedError:
+            ends = Interval(min(values), max(values))
+        return not any(_holds(constraint.op, end, limit) for end in ends)
+
+
+def _holds(op: str, value: float, limit: float) -> bool:
+    return {">=": value >= limit, "<=": value <= limit, ">": value > limit, "<": value < limit}[op]
+
+
+def value_of(name: str, case: Case, row: ExperimentResult | str) -> float | None:
+    """Return the value of a row; the worst where there is no answer, or nothing was measured."""
+    measure = measure_named(name)
+    if measure.applies(case):
+        return None
+    if isinstance(row, str):
+        return measure.worst
+    assert isinstance(measure, RowMeasure)
+    found = measure.score(case, row).value
+    return measure.worst if found is None else found
+
+
+def of_group(values: Mapping[str, float], group: Sequence[Case], longest: int, lower_is_better: bool) -> float:
+    """Return the value of a group for a race, from 0 to 1, higher is better: so all questions count alike.
+
+    A group counts as the sum of its questions divided by the most questions of a group.
+    """
+    found = [values[case.query.query_id] for case in group if case.query.query_id in values]
+    return sum(1 - value if lower_is_better else value for value in found) / longest
