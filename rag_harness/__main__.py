@@ -96,6 +96,11 @@ ALONE: dict[str, Command] = {
     "explain": Command("say why trials of a run failed, and what to do", "explain", "what was run or answered is kept"),
     "report": Command("write what runs came to as one page, as Markdown or as a table", "report"),
     "serve": Command("serve an experiment over HTTP: what was evaluated is what is deployed", "serve"),
+    "tune": Command(
+        "find the better pipeline: configurations race on your questions",
+        "tune",
+        "the same command goes on from what was asked",
+    ),
     "init": Command("write the smallest working suite into your repository", "start"),
 }
 

@@ -162,7 +162,7 @@ def experiment(name: str, parts: Any) -> Experiment:
     return built
 
 
-def configured(spec: ConfigurationSpec, parts: Any) -> Experiment:
+def experiment_of(spec: ConfigurationSpec, parts: Any) -> Experiment:
     """Build the experiment of a configuration, whether or not the settings name it.
 
     Raises:

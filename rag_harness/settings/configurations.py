@@ -142,7 +142,10 @@ def _adapter(name: str) -> Any:
 
     about = next(each for each in fields(Settings) if each.name == name)
     hints = get_type_hints(
-        Settings, localns=dict.fromkeys(("ConfigurationSpec", "DataSpec", "EndpointSpec", "OwnOption", "ReliabilityNumbers"), Any)
+        Settings,
+        localns=dict.fromkeys(
+            ("ConfigurationSpec", "DataSpec", "EndpointSpec", "OwnOption", "ReliabilityNumbers"), Any
+        ),
     )
     limited: Any = Annotated[hints[name], Field(**about.metadata.get("limits", {}))]
     return TypeAdapter(limited, config=ConfigDict(strict=True))

@@ -392,7 +392,7 @@ class Settings:
         "TOML file that makes a service an experiment of the file's name, repeatable", "nothing"
     )
     config: tuple[str, ...] = paths_option(
-        "TOML file that makes a configuration an experiment of the file's name, repeatable; rag-harness tune writes one",
+        "TOML file of a configuration: an experiment of the file's name; rag-harness tune writes one; repeatable",
         "nothing",
     )
     define: tuple[str, ...] = option(

@@ -10,7 +10,8 @@ from rag_harness.derived.derived_runs import DerivedRuns
 from rag_harness.derived.tuning.candidates import AFTER_RANKING, Candidate
 from rag_harness.derived.tuning.ranking import cut, ranking_of
 from rag_harness.engine.trial_request import TrialRequest
-from rag_harness.pipelines import configured
+from rag_harness.errors import CriticalError
+from rag_harness.pipelines import experiment_of
 from rag_harness.protocols import Experiment
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.storable import storable
@@ -20,6 +21,7 @@ from rag_harness.types import Case
 if TYPE_CHECKING:
     from rag_harness.pipelines.parts import RunParts
 
+_NOT_RUN = "not run: "
 Rows = Mapping[str, "ExperimentResult | str"]
 """The row of each question, or why there is none."""
 
@@ -69,6 +71,7 @@ class Asking:
         self._built: dict[str, Experiment] = {}
         self._fingerprints: dict[str, str] = {}
         self._prepared: set[str] = set()
+        self._spent = False
         self._rankings: dict[str, dict[str, ExperimentResult | str]] = {}
         self._deepest: dict[str, Candidate] = {}
         for each in candidates:
@@ -83,7 +86,7 @@ class Asking:
             PrerequisiteError: it cannot be built.
         """
         if candidate.name not in self._built:
-            self._built[candidate.name] = configured(candidate.spec, self._parts)
+            self._built[candidate.name] = experiment_of(candidate.spec, self._parts)
         return self._built[candidate.name]
 
     def finds(self, candidate: Candidate) -> bool:
@@ -106,8 +109,20 @@ class Asking:
             each.name: [self._trial(self._ready(self.build(each), cases), case) for case in cases]
             for each in candidates
         }
-        came = self._runs.run([ask for each in asks.values() for ask in each])
+        came = self._came([ask for each in asks.values() for ask in each])
         return {name: {ask.case.query.query_id: came[ask] for ask in each} for name, each in asks.items()}
+
+    def is_spent(self) -> bool:
+        """Return whether a question was not asked because the budget is spent."""
+        return self._spent
+
+    def _came(self, asks: Sequence[TunedTrial]) -> dict[TunedTrial, ExperimentResult | str]:
+        came = self._runs.run(asks)
+        unasked = {row for row in came.values() if isinstance(row, str) and row.startswith(_NOT_RUN)}
+        self._spent |= any(row.startswith(f"{_NOT_RUN}budget") for row in unasked)
+        if unasked and not self._spent:
+            raise CriticalError(f"The race has stopped: {unasked.pop().removeprefix(_NOT_RUN)}")
+        return came
 
     def _cut(self, candidate: Candidate, cases: Iterable[Case]) -> Rows:
         rows = self._rankings[candidate.ranking]
@@ -119,13 +134,13 @@ class Asking:
             deepest = self._deepest[name]
             kept = {key: value for key, value in deepest.values.items() if key == "top_k" or key not in AFTER_RANKING}
             spec = ConfigurationSpec(name, tuple(sorted(kept.items())), deepest.spec.experiment, deepest.spec.where)
-            self._built[name] = ranking_of(configured(spec, self._parts), name, deepest.top_k)
+            self._built[name] = ranking_of(experiment_of(spec, self._parts), name, deepest.top_k)
         return self._built[name]
 
     def _asked(self, experiment: Experiment, cases: Sequence[Case]) -> dict[str, ExperimentResult | str]:
         self._ready(experiment, cases)
         asks = [self._trial(experiment, case) for case in cases]
-        came = self._runs.run(asks)
+        came = self._came(asks)
         return {ask.case.query.query_id: came[ask] for ask in asks}
 
     def _trial(self, experiment: Experiment, case: Case) -> TunedTrial:

@@ -58,36 +58,50 @@ class Raced:
         return [each for each in candidates if each.name not in self.left]
 
 
+@dataclass(frozen=True)
+class Course:
+    """What a race goes over.
+
+    Attributes:
+        groups: questions in their random order.
+        measures: what each row is measured by: objective and constraints.
+        margin: differences up to this do not matter; 0 where all questions are to be asked.
+        together: groups that are asked at once; a look is taken after each group, whatever it is.
+    """
+
+    groups: Groups
+    measures: Sequence[str]
+    margin: float = 0.0
+    together: int = TOGETHER
+
+
 def race(
     space: Space,
     candidates: Sequence[Candidate],
-    groups: Groups,
+    course: Course,
     ask: Ask,
-    measures: Sequence[str],
     is_spent: Callable[[], bool],
-    margin: float,
-    say: Callable[[str], None] = lambda _: None,
+    say: Callable[[str], None],
 ) -> Raced:
     """Race the candidates on groups of questions by the first measure of the objective.
 
     Args:
         space: objective, constraints, confidence.
         candidates: those that race.
-        groups: questions in their random order.
-        ask: asks them.
-        measures: what each row is measured by: objective and constraints.
+        course: what the race goes over.
+        ask: asks questions.
         is_spent: whether the budget is gone.
-        margin: differences up to this do not matter; 0 where all questions are to be asked.
         say: hears how far it is.
     """
+    groups = course.groups
     came, first = Raced(values={each.name: Values() for each in candidates}), measure_named(space.objective[0])
     longest = max(map(len, groups))
     mean_size = sum(map(len, groups)) / len(groups)
     arms = [each.name for each in candidates]
     # A margin between means of questions is a smaller one between groups, which count by their questions.
-    running = Race(arms, margin=margin * mean_size / longest, confidence=space.confidence)
-    for start in range(0, len(groups), TOGETHER):
-        batch = groups[start : start + TOGETHER]
+    running = Race(arms, margin=course.margin * mean_size / longest, confidence=space.confidence)
+    for start in range(0, len(groups), course.together):
+        batch = groups[start : start + course.together]
         still = came.stayed(candidates)
         cases = [case for group in batch for case in group]
         rows = ask(still, cases)
@@ -96,14 +110,14 @@ def race(
             came.ended = "the budget is spent"
             break
         for each in still:
-            came.values[each.name].take(rows[each.name], cases, measures)
-        came.asked += len(cases)
+            came.values[each.name].take(rows[each.name], cases, course.measures)
         for group in batch:
+            came.asked += len(group)
             _add(running, came, group, longest, first.better == "lower", first.name)
-        _leave(running, came, space)
-        came.looks.append((came.asked, len(came.stayed(candidates))))
+            _leave(running, came, space)
+            came.looks.append((came.asked, len(came.stayed(candidates))))
         say(f"{came.asked} questions, {came.looks[-1][1]} of {len(candidates)} configurations are left")
-        came.good_enough = running.good_enough if margin else ()
+        came.good_enough = running.good_enough if course.margin else ()
         if len(came.stayed(candidates)) == 1:
             came.ended = "one is left"
             break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from rag_harness.derived.tuning.asking import Rows
 from rag_harness.gates.grammar import Gate
@@ -79,6 +80,12 @@ class Values:
 
 def _holds(op: str, value: float, limit: float) -> bool:
     return {">=": value >= limit, "<=": value <= limit, ">": value > limit, "<": value < limit}[op]
+
+
+def value_kind(name: str) -> Literal["found", "answered"]:
+    """Return whether a measure is about what was found alone, or needs an answer."""
+    measure = measure_named(name)
+    return "found" if tuple(measure.needs) == ("retrieval",) and measure.unit == "share" else "answered"
 
 
 def value_of(name: str, case: Case, row: ExperimentResult | str) -> float | None:

@@ -1,0 +1,73 @@
+"""``rag-harness tune``: finds the better configuration of a pipeline."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from rag_harness.commands.with_settings import add_settings, settings_said
+from rag_harness.shown.terminal import say
+
+_SETTINGS = {
+    "kb": "folder of documents",
+    "queries": "questions; default: queries.jsonl in the folder of documents",
+    "profile": "models and endpoints, as --rag-profile",
+    "mode": "auto, replay, record or live",
+    "cache_dir": "folder for vectors",
+    "cassettes": "folder of recordings",
+    "limit": "only the first N questions",
+    "concurrency": "questions in flight at once",
+    "cluster": "what keeps questions together, as --rag-cluster",
+    "budget": "most USD that all calls may cost",
+    "endpoint": "TOML file of a service that is tuned",
+}
+
+
+def tune_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of ``tune``."""
+    parser.add_argument("space", type=Path, metavar="SPACE.toml", help="parameters, their values, and what is wanted")
+    parser.add_argument("-o", dest="tuned", type=Path, metavar="TUNED.toml", help="write the chosen configuration")
+    parser.add_argument("--output", type=Path, default=Path("output"), help="folder of the rows; default: output")
+    parser.add_argument("--overwrite", action="store_true", help="begin anew instead of going on")
+    add_settings(parser, _SETTINGS)
+
+
+def run_tune(chosen: argparse.Namespace) -> int:
+    """Race the configurations of a space."""
+    from rag_harness.derived.local_run import running
+    from rag_harness.derived.tuning.outcome_text import outcome_lines
+    from rag_harness.derived.tuning.space_file import read_space
+    from rag_harness.derived.tuning.tuned_file import write_tuned
+    from rag_harness.derived.tuning.tuner import Tuner
+    from rag_harness.engine.fingerprint import fingerprint_of
+    from rag_harness.pipelines.parts import RunParts
+    from rag_harness.settings.ini_file import ini_values
+    from rag_harness.settings.loading import load_settings
+
+    space = read_space(chosen.space)
+    settings = load_settings(_given(chosen), ini_values(Path.cwd()))
+    parts = RunParts(settings)
+    with running(chosen.output, parts) as runs:
+        tuner = Tuner(
+            space,
+            runs,
+            parts,
+            lambda made: fingerprint_of(made, settings, parts.data(made.data).queries_digest),
+            chosen.output,
+            lambda line: say(f"tune: {line}"),
+        )
+        outcome, winner = tuner.run()
+    say("", *outcome_lines(outcome))
+    if chosen.tuned is not None:
+        write_tuned(chosen.tuned, outcome, winner)
+        say(f"{chosen.tuned}: pytest --rag-config={chosen.tuned} --rag-run {chosen.tuned.stem}")
+    return 0
+
+
+def _given(chosen: argparse.Namespace) -> dict[str, Any]:
+    said = settings_said(chosen, _SETTINGS)
+    given = {{"kb": "kb_dir"}.get(name, name): value for name, value in said.items()}
+    if "endpoint" in given:
+        given["endpoint"] = (given["endpoint"],)
+    return {**given, "overwrite": chosen.overwrite}

@@ -1,0 +1,285 @@
+"""Puts a race together: questions are divided, what is found is raced on first, answers are asked for what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from rag_harness.derived.tuning.asking import Asking
+from rag_harness.derived.tuning.candidates import Candidate, Field, field_of
+from rag_harness.derived.tuning.held_out import figure_of, held_out
+from rag_harness.derived.tuning.outcome import Entry, Outcome, read_outcome
+from rag_harness.derived.tuning.racing import Course, Raced, race
+from rag_harness.derived.tuning.space import Space
+from rag_harness.derived.tuning.split import Split, split
+from rag_harness.derived.tuning.values import Values, value_kind
+from rag_harness.errors import DataError, SettingsError
+from rag_harness.measures import RowMeasure, is_judged, measure_named
+from rag_harness.types import Case
+
+if TYPE_CHECKING:
+    from rag_harness.derived.derived_runs import DerivedRuns
+    from rag_harness.pipelines.parts import RunParts
+    from rag_harness.protocols import Experiment
+
+EVIDENCE = "evidence_recall"
+"""What is raced on before any answer is asked for: without its evidence a question is rarely answered."""
+_SMALLEST_GAP = 0.05
+
+
+class Tuned(NamedTuple):
+    """What came of a race, and the configuration that it chose."""
+
+    outcome: Outcome
+    winner: Candidate
+
+
+@dataclass(frozen=True)
+class Tuner:
+    """Runs one race.
+
+    Args:
+        space: what races.
+        runs: runs the trials.
+        parts: what configurations are built of.
+        fingerprint: of an experiment.
+        output: folder of the results.
+        say: hears how far it is.
+    """
+
+    space: Space
+    runs: DerivedRuns
+    parts: RunParts
+    fingerprint: Callable[[Experiment], str]
+    output: Path
+    say: Callable[[str], None]
+
+    def run(self) -> Tuned:
+        """Return what came of the race, which is kept in ``output``.
+
+        Raises:
+            PrerequisiteError: the race cannot be run, or not go on: something that it depends on has changed.
+        """
+        field = field_of(self.space, self.parts.settings)
+        cases = self._cases()
+        parts = split(cases, self.space.held_out, self.space.seed, self.parts.settings.cluster)
+        asking = Asking(self.runs, self.parts, self.fingerprint, field.candidates)
+        for each in field.candidates:
+            asking.build(each)
+        began = self._began(asking, field)
+        self._check_same(began)
+        asks_answers = self._asks_answers(asking, field)
+        self.say(self._announced(field, parts, asks_answers))
+        first, screened = self._first_race(asking, field, parts, asks_answers)
+        candidates = first.stayed(field.candidates) if asks_answers else field.candidates
+        if field.today not in candidates:
+            candidates = [field.today, *candidates]
+        came = self._answer_race(asking, candidates, parts) if asks_answers else first
+        if asks_answers:
+            came.left |= {name: gone for name, gone in first.left.items() if name not in came.values}
+            came.values = {**first.values, **came.values}
+        outcome = self._outcome(asking, field, parts, came, began, asks_answers, screened)
+        outcome.write(self.output)
+        return Tuned(outcome, next(each for each in field.candidates if each.name == outcome.winner))
+
+    def _cases(self) -> list[Case]:
+        data = self.parts.data(self._data)
+        measure = measure_named(self.space.objective[0])
+        cases = list(data.cases[: self.parts.settings.limit or None])
+        about = [case for case in cases if not measure.applies(case)]
+        if not about:
+            why = measure.applies(cases[0]) if cases else "there are no questions"
+            raise DataError(
+                f"{self.space.where}: objective {measure.name} is defined for none of the {len(cases)} questions: "
+                f"{why}."
+            )
+        if len(about) < len(cases):
+            self.say(f"{measure.name} is about {len(about)} of {len(cases)} questions: the others do not race")
+        return about
+
+    @property
+    def _data(self) -> str:
+        from rag_harness.pipelines import data_of
+
+        return data_of(self.space.experiment, self.parts.settings) if self.space.experiment else ""
+
+    def _began(self, asking: Asking, field: Field) -> dict[str, str]:
+        return {
+            "space": self.space.digest,
+            "questions": self.parts.data(self._data).queries_digest,
+            "today": self.fingerprint(asking.build(field.today)),
+        }
+
+    def _check_same(self, began: Mapping[str, str]) -> None:
+        """Make sure that a race goes on with what it began with."""
+        known = None if self.parts.settings.overwrite else read_outcome(self.output)
+        if known is None or known.space != self.space.where:
+            return
+        if known.began.get("questions") != began["questions"]:
+            raise DataError(
+                f"The questions have changed since the race in {self.output}: they would be divided in another way, "
+                f"and some of those that it never saw would have been seen. Begin another: --output, or --overwrite."
+            )
+
+    def _asks_answers(self, asking: Asking, field: Field) -> bool:
+        """Return whether answers are needed: something is measured that what was found does not tell."""
+        names = [*self.space.objective, *(each.measure for each in self.space.constraints)]
+        for name in names:
+            measure = measure_named(name)
+            if is_judged(name) or not isinstance(measure, RowMeasure):
+                raise SettingsError(
+                    f"{self.space.where}: {name} is judged, and a race is about measures that are read off a row: "
+                    f"evidence_recall, recall@5, token_f1, expectations, cost_usd, total_ms."
+                )
+        finds = all(asking.finds(each) for each in field.candidates)
+        return not finds or not all(value_kind(name) == "found" for name in names)
+
+    def _announced(self, field: Field, parts: Split, asks_answers: bool) -> str:
+        what = "answers are asked for" if asks_answers else "no model answers: what is found is measured"
+        left_out = sum(field.left_out.values())
+        unfit = f" ({left_out} combinations do not go together)" if left_out else ""
+        return (
+            f"{len(field.candidates)} configurations{unfit}, {len(parts.asked)} questions to race on, "
+            f"{len(parts.kept)} held out; {what}"
+        )
+
+    def _first_race(
+        self, asking: Asking, field: Field, parts: Split, asks_answers: bool
+    ) -> tuple[Raced, tuple[str, int] | None]:
+        """Race on what is found. All questions are asked: it costs no model call."""
+        if not asks_answers:
+            course = Course(parts.race, self._measures, together=len(parts.race))
+            return race(self.space, field.candidates, course, asking.found, _never, self.say), None
+        finds = [each for each in field.candidates if asking.finds(each)]
+        about = [group for group in (_about(EVIDENCE, group) for group in parts.race) if group]
+        if len(finds) < len(field.candidates) or len({each.ranking for each in finds}) < 2 or not about:
+            return Raced(values={}), None
+        screen = replace(self.space, objective=(EVIDENCE,), constraints=())
+        course = Course(about, [EVIDENCE], together=len(about))
+        came = race(screen, finds, course, asking.found, _never, self.say)
+        self.say(f"{len(came.left)} of {len(finds)} configurations find less: their answers are not asked for")
+        return came, (EVIDENCE, len(came.left))
+
+    def _answer_race(self, asking: Asking, candidates: Sequence[Candidate], parts: Split) -> Raced:
+        course = Course(parts.race, self._measures, self.space.margin)
+        return race(self.space, candidates, course, asking.answers, asking.is_spent, self.say)
+
+    @property
+    def _measures(self) -> list[str]:
+        return list(dict.fromkeys([*self.space.objective, *(each.measure for each in self.space.constraints)]))
+
+    def _outcome(
+        self,
+        asking: Asking,
+        field: Field,
+        parts: Split,
+        came: Raced,
+        began: Mapping[str, str],
+        asks_answers: bool,
+        screened: tuple[str, int] | None,
+    ) -> Outcome:
+        measure = measure_named(self.space.objective[0])
+        titles = {each.name: each.title for each in field.candidates}
+        lower = measure.better == "lower"
+        entries = [self._entry(each, came, titles) for each in field.candidates]
+        entries.sort(key=lambda entry: _rank(entry, measure.name, lower))
+        usable = [entry for entry in entries if not entry.left_after and not entry.why]
+        if not usable:
+            raise DataError(_nobody(self.space, entries))
+        good = [entry for entry in usable if entry.name in came.good_enough] or usable
+        winner = next(each for each in field.candidates if each.name == good[0].name)
+        ask = asking.answers if asks_answers else asking.found
+        held = None
+        if came.ended != "the budget is spent":
+            held = held_out(self.space, ask, winner, field.today, parts.held_out)
+        calls = sum(len(each.of.get(measure.name, {})) for each in came.values.values())
+        return Outcome(
+            space=self.space.where,
+            objective=self.space.objective,
+            better=measure.better,
+            began=began,
+            by=parts.by,
+            questions=(len(parts.asked), len(parts.kept)),
+            groups=(len(parts.race), len(parts.held_out)),
+            asks_answers=asks_answers,
+            ended=came.ended,
+            asked=came.asked,
+            calls=calls,
+            grid=len(field.candidates) * len(parts.asked),
+            margin=self.space.margin,
+            confidence=self.space.confidence,
+            entries=tuple(entries),
+            winner=winner.name,
+            today=field.today.name,
+            held_out=held,
+            looks=tuple(came.looks),
+            needed=self._needed(came, entries, measure.name),
+            seen=self.space.margin or _SMALLEST_GAP,
+            left_out=dict(field.left_out),
+            screened=screened,
+            constraints=tuple(f"{each.what} {each.op} {each.right:g}" for each in self.space.constraints),
+        )
+
+    def _entry(self, candidate: Candidate, came: Raced, titles: Mapping[str, str]) -> Entry:
+        values, gone = came.values.get(candidate.name, Values()), came.left.get(candidate.name)
+        names = dict.fromkeys([*self.space.objective, *(each.measure for each in self.space.constraints)])
+        varied = {each.name for each in self.space.parameters}
+        return Entry(
+            name=candidate.name,
+            title=candidate.title,
+            values={key: value for key, value in candidate.values.items() if key in varied or candidate.spec.values},
+            figures={name: figure_of(name, values.of[name]) for name in names if values.of.get(name)},
+            context=sum(values.context.values()) / len(values.context) if values.context else 0.0,
+            left_after=gone.after if gone else 0,
+            better=titles.get(gone.better, "") if gone else "",
+            why=gone.why if gone else _broken(self.space, values),
+            failed=len(values.failed),
+        )
+
+    def _needed(self, came: Raced, entries: Sequence[Entry], measure: str) -> int:
+        """Return how many questions a paired test needs to see the smallest difference that matters, with 80 %."""
+        first, *others = [came.values[entry.name].of.get(measure, {}) for entry in entries if entry.name in came.values]
+        spreads = []
+        for other in others[:5]:
+            both = [first[name] - other[name] for name in first if name in other]
+            if len(both) > 1:
+                mean = sum(both) / len(both)
+                spreads.append(sum((each - mean) ** 2 for each in both) / (len(both) - 1))
+        gap = self.space.margin or _SMALLEST_GAP
+        # (1.96 + 0.84)² sd² / gap²: two-sided 5 %, power 80 %.
+        return ceil(2.80**2 * max(spreads, default=0.0) / gap**2)
+
+
+def _about(name: str, group: Sequence[Case]) -> tuple[Case, ...]:
+    measure = measure_named(name)
+    return tuple(case for case in group if not measure.applies(case))
+
+
+def _never() -> bool:
+    return False
+
+
+def _rank(entry: Entry, measure: str, lower: bool) -> tuple[bool, bool, float, float]:
+    """Sort those that stayed first, the best first; of equals the one that gives less to the model."""
+    known = entry.figures.get(measure)
+    value = known.value if known else (1.0 if lower else 0.0)
+    return bool(entry.left_after), bool(entry.why), round(value if lower else -value, 9), entry.context
+
+
+def _broken(space: Space, values: Values) -> str:
+    for each in space.constraints:
+        holds, value = values.kept(each)
+        if holds is None and values.of:
+            return f"{each.what} has no value"
+        if holds is False:
+            return f"{each.what} is {value:.4g}, not {each.op} {each.right:g}"
+    return ""
+
+
+def _nobody(space: Space, entries: Sequence[Entry]) -> str:
+    said = "; ".join(f"{entry.title}: {entry.why}" for entry in entries[:3] if entry.why)
+    asked = ", ".join(f"{each.what} {each.op} {each.right:g}" for each in space.constraints)
+    return f"{space.where}: no configuration keeps to {asked}. {said}."
