@@ -46,7 +46,8 @@ def rows_of_table(file: Path, mapped: Mapping[str, str]) -> Iterator[QuestionRow
     for record in records_in(file):
         if columns is None:
             columns = _columns(file, list(record.values), mapped)
-        yield _row(record.number, record.values, columns)
+        line, problems = line_of_cells(record.values, columns)
+        yield QuestionRow(record.number, json.dumps(line, ensure_ascii=False, default=str), problems)
 
 
 def _columns(file: Path, names: list[str], mapped: Mapping[str, str]) -> dict[str, str]:
@@ -74,7 +75,13 @@ def _columns(file: Path, names: list[str], mapped: Mapping[str, str]) -> dict[st
     return found
 
 
-def _row(number: int, values: Mapping[str, Any], columns: Mapping[str, str]) -> QuestionRow:
+def line_of_cells(values: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
+    """Return the cells of a row as a line of ``queries.jsonl``, and what is wrong with them.
+
+    Args:
+        values: the cells by column.
+        columns: the column or path of each field.
+    """
     problems: list[str] = []
     line: dict[str, Any] = {}
     for field, path in columns.items():
@@ -92,7 +99,7 @@ def _row(number: int, values: Mapping[str, Any], columns: Mapping[str, str]) -> 
     _quote(line, problems)
     if "query" in line and not {"query_id", "conversation"} & line.keys():
         line["query_id"] = id_of_question(str(line["query"]))
-    return QuestionRow(number, json.dumps(line, ensure_ascii=False, default=str), problems)
+    return line, problems
 
 
 def _value(field: str, value: Any) -> Any:
