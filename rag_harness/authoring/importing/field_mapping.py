@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.authoring.importing.demands import kept_demands
-from rag_harness.authoring.importing.field_values import contexts_of, object_text
+from rag_harness.authoring.importing.field_values import contexts_of, noted_flag, object_text
 from rag_harness.authoring.importing.imported import ImportedQuestion
 from rag_harness.authoring.importing.labels import labels_of
 from rag_harness.authoring.importing.messages import Dialogue, are_messages, dialogue_of, structured
@@ -16,7 +16,7 @@ from rag_harness.authoring.importing.source_fields import SourceFields
 from rag_harness.authoring.importing.wanted_tools import wanted_tools
 from rag_harness.dataset.records.field_names import value_at
 from rag_harness.dataset.records.list_cells import ListCellError, texts_of
-from rag_harness.dataset.records.source_record import SourceRecord, given, plain_text, said_flag
+from rag_harness.dataset.records.source_record import SourceRecord, given, plain_text
 from rag_harness.errors import DataError
 
 MAPPED = (
@@ -80,7 +80,9 @@ class RecordMapping:
             kept_demands(self._source.expected(values), where, self._notes),
             wanted_tools(self._value(values, "tools"), self._used(values, "tools"), where, self._notes),
             query_type=plain_text(self._value(values, "query_type")) or self._source.type_of(values),
-            answerable=said_flag(self._value(values, "answerable")),
+            answerable=noted_flag(
+                self._value(values, "answerable"), self._used(values, "answerable"), where, self._notes
+            ),
             metadata=labels_of(self._labels(values), where, self._notes),
             inputs={**self._beside("query", values), **dict(self._below("inputs", values))},
             before=said.before,

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from rag_harness.authoring.importing.messages import message_text, structured
+from rag_harness.authoring.importing.notes import Notes
 from rag_harness.dataset.records.list_cells import texts_of
-from rag_harness.dataset.records.source_record import plain_text
+from rag_harness.dataset.records.source_record import plain_text, said_flag
 
 _DOCUMENT = ("document_id", "doc_id", "document", "source_file", "source", "filename", "id")
+_SHOWN = 40
 _TEXT = ("text", "content", "page_content", "context", "quote")
 
 
@@ -39,6 +41,14 @@ def object_text(value: Mapping[str, Any]) -> tuple[str, str | None]:
         ((key, text),) = texts.items()
         return text, key
     return "", None
+
+
+def noted_flag(value: Any, name: str, where: str, notes: Notes) -> bool | None:
+    """Return what a field ``name`` says; None where it says nothing, or neither yes nor no, which is noted."""
+    flag = said_flag(value)
+    if flag is None and value not in (None, "", []):
+        notes.lose(f"{name}: {str(value)[:_SHOWN]!r} is neither yes nor no", where)
+    return flag
 
 
 def _first(values: Mapping[str, Any], names: tuple[str, ...]) -> str:

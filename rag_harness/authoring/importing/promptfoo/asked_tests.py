@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_harness.authoring.importing.field_values import contexts_of
+from rag_harness.authoring.importing.field_values import contexts_of, noted_flag
 from rag_harness.authoring.importing.imported import ImportedQuestion
 from rag_harness.authoring.importing.labels import labels_of
 from rag_harness.authoring.importing.notes import Notes
@@ -78,6 +78,7 @@ def _question(found: FoundTest, chosen: Mapping[str, str], notes: Notes) -> Impo
         documents,
         asserted.expect,
         query_type=_text(variables, names["query_type"]),
+        answerable=noted_flag(variables.get(names["answerable"]), names["answerable"], where, notes),
         metadata=labels_of(_labels(test, variables, chosen), where, notes),
         inputs=_inputs(variables, names, chosen),
     )
