@@ -167,7 +167,7 @@ class RecordMapping:
         found: dict[str, Any] = {}
         for name in source.objects:
             inner = structured(values.get(name))
-            found |= inner if isinstance(inner, dict) else {}
+            found |= inner if isinstance(inner, dict) else {name: inner}
         found |= {name: value for name, value in values.items() if name not in others}
         return found | dict(self._below("metadata", values))
 

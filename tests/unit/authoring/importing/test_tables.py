@@ -28,6 +28,13 @@ def test_columns_are_known_by_name_and_others_are_labels(importing: Importing) -
     assert found.status == 0
 
 
+@pytest.mark.parametrize(("written", "kept"), [("easy", "easy"), (["a", "b"], ["a", "b"]), ({"of": "a"}, None)])
+def test_metadata_that_is_no_object_is_a_label(importing: Importing, written: object, kept: object) -> None:
+    (line,) = importing("q.json", json.dumps([{"question": "Why?", "metadata": written}])).lines
+    labels = {"metadata": kept} if kept else written
+    assert line["metadata"] == {**labels, "imported_from": "csv"}  # type: ignore[dict-item]
+
+
 def test_a_map_names_columns(importing: Importing) -> None:
     text = "key,frage,antwort,thema\n7,Warum?,Darum.,preis\n"
     arguments = ["--map", "id=key", "question=frage,reference=antwort", "metadata.topic=thema"]
