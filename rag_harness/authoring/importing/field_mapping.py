@@ -27,6 +27,10 @@ MAPPED = (
 _SCORED = (
     "answers and what they were made of: they are scored, not asked (rag-harness judge score). The lines have questions"
 )
+_ALONE = (
+    "a reply to a question that stands alone: it is no ground truth unless you say so, e.g. --map "
+    "reference=messages.1.content"
+)
 
 
 class RecordMapping:
@@ -68,13 +72,16 @@ class RecordMapping:
     def _made(self, record: SourceRecord, said: Dialogue) -> ImportedQuestion:
         values, where = record.values, record.where
         documents = self._documents(values, where)
+        ground_truth = self._ground_truth(values, where)
+        if said.reply and not (said.before or ground_truth):
+            self._notes.tell(_ALONE, where)
         about = documents[0] if len(documents) == 1 else ""
         contexts = self._contexts(values, where)
         return ImportedQuestion(
             where,
             said.query,
             plain_text(self._value(values, "query_id")),
-            self._ground_truth(values, where),
+            ground_truth,
             [(text, document or about) for text, document in contexts],
             documents,
             kept_demands(self._source.expected(values), where, self._notes),

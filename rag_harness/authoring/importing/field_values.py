@@ -32,11 +32,11 @@ def contexts_of(value: Any, separator: str = "") -> list[tuple[str, str]]:
 def object_text(value: Mapping[str, Any]) -> tuple[str, str | None]:
     """Return the only text of an object, and its key; None as key where it has several, or none.
 
-    A message counts as its content.
+    A message counts as its content. A number or a flag alone says nothing without its key, so it is no text.
     """
     if {"role", "speaker"} & value.keys() and (said := message_text(value)):
         return said, "content"
-    texts = {key: text for key, each in value.items() if (text := plain_text(each))}
+    texts = {key: text for key, each in value.items() if isinstance(each, str) and (text := each.strip())}
     if len(texts) == len(value) == 1:
         ((key, text),) = texts.items()
         return text, key

@@ -75,10 +75,13 @@ def _of_scenarios(file: Path, read: _Read, notes: Notes) -> Iterator[FoundTest]:
     for number, scenario in enumerate(read.value.get("scenarios") or ()):
         place = read.place("scenarios", number)
         _check_test(scenario, place)
-        configs = [*_entries(file, scenario.get("config"), read, ("scenarios", number, "config"), notes)]
+        stated = scenario.get("config")
+        configs = [*_entries(file, stated, read, ("scenarios", number, "config"), notes)]
+        if not stated:
+            configs = [FoundTest(place, {})]
         tests = [*_entries(file, scenario.get("tests"), read, ("scenarios", number, "tests"), notes)]
         for config, test in product(configs, tests or [FoundTest(place, {})]):
-            yield FoundTest(config.where, _merged(config.test, test.test))
+            yield FoundTest(config.where if stated else test.where, _merged(config.test, test.test))
 
 
 def _entries(file: Path, entries: Any, read: _Read, path: Sequence[str | int], notes: Notes) -> Iterator[FoundTest]:

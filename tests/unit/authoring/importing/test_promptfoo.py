@@ -276,6 +276,13 @@ def test_the_weight_of_a_set_is_that_of_each_of_its_assertions(importing: Import
     assert "1 × assert-set with the weight 'much', which is no number" in odd.said
 
 
+@pytest.mark.parametrize("config_text", ["", "    config: []\n"])
+def test_a_scenario_without_configurations_has_its_tests(importing: Importing, config_text: str) -> None:
+    tests = "    tests: [{vars: {question: Why?}}, {vars: {question: Who?}}]\n"
+    found = importing("c.yaml", f"scenarios:\n  - description: a\n{config_text}{tests}")
+    assert [line["query"] for line in found.lines] == ["Why?", "Who?"]
+
+
 def test_json_is_read_like_yaml(importing: Importing) -> None:
     tests = [{"vars": {"question": "Why?"}, "assert": [{"type": "icontains", "value": "x"}]}]
     for name, content in (("c.json", {"prompts": ["{{question}}"], "tests": tests}), ("t.json", tests)):
@@ -323,6 +330,9 @@ def test_what_cannot_be_read_is_named_with_its_line(importing: Importing, text: 
         ("contains:Paris", {"type": "contains", "value": "Paris"}),
         ("similar(0.8):Hello there", {"type": "similar", "value": "Hello there", "threshold": 0.8}),
         ('not-contains-any: a, "b, c"', {"type": "not-contains-any", "value": ["a", "b, c"]}),
+        ("contains-any: a\nb, c\r\nd,\n", {"type": "contains-any", "value": ["a\nb", "c\r\nd"]}),
+        ('contains-any: "a,\nb", c', {"type": "contains-any", "value": ["a,\nb", "c"]}),
+        ("contains-any: a\\, b\r, c", {"type": "contains-any", "value": ["a, b", "c"]}),
         ("contains no colon", {"type": "equals", "value": "contains no colon"}),
         ("is-json", {"type": "is-json", "value": None}),
         ("fn: output", {"type": "javascript", "value": "output"}),
