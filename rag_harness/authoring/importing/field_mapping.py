@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_harness.authoring.importing.demands import kept_demands
+from rag_harness.authoring.importing.demands import Demand, kept_demands
 from rag_harness.authoring.importing.field_values import contexts_of, noted_flag, object_text
 from rag_harness.authoring.importing.imported import ImportedQuestion
 from rag_harness.authoring.importing.labels import labels_of
@@ -84,7 +84,7 @@ class RecordMapping:
             ground_truth,
             [(text, document or about) for text, document in contexts],
             documents,
-            kept_demands(self._source.expected(values), where, self._notes),
+            kept_demands(self._expected(values, where), where, self._notes),
             wanted_tools(self._value(values, "tools"), self._used(values, "tools"), where, self._notes),
             query_type=plain_text(self._value(values, "query_type")) or self._source.type_of(values),
             answerable=noted_flag(
@@ -134,6 +134,12 @@ class RecordMapping:
             return contexts_of(self._value(values, "evidence"), self._source.separator)
         except ListCellError as error:
             raise DataError(f"{where}: {self._used(values, 'evidence')}: {error}.") from None
+
+    def _expected(self, values: Mapping[str, Any], where: str) -> Sequence[Demand]:
+        try:
+            return self._source.expected(values)
+        except ListCellError as error:
+            raise DataError(f"{where}: what is expected: {error}.") from None
 
     def _documents(self, values: Mapping[str, Any], where: str) -> list[str]:
         try:

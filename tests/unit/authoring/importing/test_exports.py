@@ -239,6 +239,13 @@ def test_expectations_of_deepeval_may_be_a_list(importing: Importing, stated: ob
     assert (found.lines[0]["expect"], found.status) == (expected, 0)
 
 
+def test_a_list_of_expectations_that_cannot_be_read_is_named(importing: Importing) -> None:
+    golden = {"input": "Why?", "expected_output": "So.", "expectations": {"must": "['a' 'b']"}}
+    found = importing("g.json", json.dumps([golden]))
+    assert found.status == 2
+    assert "g.json:1: what is expected: no comma behind 'a'" in found.said
+
+
 REPLY = {
     "data": [{"id": "i1", "input": "Why?", "expectedOutput": "So.", "datasetId": "d"}, {"id": "i2", "input": "Who?"}],
     "meta": {"page": 1, "totalItems": 2},
