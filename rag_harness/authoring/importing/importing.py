@@ -76,7 +76,7 @@ def import_questions(
     for question in (each for one in files_of(file, part) for each in SOURCES[source](one, chosen, notes)):
         if isinstance(question, OwnLine):
             line = writing.kept(question)
-            if places:
+            if places and line:
                 places.check(question.pages(), question.where)
         else:
             line = writing.line_of(question, places.place(question) if places else _not_placed(question, notes))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rag_harness.dataset.queries import QueryLine
+from rag_harness.dataset.queries import QueryLine, lines_of
 from rag_harness.dataset.query_tables import line_of_cells
 from rag_harness.dataset.records.source_record import SourceRecord
+from rag_harness.results.storable import storable
 
 _FIELDS = frozenset({*QueryLine.model_fields, "turns"})
 _ASKED, _NAMED = ("query", "turns", "scenario"), ("query_id", "conversation")
@@ -57,11 +59,13 @@ def own_line(record: SourceRecord) -> OwnLine | None:
     is_ours = values.keys() <= _FIELDS and any(map(values.get, _ASKED)) and any(map(values.get, _NAMED))
     if not is_ours:
         return None
+    is_no_others = bool(values.keys() & {*_NO_OTHER_TOOLS})
     if record.number:  # a row of a table
         line, problems = line_of_cells(values, {name: name for name in values})
-        return OwnLine(record.where, line, tuple(problems)) if values.keys() & {*_NO_OTHER_TOOLS} else None
-    evidence = values.get("evidence", [])
-    return OwnLine(record.where, values) if isinstance(evidence, list) and all(map(_is_quote, evidence)) else None
+        return OwnLine(record.where, line, tuple(problems)) if is_no_others else None
+    # A record of another tool may have our names for values of another form: an id with blanks, a number as an answer.
+    is_line = is_no_others or not lines_of(json.dumps(storable(values)))[1]
+    return OwnLine(record.where, values) if is_line else None
 
 
 def _is_quote(value: Any) -> bool:

@@ -90,6 +90,31 @@ def test_who_has_read_them_may_be_said_anew(importing: Importing) -> None:
     assert drafts == {"topic": "returns", "reviewed": "no"}
 
 
+@pytest.mark.parametrize(
+    ("record", "line"),
+    [
+        ({"query_id": "A 1"}, {"query_id": "A-1"}),
+        ({"query_id": "q1", "ground_truth": 45}, {"ground_truth": "45"}),
+        ({"query_id": "q1", "answerable": "UNANSWERABLE"}, {"answerable": False}),
+    ],
+)
+def test_a_record_that_is_no_line_is_read_as_that_of_any_tool(
+    importing: Importing, record: dict[str, Any], line: dict[str, Any]
+) -> None:
+    found = importing("q.json", json.dumps([{"query": "Why?", **record}]))
+    assert found.status == 0
+    assert found.lines[0].items() >= line.items()
+
+
+def test_a_line_that_only_ours_could_be_and_that_is_wrong_is_named(importing: Importing) -> None:
+    wrong = [{"qrels": {"returns.md": "high"}}, {"context_reference": 7}, {"turns": 3}]
+    found = importing("old.jsonl", as_lines(ALONE, *({**ALONE, "query_id": f"w{n}", **w} for n, w in enumerate(wrong))))
+    assert "1 × a record that makes no line: qrels.returns.md: " in found.said
+    assert "1 × a record that makes no line: context_reference: " in found.said
+    assert found.said.count("(old.jsonl:4)") >= 1
+    assert [line["query_id"] for line in found.lines] == ["q1"]
+
+
 def test_grades_among_fields_of_others_are_not_lost_in_silence(importing: Importing) -> None:
     found = importing("old.jsonl", as_lines({**ALONE, "difficulty": "hard"}))
     assert "1 × qrels: grades are taken over where all fields of a record are ours" in found.said
