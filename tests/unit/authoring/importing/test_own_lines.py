@@ -107,7 +107,7 @@ def test_a_record_that_is_no_line_is_read_as_that_of_any_tool(
 
 
 def test_a_line_that_only_ours_could_be_and_that_is_wrong_is_named(importing: Importing) -> None:
-    wrong = [{"qrels": {"returns.md": "high"}}, {"context_reference": 7}, {"turns": 3}]
+    wrong: list[dict[str, Any]] = [{"qrels": {"returns.md": "high"}}, {"context_reference": 7}, {"turns": 3}]
     found = importing("old.jsonl", as_lines(ALONE, *({**ALONE, "query_id": f"w{n}", **w} for n, w in enumerate(wrong))))
     assert "1 × a record that makes no line: qrels.returns.md: " in found.said
     assert "1 × a record that makes no line: context_reference: " in found.said
