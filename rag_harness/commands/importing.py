@@ -75,7 +75,7 @@ def _counted(lines: Sequence[WrittenLine]) -> str:
     drafts = sum(line["metadata"].get("reviewed") == "no" for line in lines)
     counts = {
         "with a ground truth": sum("ground_truth" in each for each in asked),
-        "with pages": sum("context_reference" in each for each in asked),
+        "with pages": sum("context_reference" in each or "qrels" in each for each in asked),
         "with quotes": sum("evidence" in each for each in asked),
         "with expectations": sum("expect" in each for each in asked),
         "unreviewed": drafts,

@@ -115,6 +115,9 @@ def _check(chosen: argparse.Namespace) -> None:
     if not chosen.file.is_file():
         what = "is a folder" if chosen.file.is_dir() else "is not there"
         raise DataError(f"{chosen.file} {what}. Name a file of questions; rag-harness kb queries DIR writes one.")
+    from rag_harness.dataset.queries import refuse_other_form
+
+    refuse_other_form(chosen.file)
 
 
 def _folder(chosen: argparse.Namespace) -> Path:

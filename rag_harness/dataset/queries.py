@@ -237,11 +237,20 @@ def _lines(file: Path, undecoded: list[str] | None) -> Sequence[tuple[int, str]]
             line = file.read_bytes()[: error.start].count(b"\n") + 1
             raise DataError(f"{file}:{line}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from error
         text = _without_undecoded(file, undecoded)
-    if other := _other_form(text):
-        make = f"rag-harness queries import {file} -o queries.jsonl"
-        raise DataError(f"{file} {other}. It is to have one JSON object a line. To make such lines of it: {make}")
+    refuse_other_form(file, text)
     # split("\n") and not splitlines(): U+2028 inside a JSON string does not end a line.
     return [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+
+
+def refuse_other_form(file: Path, text: str = "") -> None:
+    """Check that a file has one JSON object a line, as those have that are written back.
+
+    Raises:
+        DataError: it is a table by its name, or its text has another form; says what makes lines of it.
+    """
+    if other := "is a table" if is_table(file) else _other_form(text):
+        make = f"rag-harness queries import {file} -o queries.jsonl"
+        raise DataError(f"{file} {other}. It is to have one JSON object a line. To make such lines of it: {make}")
 
 
 def _other_form(text: str) -> str:

@@ -20,7 +20,8 @@ from rag_harness.errors import DataError
 from rag_harness.files.json_text import read_json
 
 _TEXTS = ("query_id", "query", "query_type", "ground_truth", "conversation", "reply", "standalone")
-_JSON = ("expect", "tools", "qrels", "turns", "scenario", "metadata", "inputs")
+_JSON = ("expect", "tools", "qrels", "turns", "scenario")
+_OBJECTS = ("metadata", "inputs")
 _BELOW = ("metadata.", "inputs.")
 
 
@@ -46,7 +47,8 @@ def rows_of_table(file: Path, mapped: Mapping[str, str]) -> Iterator[QuestionRow
     for record in records_in(file):
         if columns is None:
             columns = _columns(file, list(record.values), mapped)
-        yield _row(record.number, record.values, columns)
+        line, problems = line_of_cells(record.values, columns)
+        yield QuestionRow(record.number, json.dumps(line, ensure_ascii=False, default=str), problems)
 
 
 def _columns(file: Path, names: list[str], mapped: Mapping[str, str]) -> dict[str, str]:
@@ -74,9 +76,16 @@ def _columns(file: Path, names: list[str], mapped: Mapping[str, str]) -> dict[st
     return found
 
 
-def _row(number: int, values: Mapping[str, Any], columns: Mapping[str, str]) -> QuestionRow:
+def line_of_cells(values: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
+    """Return the cells of a row as a line of ``queries.jsonl``, and what is wrong with them.
+
+    Args:
+        values: the cells by column.
+        columns: the column or path of each field.
+    """
     problems: list[str] = []
     line: dict[str, Any] = {}
+    below: dict[str, dict[str, Any]] = {}
     for field, path in columns.items():
         value = value_at(values, path)
         if value in (None, ""):
@@ -84,15 +93,19 @@ def _row(number: int, values: Mapping[str, Any], columns: Mapping[str, str]) -> 
         above, _, name = field.partition(".")
         try:
             if name:
-                line[above] = {**line.get(above, {}), name: value}
+                below.setdefault(above, {})[name] = value
+            elif field in _OBJECTS:
+                line[field] = _named_values(field, path, value)
             else:
                 line[field] = _value(field, value)
         except ValueError as error:
             problems.append(f"{path}: {error}")
+    # What a column says of one row counts more than an object that says it, too.
+    line |= {above: {**line.get(above, {}), **found} for above, found in below.items()}
     _quote(line, problems)
     if "query" in line and not {"query_id", "conversation"} & line.keys():
         line["query_id"] = id_of_question(str(line["query"]))
-    return QuestionRow(number, json.dumps(line, ensure_ascii=False, default=str), problems)
+    return line, problems
 
 
 def _value(field: str, value: Any) -> Any:
@@ -114,6 +127,21 @@ def _value(field: str, value: Any) -> Any:
     if field == "turn":
         return int(plain_text(value).removesuffix(".0"))
     return _of_json(value) if field in _JSON else value
+
+
+def _named_values(field: str, path: str, value: Any) -> dict[str, Any]:
+    """Return the object that a cell holds. Labels that are none are a label of the column's name.
+
+    Raises:
+        ValueError: it is broken JSON, or inputs without names.
+    """
+    is_plain = isinstance(value, str) and value.lstrip()[:1] not in ("{", "[")
+    found = value if is_plain else _of_json(value)
+    if isinstance(found, dict):
+        return found
+    if field == "inputs":
+        raise ValueError(f"an object was expected, found {found!r:.40}")
+    return {path: found}
 
 
 def _one_text(value: Any) -> str:

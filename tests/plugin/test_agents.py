@@ -11,7 +11,7 @@ from tests.plugin.conftest import Suite
 
 AGENT = """
 import pytest
-from rag_harness import Answer, Chunk, Hit, StepTrace
+from rag_harness import Answer, Chunk, Hit, StepTrace, Trace
 
 PAGES = {"return": "returns.md", "express": "shipping.md", "warranty": "warranty.md"}
 
@@ -31,6 +31,13 @@ class Agent:
 class Flat:
     def answer(self, query):
         return "45 days"
+
+class Summed:
+    async def answer(self, query):
+        trace = Trace()
+        with trace.stage("generate"):
+            answer = Answer("45 days")
+        return trace.output(answer)
 
 @pytest.fixture(scope="session")
 def rag_pipeline(request):
@@ -74,12 +81,20 @@ def test_searches_and_tools_of_an_agent_are_gated(suite: Suite) -> None:
     assert [len(step.get("hits", ())) for step in row["stages"]] == [1, 1, 0, 0]
 
 
-@pytest.mark.parametrize("gate", ["searches <= 9", "repeated_searches <= 1", "needless_searches <= 1"])
-def test_a_pipeline_that_tells_no_steps_passes_no_gate_on_them(suite: Suite, gate: str) -> None:
-    result = agent(suite, "Flat").run(f"--rag-gate=mine: {gate}")
+@pytest.mark.parametrize(
+    ("pipeline", "why"), [("Flat", "its pipeline tells no steps"), ("Summed", "its trace tells no steps")]
+)
+@pytest.mark.parametrize(
+    "gate", ["searches <= 9", "repeated_searches <= 1", "needless_searches <= 1", "steps <= 9", "tool_precision >= 0"]
+)
+def test_a_pipeline_that_tells_no_steps_passes_no_gate_on_them(
+    suite: Suite, gate: str, pipeline: str, why: str
+) -> None:
+    result = agent(suite, pipeline).run(f"--rag-gate=mine: {gate}")
     assert result.ret != 0
     assert f"passed        mine: {gate}" not in result.stdout.str()
     result.stdout.fnmatch_lines([f"*mine: {gate}*"])
+    assert why in " ".join(result.stdout.str().split())  # a line of a terminal may be broken
 
 
 def test_other_expected_tools_ask_nothing_again_and_are_another_figure(suite: Suite) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from rag_harness.authoring.importing.imported import ImportedQuestion
@@ -54,11 +54,20 @@ class ContextPlaces:
                 found.pages.append(page)
             else:
                 found.lost.append(name)
-                self._notes.lose(f"a document that the folder does not have, e.g. {name[:_SHOWN]!r}", question.where)
+                self._lack(name, question.where)
         for text, name in question.contexts:
             self._add(found, text, name, question.where)
         found.pages = list(dict.fromkeys([*(each.filename for each in found.evidence), *found.pages]))
         return found
+
+    def check(self, pages: Iterable[str], where: str) -> None:
+        """Note those of the documents that a line names and the folder does not have."""
+        for name in dict.fromkeys(pages):
+            if name not in self._texts:
+                self._lack(name, where)
+
+    def _lack(self, name: str, where: str) -> None:
+        self._notes.lose(f"a document that the folder does not have, e.g. {name[:_SHOWN]!r}", where)
 
     def _add(self, found: PlacedGold, text: str, name: str, where: str) -> None:
         page = self._page_of(text, name)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_harness.authoring.importing.demands import kept_demands
-from rag_harness.authoring.importing.field_values import contexts_of, object_text
+from rag_harness.authoring.importing.demands import Demand, kept_demands
+from rag_harness.authoring.importing.field_values import contexts_of, noted_flag, object_text
 from rag_harness.authoring.importing.imported import ImportedQuestion
 from rag_harness.authoring.importing.labels import labels_of
 from rag_harness.authoring.importing.messages import Dialogue, are_messages, dialogue_of, structured
@@ -16,7 +16,7 @@ from rag_harness.authoring.importing.source_fields import SourceFields
 from rag_harness.authoring.importing.wanted_tools import wanted_tools
 from rag_harness.dataset.records.field_names import value_at
 from rag_harness.dataset.records.list_cells import ListCellError, texts_of
-from rag_harness.dataset.records.source_record import SourceRecord, given, plain_text, said_flag
+from rag_harness.dataset.records.source_record import SourceRecord, given, plain_text
 from rag_harness.errors import DataError
 
 MAPPED = (
@@ -26,6 +26,10 @@ MAPPED = (
 """Our fields that a column of a file may be."""
 _SCORED = (
     "answers and what they were made of: they are scored, not asked (rag-harness judge score). The lines have questions"
+)
+_ALONE = (
+    "a reply to a question that stands alone: it is no ground truth unless you say so, e.g. --map "
+    "reference=messages.1.content"
 )
 
 
@@ -68,19 +72,24 @@ class RecordMapping:
     def _made(self, record: SourceRecord, said: Dialogue) -> ImportedQuestion:
         values, where = record.values, record.where
         documents = self._documents(values, where)
+        ground_truth = self._ground_truth(values, where)
+        if said.reply and not (said.before or ground_truth):
+            self._notes.tell(_ALONE, where)
         about = documents[0] if len(documents) == 1 else ""
         contexts = self._contexts(values, where)
         return ImportedQuestion(
             where,
             said.query,
             plain_text(self._value(values, "query_id")),
-            self._ground_truth(values, where),
+            ground_truth,
             [(text, document or about) for text, document in contexts],
             documents,
-            kept_demands(self._source.expected(values), where, self._notes),
+            kept_demands(self._expected(values, where), where, self._notes),
             wanted_tools(self._value(values, "tools"), self._used(values, "tools"), where, self._notes),
             query_type=plain_text(self._value(values, "query_type")) or self._source.type_of(values),
-            answerable=said_flag(self._value(values, "answerable")),
+            answerable=noted_flag(
+                self._value(values, "answerable"), self._used(values, "answerable"), where, self._notes
+            ),
             metadata=labels_of(self._labels(values), where, self._notes),
             inputs={**self._beside("query", values), **dict(self._below("inputs", values))},
             before=said.before,
@@ -126,6 +135,12 @@ class RecordMapping:
         except ListCellError as error:
             raise DataError(f"{where}: {self._used(values, 'evidence')}: {error}.") from None
 
+    def _expected(self, values: Mapping[str, Any], where: str) -> Sequence[Demand]:
+        try:
+            return self._source.expected(values)
+        except ListCellError as error:
+            raise DataError(f"{where}: what is expected: {error}.") from None
+
     def _documents(self, values: Mapping[str, Any], where: str) -> list[str]:
         try:
             return texts_of(self._value(values, "context_reference"), "|")
@@ -165,7 +180,7 @@ class RecordMapping:
         found: dict[str, Any] = {}
         for name in source.objects:
             inner = structured(values.get(name))
-            found |= inner if isinstance(inner, dict) else {}
+            found |= inner if isinstance(inner, dict) else {name: inner}
         found |= {name: value for name, value in values.items() if name not in others}
         return found | dict(self._below("metadata", values))
 

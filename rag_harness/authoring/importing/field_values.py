@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from rag_harness.authoring.importing.messages import message_text, structured
+from rag_harness.authoring.importing.notes import Notes
 from rag_harness.dataset.records.list_cells import texts_of
-from rag_harness.dataset.records.source_record import plain_text
+from rag_harness.dataset.records.source_record import plain_text, said_flag
 
 _DOCUMENT = ("document_id", "doc_id", "document", "source_file", "source", "filename", "id")
+_SHOWN = 40
 _TEXT = ("text", "content", "page_content", "context", "quote")
 
 
@@ -30,15 +32,23 @@ def contexts_of(value: Any, separator: str = "") -> list[tuple[str, str]]:
 def object_text(value: Mapping[str, Any]) -> tuple[str, str | None]:
     """Return the only text of an object, and its key; None as key where it has several, or none.
 
-    A message counts as its content.
+    A message counts as its content. A number or a flag alone says nothing without its key, so it is no text.
     """
     if {"role", "speaker"} & value.keys() and (said := message_text(value)):
         return said, "content"
-    texts = {key: text for key, each in value.items() if (text := plain_text(each))}
+    texts = {key: text for key, each in value.items() if isinstance(each, str) and (text := each.strip())}
     if len(texts) == len(value) == 1:
         ((key, text),) = texts.items()
         return text, key
     return "", None
+
+
+def noted_flag(value: Any, name: str, where: str, notes: Notes) -> bool | None:
+    """Return what a field ``name`` says; None where it says nothing, or neither yes nor no, which is noted."""
+    flag = said_flag(value)
+    if flag is None and value not in (None, "", []):
+        notes.lose(f"{name}: {str(value)[:_SHOWN]!r} is neither yes nor no", where)
+    return flag
 
 
 def _first(values: Mapping[str, Any], names: tuple[str, ...]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from rag_harness.authoring.importing.dataset_folder import files_of_dataset
 from rag_harness.authoring.importing.field_mapping import RecordMapping, lacking_question
 from rag_harness.authoring.importing.imported import ImportedQuestion
 from rag_harness.authoring.importing.notes import Notes
+from rag_harness.authoring.importing.own_lines import OwnLine, own_line
 from rag_harness.authoring.importing.promptfoo.asked_tests import promptfoo_questions
 from rag_harness.authoring.importing.query_line_writing import LineWriting, WrittenLine
 from rag_harness.authoring.importing.source_fields import SourceFields
@@ -25,7 +25,7 @@ from rag_harness.dataset.records.reading import records_in
 from rag_harness.errors import DataError
 from rag_harness.types import Document
 
-Reader = Callable[[Path, Mapping[str, str], Notes], Iterator[ImportedQuestion]]
+Reader = Callable[[Path, Mapping[str, str], Notes], Iterator[ImportedQuestion | OwnLine]]
 """Reads the questions of a file, with what ``--map`` says; notes take what is not taken over."""
 _UNPLACED = "contexts or documents that were not looked for: name the folder of the documents, --kb DIR"
 
@@ -74,8 +74,13 @@ def import_questions(
     places = ContextPlaces(documents, notes) if documents else None
     writing, lines = LineWriting(source, reviewed, notes), list[WrittenLine]()
     for question in (each for one in files_of(file, part) for each in SOURCES[source](one, chosen, notes)):
-        gold = places.place(question) if places else _not_placed(question, notes)
-        if line := writing.line_of(question, gold):
+        if isinstance(question, OwnLine):
+            line = writing.kept(question)
+            if places and line:
+                places.check(question.pages(), question.where)
+        else:
+            line = writing.line_of(question, places.place(question) if places else _not_placed(question, notes))
+        if line:
             lines.append(line)
     if not lines:
         raise DataError("\n".join([f"{file}: no question was found.", *notes.lines()]))
@@ -103,14 +108,17 @@ def _not_placed(question: ImportedQuestion, notes: Notes) -> PlacedGold:
 
 
 def _by_fields(source: SourceFields) -> Reader:
-    def read(file: Path, chosen: Mapping[str, str], notes: Notes) -> Iterator[ImportedQuestion]:
-        mapping, records = RecordMapping(source, chosen, notes), records_in(file)
-        for first in islice(records, 1):
-            if lacks := lacking_question(source, chosen, list(first.values)):
+    def read(file: Path, chosen: Mapping[str, str], notes: Notes) -> Iterator[ImportedQuestion | OwnLine]:
+        mapping = RecordMapping(source, chosen, notes)
+        may_be_ours = source in (TABLE, HUGGING_FACE) and not chosen
+        for number, record in enumerate(records_in(file)):
+            if may_be_ours and (own := own_line(record)) is not None:
+                yield own
+                continue
+            if not number and (lacks := lacking_question(source, chosen, list(record.values))):
                 raise DataError(f"{file}: {lacks}")
-            if (question := mapping.question_of(first)) is not None:
+            if (question := mapping.question_of(record)) is not None:
                 yield question
-        yield from (question for each in records if (question := mapping.question_of(each)) is not None)
         mapping.note_unfound(file)
 
     return read

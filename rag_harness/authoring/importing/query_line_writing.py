@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Any
 
 from rag_harness.authoring.importing.context_places import PlacedGold
 from rag_harness.authoring.importing.imported import ImportedQuestion
 from rag_harness.authoring.importing.notes import Notes
+from rag_harness.authoring.importing.own_lines import OwnLine
 from rag_harness.dataset.queries import lines_of
 from rag_harness.dataset.question_ids import as_id, id_of_question
 from rag_harness.results.storable import storable
@@ -30,7 +32,9 @@ class LineWriting:
 
     def __init__(self, source: str, reviewed: str, notes: Notes) -> None:
         self._source, self._reviewed, self._notes = source, reviewed, notes
-        self._kept: dict[str, tuple[str, str]] = {}
+        self._taken = set[str]()
+        self._bodies = set[tuple[str, bytes]]()
+        self._numbers: dict[str, int] = {}
 
     def line_of(self, question: ImportedQuestion, gold: PlacedGold) -> WrittenLine | None:
         """Return the line of a question. None where it stood there already, or cannot be read, which is noted."""
@@ -47,6 +51,28 @@ class LineWriting:
         line = storable({key: free, **made}) if free else None
         return line if line and self._is_read(line, question.where) else None
 
+    def kept(self, own: OwnLine) -> WrittenLine | None:
+        """Return a line that is ours as it stands; only its id, and who has read it, may become another."""
+        made = {**own.values, "metadata": self._read_by(own.values.get("metadata") or {})}
+        for each in own.problems:
+            self._notes.lose(f"a record that makes no line: {each}", own.where)
+        if own.problems:
+            return None
+        name = f"{made['conversation']}#{made['turn']}" if own.is_turn else str(made.pop(own.key))
+        if own.is_turn and name in self._taken:
+            self._notes.lose("a turn that is there already", own.where)
+            return None
+        free = self._free(name, json.dumps(made, ensure_ascii=False, sort_keys=True), own.where)
+        line: WrittenLine | None = storable(made if own.is_turn else {own.key: free, **made}) if free else None
+        return line if line and self._is_read(line, own.where) else None
+
+    def _read_by(self, metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return labels with what ``reviewed`` says in place of what they said."""
+        if not self._reviewed or not isinstance(metadata, Mapping):
+            return metadata
+        others = {name: value for name, value in metadata.items() if name != REVIEWED}
+        return {**others, REVIEWED: "no"} if self._reviewed == "no" else others
+
     def _name(self, question: ImportedQuestion) -> str:
         said = question.conversation or question.name if question.before else question.name
         if name := as_id(said):
@@ -56,16 +82,20 @@ class LineWriting:
 
     def _free(self, name: str, body: str, where: str) -> str:
         """Return an id that no other line has; "" where a line of this name says the same."""
-        number, free = 1, name
-        while free in self._kept:
-            if self._kept[free][0] == body:
-                self._notes.tell("a record that is there already, word for word", where)
-                return ""
+        digest = blake2b(body.encode(errors="surrogatepass"), digest_size=16).digest()
+        if (name, digest) in self._bodies:
+            self._notes.tell("a record that is there already, word for word", where)
+            return ""
+        # The search goes on behind the last number: a file may have one id on every line.
+        number, free = self._numbers.get(name, 1), name
+        while free in self._taken:
             number += 1
             free = f"{name}-{number}"
-        if number > 1:
+        if free != name:
             self._notes.tell("an id that is there already: a number is put behind it", where)
-        self._kept[free] = body, where
+        self._numbers[name] = number
+        self._bodies |= {(name, digest), (free, digest)}
+        self._taken.add(free)
         return free
 
     def _metadata(self, question: ImportedQuestion, gold: PlacedGold) -> WrittenLine:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from rag_harness.authoring.kb.plan import PLAN_FILE, Conflict, Plan, read_plan
 from rag_harness.dataset.conversations import rows_of_line, turns_of_line, with_turns
+from rag_harness.dataset.queries import refuse_other_form
 from rag_harness.errors import DataError
 from rag_harness.files.json_text import read_json
 
@@ -64,6 +65,7 @@ def _queries(file: Path) -> Iterator[dict[str, Any]]:
         text = file.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise DataError(f"{file} cannot be read: {error.strerror}. Name the queries with --queries.") from error
+    refuse_other_form(file, text)
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
             yield _query(line, f"{file}:{number}")

@@ -15,6 +15,8 @@ from rag_harness.files.json_text import is_deep, read_json
 MOST_JSON = 512 << 20
 """The most bytes of a JSON file: it is read whole, and its values take several times its size."""
 _BLANKS = " \t\r\n"
+_WRAPPERS = ("data", "items", "examples", "goldens", "samples", "records", "rows", "questions")
+"""Names under which an object of one line holds the records of a file. Under any other, a list is a record's own."""
 _DECODER = json.JSONDecoder()
 
 
@@ -28,7 +30,7 @@ def json_records(file: Path) -> Iterator[SourceRecord]:
     begin = _after_blanks(text, 0)
     if text[begin] == "[":
         yield from _items(file, text, begin)
-    elif text[begin] == "{" and not _is_line(text[begin:].partition("\n")[0]):
+    elif text[begin] == "{" and not _is_line(*text[begin:].partition("\n")):
         yield from _inside(file, text)
     else:
         yield from _lines(file, text)
@@ -87,11 +89,17 @@ def _object(value: Any, where: str) -> dict[str, Any]:
     return value
 
 
-def _is_line(text: str) -> bool:
+def _is_line(first: str, _: str, others: str) -> bool:
+    """Whether the first line of a file is a record. One that is all of the file and only wraps a list is none."""
     try:
-        return isinstance(read_json(text), dict)
+        found = read_json(first)
     except ValueError:
         return False
+    return isinstance(found, dict) and not (not others.strip() and _is_wrapper(found))
+
+
+def _is_wrapper(value: dict[str, Any]) -> bool:
+    return any(isinstance(items := value.get(name), list) and items and _is_objects(items) for name in _WRAPPERS)
 
 
 def _is_objects(value: list[Any]) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-_YES = frozenset({"true", "yes", "1", "answerable", "partial", "conversational"})
-_NO = frozenset({"false", "no", "0", "unanswerable"})
+_YES = frozenset({"true", "t", "yes", "y", "1", "1.0", "answerable", "partial", "conversational"})
+_NO = frozenset({"false", "f", "no", "n", "0", "0.0", "unanswerable"})
 
 
 @dataclass(frozen=True, slots=True)

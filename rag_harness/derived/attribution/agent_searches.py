@@ -31,11 +31,14 @@ class AgentFacts:
         steps: number of its steps.
         asked: what each search asked for, in short.
         found_by: of each needed quote of the gold, the number of the search that found it first; 0 where none did.
+        numbers: of each search, its number among those of ``StepTrace.search``, by which it is replaced; 0 where it
+            was made by other means. Empty where no search tells one.
     """
 
     steps: int
     asked: tuple[str, ...] = ()
     found_by: tuple[int, ...] = ()
+    numbers: tuple[int, ...] = ()
 
     @property
     def whole_after(self) -> int:
@@ -47,6 +50,16 @@ class AgentFacts:
         """The numbers of searches that found nothing needed that is new."""
         return [n for n in range(1, len(self.asked) + 1) if n not in self.found_by]
 
+    @property
+    def replaced(self) -> list[int]:
+        """The numbers of searches that are to find the evidence, one at a time; those of other means cannot."""
+        # Where each search found something needed, the last one is to find the rest.
+        return [n for n in self.in_vain or [len(self.asked)] if self.given_as(n)]
+
+    def given_as(self, search: int) -> int:
+        """Return the number by which a search is replaced; 0 where it cannot be."""
+        return self.numbers[search - 1] if self.numbers else search
+
 
 def agent_facts(case: Case, row: ExperimentResult, gold: GoldFacts, shelf: Shelf | None) -> AgentFacts | None:
     """Return what is known of the searches of a trial; None where its row does not tell what each step did."""
@@ -56,7 +69,9 @@ def agent_facts(case: Case, row: ExperimentResult, gold: GoldFacts, shelf: Shelf
     found_by = tuple(
         next((n for n, search in enumerate(searches, 1) if _has(search, fact, row, shelf)), 0) for fact in gold.needed
     )
-    return AgentFacts(len(row.stages), tuple(_short(search.asked) for search in searches), found_by)
+    numbers = tuple(search.number for search in searches)
+    asked = tuple(_short(search.asked) for search in searches)
+    return AgentFacts(len(row.stages), asked, found_by, numbers if any(numbers) else ())
 
 
 def changed_searches(
@@ -64,14 +79,14 @@ def changed_searches(
 ) -> dict[str, GivenSearches]:
     """Return what is given in place of searches, by the name of the change, where that changes anything."""
     found: dict[str, GivenSearches] = {}
-    if 0 < agent.whole_after < len(agent.asked):
-        found[STOPPED] = GivenSearches(last=agent.whole_after)
+    last = max(map(agent.given_as, range(1, agent.whole_after + 1)), default=0)
+    if agent.whole_after and any(agent.given_as(n) > last for n in range(agent.whole_after + 1, len(agent.asked) + 1)):
+        found[STOPPED] = GivenSearches(last=last)
     if gold.lost and agent.asked:
         chunks = gold_chunks(hits_of(row, shelf), gold, shelf)
         hits = tuple(Hit(chunk, 1.0, rank, source="gold") for rank, chunk in enumerate(chunks, 1))
-        # Where each search found something needed, the last one is to find the rest.
-        replaced = agent.in_vain or [len(agent.asked)]
-        found |= {name: GivenSearches({n: hits}) for name, n in zip(GOLD_SEARCHES, replaced, strict=False) if hits}
+        replaced = zip(GOLD_SEARCHES, agent.replaced, strict=False)
+        found |= {name: GivenSearches({agent.given_as(n): hits}) for name, n in replaced if hits}
     return found
 
 
@@ -112,7 +127,7 @@ def _lost(agent: AgentFacts, gold: GoldFacts, first: Callable[..., str]) -> tupl
     if searches in agent.found_by:
         said = f"its last search, “{agent.asked[-1]}”, still found what is needed; none looked further, for {missing}"
         return RETRIEVAL_MISS, "stopped too early", said, by
-    number = agent.in_vain[GOLD_SEARCHES.index(by)] if by else agent.in_vain[-1]
+    number = agent.replaced[GOLD_SEARCHES.index(by)] if by else agent.in_vain[-1]
     said = f"search {number} of {searches} asked “{agent.asked[number - 1]}”; none found {missing}"
     return RETRIEVAL_MISS, "searched for the wrong thing", said, by
 

@@ -9,6 +9,7 @@ from rag_harness.measures.agents.steps_told import (
     reached_by,
     searches_of,
     untold_hits,
+    untold_search,
     untold_searches,
     untold_steps,
 )
@@ -134,7 +135,7 @@ class NeedlessSearches(RowMeasure):
         return "" if case.tools == () else "its tools are no empty list"
 
     def score(self, case: Case, row: ExperimentResult) -> Score:
-        why = untold_steps(row)
+        why = untold_search(row)
         return Score(None, why) if why else Score(float(bool(searches_of(case, row))))
 
 

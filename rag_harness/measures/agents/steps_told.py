@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from rag_harness.types import Case
 
 NO_STEPS = "its pipeline tells no steps"
+_FLAT = "its trace tells no steps, only stages (a StepTrace tells them)"
 _OF_A_SERVICE = "its service does not tell its steps"
 _SUMMED = "a step that tells neither its query nor its hits may be several searches"
 _NO_HITS = "no search tells its hits"
+_NO_SEARCHES = "it has found chunks, and no step tells a search"
 _LONGEST_ARGUMENTS = 20_000
 """The most characters of arguments that are read as JSON: a row holds no longer ones."""
 
@@ -31,11 +33,13 @@ class ToldSearch:
         asked: what was searched for, plain JSON; None where it is not told.
         chunks: the ids of what it found, best first.
         documents: the document of each; empty where nobody knows it.
+        number: its number among the searches that ``StepTrace.search`` made; 0 where it was made by other means.
     """
 
     asked: Any
     chunks: tuple[str, ...]
     documents: tuple[str, ...]
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +51,17 @@ class ToldCall:
 
 
 def untold_steps(row: ExperimentResult) -> str:
-    """Return why nobody can tell what the trial did; empty where its row has steps."""
+    """Return why nobody can tell what the trial did; empty where its row has steps.
+
+    A stage that has but a name and a time is no step: a flat trace has such stages, and it would have them if an agent
+    had searched and called tools in between.
+    """
     if not row.stages:
         return NO_STEPS
+    if any(map(_is_step, row.stages)):
+        return ""
     asks_service = any(call.role == SERVICE for stage in row.stages for call in stage.calls)
-    return _OF_A_SERVICE if asks_service and not any(stage.kind for stage in row.stages) else ""
+    return _OF_A_SERVICE if asks_service else _FLAT
 
 
 def untold_searches(row: ExperimentResult) -> str:
@@ -59,8 +69,13 @@ def untold_searches(row: ExperimentResult) -> str:
 
     A pipeline with a flat trace sums its stages by name.
     """
-    is_summed = any(not (each.kind or each.hits or each.input is not None) for each in _searching(row))
-    return untold_steps(row) or (_SUMMED if is_summed else "")
+    is_summed = any(not _is_step(each) for each in _searching(row))
+    return untold_steps(row) or (_SUMMED if is_summed else "") or _unseen(row)
+
+
+def untold_search(row: ExperimentResult) -> str:
+    """Return why nobody can tell whether the trial searched at all; empty where its steps say it."""
+    return untold_steps(row) or _unseen(row)
 
 
 def untold_hits(row: ExperimentResult) -> str:
@@ -82,6 +97,7 @@ def searches_of(case: Case, row: ExperimentResult) -> list[ToldSearch]:
             stage.input,
             tuple(hit.chunk_id for hit in stage.hits),
             tuple(hit.filename or placed.get(hit.chunk_id, "") for hit in stage.hits),
+            number if isinstance(number := stage.detail.get("search"), int) else 0,
         )
         for stage in _searching(row)
     ]
@@ -112,6 +128,15 @@ def reached_by(searches: Sequence[ToldSearch], needed: set[str]) -> list[float]:
 
 def _searching(row: ExperimentResult) -> list[RowStage]:
     return [stage for stage in row.stages if stage.does == "retrieve"]
+
+
+def _is_step(stage: RowStage) -> bool:
+    return bool(stage.kind or stage.hits) or stage.input is not None
+
+
+def _unseen(row: ExperimentResult) -> str:
+    """Return why a row without searches does not say that there were none: something has found its chunks."""
+    return _NO_SEARCHES if (row.candidates or row.retrieved_chunks) and not _searching(row) else ""
 
 
 def _arguments(stage: RowStage) -> Mapping[str, Any] | None:

@@ -42,14 +42,19 @@ class Placing:
         return {document.doc_id: document.text for document in self._documents()}
 
     @cached_property
-    def _names(self) -> Mapping[str, str]:
-        """Documents by the names that a service may use: their ids, and file name and stem where these are unique."""
-        ids = list(self._texts)
-        files, stems = ([of(PurePosixPath(doc_id)) for doc_id in ids] for of in (_file, _stem))
-        often = Counter(files), Counter(stems)
-        found = {stem: doc_id for stem, doc_id in zip(stems, ids, strict=True) if often[1][stem] == 1}
-        found |= {name: doc_id for name, doc_id in zip(files, ids, strict=True) if often[0][name] == 1}
-        return found | {doc_id: doc_id for doc_id in ids}
+    def _ends(self) -> Mapping[str, str]:
+        """Documents by each end of their paths, from the file name or its stem on; "" where several end so."""
+        stems, names = dict[str, str](), dict[str, str]()
+        for doc_id in self._texts:
+            path = PurePosixPath(doc_id)
+            for found, last in ((stems, path.stem), (names, path.name)):
+                for end in _ends_of([*path.parts[:-1], last]):
+                    found[end] = "" if end in found else doc_id
+        return stems | names
+
+    @cached_property
+    def _deepest(self) -> int:
+        return max((len(PurePosixPath(doc_id).parts) for doc_id in self._texts), default=0)
 
     @cached_property
     def _passages(self) -> TextOrigins:
@@ -77,12 +82,27 @@ class Placing:
         return (list(self._texts)[at], BY_TEXT) if at is not None else ("", BY_NOTHING)
 
     def _named(self, name: str) -> str:
-        if not name:
-            return ""
+        """Return the document that a name tells: its id, or a path that ends like its path and no other's.
+
+        A service may keep the documents below another root, so what stands before the whole path of a document counts
+        for nothing. A folder that is told and differs does: the same name there is another document.
+        """
+        if not name or name in self._texts:
+            return name
         path = PurePosixPath(name.replace("\\", "/"))
         # "3.12" is a numbered chunk, and not a file "3".
         stem = "" if path.suffix[1:].isdecimal() else path.stem
-        return next((self._names[key] for key in (name, path.name, stem) if key in self._names), "")
+        folders = [part for part in path.parts[:-1] if part != "/"]
+        return next((at for last in (path.name, stem) if last and (at := self._ending([*folders, last]))), "")
+
+    def _ending(self, told: Sequence[str]) -> str:
+        """Return the document whose path ends as a told one does, as far as both go."""
+        for end in _ends_of(told[max(0, len(told) - self._deepest) :]):
+            if end in self._ends:
+                doc_id, length = self._ends[end], end.count("/") + 1
+                is_whole = length in (len(told), len(PurePosixPath(doc_id).parts))
+                return doc_id if is_whole else ""
+        return ""
 
     def _hit(self, context: Context, doc_id: str, how: str, rank: int, taken: set[str]) -> Hit:
         own = (context.id or text_digest(context.text)).replace("#", ".")
@@ -101,9 +121,6 @@ class Placing:
         return " ".join(text.split()) in self._squeezed[doc_id]
 
 
-def _file(path: PurePosixPath) -> str:
-    return path.name
-
-
-def _stem(path: PurePosixPath) -> str:
-    return path.stem
+def _ends_of(parts: Sequence[str]) -> list[str]:
+    """Return the ends of a path, the longest first."""
+    return ["/".join(parts[start:]) for start in range(len(parts))]

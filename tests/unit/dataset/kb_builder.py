@@ -101,9 +101,11 @@ class Kb:
         if self.plan is not None:
             (self.folder / "structure.json").write_text(json.dumps(self.plan, indent=1))
 
-    def validate(self) -> ValidationReport:
+    def validate(self, queries: Path | None = None) -> ValidationReport:
         self.write()
-        return validate(self.folder, self._file("queries.jsonl", self.queries), self._file("golden.json", self.golden))
+        return validate(
+            self.folder, queries or self._file("queries.jsonl", self.queries), self._file("golden.json", self.golden)
+        )
 
     def _file(self, name: str, text: str | None) -> Path | None:
         if text is None:

@@ -150,3 +150,35 @@ def test_a_file_of_another_form_is_told_what_it_is(tmp_path: Path, text: str, me
 def test_an_unknown_field_names_the_nearest(tmp_path: Path, field: str, near: str) -> None:
     found = said(tmp_path / "queries.jsonl", json.dumps({"query_id": "a", "query": "b", field: "c"}))
     assert found.endswith(f":1: {field}: no field of a question. Did you mean {near!r}?")
+
+
+@pytest.mark.parametrize(
+    "columns", ["metadata;topic;metadata.team", "topic;metadata;metadata.team", "topic;metadata.team;metadata"]
+)
+def test_labels_of_an_object_and_of_columns_stand_beside_each_other(table: Path, columns: str) -> None:
+    cells = {"metadata": '{"hard": true, "topic": "old"}', "topic": "money", "metadata.team": "shop"}
+    row = ";".join(cells[each] for each in columns.split(";"))
+    (case,) = cases(table, f"question;{columns}\nWhy?;{row}\n")
+    assert case.metadata == {"hard": True, "topic": "money", "team": "shop"}  # a column says it of this row alone
+
+
+@pytest.mark.parametrize("columns", ["inputs;inputs.lang", "inputs.lang;inputs"])
+def test_inputs_of_an_object_and_of_columns_stand_beside_each_other(table: Path, columns: str) -> None:
+    cells = {"inputs": '{"tenant": "shop"}', "inputs.lang": "de"}
+    row = ";".join(cells[each] for each in columns.split(";"))
+    (case,) = cases(table, f"question;{columns}\nWhy?;{row}\n")
+    assert case.query.inputs == {"tenant": "shop", "lang": "de"}
+
+
+@pytest.mark.parametrize(("name", "cell", "label"), [("metadata", "easy", "easy"), ("tags", '["a"]', ["a"])])
+@pytest.mark.parametrize("other", ["", ";metadata.team"])
+def test_labels_that_are_no_object_are_a_label(table: Path, name: str, cell: str, label: object, other: str) -> None:
+    row = f"Why?;{cell}{';shop' if other else ''}"
+    (case,) = cases(table, f"question;{name}{other}\n{row}\n")
+    assert case.metadata == {name: label, **({"team": "shop"} if other else {})}
+
+
+def test_inputs_and_labels_that_are_broken_are_named(table: Path) -> None:
+    assert "queries.csv:2: inputs: an object was expected, found 'de'" in said(table, "question;inputs\nWhy?;de\n")
+    assert "inputs: an object was expected, found [1]" in said(table, "question;inputs;inputs.a\nWhy?;[1];b\n")
+    assert "queries.csv:2: metadata: no JSON" in said(table, 'question;metadata\nWhy?;{"a": \n')

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_harness.authoring.importing.field_values import contexts_of
+from rag_harness.authoring.importing.field_values import contexts_of, noted_flag
 from rag_harness.authoring.importing.imported import ImportedQuestion
 from rag_harness.authoring.importing.labels import labels_of
 from rag_harness.authoring.importing.notes import Notes
 from rag_harness.authoring.importing.promptfoo.assertions import Assertions
 from rag_harness.authoring.importing.promptfoo.config_tests import FoundTest, tests_in
+from rag_harness.authoring.importing.promptfoo.files_beside import FILE, UnreadFileError, is_file, text_beside
 from rag_harness.authoring.importing.promptfoo.templates import TemplateLeftError, filled
 from rag_harness.dataset.records.field_names import MEANINGS, field_meant
 from rag_harness.dataset.records.list_cells import ListCellError, texts_of
@@ -19,7 +20,6 @@ from rag_harness.dataset.records.source_record import given, plain_text
 from rag_harness.errors import DataError
 from rag_harness.results.storable import storable
 
-_FILE = "file://"
 _FIELDS = ("query_id", "query", "ground_truth", "evidence", "context_reference", "query_type", "answerable")
 _TOLD = {
     "threshold": "the threshold of a test: a gate says it, e.g. --rag-gate 'NAME: expectations >= 0.8'",
@@ -50,24 +50,26 @@ def promptfoo_questions(file: Path, chosen: Mapping[str, str], notes: Notes) -> 
     for found in tests_in(file, notes):
         variables = found.test.get("vars")
         named |= variables.keys() if isinstance(variables, dict) else set()
-        if (question := _question(found, chosen, notes)) is not None:
+        if (question := _question(found, chosen, file.parent, notes)) is not None:
             yield question
     for field, name in chosen.items():
         if name not in named:
             notes.lose(f"--map {field}={name}: no test has it", str(file))
 
 
-def _question(found: FoundTest, chosen: Mapping[str, str], notes: Notes) -> ImportedQuestion | None:
+def _question(found: FoundTest, chosen: Mapping[str, str], folder: Path, notes: Notes) -> ImportedQuestion | None:
     where, test = found
-    variables = _known(test.get("vars"), where, notes)
-    names = {field: _name_of(field, variables, chosen) for field in _FIELDS}
-    names["query"] = names["query"] or _only(variables, names, where)
+    stated = test.get("vars")
+    raw = {str(name): value for name, value in stated.items()} if isinstance(stated, dict) else {}
+    names = {field: _name_of(field, raw, chosen) for field in _FIELDS}
+    names["query"] = names["query"] or _only(raw, names, where)
+    variables = _known(raw, (names["evidence"], names["context_reference"]), folder, where, notes)
     query = _text(variables, names["query"])
-    if not query or query.startswith(_FILE):
-        notes.lose("a test without a question, or with one in a file", where)
+    if not query:
+        notes.lose("a test without a question", where)
         return None
     _note(test, where, notes)
-    asserted = Assertions(variables, where, notes).read(test.get("assert") or ())
+    asserted = Assertions(variables, folder, where, notes).read(test.get("assert") or ())
     contexts, documents = _gold(variables, names, where)
     return ImportedQuestion(
         where,
@@ -78,24 +80,35 @@ def _question(found: FoundTest, chosen: Mapping[str, str], notes: Notes) -> Impo
         documents,
         asserted.expect,
         query_type=_text(variables, names["query_type"]),
+        answerable=noted_flag(variables.get(names["answerable"]), names["answerable"], where, notes),
         metadata=labels_of(_labels(test, variables, chosen), where, notes),
         inputs=_inputs(variables, names, chosen),
     )
 
 
-def _known(raw: Any, where: str, notes: Notes) -> dict[str, Any]:
-    """Return the variables of a test, each with the others filled in."""
-    if raw and not isinstance(raw, dict):
-        notes.lose("variables in a file of their own: write them into the test", where)
-    variables = {str(name): value for name, value in raw.items()} if isinstance(raw, dict) else {}
-    return {name: _filled(value, variables) for name, value in variables.items()}
+def _known(raw: Mapping[str, Any], documents: Sequence[str], folder: Path, where: str, notes: Notes) -> dict[str, Any]:
+    """Return the variables of a test, each with the others filled in, without those that cannot be read.
 
-
-def _filled(value: Any, variables: Mapping[str, Any]) -> Any:
-    try:
-        return filled(given(value), variables)
-    except TemplateLeftError:
-        return value
+    Args:
+        raw: the variables.
+        documents: those of them whose files are documents, which are named and not read.
+        folder: that of the config.
+        where: the place of the test.
+        notes: takes what cannot be read.
+    """
+    known: dict[str, Any] = {}
+    for name, value in raw.items():
+        try:
+            known[name] = text_beside(value, folder) if is_file(value) and name not in documents else given(value)
+        except UnreadFileError as error:
+            notes.lose(f"the variable {name!r} in a file: {error}", where)
+    found: dict[str, Any] = {}
+    for name, value in known.items():
+        try:
+            found[name] = filled(value, known)
+        except TemplateLeftError as error:
+            notes.lose(f"the variable {name!r}: {error}", where)
+    return found
 
 
 def _name_of(field: str, variables: Mapping[str, Any], chosen: Mapping[str, str]) -> str:
@@ -130,12 +143,11 @@ def _gold(
     variables: Mapping[str, Any], names: Mapping[str, str], where: str
 ) -> tuple[Sequence[tuple[str, str]], Sequence[str]]:
     """Return contexts and documents. A context in a file is that document."""
-    context = variables.get(names["evidence"])
-    in_file = isinstance(context, str) and context.startswith(_FILE)
+    context: Any = variables.get(names["evidence"])
     try:
-        documents = texts_of(variables.get(names["context_reference"]), "|")
-        if in_file:
-            return (), [*documents, str(context).removeprefix(_FILE)]
+        documents = [each.removeprefix(FILE) for each in texts_of(variables.get(names["context_reference"]), "|")]
+        if is_file(context):
+            return (), [*documents, context.removeprefix(FILE)]
         return contexts_of(context), documents
     except ListCellError as error:
         raise DataError(f"{where}: {error}.") from None

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from rag_harness.authoring.importing.demands import Demand, kept_demands
 from rag_harness.authoring.importing.notes import Notes
 from rag_harness.authoring.importing.promptfoo import assertion_types as types
+from rag_harness.authoring.importing.promptfoo.files_beside import UnreadFileError, is_file, value_beside
 from rag_harness.authoring.importing.promptfoo.templates import TemplateLeftError, filled
 from rag_harness.dataset.records.source_record import plain_text
 
 _USUAL_LIKENESS = 0.75
+_SHOWN = 40
 _CHANGED = ("transform", "contextTransform")
 """Keys by which another text than the answer is looked at."""
 
@@ -30,12 +33,13 @@ class Assertions:
 
     Args:
         variables: of the test, for templates.
+        folder: that of the config, for values in files.
         where: its place.
         notes: takes what has no counterpart.
     """
 
-    def __init__(self, variables: Mapping[str, Any], where: str, notes: Notes) -> None:
-        self._variables, self._where, self._notes = variables, where, notes
+    def __init__(self, variables: Mapping[str, Any], folder: Path, where: str, notes: Notes) -> None:
+        self._variables, self._folder, self._where, self._notes = variables, folder, where, notes
         self._ground_truth = ""
 
     def read(self, asserted: Sequence[Any]) -> Asserted:
@@ -52,9 +56,12 @@ class Assertions:
             yield from self._of_set(raw)
             return
         try:
-            value = filled(raw.get("value"), self._variables)
+            value = filled(self._value(raw), self._variables)
         except TemplateLeftError as error:
             self._lose(f"{raw['type']}: {error}")
+            return
+        except UnreadFileError as error:
+            self._lose(f"{raw['type']} with a value in a file: {error}")
             return
         if changed := [key for key in _CHANGED if raw.get(key)]:
             self._lose(f"{raw['type']} with {changed[0]}: answers are looked at as they are")
@@ -69,18 +76,32 @@ class Assertions:
             beside = {} if raw.get("weight") in (None, 1) else {"weight": raw["weight"]}
             yield from ({**({"not": each} if negated else each), **beside} for each in found)
 
+    def _value(self, raw: Mapping[str, Any]) -> Any:
+        """Return the value of an assertion; what stands in a file is read.
+
+        Raises:
+            UnreadFileError: a file cannot be read.
+        """
+        value = raw.get("value")
+        if isinstance(value, list):
+            return [value_beside(each, self._folder) if is_file(each) else each for each in value]
+        return value_beside(value, self._folder) if is_file(value) else value
+
     def _of_set(self, raw: Mapping[str, Any]) -> Iterator[Demand]:
-        inner = raw.get("assert")
-        if raw.get("threshold") not in (None, 1):
+        """Yield the demands of a set. Its weight is that of each of its assertions, times their own."""
+        inner, weight = raw.get("assert"), raw.get("weight", 1)
+        if isinstance(weight, bool) or not isinstance(weight, (int, float)):
+            self._lose(f"assert-set with the weight {str(weight)[:_SHOWN]!r}, which is no number")
+        elif weight == 0:
+            self._notes.tell("assert-set with weight 0: it is shown and does not count", self._where)
+        elif raw.get("threshold") not in (None, 1):
             self._lose("assert-set with a threshold: so many of several have no counterpart. State what must be kept")
         elif isinstance(inner, list):
-            for each in inner:
-                yield from self._demands(each)
+            found = (demand for each in inner for demand in self._demands(each))
+            yield from ({**each, "weight": weight * each.get("weight", 1)} if weight != 1 else each for each in found)
 
     def _of_type(self, kind: str, value: Any, raw: Mapping[str, Any]) -> Iterator[Demand]:
-        if isinstance(value, str) and value.startswith("file://"):
-            self._lose(f"{kind} with a value in a file: write it into the config")
-        elif kind == "equals" and isinstance(value, (dict, list)):
+        if kind == "equals" and isinstance(value, (dict, list)):
             yield {"json": {"const": value}}
         elif kind in types.OF_TEXT:
             ours, options = types.OF_TEXT[kind]

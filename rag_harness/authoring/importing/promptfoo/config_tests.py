@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from rag_harness.authoring.importing.notes import Notes
 from rag_harness.authoring.importing.promptfoo.csv_tests import row_as_test
+from rag_harness.authoring.importing.promptfoo.files_beside import with_variables
 from rag_harness.dataset.records.json_records import MOST_JSON
 from rag_harness.dataset.records.reading import is_table, records_in
 from rag_harness.dataset.records.source_text import text_of
@@ -53,7 +54,7 @@ def tests_in(file: Path, notes: Notes) -> Iterator[FoundTest]:
     if isinstance(read.value, dict) and _OF_CONFIGS & read.value.keys():
         yield from _of_config(file, read, notes)
     else:
-        yield from _expanded(_listed(read))
+        yield from _expanded(_listed(file, read, notes))
 
 
 def _of_config(file: Path, read: _Read, notes: Notes) -> Iterator[FoundTest]:
@@ -62,6 +63,7 @@ def _of_config(file: Path, read: _Read, notes: Notes) -> Iterator[FoundTest]:
     if isinstance(default, str):
         default = _read(_path(file, default)).value
     _check_test(default, f"{file}: defaultTest")
+    default = with_variables(default, file.parent, f"{file}: defaultTest", notes)
     templates = config.get("assertionTemplates") or {}
     stated = _entries(file, config.get("tests"), read, ("tests",), notes)
     found = (each for part in (stated, _of_scenarios(file, read, notes)) for each in part)
@@ -73,10 +75,13 @@ def _of_scenarios(file: Path, read: _Read, notes: Notes) -> Iterator[FoundTest]:
     for number, scenario in enumerate(read.value.get("scenarios") or ()):
         place = read.place("scenarios", number)
         _check_test(scenario, place)
-        configs = [*_entries(file, scenario.get("config"), read, ("scenarios", number, "config"), notes)]
+        stated = scenario.get("config")
+        configs = [*_entries(file, stated, read, ("scenarios", number, "config"), notes)]
+        if not stated:
+            configs = [FoundTest(place, {})]
         tests = [*_entries(file, scenario.get("tests"), read, ("scenarios", number, "tests"), notes)]
         for config, test in product(configs, tests or [FoundTest(place, {})]):
-            yield FoundTest(config.where, _merged(config.test, test.test))
+            yield FoundTest(config.where if stated else test.where, _merged(config.test, test.test))
 
 
 def _entries(file: Path, entries: Any, read: _Read, path: Sequence[str | int], notes: Notes) -> Iterator[FoundTest]:
@@ -89,7 +94,7 @@ def _entries(file: Path, entries: Any, read: _Read, path: Sequence[str | int], n
             yield from _of_named(file, named, where, notes)
         else:
             _check_test(each, where)
-            yield FoundTest(where, each)
+            yield FoundTest(where, with_variables(each, file.parent, where, notes))
 
 
 def _of_named(file: Path, name: str, where: str, notes: Notes) -> Iterator[FoundTest]:
@@ -106,19 +111,19 @@ def _of_named(file: Path, name: str, where: str, notes: Notes) -> Iterator[Found
     if not files:
         raise DataError(f"{where}: no file matches {pattern}.")
     for each in files:
-        yield from _of_rows(each) if is_table(each) else _listed(_read(each))
+        yield from _of_rows(each) if is_table(each) else _listed(each, _read(each), notes)
 
 
 def _of_rows(file: Path) -> Iterator[FoundTest]:
     yield from (FoundTest(each.where, row_as_test(each.values)) for each in records_in(file))
 
 
-def _listed(read: _Read) -> Iterator[FoundTest]:
+def _listed(file: Path, read: _Read, notes: Notes) -> Iterator[FoundTest]:
     entries = read.value if isinstance(read.value, list) else [read.value]
     for number, each in enumerate(entries):
         where = read.place(number)
         _check_test(each, where)
-        yield FoundTest(where, each)
+        yield FoundTest(where, with_variables(each, file.parent, where, notes))
 
 
 def _read(file: Path) -> _Read:

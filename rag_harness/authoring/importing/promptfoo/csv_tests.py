@@ -87,9 +87,11 @@ def _known_type(text: str) -> tuple[str, str]:
 
 def _listed(text: str) -> list[str]:
     r"""Return texts with commas between; one with a comma stands in quotes, or has ``\,``."""
-    plain = text.replace("\\,", "\0")
+    # A line break in a text is no end of a row, and csv takes it for one.
+    plain = text.replace("\\,", "\0").replace("\n", "\1").replace("\r", "\2")
     rows: Iterator[list[str]] = csv.reader([plain], skipinitialspace=True)
-    return [each.replace("\0", ",").strip() for each in next(rows, []) if each.strip()]
+    found = [each.replace("\0", ",").replace("\1", "\n").replace("\2", "\r").strip() for each in next(rows, [])]
+    return [each for each in found if each]
 
 
 def _as_number(value: Any) -> Any:

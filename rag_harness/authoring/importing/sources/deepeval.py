@@ -25,14 +25,22 @@ def _is_synthetic(values: Mapping[str, Any]) -> bool:
 
 
 def _expected(values: Mapping[str, Any]) -> list[Demand]:
-    stated = structured(values.get("expectations"))
-    stated = stated if isinstance(stated, dict) else {}
     outcome = plain_text(values.get("expected_outcome") or values.get("expectedOutcome"))
     return [
         *({"rubric": text} for text in ([outcome] if outcome else [])),
-        *({"rubric": text} for text in texts_of(stated.get("must"))),
-        *({"not": {"rubric": text}} for text in texts_of(stated.get("must_not") or stated.get("mustNot"))),
+        *_criteria(structured(values.get("expectations"))),
     ]
+
+
+def _criteria(stated: Any) -> list[Demand]:
+    """Return criteria in words as rubrics: an object says what must be and what must not; all others must be."""
+    if isinstance(stated, dict):
+        forbidden = texts_of(stated.get("must_not") or stated.get("mustNot"))
+        wanted: list[Demand] = [{"rubric": text} for text in texts_of(stated.get("must"))]
+        return [*wanted, *({"not": {"rubric": text}} for text in forbidden)]
+    if isinstance(stated, list):
+        return [demand for each in stated if not isinstance(each, list) for demand in _criteria(each)]
+    return [{"rubric": text}] if (text := plain_text(stated)) else []
 
 
 DEEPEVAL = SourceFields(

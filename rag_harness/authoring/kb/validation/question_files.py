@@ -1,4 +1,4 @@
-"""Reads ``queries.jsonl`` and ``golden.json`` line by line. A bad query is a finding; good ones are still checked."""
+"""Reads ``queries.jsonl`` or a table, and ``golden.json``, by line. A bad query is a finding; others are checked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from pydantic import BaseModel, ValidationError
 
 from rag_harness.authoring.kb.page import At
 from rag_harness.dataset.conversations import order_problems
-from rag_harness.dataset.queries import QueryLine, lines_of, said_turns
+from rag_harness.dataset.queries import QueryLine, lines_of, refuse_other_form, said_turns
+from rag_harness.dataset.query_tables import rows_of_table
+from rag_harness.dataset.records.reading import is_table
 from rag_harness.errors import DataError
 from rag_harness.files.json_text import read_json
 
@@ -43,18 +45,37 @@ class Read(Generic[_T]):
 
 
 def read_query_lines(file: Path) -> Read[QueryLine]:
-    """Read a file with one JSON object a line.
+    """Read a file with one JSON object a line, or a table: CSV, TSV or Parquet.
 
     Raises:
-        DataError: there is no such file.
+        DataError: there is no such file, or it has another form; says what makes lines of it.
     """
     read: Read[QueryLine] = Read(file)
-    # split("\n") and not splitlines(): a U+2028 inside a JSON string does not end a line.
-    for number, line in enumerate(_text(read).split("\n"), 1):
-        if line.strip():
-            _add_query(read, number, line)
+    if is_table(file) and file.is_file():
+        _add_rows(read)
+    else:
+        _add_lines(read)
     read.problems += [At(number, said) for number, said in order_problems(said_turns(read.entries))]
     return read
+
+
+def _add_lines(read: Read[QueryLine]) -> None:
+    text = _text(read)
+    refuse_other_form(read.file, text)
+    # split("\n") and not splitlines(): a U+2028 inside a JSON string does not end a line.
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            _add_query(read, number, line)
+
+
+def _add_rows(read: Read[QueryLine]) -> None:
+    try:
+        for row in rows_of_table(read.file, {}):
+            read.problems += [At(row.number, f"{said}. Mend the cell.") for said in row.problems]
+            _add_query(read, row.number, row.text)
+    except DataError as error:
+        make = f"rag-harness queries import {read.file} --map question=COLUMN"
+        raise DataError(f"{error}\nColumns of other names: {make}, and check the lines that it writes.") from None
 
 
 def _add_query(read: Read[QueryLine], number: int, line: str) -> None:

@@ -223,3 +223,67 @@ def test_what_a_folder_does_not_say_is_asked(
 def test_a_part_of_a_file_is_refused(importing: Importing) -> None:
     found = importing("q.csv", "question\nWhy?\n", "--split", "test")
     assert "q.csv is a file. --subset and --split choose from a folder." in found.said
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [
+        (["Names the refund", "Is short"], [{"rubric": "Names the refund"}, {"rubric": "Is short"}]),
+        ('["Names the refund"]', [{"rubric": "Names the refund"}]),
+        ("Names the refund", [{"rubric": "Names the refund"}]),
+        ([{"must": ["a"], "must_not": "b"}, "c"], [{"rubric": "a"}, {"not": {"rubric": "b"}}, {"rubric": "c"}]),
+    ],
+)
+def test_expectations_of_deepeval_may_be_a_list(importing: Importing, stated: object, expected: object) -> None:
+    found = importing("g.json", json.dumps([{"input": "Why?", "expected_output": "So.", "expectations": stated}]))
+    assert (found.lines[0]["expect"], found.status) == (expected, 0)
+
+
+def test_a_list_of_expectations_that_cannot_be_read_is_named(importing: Importing) -> None:
+    golden = {"input": "Why?", "expected_output": "So.", "expectations": {"must": "['a' 'b']"}}
+    found = importing("g.json", json.dumps([golden]))
+    assert found.status == 2
+    assert "g.json:1: what is expected: no comma behind 'a'" in found.said
+
+
+REPLY = {
+    "data": [{"id": "i1", "input": "Why?", "expectedOutput": "So.", "datasetId": "d"}, {"id": "i2", "input": "Who?"}],
+    "meta": {"page": 1, "totalItems": 2},
+}
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_reply_of_the_api_of_langfuse_is_its_items(importing: Importing, indent: int | None, end: str) -> None:
+    found = importing("items.json", json.dumps(REPLY, indent=indent) + end)
+    assert "read as langfuse" in found.said
+    assert [line["query_id"] for line in found.lines] == ["i1", "i2"]
+    assert found.lines[0]["ground_truth"] == "So."
+
+
+def test_a_line_with_a_list_of_objects_is_one_record(importing: Importing) -> None:
+    golden = {"input": "What does the lamp cost?", "expected_output": "9 euros", "expected_tools": CALLS}
+    assert len(importing("g.jsonl", json.dumps(golden)).lines) == 1
+    assert len(importing("g.jsonl", f"{json.dumps({**golden, 'data': CALLS})}\n{json.dumps(golden)}").lines) == 2
+
+
+def test_an_object_with_a_number_asks_what_it_means(importing: Importing) -> None:
+    item = {"input": "What does it cost?", "expectedOutput": {"price": 5}, "datasetId": "d"}
+    found = importing("items.json", json.dumps([item]))
+    assert found.status == 2
+    assert "expectedOutput is an object with 'price'" in found.said
+    assert "--map ground_truth=expectedOutput.price" in found.said
+    mapped = importing("items.json", json.dumps([item]), "--map", "ground_truth=expectedOutput.price")
+    assert mapped.lines[0]["ground_truth"] == "5"
+
+
+def test_a_reply_to_a_question_that_stands_alone_is_not_left_out_in_silence(importing: Importing) -> None:
+    said = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}]
+    found = importing("items.json", json.dumps([{"input": said, "datasetId": "d"}]))
+    assert [line["query"] for line in found.lines] == ["Why?"]
+    assert "1 × a reply to a question that stands alone: it is no ground truth unless you say so" in found.said
+    mapped = importing(
+        "items.json", json.dumps([{"input": said, "datasetId": "d"}]), "--map", "reference=input.1.content"
+    )
+    assert mapped.lines[0]["ground_truth"] == "So."
+    assert "a reply to a question" not in mapped.said

@@ -159,6 +159,130 @@ defaultTest: {assert: [{type: factuality, value: "{{reference_answer}}"}]}
     assert "1 × tests from the web" in found.said
 
 
+FILES_BESIDE = {
+    "parts/q.txt": "How long may I return\na lamp?\n",
+    "parts/vars.yaml": "question: Who pays?\ntenant: shop\n",
+    "parts/order.yaml": "sku: T-18\nzones: [1, 2]\n",
+    "parts/answer.txt": "45 days\n",
+    "parts/shape.json": '{"type": "object"}',
+    "parts/words.yaml": "[a, b]",
+    "parts/greeting.md": "Dear {{name}}",
+}
+
+
+@pytest.fixture
+def beside(tmp_path: Path) -> Path:
+    for name, text in FILES_BESIDE.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_variables_in_files_beside_the_config_are_read(importing: Importing, beside: Path) -> None:
+    text = """
+tests:
+  - vars: {question: file://parts/q.txt, order: file://parts/order.yaml, greeting: file://parts/greeting.md, name: Ada}
+  - vars: file://parts/vars.yaml
+  - vars: [parts/vars.yaml]
+    assert: [{type: is-refusal}]
+defaultTest: {vars: {language: French}}
+"""
+    found = importing("c.yaml", text)
+    assert [line["query"] for line in found.lines] == ["How long may I return\na lamp?", "Who pays?", "Who pays?"]
+    assert found.lines[0]["inputs"] == {
+        "language": "French",
+        "order": '{"sku": "T-18", "zones": [1, 2]}',  # promptfoo writes YAML as JSON into a variable
+        "greeting": "Dear Ada",
+        "name": "Ada",
+    }
+    assert found.lines[1]["inputs"] == {"language": "French", "tenant": "shop"}
+    assert found.status == 0
+
+
+@pytest.mark.parametrize(
+    ("asserted", "expected"),
+    [
+        ("{type: icontains, value: 'file://parts/answer.txt'}", [{"contains": "45 days"}]),
+        ("{type: is-json, value: 'file://parts/shape.json'}", [{"json": {"type": "object"}}]),
+        ("{type: icontains-any, value: 'file://parts/words.yaml'}", [{"contains_any": ["a", "b"]}]),
+        ("{type: icontains-any, value: ['file://parts/answer.txt', b]}", [{"contains_any": ["45 days", "b"]}]),
+    ],
+)
+def test_values_of_assertions_in_files_are_read(
+    importing: Importing, beside: Path, asserted: str, expected: object
+) -> None:
+    found = importing("c.yaml", config(asserted))
+    assert (found.lines[0]["expect"], found.status) == (expected, 0)
+
+
+@pytest.mark.parametrize(
+    ("variable", "said"),
+    [
+        ("file://gone.txt", "the variable 'order' in a file: there is no file gone.txt"),
+        ("file://make.py", "the variable 'order' in a file: make.py is none of .txt, .md, .json, .yaml, .yml"),
+        ("file://parts/*.txt", "the variable 'order' in a file: parts/*.txt names several files"),
+        ("file://../outside.txt", "the variable 'order' in a file: ../outside.txt is not in the folder of the config"),
+        ("file://parts/latin.txt", "the variable 'order' in a file: "),
+        ("file://parts/bad.json", "the variable 'order' in a file: "),
+        (f"file://{'long' * 200}.txt", "the variable 'order' in a file: "),
+        ("file://parts", "the variable 'order' in a file: "),
+        ("file://parts/bad.yaml", "the variable 'order' in a file: "),
+        ("{{name | upper}}", "the variable 'order': the template '{{name | upper}}' is more than a variable"),
+        ("{% if x %}a{% endif %}", "the variable 'order': the template"),
+        ("{{gone}}", "the variable 'order': the variable 'gone' is no text of the test"),
+    ],
+)
+def test_a_variable_that_cannot_be_read_is_named_and_not_taken_literally(
+    importing: Importing, beside: Path, variable: str, said: str
+) -> None:
+    (beside / "parts" / "latin.txt").write_bytes(b"caf\xe9")
+    (beside / "parts" / "bad.json").write_text("{")
+    (beside / "parts" / "bad.yaml").write_text("a: [")
+    (beside.parent / "outside.txt").write_text("secret")
+    found = importing("c.yaml", config("", f"question: Why?, order: '{variable}', name: Ada"))
+    assert f"1 × {said}" in found.said
+    assert (found.lines[0]["inputs"], found.status) == ({"name": "Ada"}, 1)
+    asked = importing("c.yaml", config("", f"question: '{variable.replace('order', 'question')}', name: Ada", ""))
+    assert asked.status == 2  # the only question cannot be read: nothing is written
+    assert said.replace("'order'", "'question'") in asked.said
+
+
+def test_a_link_out_of_the_folder_is_not_followed(importing: Importing, beside: Path) -> None:
+    (beside.parent / "outside.txt").write_text("secret")
+    (beside / "parts" / "link.txt").symlink_to(beside.parent / "outside.txt")
+    found = importing("c.yaml", config("", "question: Why?, order: file://parts/link.txt"))
+    assert "parts/link.txt is not in the folder of the config" in found.said
+    assert "inputs" not in found.lines[0]
+
+
+def test_variables_of_a_file_that_is_none_are_named(importing: Importing) -> None:
+    found = importing("c.yaml", "tests:\n- vars: file://gone.yaml\n- vars: {question: Why?}\n")
+    assert "1 × variables in a file: there is no file gone.yaml (c.yaml:2)" in found.said
+    assert [line["query"] for line in found.lines] == ["Why?"]
+
+
+def test_the_weight_of_a_set_is_that_of_each_of_its_assertions(importing: Importing) -> None:
+    inner = "assert: [{type: icontains, value: a, weight: 2}, {type: icontains, value: b}]"
+    found = importing("c.yaml", config(f"{{type: assert-set, weight: 3, {inner}}}, {{type: icontains, value: c}}"))
+    assert found.lines[0]["expect"] == [
+        {"contains": "a", "weight": 6},
+        {"contains": "b", "weight": 3},
+        {"contains": "c"},
+    ]
+    none = importing("c.yaml", config(f"{{type: assert-set, weight: 0, {inner}}}"))
+    assert "expect" not in none.lines[0]
+    assert "assert-set with weight 0: it is shown and does not count" in none.said
+    odd = importing("c.yaml", config(f"{{type: assert-set, weight: much, {inner}}}"))
+    assert "1 × assert-set with the weight 'much', which is no number" in odd.said
+
+
+@pytest.mark.parametrize("config_text", ["", "    config: []\n"])
+def test_a_scenario_without_configurations_has_its_tests(importing: Importing, config_text: str) -> None:
+    tests = "    tests: [{vars: {question: Why?}}, {vars: {question: Who?}}]\n"
+    found = importing("c.yaml", f"scenarios:\n  - description: a\n{config_text}{tests}")
+    assert [line["query"] for line in found.lines] == ["Why?", "Who?"]
+
+
 def test_json_is_read_like_yaml(importing: Importing) -> None:
     tests = [{"vars": {"question": "Why?"}, "assert": [{"type": "icontains", "value": "x"}]}]
     for name, content in (("c.json", {"prompts": ["{{question}}"], "tests": tests}), ("t.json", tests)):
@@ -206,6 +330,9 @@ def test_what_cannot_be_read_is_named_with_its_line(importing: Importing, text: 
         ("contains:Paris", {"type": "contains", "value": "Paris"}),
         ("similar(0.8):Hello there", {"type": "similar", "value": "Hello there", "threshold": 0.8}),
         ('not-contains-any: a, "b, c"', {"type": "not-contains-any", "value": ["a", "b, c"]}),
+        ("contains-any: a\nb, c\r\nd,\n", {"type": "contains-any", "value": ["a\nb", "c\r\nd"]}),
+        ('contains-any: "a,\nb", c', {"type": "contains-any", "value": ["a,\nb", "c"]}),
+        ("contains-any: a\\, b\r, c", {"type": "contains-any", "value": ["a, b", "c"]}),
         ("contains no colon", {"type": "equals", "value": "contains no colon"}),
         ("is-json", {"type": "is-json", "value": None}),
         ("fn: output", {"type": "javascript", "value": "output"}),

@@ -28,6 +28,13 @@ def test_columns_are_known_by_name_and_others_are_labels(importing: Importing) -
     assert found.status == 0
 
 
+@pytest.mark.parametrize(("written", "kept"), [("easy", "easy"), (["a", "b"], ["a", "b"]), ({"of": "a"}, None)])
+def test_metadata_that_is_no_object_is_a_label(importing: Importing, written: object, kept: object) -> None:
+    (line,) = importing("q.json", json.dumps([{"question": "Why?", "metadata": written}])).lines
+    labels = {"metadata": kept} if kept else written
+    assert line["metadata"] == {**labels, "imported_from": "csv"}  # type: ignore[dict-item]
+
+
 def test_a_map_names_columns(importing: Importing) -> None:
     text = "key,frage,antwort,thema\n7,Warum?,Darum.,preis\n"
     arguments = ["--map", "id=key", "question=frage,reference=antwort", "metadata.topic=thema"]
@@ -127,6 +134,28 @@ def test_what_is_not_answerable_is_negative(importing: Importing) -> None:
     found = importing("q.json", json.dumps(rows))
     assert [case.query_type for case in found.cases] == ["negative", "negative"]
     assert not any(case.answerable for case in found.cases)
+
+
+@pytest.mark.parametrize("said", ["n", "N", "f", "F", "no", "false", "0", "0.0", 0, 0.0, False])
+def test_each_way_to_write_no_is_read(importing: Importing, said: object) -> None:
+    found = importing("q.json", json.dumps([{"question": "Who won?", "answerable": said}]))
+    assert [(case.query_type, case.answerable) for case in found.cases] == [("negative", False)]
+    variables = {"question": "Who won?", "answerable": said}
+    found = importing("q.json", json.dumps([{"vars": variables, "assert": [{"type": "is-refusal"}]}]))
+    assert [(case.query_type, case.answerable) for case in found.cases] == [("negative", False)]
+
+
+@pytest.mark.parametrize("said", ["y", "T", "1.0", 1.0, True, "yes"])
+def test_each_way_to_write_yes_is_read(importing: Importing, said: object) -> None:
+    assert importing("q.json", json.dumps([{"question": "Who?", "answerable": said}])).lines[0]["answerable"] is True
+
+
+def test_what_says_neither_yes_nor_no_is_named(importing: Importing) -> None:
+    found = importing("q.csv", "question,answerable\nWho won?,maybe\nWhy?,\n")
+    assert "1 × answerable: 'maybe' is neither yes nor no (q.csv:2)" in found.said
+    assert found.status == 1
+    found = importing("t.json", json.dumps([{"vars": {"question": "Who?", "answerable": "maybe"}, "assert": []}]))
+    assert "1 × answerable: 'maybe' is neither yes nor no" in found.said
 
 
 def test_an_object_with_several_texts_asks_which(importing: Importing) -> None:

@@ -67,7 +67,7 @@ def test_the_shipped_queries_that_turn_on_a_version(tmp_path: Path, capsys: pyte
         ({"pages": []}, "", "no version_pairs"),
         ("nonsense", "", "expected an object"),
         (PLAN, "{", "queries.jsonl:1: no JSON"),
-        (PLAN, "[]\n", "queries.jsonl:1: no query"),
+        (PLAN, "7\n", "queries.jsonl:1: no query"),
         (PLAN, '{"metadata": 3}\n', "queries.jsonl:1: no query"),
     ],
 )
@@ -76,6 +76,14 @@ def test_what_cannot_be_read_says_where(tmp_path: Path, plan: Any, queries: str,
     (folder / "queries.jsonl").write_text(queries)
     with pytest.raises(DataError, match=message):
         mark_superseded(folder)
+
+
+@pytest.mark.parametrize(("name", "said"), [("q.csv", "is a table"), ("q.json", "is a JSON array")])
+def test_a_table_is_told_with_what_makes_lines_of_it(tmp_path: Path, name: str, said: str) -> None:
+    file = kb(tmp_path) / name
+    file.write_text("question\nWhy?\n" if name.endswith("csv") else "[{}]")
+    with pytest.raises(DataError, match=f"{said}.*rag-harness queries import .*{name} -o queries.jsonl"):
+        mark_superseded(tmp_path, file)
 
 
 def test_without_queries_it_says_so(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from rag_harness.__main__ import main
 from rag_harness.authoring.kb.validation.stated import NO_FACTS
 from rag_harness.commands import FOUND
+from rag_harness.errors import DataError
 from tests.unit.dataset.kb_builder import Kb, query
 
 
@@ -380,3 +381,27 @@ def test_a_conversation_of_too_many_turns_is_named_in_either_form(kb: Kb, number
     kb.ask(*({"conversation": "c1", "turn": n, **turn} for n, turn in enumerate(turns, 1)))
     (error,) = [each for each in kb.errors() if "turns at most" in each]
     assert "queries.jsonl:101: turn 101 of 'c1': a conversation has 100 turns at most." in error
+
+
+def test_a_table_of_questions_is_checked_like_lines(kb: Kb) -> None:
+    table = kb.folder.parent / "questions.csv"
+    quoted = '"[{""filename"": ""returns.md"", ""quote"": ""Nobody wrote this.""}]"'
+    table.write_text(f"id,question,documents,evidence,tools\nq1,Why?,returns.md,{quoted},\nq2,Who?,returns.md,,none\n")
+    found = {(Path(each.where).name, each.check) for each in kb.validate(queries=table).findings}
+    assert found >= {("questions.csv:2", "quotes"), ("questions.csv:3", "queries")}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("q.json", '[{"query_id": "q1", "query": "Why?"}]', "is a JSON array"),
+        ("q.csv", "frage\nWarum?\n", "no column is the question"),
+    ],
+)
+def test_a_file_of_another_form_is_told_with_what_makes_lines_of_it(kb: Kb, name: str, text: str, said: str) -> None:
+    file = kb.folder.parent / name
+    file.write_text(text)
+    with pytest.raises(DataError) as caught:
+        kb.validate(queries=file)
+    assert said in str(caught.value)
+    assert f"rag-harness queries import {file}" in str(caught.value)

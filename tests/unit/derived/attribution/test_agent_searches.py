@@ -161,6 +161,30 @@ def test_searches_stop_where_all_was_found_and_others_followed() -> None:
     assert changed(trial(tool("price"))) == {}
 
 
+def numbered(step: dict[str, Any], number: int) -> dict[str, Any]:
+    """Return a search as ``StepTrace.search`` tells it, with its number among those that it made."""
+    return {**step, "detail": {"search": number}}
+
+
+def test_a_search_is_given_by_its_number_among_those_that_can_be_replaced() -> None:
+    """A pipeline that makes a step ``retrieve`` of its own has more searches in its row than StepTrace has counted."""
+    gold, own = ["returns.md#0", "refunds.md#0"], VAIN
+    row = trial(own, numbered(VAIN, 1), numbered(LAMP, 2), given=("returns.md#0",))
+    assert changed(row) == {"+gold_search_1": ({1: gold}, None)}
+    found = diagnosed(row, "+gold_search_1")
+    assert found.repaired_by == "+gold_search_1"
+    wrong = trial(own, numbered(LAMP, 1), own, numbered(search("prices", "lamps.md#0"), 2), given=("returns.md#0",))
+    assert changed(wrong) == {"+gold_search_1": ({2: gold}, None)}
+    assert "search 4 of 4 asked “prices”" in diagnosed(wrong, "+gold_search_1").evidence
+
+
+def test_searches_stop_after_those_that_were_counted() -> None:
+    row = trial(VAIN, numbered(LAMP, 1), numbered(MONEY, 2), numbered(VAIN, 3), given=BOTH)
+    assert changed(row) == {"+stop_searching": ({}, 2)}
+    # What follows is a search of its own, which nothing can end.
+    assert changed(trial(numbered(LAMP, 1), numbered(MONEY, 2), VAIN, given=BOTH)) == {}
+
+
 def test_what_was_given_stands_in_the_row() -> None:
     assert not was_given(trial(LAMP))
     assert was_given(trial({**LAMP, "detail": {"search": 1, "given": True}}))

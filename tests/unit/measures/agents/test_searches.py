@@ -84,11 +84,30 @@ def test_a_row_without_steps_is_not_measured(name: str) -> None:
         assert (found.value, found.reason, found.undefined) == (None, why, False)
 
 
-@pytest.mark.parametrize("name", ["searches", "search_novelty", "repeated_searches", "recall_by_step@1"])
-def test_a_flat_trace_sums_searches_so_nobody_can_count_them(name: str) -> None:
-    found = score(name, did({"name": "retrieve", "ms": 3.0}, {"name": "generate", "ms": 1.0}))
+FLAT = "its trace tells no steps, only stages (a StepTrace tells them)"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["steps", "searches", "search_novelty", "repeated_searches", "recall_by_step@1", "searches_after_evidence"],
+)
+@pytest.mark.parametrize("stages", ["retrieve generate", "generate", "ask"])
+def test_a_flat_trace_tells_no_steps_so_nothing_is_said_of_them(name: str, stages: str) -> None:
+    """Its stages are sums by name: a lone one called generate does not say that nothing was searched."""
+    found = score(name, did(*({"name": each, "ms": 3.0} for each in stages.split()), **NOTHING))
+    assert (found.value, found.reason, found.undefined) == (None, FLAT, False)
+
+
+def test_a_stage_without_a_kind_beside_steps_may_be_several_searches() -> None:
+    found = score("searches", did({"name": "retrieve", "ms": 3.0}, tool("price")))
     assert (found.value, found.undefined) == (None, False)
     assert "may be several searches" in found.reason
+
+
+def test_a_step_with_its_query_or_its_hits_needs_no_kind() -> None:
+    asks = {"name": "retrieve", "ms": 1.0, "input": "lamp"}
+    assert score("steps", did(asks, **NOTHING)).value == 1.0
+    assert score("searches", did(asks, **NOTHING)).value == 1.0
 
 
 def test_hits_that_are_kept_from_the_row_are_not_taken_for_none() -> None:
@@ -97,6 +116,16 @@ def test_hits_that_are_kept_from_the_row_are_not_taken_for_none() -> None:
         assert score(name, hidden).reason == "no search tells its hits", name
     assert score("searches", hidden).value == 2.0
     assert score("search_novelty", did(search("a"), search("b"), **NOTHING)).value == 0.0
+
+
+@pytest.mark.parametrize("name", ["searches", "search_novelty", "recall_by_step@1", "needless_searches"])
+def test_chunks_that_no_step_has_searched_for_are_not_taken_for_no_search(name: str) -> None:
+    case = needing(tools=()) if name == "needless_searches" else BOTH
+    kept: tuple[dict[str, Any], ...] = ({}, {"retrieved_chunks": []}, {"candidates": []})  # the row has one, or both
+    for some in kept:
+        found = score(name, did(tool("price"), **some), case)
+        why = "it has found chunks, and no step tells a search"
+        assert (found.value, found.reason, found.undefined) == (None, why, False)
 
 
 def test_a_query_that_is_not_told_is_no_other_query() -> None:
@@ -137,8 +166,10 @@ def test_a_chunk_without_a_document_is_placed_as_in_the_prompt() -> None:
 def test_needless_is_a_search_where_nothing_had_to_be_looked_up() -> None:
     idle = needing(tools=())
     assert score("needless_searches", LOOKED, idle).value == 1.0
-    assert score("needless_searches", did({"name": "retrieve", "ms": 1.0}), idle).value == 1.0
-    assert score("needless_searches", did({"name": "generate", "ms": 1.0}), idle).value == 0.0
+    assert score("needless_searches", did(tool("price"), **NOTHING), idle).value == 0.0
+    # A pipeline that always searches would have 1 of each question, and one that hides its searches 0.
+    for flat in ("retrieve", "generate"):
+        assert score("needless_searches", did({"name": flat, "ms": 1.0}), idle).reason == FLAT
     assert measure_named("needless_searches").applies(BOTH) == "its tools are no empty list"
     assert score("needless_searches", did(), idle).reason == "its pipeline tells no steps"
 

@@ -47,13 +47,13 @@ def calls(text: str) -> list[dict[str, Any]]:
     ],
 )
 def test_names(expected: str, made: str, recall: float, precision: float, order: float, exact: float) -> None:
-    case, row = expecting(*expected.split()), did(*calls(made), {"name": "generate", "ms": 1.0})
+    case, row = expecting(*expected.split()), did(*calls(made), {"name": "generate", "kind": "generate", "ms": 1.0})
     found = [value(name, case, row) for name in NAMES[:4]]
     assert found == pytest.approx([recall, precision, order, exact])
 
 
 def test_where_no_tool_is_expected_only_a_call_is_wrong() -> None:
-    idle, busy = did({"name": "generate", "ms": 1.0}), did(tool("price"))
+    idle, busy = did({"name": "generate", "kind": "generate", "ms": 1.0}), did(tool("price"))
     none = expecting()
     assert [value(name, none, idle) for name in ("tool_precision", "tool_order_exact")] == [1.0, 1.0]
     assert [value(name, none, busy) for name in ("tool_precision", "tool_order_exact")] == [0.0, 0.0]
@@ -65,6 +65,14 @@ def test_where_no_tool_is_expected_only_a_call_is_wrong() -> None:
 def test_what_nobody_says_is_not_measured(name: str) -> None:
     assert value(name, needing("a.md"), did(tool("price"))) == "n/a: the question names no tools"
     assert value(name, expecting(("price", {"sku": 1})), did()) == "its pipeline tells no steps"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_flat_trace_is_no_agent_that_called_nothing(name: str) -> None:
+    flat = did({"name": "generate", "ms": 1.0})
+    assert value(name, expecting(("price", {"sku": 1})), flat) == (
+        "its trace tells no steps, only stages (a StepTrace tells them)"
+    )
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,10 @@ def found(context: Context, *more: str) -> tuple[str, str]:
         (Context("x", document="returns.md"), "returns.md"),
         (Context("x", document="eu/shipping.md"), "eu/shipping.md"),
         (Context("x", document="/srv/kb/eu/shipping.md"), "eu/shipping.md"),
-        (Context("x", document="C:\\kb\\shipping.md"), "eu/shipping.md"),
+        (Context("x", document="C:\\kb\\eu\\shipping.md"), "eu/shipping.md"),
+        (Context("x", document="C:\\kb\\returns.md"), "returns.md"),
+        (Context("x", document="/shipping.md"), "eu/shipping.md"),
+        (Context("x", document="/srv/eu/shipping.html"), "eu/shipping.md"),
         (Context("x", document="shipping"), "eu/shipping.md"),
         (Context("x", id="returns.md"), "returns.md"),
         (Context("x", id="returns.md#chunk_3"), "returns.md"),
@@ -63,6 +66,30 @@ def test_a_number_with_a_point_is_no_file_with_a_suffix() -> None:
 def test_a_name_that_two_documents_have_is_none() -> None:
     assert found(Context("x", document="shipping.md"), "us/shipping.md") == ("", "nothing")
     assert found(Context("x", document="us/shipping.md"), "us/shipping.md") == ("us/shipping.md", "id")
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "document"),
+    [
+        ("us/shipping.md", (), ""),  # only eu has it
+        ("/srv/kb/us/shipping.md", (), ""),
+        ("C:\\kb\\shipping.md", (), ""),  # a folder kb may be the root, and then its shipping.md is not that of eu
+        ("us/shipping", (), ""),
+        ("us/shipping.html", (), ""),
+        ("us/returns.md", ("eu/returns.md",), ""),  # two have the name, and neither lies in us
+        ("/srv/kb/returns.md", ("eu/returns.md",), ""),
+        ("/srv/kb/eu/returns.md", ("eu/returns.md",), "eu/returns.md"),
+        ("returns.md", ("eu/returns.md",), "returns.md"),  # its very id
+        ("/srv/eu/shipping.md", ("us/shipping.md",), "eu/shipping.md"),
+        ("eu/zones.md", ("shop/eu/zones.md", "shop/us/zones.md"), "shop/eu/zones.md"),
+        ("eu/zones.md", ("shop/eu/zones.md", "old/eu/zones.md"), ""),
+        ("zones", ("eu/zones.md", "eu/zones.txt"), ""),
+        ("/kb/eu/zones", ("eu/zones.md", "eu/zones"), "eu/zones"),
+        ("a/" * 40_000 + "eu/shipping.md", (), "eu/shipping.md"),
+    ],
+)
+def test_a_name_in_another_folder_is_another_document(name: str, more: tuple[str, ...], document: str) -> None:
+    assert found(Context("x", document=name), *more) == (document, "id" if document else "nothing")
 
 
 @pytest.mark.parametrize(
@@ -113,6 +140,7 @@ def test_a_text_that_has_lost_its_marks_says_so() -> None:
 
 def test_without_documents_nothing_is_found() -> None:
     assert Placing(tuple, "a").place([Context("Express delivery costs €9.90", document="a.md")]).how == {"nothing": 1}
+    assert Placing(tuple, "a").place([Context("x", document="a/" * 40_000)]).how == {"nothing": 1}
 
 
 _WORDS = [f"word{n}" for n in range(200)]

@@ -184,3 +184,19 @@ def test_documents_that_the_questions_are_not_about_are_named(
     assert "delivery.md, say. Name their folder: --kb DIR" in capsys.readouterr().err
     assert main(["queries", "review", str(file), "--kb", str(file.parent), "--page", str(page)]) == 0
     assert f"review {file} --kb {file.parent} --take DOWNLOADED" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("how", [["--page", "out/r.html"], ["--take", "taken.jsonl"], []])
+def test_a_table_is_told_with_what_makes_lines_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], how: list[str]
+) -> None:
+    """What a review writes back are lines, and a table would have lost its form."""
+    monkeypatch.chdir(tmp_path)
+    for folder in ("kb", "out"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "kb" / "a.md").write_text("# A\n\nText that says so.\n")
+    (tmp_path / "q.csv").write_text("id,question,documents\nq1,Why?,a.md\n")
+    assert main(["queries", "review", "q.csv", "--kb", "kb", *how]) == CANNOT_RUN
+    said = capsys.readouterr().err
+    assert "q.csv is a table" in said
+    assert "rag-harness queries import q.csv -o queries.jsonl" in said
