@@ -48,8 +48,10 @@ class Race:
     one value for each arm and unit. With the mean of a page's questions all pages count alike. With their sum divided
     by the most questions of a page, all questions count alike; the margin then has to be scaled in the same way.
 
-    ``left`` are the arms still in, ``gone`` those shown not to be the best. ``good_enough`` are those shown to be at
-    most ``margin`` below the best. ``n`` is the number of units.
+    ``left`` are the arms still in, ``gone`` those shown not to be the best. ``good_enough`` are those that are not gone
+    and are shown to be at most ``margin`` below the best. ``n`` is the number of units.
+
+    Which arms are set aside or withdrawn, and when the race ends, may depend on all values so far.
 
     Args:
         arms: names of the arms.
@@ -76,8 +78,9 @@ class Race:
         self._arms, self._span, self._margin = tuple(arms), span, margin / width
         self._enough = 1 / (1 - checked_confidence(confidence))
         count = len(arms)
-        self._in, self._allowed = np.ones(count, bool), np.ones(count, bool)
-        self._good = np.zeros(count, bool)
+        # Open: neither gone nor withdrawn.
+        self._open, self._allowed = np.ones(count, bool), np.ones(count, bool)
+        self._aside, self._good = np.zeros(count, bool), np.zeros(count, bool)
         self._sums, self._units = np.zeros(count), np.zeros(count)
         # Axes: stake, the arm that is bet on, the arm that it is bet against.
         self._better: Floats = np.ones((len(_STAKES), count, count))
@@ -86,20 +89,25 @@ class Race:
 
     @property
     def left(self) -> tuple[str, ...]:
-        """The arms still in."""
+        """The arms still in: the next unit has a value for each."""
         return self._names(self._in)
 
     @property
+    def aside(self) -> tuple[str, ...]:
+        """The arms that were set aside and are not shown to be worse."""
+        return self._names(self._open & self._aside)
+
+    @property
     def good_enough(self) -> tuple[str, ...]:
-        """The arms still in that are shown to be at most the margin below the best."""
-        return self._names(self._good & self._in)
+        """The arms that are not gone and are shown to be at most the margin below the best."""
+        return self._names(self._good & self._open)
 
     @property
     def state(self) -> RaceState:
-        """Whether the race is over, and why."""
-        if np.count_nonzero(self._in) == 1:
+        """Whether the race is over, and why. An arm left alone is not shown to be the best while others are aside."""
+        if np.count_nonzero(self._open) == 1:
             return "one left"
-        return "equal within the margin" if self._good[self._in].all() else "open"
+        return "equal within the margin" if self._good[self._open].all() else "open"
 
     def add(self, values: Mapping[str, float]) -> None:
         """Take the next unit. Values of arms that are not in any more are not looked at.
@@ -110,16 +118,26 @@ class Race:
         Raises:
             ValueError: an arm is unknown or has no value, or a value is NaN or outside the span.
         """
-        scaled = self._scaled(values)
-        pairs = self._in[:, None] & self._in
+        scaled, is_in = self._scaled(values), self._in
+        pairs = is_in[:, None] & is_in
         gains = np.where(pairs, scaled[:, None] - scaled, 0.0)
         self._better = _after(self._better, gains)
         if self._near is not None:
             self._near = _after(self._near, np.where(pairs, gains + self._margin, 0.0))
-        self._sums[self._in] += scaled[self._in]
-        self._units[self._in] += 1
+        self._sums[is_in] += scaled[is_in]
+        self._units[is_in] += 1
         self.n += 1
         self._look()
+
+    def set_aside(self, arm: str) -> None:
+        """Measure an arm no further, for example for want of money. It may still be the best, and is not called worse.
+
+        Raises:
+            ValueError: the arm is not in any more, or is the last one.
+        """
+        if arm not in self.left or len(self.left) == 1:
+            raise ValueError(f"{arm} cannot be set aside; the arms still in are {', '.join(self.left)}.")
+        self._aside[self._arms.index(arm)] = True
 
     def withdraw(self, arm: str) -> tuple[str, ...]:
         """Take an arm out for a reason other than its values, such as its cost. It no longer counts as the best.
@@ -135,13 +153,17 @@ class Race:
         if np.count_nonzero(self._allowed) == 1:
             raise ValueError(f"{arm} is the last arm of this race and cannot be withdrawn.")
         place = self._arms.index(arm)
-        self._allowed[place] = self._in[place] = False
+        self._allowed[place] = self._open[place] = False
         self.gone.pop(arm, None)
         back = tuple(name for name in self.gone if not self._shown(*self._when_gone[name])[self._arms.index(name)])
         for name in back:
             del self.gone[name]
-            self._in[self._arms.index(name)] = True
+            self._open[self._arms.index(name)], self._aside[self._arms.index(name)] = True, False
         return back
+
+    @property
+    def _in(self) -> npt.NDArray[np.bool_]:
+        return np.asarray(self._open & ~self._aside)
 
     def _scaled(self, values: Mapping[str, float]) -> Floats:
         low, high = self._span
@@ -157,20 +179,20 @@ class Race:
 
     def _look(self) -> None:
         better, near = self._better.mean(axis=0), self._evidence_near()
-        shown = self._in & self._shown(better, near)
+        shown = self._open & self._shown(better, near)
         if self._near is not None:
             beaten = self._evidence_against(better)
-            self._good |= self._in & (near >= self._needed(np.minimum(beaten, near)))
+            self._good |= self._open & (near >= self._needed(np.minimum(beaten, near)))
         if not shown.any():
             return
-        # Not all can be worse than another. Where all that are left would leave at once, the best mean stays.
+        # Not all can be worse than another. Where all that are still in would leave at once, the best mean stays.
         stay = self._in & ~shown if (self._in & ~shown).any() else self._in
         best = int(np.where(stay, self._sums / np.maximum(self._units, 1), -np.inf).argmax())
         shown[best] = False
         for place in np.flatnonzero(shown):
             self.gone[self._arms[place]] = Gone(self.n, self._arms[best])
             self._when_gone[self._arms[place]] = better, near
-        self._in &= ~shown
+        self._open &= ~shown
 
     def _shown(self, better: Floats, near: Floats) -> npt.NDArray[np.bool_]:
         """Return which arms are shown not to be the best, shape (K,)."""
@@ -192,12 +214,12 @@ class Race:
         return np.asarray(others / max(np.count_nonzero(self._allowed) - 1, 1))
 
     def _evidence_near(self) -> Floats:
-        """Return the evidence that each arm is good enough, shape (K,): the weakest against an arm still in."""
+        """Return the evidence that each arm is good enough, shape (K,): the weakest against an open arm."""
         if self._near is None:
             return np.full(len(self._arms), np.inf)
         near = self._near.mean(axis=0)
         np.fill_diagonal(near, np.inf)
-        return np.asarray(near[:, self._in].min(axis=1))
+        return np.asarray(near[:, self._open].min(axis=1))
 
     def _names(self, which: npt.NDArray[np.bool_]) -> tuple[str, ...]:
         return tuple(name for name, is_one in zip(self._arms, which, strict=True) if is_one)
