@@ -37,7 +37,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from rag_harness.stats import mean_interval
 from rag_harness.stats.distributions import t_quantile
-from rag_harness.stats.racing import _STAKES, Race
+from rag_harness.stats.pair_bets import RICHEST, STAKES, PairBets, Which
+from rag_harness.stats.racing import Race
 
 Floats = npt.NDArray[np.float64]
 BEST, SIZES, BATCH, BUDGET, MARGIN = 0.70, (200, 500, 1000), 8, 0.35, 0.05
@@ -69,27 +70,30 @@ def draw(gaps: Sequence[float], shared: float, seed: int, questions: int = max(S
     return World(truth, (ease + np.sqrt(shared) * common + np.sqrt(1 - shared) * own > 0).astype(float))
 
 
-class FiniteRace(Race):
-    """The race over a population of questions that is asked to its end: each bet is against what is left in it."""
+class FiniteBets(PairBets):
+    """Bets over a population of questions that is asked to its end: each is against what is left in it."""
 
-    def __init__(self, arms: Sequence[str], population: int) -> None:
-        super().__init__(arms)
-        self._population, self._gained = population, np.zeros((len(arms), len(arms)))
+    def __init__(self, count: int, population: int) -> None:
+        super().__init__(count, 0.0)
+        self._left, self._gained = population, np.zeros((count, count))
 
-    def add(self, values: Mapping[str, float]) -> None:
-        scaled = np.array([values[arm] for arm in self._arms])
-        pairs = self._in[:, None] & self._in
-        expected = np.clip(-self._gained / (self._population - self.n), -1, 1)
-        gains = np.where(pairs, scaled[:, None] - scaled, 0.0)
+    def take(self, values: Floats, among: Which) -> None:
+        pairs = among[:, None] & among
+        expected = np.clip(-self._gained / self._left, -1, 1)
+        gains = np.where(pairs, values[:, None] - values, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             # Where even the worst rest leaves i ahead of j, the bet is won for certain.
-            bets = np.where(pairs & (expected > -1), (gains - expected) / (1 + expected), np.where(pairs, 1e9, 0.0))
+            bets = np.where(expected > -1, (gains - expected) / (1 + expected), RICHEST)
         np.fill_diagonal(bets, 0.0)
-        self._better = np.minimum(self._better * (1 + _STAKES * bets), 1e100)
-        self._gained += gains
-        self._sums, self._units = self._sums + scaled, self._units + 1
-        self.n += 1
-        self._look()
+        self._better = np.minimum(self._better * (1 + STAKES * np.where(pairs, bets, 0.0)), RICHEST)
+        self._gained, self._left = self._gained + gains, self._left - 1
+
+
+def finite_race(population: int) -> Race:
+    """Return a race that bets without replacement."""
+    race = Race(NAMES)
+    race._bets = FiniteBets(len(NAMES), population)
+    return race
 
 
 def raced(world: World, race: Race, units: int) -> Race:
@@ -218,7 +222,7 @@ def of_races(world: World, cells: Mapping[str, Counts], margin: float) -> None:
 def of_finite(world: World, cells: Mapping[str, Counts]) -> None:
     """Run the race without replacement once for each size."""
     for n in SIZES:
-        race = raced(world, FiniteRace(NAMES, n), n)
+        race = raced(world, finite_race(n), n)
         counts = cells[f"without replacement, {n}"]
         chosen(counts, world, world.named(race.n, left_after(race, n)), grid(world, n), asked(race, n))
         claimed(counts, world, race, n)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rag_harness.stats.pair_bets import against
 from rag_harness.stats.racing import Gone, Race
 
 ABC = ("a", "b", "c")
@@ -130,7 +131,8 @@ def every_course(chances: Mapping[Unit, float], n: int) -> Iterator[tuple[list[U
 
 def wealths(race: Race) -> tuple[float, float]:
     """Return the evidence that b is not the best, and that a is good enough."""
-    return float(race._evidence_against(race._better.mean(axis=0))[1]), float(race._evidence_near()[0])
+    every = np.ones(len(race.left), bool)
+    return float(against(race._bets.better, every)[1]), float(race._bets.near(every)[0])
 
 
 def test_the_mean_wealth_over_all_courses_of_equal_arms_is_one() -> None:
@@ -227,6 +229,20 @@ def test_an_arm_set_aside_may_still_be_the_best() -> None:
         race.add({"a": unit[0], "c": unit[2]})
     assert (race.left, race.aside, race.state) == (("a",), ("b",), "open")
     assert set(race.gone) == {"c"}
+
+
+def test_arms_set_aside_are_in_again_where_the_last_one_in_is_withdrawn() -> None:
+    race = Race(ABC)
+    race.set_aside("b")
+    assert race.withdraw("a") == ()
+    assert (race.withdraw("c"), race.left, race.state) == (("b",), ("b",), "one left")
+
+
+def test_not_all_arms_leave_at_once() -> None:
+    race = Race(ABC)
+    race._bets._better += 1000  # more than bets can give against all arms at once
+    race.add({"a": 0.5, "b": 1.0, "c": 0.0})
+    assert (race.left, set(race.gone)) == (("b",), {"a", "c"})
 
 
 def test_only_an_arm_still_in_is_set_aside_and_never_the_last_one() -> None:
