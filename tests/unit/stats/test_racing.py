@@ -174,13 +174,14 @@ def wrong(runs: int, is_wrong: Callable[[Race], bool], *means: float, n: int, ma
 
 
 def test_of_sixteen_equal_arms_one_leaves_in_few_races() -> None:
-    # 5 % of 100 races, and two standard errors. Without the correction it is 20 or more.
-    assert wrong(100, lambda race: bool(race.gone), *[0.7] * 16, n=300) <= 9
+    # 5 % of 100 races. Without the correction it is 25.
+    assert wrong(100, lambda race: bool(race.gone), *[0.7] * 16, n=300) <= 5
 
 
 def test_arms_below_the_margin_are_called_good_enough_in_few_races() -> None:
-    means = [0.8] + [0.69] * 15
-    assert wrong(100, lambda race: bool(set(race.good_enough) - {"0"}), *means, n=300, margin=0.1) <= 9
+    means = [0.8] + [0.698] * 15
+    # The bound is 5 % of 100 races; without the correction it is 19.
+    assert wrong(100, lambda race: bool(set(race.good_enough) - {"0"}), *means, n=400, margin=0.1) <= 5
 
 
 @settings(max_examples=40, deadline=None)
