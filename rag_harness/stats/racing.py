@@ -5,7 +5,11 @@ whatever order and however often one looks (``pair_bets`` has the bets and the c
 
 The claims are about all units like these. Bets without replacement (``betting``) would be about these units only: after
 the last one they always name a best, since the means of these units are then known. But that arm is often not the best
-for the next questions, and a tuner chooses for those (``benchmarks/racing.py`` measures how often).
+for the next questions, and a tuner chooses for those. In 1,000 simulations with one best of 16 arms, .02 ahead, the
+best had left in 35 % after 500 questions; in a race it had left in none (``benchmarks/racing.py``).
+
+Close arms need many units by any valid test: about (2.8 * sd / gap)², with the sd of their paired differences. A race
+saves the calls of arms that are clearly worse. To save more, a search may set arms aside: their claims stay open.
 """
 
 from __future__ import annotations
