@@ -4,8 +4,8 @@ All pairs are tested at once, by the sum of their paired differences over the ro
 arms do not differ, the difference of a unit has either sign equally often: so the largest of all these numbers is held
 against what it is when the signs of all units are drawn at random (a permutation test of the maximum; Westfall & Young
 1993). What is shown is taken out, and the rest is tested again (Romano & Wolf 2005, Econometrica 73). So all that is
-said is right together with ``confidence``. It is a test of one look: an arm is not to be looked at again when more units
-have come. ``racing`` may look at any time, and sees less.
+said is right together with ``confidence``. It is a test of one look: an arm is not to be looked at again when more
+units have come. ``racing`` may look at any time, and sees less.
 """
 
 from __future__ import annotations

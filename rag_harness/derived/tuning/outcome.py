@@ -35,7 +35,9 @@ class Entry:
         figures: of the race, by measure; over the questions that it was asked.
         context: mean number of characters that it gives a model.
         left_after: after how many questions it left; 0 where it stayed.
+        aside_after: after how many questions it was set aside, though it is not shown to be worse; 0 where it was not.
         better: title of the one that was shown to be better.
+        measure: by which it was shown.
         why: the constraint that it broke, or what it lacks.
         failed: questions that it did not answer.
     """
@@ -46,7 +48,9 @@ class Entry:
     figures: Mapping[str, Figure]
     context: float
     left_after: int = 0
+    aside_after: int = 0
     better: str = ""
+    measure: str = ""
     why: str = ""
     failed: int = 0
 

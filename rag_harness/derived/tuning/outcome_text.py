@@ -121,6 +121,8 @@ def _fate(outcome: Outcome, entry: Entry) -> str:
         return entry.why
     if entry.left_after:
         return f"left after {entry.left_after}: {entry.better} is better"
+    if entry.aside_after:
+        return f"set aside after {entry.aside_after}, not told apart from the best"
     return "not told apart from the best"
 
 

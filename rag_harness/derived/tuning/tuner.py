@@ -12,7 +12,7 @@ from rag_harness.derived.tuning.asking import Asking
 from rag_harness.derived.tuning.candidates import Candidate, Field, field_of
 from rag_harness.derived.tuning.held_out import figure_of, held_out
 from rag_harness.derived.tuning.outcome import Entry, Outcome, read_outcome
-from rag_harness.derived.tuning.racing import Course, Raced, race
+from rag_harness.derived.tuning.racing import Course, Raced, race, race_of_found
 from rag_harness.derived.tuning.space import Space
 from rag_harness.derived.tuning.split import Split, split
 from rag_harness.derived.tuning.values import Values, value_kind
@@ -151,15 +151,14 @@ class Tuner:
     ) -> tuple[Raced, tuple[str, int] | None]:
         """Race on what is found. All questions are asked: it costs no model call."""
         if not asks_answers:
-            course = Course(parts.race, self._measures, together=len(parts.race))
-            return race(self.space, field.candidates, course, asking.found, _never, self.say), None
+            course = Course(parts.race, self._measures)
+            return race_of_found(self.space, field.candidates, course, asking.found, self.say), None
         finds = [each for each in field.candidates if asking.finds(each)]
         about = [group for group in (_about(EVIDENCE, group) for group in parts.race) if group]
         if len(finds) < len(field.candidates) or len({each.ranking for each in finds}) < 2 or not about:
             return Raced(values={}), None
         screen = replace(self.space, objective=(EVIDENCE,), constraints=())
-        course = Course(about, [EVIDENCE], together=len(about))
-        came = race(screen, finds, course, asking.found, _never, self.say)
+        came = race_of_found(screen, finds, Course(about, [EVIDENCE]), asking.found, self.say)
         self.say(f"{len(came.left)} of {len(finds)} configurations find less: their answers are not asked for")
         return came, (EVIDENCE, len(came.left))
 
@@ -186,7 +185,7 @@ class Tuner:
         lower = measure.better == "lower"
         entries = [self._entry(each, came, titles) for each in field.candidates]
         entries.sort(key=lambda entry: _rank(entry, measure.name, lower))
-        usable = [entry for entry in entries if not entry.left_after and not entry.why]
+        usable = [entry for entry in entries if not (entry.left_after or entry.aside_after or entry.why)]
         if not usable:
             raise DataError(_nobody(self.space, entries))
         good = [entry for entry in usable if entry.name in came.good_enough] or usable
@@ -234,6 +233,7 @@ class Tuner:
             figures={name: figure_of(name, values.of[name]) for name in names if values.of.get(name)},
             context=sum(values.context.values()) / len(values.context) if values.context else 0.0,
             left_after=gone.after if gone else 0,
+            aside_after=came.aside.get(candidate.name, 0),
             better=titles.get(gone.better, "") if gone else "",
             why=gone.why if gone else _broken(self.space, values),
             failed=len(values.failed),
@@ -258,15 +258,17 @@ def _about(name: str, group: Sequence[Case]) -> tuple[Case, ...]:
     return tuple(case for case in group if not measure.applies(case))
 
 
-def _never() -> bool:
-    return False
-
-
-def _rank(entry: Entry, measure: str, lower: bool) -> tuple[bool, bool, float, float]:
+def _rank(entry: Entry, measure: str, lower: bool) -> tuple[bool, bool, bool, float, float]:
     """Sort those that stayed first, the best first; of equals the one that gives less to the model."""
     known = entry.figures.get(measure)
     value = known.value if known else (1.0 if lower else 0.0)
-    return bool(entry.left_after), bool(entry.why), round(value if lower else -value, 9), entry.context
+    return (
+        bool(entry.left_after),
+        bool(entry.why),
+        bool(entry.aside_after),
+        round(value if lower else -value, 9),
+        entry.context,
+    )
 
 
 def _broken(space: Space, values: Values) -> str:

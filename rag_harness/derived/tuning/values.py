@@ -100,10 +100,11 @@ def value_of(name: str, case: Case, row: ExperimentResult | str) -> float | None
     return measure.worst if found is None else found
 
 
-def of_group(values: Mapping[str, float], group: Sequence[Case], longest: int, lower_is_better: bool) -> float:
-    """Return the value of a group for a race, from 0 to 1, higher is better: so all questions count alike.
+def of_group(values: Mapping[str, float], group: Sequence[Case], lower_is_better: bool) -> float:
+    """Return the value of a group of questions for a race, from 0 to 1, higher is better: the mean of its questions.
 
-    A group counts as the sum of its questions divided by the most questions of a group.
+    A group is what was drawn independently, a page or a conversation. So all groups count alike in a race.
     """
     found = [values[case.query.query_id] for case in group if case.query.query_id in values]
-    return sum(1 - value if lower_is_better else value for value in found) / longest
+    mean = sum(found) / len(found) if found else 0.0
+    return 1 - mean if lower_is_better else mean
