@@ -177,3 +177,36 @@ def test_two_spans_of_one_call_of_a_tool_are_one_step_and_two_calls_are_two() ->
 def test_arguments_that_only_look_wrapped_stay_as_they_are(given: object) -> None:
     tool = span("t", openinference__span__kind="TOOL", input__value=json.dumps(given))
     assert read_trace([tool], "x").steps[0].input == given
+
+
+def untold(key: str, parent: str = "", kind: str = "RETRIEVER") -> SpanRecord:
+    return span(key, parent, (1, 4), openinference__span__kind=kind, input__value="lamp")
+
+
+@pytest.mark.parametrize("documents", [["lamp.md"], [{"id": "a"}, "lamp.md"], [None], [7]])
+def test_documents_that_are_no_objects_are_an_error(documents: list[object]) -> None:
+    with pytest.raises(TraceError, match=r"Document \d in gen_ai.retrieval.documents of span 's' is a \w+, and no obj"):
+        read_trace([genai("s", "retrieval", gen_ai__retrieval__documents=documents)], "x")
+
+
+@pytest.mark.parametrize("told_around", [True, False])
+def test_a_search_that_tells_nothing_beside_one_that_tells_is_an_error(told_around: bool) -> None:
+    around = search("o", {"a": LAMP, "b": BULB}, at=(0, 9)) if told_around else untold("o")
+    with pytest.raises(TraceError, match=r"Span 'silent' .* does not tell what it returned"):
+        read_trace([around, search("s", {"a": LAMP}, "o", (1, 2)), untold("silent", "o")], "x")
+
+
+@pytest.mark.parametrize("inner", [search("s", {"a": LAMP}, "o", (1, 2)), reranker("s", {"a": LAMP}, "o", (1, 2))])
+def test_a_wrapper_around_what_tells_its_hits_is_no_step(inner: SpanRecord) -> None:
+    seen = read_trace([untold("o"), inner], "x")
+    assert [step.span.span_id for step in seen.steps] == ["s"]
+
+
+def test_a_part_of_a_search_that_tells_its_hits_is_no_step() -> None:
+    seen = read_trace([search("o", {"a": LAMP}, at=(0, 9)), untold("part", "o"), untold("part of it", "part")], "x")
+    assert [step.span.span_id for step in seen.steps] == ["o"]
+
+
+def test_a_reranker_around_a_search_that_tells_not_what_it_kept_is_an_error() -> None:
+    with pytest.raises(TraceError, match=r"Span 'o' .* does not tell what it returned"):
+        read_trace([untold("o", kind="RERANKER"), search("s", {"a": LAMP}, "o", (1, 2))], "x")
