@@ -76,7 +76,8 @@ def outcome_of(steps: Sequence[SeenStep]) -> SearchOutcome:
     left: list[list[int]] = []
     # A search ends before the reranker around it does.
     for step, found in sorted(zip(steps, of_step, strict=True), key=lambda each: each[0].span.end_ns):
-        if step.returns_documents:
+        # What a reranker that failed was given is still there.
+        if step.returns_documents and not step.has_lost_documents:
             numbers = list(found)
             if step.kind != "rerank":
                 first = _with(first, numbers, replaces=step.kind == "", keeps=True)

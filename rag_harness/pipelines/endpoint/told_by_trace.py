@@ -9,7 +9,7 @@ from rag_harness.pipelines.endpoint.client import ServiceReply
 from rag_harness.pipelines.endpoint.placing import Placing
 from rag_harness.pipelines.endpoint.said import answer_of
 from rag_harness.pipelines.endpoint.service_answer import ServiceAnswer
-from rag_harness.pipelines.traced.traced_output import output_of, placed_documents
+from rag_harness.pipelines.traced.traced_output import output_of
 from rag_harness.traces.seen_trace import read_trace
 from rag_harness.types import Call, PipelineOutput, Stage, Usage
 
@@ -28,7 +28,7 @@ def told_by_trace(output: PipelineOutput, said: ServiceAnswer, reply: ServiceRep
     """
     spans = reply.spans or ()
     seen = read_trace(spans, said.answer)
-    told = output_of(seen, placed_documents(seen.outcome.documents, placing), said.answer)
+    told = output_of(seen, placing, said.answer)
     is_silent = not said.contexts
     return replace(
         output,

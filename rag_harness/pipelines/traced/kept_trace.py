@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from rag_harness.errors import ModelOutputError, TraceError
 from rag_harness.pipelines.endpoint.placing import Placing
 from rag_harness.pipelines.traced.answer_text import answer_text
-from rag_harness.pipelines.traced.traced_output import output_of, placed_documents
+from rag_harness.pipelines.traced.traced_output import output_of
 from rag_harness.traces.flattened import is_hidden, structured
 from rag_harness.traces.model_messages import messages_of
 from rag_harness.traces.seen_trace import read_trace
@@ -48,7 +48,7 @@ class KeptTrace:
             TraceError: spans are cut, or do not tell what was found.
         """
         seen = read_trace(self.spans, self.answer)
-        told = output_of(seen, placed_documents(seen.outcome.documents, placing), self.answer)
+        told = output_of(seen, placing, self.answer)
         root = SpanTree(self.spans).outermost_first[0]
         return replace(told, total_ms=root.ms, trace_id=root.trace_id)
 

@@ -120,7 +120,7 @@ def test_nothing_found_is_told_by_an_empty_list() -> None:
         ([genai("s", "retrieval")], "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"),
         ([span("s"), span("u", name="GET /")], "('s', 'GET /'), and none says"),
         ([replace(search("s", {"a": LAMP}), dropped=12)], "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT"),
-        ([search("s", {"": "__REDACTED__"})], "its words are hidden: unset OPENINFERENCE_HIDE"),
+        ([search("s", {"": "__REDACTED__"})], "Its words are hidden: unset OPENINFERENCE_HIDE"),
         ([search("s", {"": ""})], "neither an id nor words"),
         ([span(f"s{n}", openinference__span__kind="CHAIN") for n in range(MOST_SPANS + 1)], "no trial has more than"),
     ],
@@ -210,3 +210,51 @@ def test_a_part_of_a_search_that_tells_its_hits_is_no_step() -> None:
 def test_a_reranker_around_a_search_that_tells_not_what_it_kept_is_an_error() -> None:
     with pytest.raises(TraceError, match=r"Span 'o' .* does not tell what it returned"):
         read_trace([untold("o", kind="RERANKER"), search("s", {"a": LAMP}, "o", (1, 2))], "x")
+
+
+def words(text: str) -> str:
+    return " ".join(f"{text}{n}" for n in range(40))
+
+
+def test_a_prompt_in_which_nothing_stands_of_what_was_found_gave_nothing() -> None:
+    spans = [search("s", {"a": LAMP}, at=(0, 2)), model("m", "How long can I return a lamp?", "x", at=(3, 9))]
+    seen = read_trace(spans, "x")
+    assert (list(seen.given), seen.by_prompt) == ([], True)
+    assert seen.read_off == "the prompt, in which nothing stands of what was found"
+
+
+def test_without_a_prompt_the_last_search_counts() -> None:
+    spans = [search("s", {"a": LAMP}, at=(0, 2)), model("m", "", "x", at=(3, 9))]
+    seen = read_trace(spans, "x")
+    assert (ids(seen, [*seen.given]), seen.read_off) == (["a"], "the last search")
+
+
+@pytest.mark.parametrize("given", [["a"], ["b"], ["b", "a"]])
+def test_chunks_that_begin_alike_are_told_apart_by_what_follows(given: list[str]) -> None:
+    # Chunks of one page often begin with its title and its path.
+    found = {"a": f"{words('head')} {LAMP}", "b": f"{words('head')} {BULB}", "c": f"{words('head')} and more"}
+    prompt = "\n\n".join(found[key] for key in given)
+    seen = read_trace([search("s", found, at=(0, 2)), model("m", prompt, "x", at=(3, 9))], "x")
+    assert ids(seen, [*seen.given]) == given
+
+
+def test_chunks_that_the_prompt_has_cut_before_they_differ_may_each_be_meant() -> None:
+    found = {"a": f"{words('head')} {LAMP}", "b": f"{words('head')} {BULB}"}
+    seen = read_trace([search("s", found, at=(0, 2)), model("m", words("head"), "x", at=(3, 9))], "x")
+    assert ids(seen, [*seen.given]) == ["a", "b"]
+
+
+def test_words_that_json_has_escaped_are_found_in_a_prompt() -> None:
+    text = "Für die Rückgabe\tgelten fünfundvierzig Tage"
+    spans = [search("s", {"a": text}, at=(0, 2)), model("m", json.dumps({"found": text}), "x", at=(3, 9))]
+    assert ids(read_trace(spans, "x"), [0]) == ["a"]
+    assert list(read_trace(spans, "x").given) == [0]
+
+
+@pytest.mark.parametrize("around", [False, True])
+def test_what_a_reranker_was_given_is_still_there_when_it_fails(around: bool) -> None:
+    failed = replace(reranker("r", {}, at=(0, 9) if around else (5, 9)), failed=True, message="no memory")
+    seen = read_trace([search("s", {"a": LAMP}, "r" if around else "", (1, 4)), failed], "x")
+    assert ids(seen, [*seen.given]) == ["a"]
+    assert seen.read_off == "the last search, for r failed: what went on is unknown"
+    assert seen.steps[1].detail == {"failed": "no memory"}

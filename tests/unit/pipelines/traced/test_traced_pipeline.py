@@ -175,7 +175,7 @@ def test_a_span_that_ends_late_is_waited_for(provider: TracerProvider) -> None:
                 began.set()
                 span.set_attribute("openinference.span.kind", "RETRIEVER")
                 go_on.wait(5)
-                span.set_attributes({"retrieval.documents.0.document.id": question})
+                span.set_attributes({"retrieval.documents.0.document.content": question})
 
         began, go_on = threading.Event(), threading.Event()
         threading.Thread(target=late.run, args=(search,)).start()
