@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from contextlib import closing
 from dataclasses import replace
@@ -210,3 +211,23 @@ def test_what_the_description_cannot_say_is_named(toml: str, said: str, tmp_path
     (tmp_path / "s.toml").write_text(f'url = "http://127.0.0.1:1/"\n{toml}\n')
     with pytest.raises(SettingsError, match=said):
         read_endpoints(tmp_path, ["s.toml"])
+
+
+def test_a_scrub_of_numbers_changes_no_time_and_no_token(tmp_path: Path) -> None:
+    with tracing_service() as service:
+        asked = Service(tmp_path, spec(service), scrub=lambda text: re.sub("[0-9]+", "#", text), mode="record")
+        made = asked.ask(LAMP)
+    assert [round(stage.ms) for stage in made.stages[1:]] == [2, 3]
+    assert sum(call.usage.prompt_tokens for call in made.calls) == 30
+    assert [hit.chunk.text for hit in made.context] == ["You can return a lamp within # days of its delivery."]
+
+
+def test_an_answer_that_is_recorded_anew_without_spans_has_none_of_the_old(tmp_path: Path) -> None:
+    with tracing_service() as service:
+        Service(tmp_path, spec(service), mode="record", profile="embedded").ask(LAMP)
+        assert list(tmp_path.rglob("*.spans.json"))
+        plain = f'url = "{service.url}"\n[read]\nanswer = "answer"\n'
+        Service(tmp_path, plain, mode="record", profile="embedded", rerecord=True).ask(LAMP)
+        assert len(service.headers) == 2
+    assert list(tmp_path.rglob("*.spans.json")) == []
+    assert list(tmp_path.rglob("*.yaml"))
