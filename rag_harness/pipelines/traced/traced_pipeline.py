@@ -22,7 +22,7 @@ from rag_harness.types import Answer, PipelineOutput, Query
 from rag_harness.work.local_work import on_local_thread
 
 if TYPE_CHECKING:
-    from rag_harness.traces.in_process.trial_spans import TracedTrial
+    from rag_harness.traces.in_process.traced_trial import TracedTrial
 
 
 class TracedPipeline:

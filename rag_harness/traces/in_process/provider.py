@@ -12,7 +12,8 @@ from opentelemetry import context, trace
 from opentelemetry.sdk.trace import Span, SpanLimits, TracerProvider
 
 from rag_harness.errors import PrerequisiteError
-from rag_harness.traces.in_process.trial_spans import TracedTrial, TrialSpans
+from rag_harness.traces.in_process.traced_trial import TracedTrial
+from rag_harness.traces.in_process.trial_spans import TrialSpans
 
 _attached: WeakKeyDictionary[Any, TrialSpans] = WeakKeyDictionary()
 _attaching = threading.Lock()

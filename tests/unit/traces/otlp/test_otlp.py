@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import Status, StatusCode
 
 from rag_harness.errors import TraceError
-from rag_harness.traces.in_process.trial_spans import record_of
+from rag_harness.traces.in_process.traced_trial import record_of
 from rag_harness.traces.otlp.otlp_json import spans_of_request
 from rag_harness.traces.otlp.otlp_protobuf import spans_of_protobuf
 from rag_harness.traces.otlp.otlp_written import request_of
