@@ -51,8 +51,8 @@ def protobuf_of(request: Mapping[str, Any]) -> bytes:
     return body
 
 
-def said_of_protobuf(reply: bytes) -> dict[str, Any]:
-    """Return what a backend says to a request in protobuf, as OTLP/JSON has it; empty where it says no protobuf."""
+def said_of_protobuf(reply: bytes) -> dict[str, Any] | None:
+    """Return what a backend says to a request in protobuf, as OTLP/JSON has it; None where that is no protobuf."""
     with _messages():
         from google.protobuf.json_format import MessageToDict
         from google.protobuf.message import DecodeError
@@ -60,7 +60,7 @@ def said_of_protobuf(reply: bytes) -> dict[str, Any]:
     try:
         said: dict[str, Any] = MessageToDict(ExportTraceServiceResponse.FromString(reply))
     except (DecodeError, RecursionError, ValueError):
-        return {}
+        return None
     return said
 
 
