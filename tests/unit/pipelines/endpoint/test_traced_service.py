@@ -146,6 +146,18 @@ def test_what_does_not_come_is_an_error(spans: Any, said: str, tmp_path: Path) -
     assert list(tmp_path.rglob("*.yaml")) == [] or spans is _hidden
 
 
+def test_a_trace_that_is_still_coming_when_the_time_is_over_is_an_error(tmp_path: Path) -> None:
+    def never_ending(query: str, traceparent: str) -> list[Any]:
+        search, model, first = spans_of(query, traceparent)
+        return [first, search, *(replace(model, span_id=f"{n + 1:016x}") for n in range(20))]
+
+    with (
+        tracing_service(spans=never_ending, one_by_one=0.1) as service,
+        pytest.raises(TraceError, match=r"were still coming to .* 0\.9 s after the answer"),
+    ):
+        Service(tmp_path, spec(service, 0.9, late=0.6)).ask(LAMP)
+
+
 def test_a_port_that_is_taken_stops_the_run_before_anything_is_asked(tmp_path: Path) -> None:
     with tracing_service() as service, closing(socket.socket()) as taken:
         taken.bind(("127.0.0.1", service.port))
@@ -205,6 +217,9 @@ def test_a_request_too_large_is_refused_before_it_is_read(tmp_path: Path, monkey
         ('traces = "jaeger"', "traces.*jaeger.*otlp"),
         ("traces_port = 4318", 'nothing says traces = "otlp"'),
         ('traces = "otlp"\ntraces_port = 1.5', "traces_port is 1.5"),
+        ('traces = "otlp"\ntraces_wait = 2\ntraces_late = 2', "traces_late = 2 is no less than traces_wait = 2"),
+        ('traces = "otlp"\ntraces_late = 7', "traces_late = 7 is no less than traces_wait = 6"),
+        ('traces = "otlp"\ntraces_wait = 0.5', "traces_late = 0.5 is no less than traces_wait = 0.5"),
     ],
 )
 def test_what_the_description_cannot_say_is_named(toml: str, said: str, tmp_path: Path) -> None:
