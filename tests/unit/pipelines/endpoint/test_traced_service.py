@@ -55,7 +55,9 @@ def test_what_the_reply_says_counts(tmp_path: Path) -> None:
     with tracing_service() as service:
         said = 'usd_per_call = 0.25\n[read]\nanswer = "answer"\n'
         output = Service(tmp_path, spec(service).replace('[read]\nanswer = "answer"\n', said)).ask(LAMP)
-    assert [call.usd for call in output.calls] == [0.25]
+    assert [call.usd for call in output.calls] == [0.25, 0.0]
+    # The reply tells no tokens, so those of the trace count.
+    assert sum(call.usage.prompt_tokens for call in output.calls) == 30
     assert [stage.kind for stage in output.stages] == ["", "retrieve", "generate"]
 
 
