@@ -10,7 +10,7 @@ from rag_harness.traces.flattened import is_hidden
 from rag_harness.traces.model_calls import is_call
 from rag_harness.traces.prompted import prompted
 from rag_harness.traces.seen_documents import SearchOutcome, outcome_of
-from rag_harness.traces.span_kinds import kind_of
+from rag_harness.traces.span_kinds import TELLS_WORK, kind_of
 from rag_harness.traces.span_record import SpanRecord
 from rag_harness.traces.steps import SeenStep, steps_of
 
@@ -72,6 +72,13 @@ def _check(spans: Sequence[SpanRecord]) -> None:
             f"{cut[0].dropped} attributes of span {cut[0].name!r} were dropped{_more(cut)}: the SDK keeps the last 128 "
             f"of a span unless told otherwise, and the first documents are lost. Set it before the app starts: "
             f"OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=100000."
+        )
+    eventful = [span for span in spans if span.dropped_events and kind_of(span) in TELLS_WORK]
+    if eventful:
+        raise TraceError(
+            f"{eventful[0].dropped_events} events of span {eventful[0].name!r} were dropped{_more(eventful)}, and "
+            f"messages may stand in them: the SDK keeps the last 128 of a span. Set it before the app starts: "
+            f"OTEL_SPAN_EVENT_COUNT_LIMIT=100000."
         )
     if spans and not any(kind_of(span) for span in spans):
         names = ", ".join(repr(span.name) for span in spans[:_SHOWN]) + (", …" if len(spans) > _SHOWN else "")

@@ -126,7 +126,10 @@ class TracedTrial:
 
 
 def _is_cut(span: ReadableSpan, longest: int) -> bool:
-    return any(isinstance(value, str) and len(value) >= longest for value in (span.attributes or {}).values())
+    told = [span.attributes or {}, *(event.attributes or {} for event in span.events)]
+    values = (value for attributes in told for value in attributes.values())
+    texts = (each for value in values for each in (value if isinstance(value, (list, tuple)) else (value,)))
+    return any(isinstance(text, str) and len(text) >= longest for text in texts)
 
 
 def record_of(span: ReadableSpan) -> SpanRecord:
@@ -140,10 +143,10 @@ def record_of(span: ReadableSpan) -> SpanRecord:
         span.end_time or 0,
         dict(span.attributes or {}),
         tuple(SpanEvent(event.name, event.timestamp, dict(event.attributes or {})) for event in span.events),
-        tuple(f"{link.context.trace_id:032x}/{link.context.span_id:016x}" for link in span.links),
         span.dropped_attributes,
         span.status.status_code is StatusCode.ERROR,
         span.status.description or "",
+        span.dropped_events,
     )
 
 

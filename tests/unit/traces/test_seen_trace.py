@@ -122,6 +122,7 @@ def test_nothing_found_is_told_by_an_empty_list() -> None:
         ([replace(search("s", {"a": LAMP}), dropped=12)], "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT"),
         ([search("s", {"": "__REDACTED__"})], "Its words are hidden: unset OPENINFERENCE_HIDE"),
         ([search("s", {"": ""})], "neither an id nor words"),
+        ([replace(model("m", "a", "b"), dropped_events=3)], "OTEL_SPAN_EVENT_COUNT_LIMIT"),
         ([span(f"s{n}", openinference__span__kind="CHAIN") for n in range(MOST_SPANS + 1)], "no trial has more than"),
     ],
 )
@@ -258,3 +259,14 @@ def test_what_a_reranker_was_given_is_still_there_when_it_fails(around: bool) ->
     assert ids(seen, [*seen.given]) == ["a"]
     assert seen.read_off == "the last search, for r failed: what went on is unknown"
     assert seen.steps[1].detail == {"failed": "no memory"}
+
+
+def test_a_number_of_tokens_that_is_none_is_no_tokens() -> None:
+    (step,) = read_trace([model("m", "a", "b", llm__token_count__prompt=10**400)], "b").steps
+    assert step.model_call is not None
+    assert step.model_call.call.usage.prompt_tokens == 0
+
+
+def test_dropped_events_of_what_is_no_work_lose_nothing() -> None:
+    chatty = replace(span("c", openinference__span__kind="CHAIN"), dropped_events=3)
+    assert read_trace([chatty, search("s", {"a": LAMP})], "x").steps[0].kind == "retrieve"

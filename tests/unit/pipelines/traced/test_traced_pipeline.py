@@ -149,6 +149,22 @@ def test_texts_that_are_cut_are_an_error() -> None:
         asked(App(provider), provider)
 
 
+@pytest.mark.parametrize("where", ["list", "event"])
+def test_texts_that_are_cut_within_lists_and_events_are_an_error(where: str) -> None:
+    provider = TracerProvider(span_limits=SpanLimits(max_span_attribute_length=10, max_attribute_length=10))
+
+    def answer(question: str) -> str:
+        with provider.get_tracer("app").start_as_current_span("model") as span:
+            if where == "list":
+                span.set_attribute("llm.prompts", ["short", f"{TEXT} and more"])
+            else:
+                span.add_event("gen_ai.user.message", {"content": f"{TEXT} and more"})
+        return "45 days"
+
+    with pytest.raises(TraceError, match="was cut at 10 characters"):
+        asked(answer, provider)
+
+
 def test_no_span_is_an_error_that_says_where_to_instrument(provider: TracerProvider) -> None:
     with pytest.raises(TraceError, match="No span came from the app"):
         asked(lambda _: "45 days", provider)
