@@ -75,9 +75,8 @@ def _messages() -> Iterator[None]:
 
 
 def _with_ids(said: Mapping[str, Any], written: Callable[[str], str]) -> None:
-    """Write the ids of all spans and links in another way, in place."""
+    """Write the ids of all spans in another way, in place."""
     for resource in said.get("resourceSpans", []):
         for scope in resource.get("scopeSpans", []):
             for span in scope.get("spans", []):
-                for each in (span, *span.get("links", ())):
-                    each.update({name: written(each[name]) for name in _IDS if name in each})
+                span.update({name: written(span[name]) for name in _IDS if name in span})
