@@ -27,10 +27,11 @@ class TriedSpans:
 
     def __init__(self, spec: EndpointSpec) -> None:
         # Its imports are needed only where spans are received.
+        from rag_harness.models.recording.scrubbing import Cleaner
         from rag_harness.pipelines.endpoint.listening import Listening
 
         # What is shown goes through show_part, which hides the secrets.
-        self._listening = Listening(spec, lambda value: value)
+        self._listening = Listening(spec, Cleaner())
 
     @contextmanager
     def expecting(self) -> Iterator[AwaitedTrace]:
@@ -44,9 +45,7 @@ class TriedSpans:
         Raises:
             TraceError: it is not whole in time.
         """
-        from rag_harness.traces.otlp.otlp_json import spans_of_request
-
-        return list(spans_of_request(await self._listening.spans_of(trace)))
+        return await self._listening.spans_of(trace)
 
     def close(self) -> None:
         """Stop listening."""

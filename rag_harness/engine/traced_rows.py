@@ -74,7 +74,7 @@ class TracedRows:
 
     def _row(self, trace_id: str, trace: KeptTrace) -> ExperimentResult:
         trial = Trial(EXPERIMENT, Case(Query(trace_id, trace.question), _TYPE))
-        if trace.failed and not trace.answer:
+        if trace.failed:
             failure = Failure("pipeline", "Error", trace.message or "the app failed, and did not say why")
             return make_row(trial, PipelineOutput(Answer("")), failure, 0.0, self._settings, "")
         return make_row(trial, trace.output(self._placing), None, 0.0, self._settings, "")

@@ -15,11 +15,13 @@ _SHOWN = 300
 
 
 class Reply(NamedTuple):
-    """The status of a reply, the JSON that it says, None where it says none, and its bytes."""
+    """The status of a reply, the JSON that it says, None where it says none, its bytes, its type, when to try again."""
 
     status: int
     content: Any
     raw: bytes
+    kind: str = ""
+    retry_after: str = ""
 
 
 class Posting:
@@ -59,16 +61,19 @@ class Posting:
         request = urllib.request.Request(f"{self._url}{path}", data, headers)
         try:
             with _OPENER.open(request, timeout=self._seconds) as answer:
-                content = answer.read()
-                return Reply(answer.status, _json(content), content)
+                return _reply(answer.status, answer)
         except urllib.error.HTTPError as error:
-            content = error.read()
+            reply = _reply(error.code, error)
             if error.code in known:
-                return Reply(error.code, _json(content), content)
-            text = content.decode("utf-8", "replace")[:_SHOWN]
-            raise PrerequisiteError(f"{self._tool} at {self._url} refused {path}: {error.code} {text}") from None
+                return reply
+            raise self.refusal(path, reply) from None
         except (OSError, ValueError) as error:
             raise PrerequisiteError(f"{self._tool} at {self._url} does not answer: {error}") from None
+
+    def refusal(self, path: str, reply: Reply) -> PrerequisiteError:
+        """Return the error of a reply that is no success."""
+        text = reply.raw.decode("utf-8", "replace")[:_SHOWN]
+        return PrerequisiteError(f"{self._tool} at {self._url} refused {path}: {reply.status} {text}")
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -79,6 +84,12 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 _OPENER = urllib.request.build_opener(_NoRedirects)
+
+
+def _reply(status: int, answer: Any) -> Reply:
+    content = answer.read()
+    kind = str(answer.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
+    return Reply(status, _json(content), content, kind, str(answer.headers.get("Retry-After") or ""))
 
 
 def _json(content: bytes) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -13,14 +13,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from rag_harness.pipelines.given_searches import given_to
-from rag_harness.pipelines.trace import Trace, call_of
+from rag_harness.pipelines.trace import Trace
 from rag_harness.pipelines.trial_step import TrialStep
-from rag_harness.pipelines.watched import watched_call
-from rag_harness.types import Call, Completion, Hit, Message, Stage, StepKind
+from rag_harness.types import Call, Hit, Stage, StepKind
 from rag_harness.work.local_work import in_a_thread, on_local_thread
 
 if TYPE_CHECKING:
-    from rag_harness.protocols import ChatModel, Reranker, Retriever
+    from rag_harness.protocols import Reranker, Retriever
 
 _T = TypeVar("_T")
 SearchFunction: TypeAlias = Callable[[str, int], "Sequence[Hit] | Awaitable[Sequence[Hit]]"]
@@ -116,22 +115,10 @@ class StepTrace(Trace):
             step.output = await came if inspect.isawaitable(came) else came
         return step.output
 
-    async def complete(
-        self,
-        chat: ChatModel,
-        messages: Sequence[Message],
-        response_format: Mapping[str, Any] | None = None,
-        stage: str = "generate",
-        role: str = "answer",
-    ) -> Completion:
-        """Ask a model as a step called ``stage``. The call is noted with its messages."""
-        with (
-            self.step(stage, "generate") as step,
-            watched_call(stage, role, self.context, response_format is not None),
-        ):
-            said = await chat.complete(messages, response_format)
-            step.calls.append(call_of(role, said, messages))
-        return said
+    @contextmanager
+    def _asking(self, stage: str) -> Iterator[list[Call]]:
+        with self.step(stage, "generate") as step:
+            yield step.calls
 
     def note(self, stage: str, **detail: Any) -> None:
         """Add notes to the last step of this name; without one, to a new step that took no time."""

@@ -104,10 +104,17 @@ class Trace:
         role: str = "answer",
     ) -> Completion:
         """Ask a model as a part of ``stage``. The call is noted with its messages."""
-        with self.stage(stage), watched_call(stage, role, self.context, response_format is not None):
+        watched = watched_call(stage, role, self.context, response_format is not None)
+        with self._asking(stage) as calls, watched:
             said = await chat.complete(messages, response_format)
-        self.calls.setdefault(stage, []).append(call_of(role, said, messages))
+            calls.append(call_of(role, said, messages))
         return said
+
+    @contextmanager
+    def _asking(self, stage: str) -> Iterator[list[Call]]:
+        """Time a call of a model, and yield where it is noted."""
+        with self.stage(stage):
+            yield self.calls.setdefault(stage, [])
 
     def note(self, stage: str, **detail: Any) -> None:
         """Add notes of ``stage`` to the row."""

@@ -102,6 +102,12 @@ def _spec(name: Any, table: Any, where: str) -> EndpointSpec:
     for key in _OF_TRACES:
         if key in given and "traces" not in given:
             raise SettingsError(f'{where}: {key} is about spans that are received, and nothing says traces = "otlp".')
+    wait, late = (given.get(key, getattr(EndpointSpec, key)) for key in ("traces_wait", "traces_late"))
+    if late >= wait:
+        raise SettingsError(
+            f"{where}: traces_late = {late:g} is no less than traces_wait = {wait:g}, so no trace could be whole in "
+            f"time: it is once nothing new has come for traces_late seconds. Raise traces_wait."
+        )
     check_url(where, given.get("url", ""))
     headers, body = checked_headers(where, table.get("headers", {})), _body(table, where, given)
     return EndpointSpec(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
+from rag_harness.errors import TraceError
 from rag_harness.traces.flattened import flat_list, is_hidden, structured
 from rag_harness.traces.span_record import SpanRecord
 
@@ -48,18 +49,17 @@ class FoundDocument:
 
 
 def retrieved_by(span: SpanRecord) -> tuple[FoundDocument, ...] | None:
-    """Return what a search has found, best first; None where its span does not tell."""
+    """Return what a search has found, best first; None where its span does not tell.
+
+    Raises:
+        TraceError: what it names is no document.
+    """
     items = flat_list(span.attributes, "retrieval.documents")
     found = _described(items) if items else _by_genai(span)
     told = _in_output(span)
     if found is None:
         return told
     return _without_zeros(_completed(found, told or ()))
-
-
-def given_to(span: SpanRecord) -> tuple[FoundDocument, ...]:
-    """Return what a reranker was given; empty where its span does not tell."""
-    return _described(flat_list(span.attributes, "reranker.input_documents"))
 
 
 def kept_by(span: SpanRecord) -> tuple[FoundDocument, ...] | None:
@@ -105,7 +105,14 @@ def _by_genai(span: SpanRecord) -> tuple[FoundDocument, ...] | None:
     if not isinstance(said, (list, tuple)):
         return None
     items = [structured(each) for each in said]
-    return tuple(_document(each) for each in items if isinstance(each, Mapping))
+    wrong = next((place for place, each in enumerate(items) if not isinstance(each, Mapping)), None)
+    if wrong is not None:
+        raise TraceError(
+            f"Document {wrong} in gen_ai.retrieval.documents of span {span.name!r} is a {type(items[wrong]).__name__}, "
+            f"and no object with id or content, so what was found would be lost. Write each as an object: "
+            f'[{{"id": "…", "content": "…", "score": 0.9}}].'
+        )
+    return tuple(map(_document, items))
 
 
 def _in_output(span: SpanRecord) -> tuple[FoundDocument, ...] | None:

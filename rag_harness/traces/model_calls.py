@@ -24,6 +24,8 @@ _EVIDENCE = frozenset(
     }
 )  # fmt: skip
 _LISTS = ("llm.input_messages.", "llm.output_messages.", "llm.prompts.", "llm.choices.", "gen_ai.prompt.")
+_LARGEST = 10.0**18
+"""More is no number of tokens, of seconds or of dollars."""
 _FIRST_TOKEN = "First Token Stream Event"
 """OpenInference's event of the first token of a streamed reply."""
 _FIRST_CHUNK = "gen_ai.response.time_to_first_chunk"
@@ -92,9 +94,9 @@ def _tokens(told: Mapping[str, Any], names: Sequence[str]) -> int:
 
 
 def _number(value: Any) -> float | None:
-    """Return a finite number, 0 or more; None for anything else."""
+    """Return a number from 0 on that may be one; None for anything else."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if is_number and 0 <= value < float("inf") else None
+    return float(value) if is_number and 0 <= value <= _LARGEST else None
 
 
 def _finish_reason(told: Mapping[str, Any]) -> str:

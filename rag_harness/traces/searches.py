@@ -52,15 +52,24 @@ def _candidate(span: SpanRecord) -> SearchSeen | None:
 
 
 def _steps(outer: SearchSeen, inner: Sequence[SearchSeen]) -> list[SearchSeen]:
-    """Return what of a span and of the steps inside of it are steps."""
+    """Return what of a span and of the steps inside of it are steps.
+
+    One that does not tell what it found stays, which is an error with its name, unless others tell it: the span around
+    it, of which it is a part, or the spans inside of it, around which it is a wrapper.
+    """
     telling = sorted((each for each in inner if each.found is not None), key=lambda each: each.span.end_ns)
-    if outer.found is None:
-        # The one outermost stays where none tells anything, for that is an error with its name.
-        return list(telling) or [outer]
     if not telling:
         return [outer]
+    return [*_with_outer(outer, telling), *(each for each in inner if each.found is None)]
+
+
+def _with_outer(outer: SearchSeen, telling: Sequence[SearchSeen]) -> list[SearchSeen]:
+    if outer.found is None:
+        # A reranker around a search is no wrapper: it is unknown what it has kept.
+        is_wrapper = outer.role == "search" or telling[-1].role == "rerank"
+        return [*telling] if is_wrapper else [*telling, outer]
     if _same(outer.found, telling[-1].found):
-        return [outer] if len(telling) == 1 and telling[0].role == outer.role else telling
+        return [outer] if len(telling) == 1 and telling[0].role == outer.role else [*telling]
     if outer.role == "rerank":
         return [*telling, outer]
     searches = [each for each in telling if each.role == "search"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
 
 from rag_harness.traces.found_documents import FoundDocument
 from rag_harness.traces.steps import SeenStep
@@ -72,16 +74,16 @@ def outcome_of(steps: Sequence[SeenStep]) -> SearchOutcome:
     """Return what the searches of a trace came to."""
     seen = SeenDocuments()
     of_step = [_numbered(step, seen) for step in steps]
-    first: list[list[int]] = []
-    left: list[list[int]] = []
+    first, left = _Lists(), _Lists()
     # A search ends before the reranker around it does.
     for step, found in sorted(zip(steps, of_step, strict=True), key=lambda each: each[0].span.end_ns):
-        if step.returns_documents:
+        # What a reranker that failed was given is still there.
+        if step.returns_documents and not step.has_lost_documents:
             numbers = list(found)
             if step.kind != "rerank":
-                first = _with(first, numbers, replaces=step.kind == "", keeps=True)
-            left = _with(left, numbers, replaces=step.kind != "retrieve", keeps=False)
-    return SearchOutcome(seen.all, of_step, _flat(first), _flat(left))
+                first.take(numbers, replaces=step.kind == "", keeps=True)
+            left.take(numbers, replaces=step.kind != "retrieve", keeps=False)
+    return SearchOutcome(seen.all, of_step, first.flat(), left.flat())
 
 
 def _numbered(step: SeenStep, seen: SeenDocuments) -> dict[int, FoundDocument]:
@@ -91,22 +93,55 @@ def _numbered(step: SeenStep, seen: SeenDocuments) -> dict[int, FoundDocument]:
     return found
 
 
-def _with(lists: list[list[int]], new: list[int], replaces: bool, keeps: bool) -> list[list[int]]:
-    """Return the lists with a new one, in the place of those that it was made of.
+class _Lists:
+    """Lists of numbers, each of which may take the place of those that it was made of. The work is linear."""
 
-    Args:
-        lists: what was there before.
-        new: the new list.
-        replaces: whether it was made of others: those with which it shares a document, or the last one where it is
-            empty.
-        keeps: whether what it has left out comes behind it.
-    """
-    if not replaces:
-        return [*lists, new]
-    shared = [each for each in lists if not set(each).isdisjoint(new)] or lists[-1:]
-    others = [each for each in lists if not any(each is used for used in shared)]
-    return [*others, _flat([new, *shared]) if keeps else new]
+    def __init__(self) -> None:
+        # Each list that is there, with those that come behind it, which are such pairs, too.
+        self._lists: dict[int, tuple[Sequence[int], Sequence[Any]]] = {}
+        # By number: the lists in which it came; by list that stands behind another: that one.
+        self._holding: dict[int, list[int]] = {}
+        self._around: dict[int, int] = {}
+        self._taken = 0
 
+    def take(self, new: Sequence[int], replaces: bool, keeps: bool) -> None:
+        """Take a list.
 
-def _flat(lists: Iterable[Sequence[int]]) -> list[int]:
-    return list(dict.fromkeys(number for each in lists for number in each))
+        Args:
+            new: the list.
+            replaces: whether it was made of others: those with which it shares a number, or the last one where there
+                is none.
+            keeps: whether what it has left out of them comes behind it.
+        """
+        key, self._taken = self._taken, self._taken + 1
+        used = self._made_of(new) if replaces else []
+        behind = [self._lists.pop(each) for each in used]
+        self._around |= dict.fromkeys(used, key) if keeps else {}
+        self._lists[key] = new, behind if keeps else ()
+        for number in new:
+            # All lists with a number go into the one that is made of them.
+            self._holding[number] = [] if replaces else self._holding.get(number, [])
+            self._holding[number].append(key)
+
+    def flat(self) -> list[int]:
+        """Return all numbers, each once."""
+        found: dict[int, None] = {}
+        waiting = list(reversed(self._lists.values()))
+        while waiting:
+            numbers, behind = waiting.pop()
+            found |= dict.fromkeys(numbers)
+            waiting += reversed(behind)
+        return list(found)
+
+    def _made_of(self, new: Sequence[int]) -> list[int]:
+        found = {self._outermost(key) for number in new for key in self._holding.get(number, ())}
+        there = sorted(key for key in found if key in self._lists)
+        return there or list(islice(reversed(self._lists), 1))
+
+    def _outermost(self, key: int) -> int:
+        passed = []
+        while key in self._around:
+            passed.append(key)
+            key = self._around[key]
+        self._around |= dict.fromkeys(passed, key)
+        return key

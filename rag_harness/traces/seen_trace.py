@@ -10,14 +10,16 @@ from rag_harness.traces.flattened import is_hidden
 from rag_harness.traces.model_calls import is_call
 from rag_harness.traces.prompted import prompted
 from rag_harness.traces.seen_documents import SearchOutcome, outcome_of
-from rag_harness.traces.span_kinds import kind_of
+from rag_harness.traces.span_kinds import TELLS_WORK, kind_of
 from rag_harness.traces.span_record import SpanRecord
 from rag_harness.traces.steps import SeenStep, steps_of
 
 MOST_SPANS = 10_000
 """Most spans of a trial. An app that makes more has lost its way, or the spans are of many trials."""
 _SHOWN = 3
-_HIDDEN = "its words are hidden: unset OPENINFERENCE_HIDE_OUTPUTS and OPENINFERENCE_HIDE_RETRIEVAL_DOCUMENTS"
+HIDDEN = "Its words are hidden: unset OPENINFERENCE_HIDE_OUTPUTS and OPENINFERENCE_HIDE_RETRIEVAL_DOCUMENTS"
+CAPTURE = "Let the instrumentation capture content: OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true"
+"""What to do where words are not told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,14 @@ class SeenTrace:
     outcome: SearchOutcome
     given: Sequence[int]
     by_prompt: bool
+
+    @property
+    def read_off(self) -> str:
+        """What ``given`` is read off, in words, with what makes it uncertain."""
+        if self.by_prompt:
+            return "the prompt" if self.given else "the prompt, in which nothing stands of what was found"
+        failed = next((step.name for step in self.steps if step.has_lost_documents), None)
+        return "the last search" if failed is None else f"the last search, for {failed} failed: what went on is unknown"
 
 
 def read_trace(spans: Sequence[SpanRecord], answer: str) -> SeenTrace:
@@ -63,6 +73,13 @@ def _check(spans: Sequence[SpanRecord]) -> None:
             f"of a span unless told otherwise, and the first documents are lost. Set it before the app starts: "
             f"OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=100000."
         )
+    eventful = [span for span in spans if span.dropped_events and kind_of(span) in TELLS_WORK]
+    if eventful:
+        raise TraceError(
+            f"{eventful[0].dropped_events} events of span {eventful[0].name!r} were dropped{_more(eventful)}, and "
+            f"messages may stand in them: the SDK keeps the last 128 of a span. Set it before the app starts: "
+            f"OTEL_SPAN_EVENT_COUNT_LIMIT=100000."
+        )
     if spans and not any(kind_of(span) for span in spans):
         names = ", ".join(repr(span.name) for span in spans[:_SHOWN]) + (", …" if len(spans) > _SHOWN else "")
         raise TraceError(
@@ -84,7 +101,7 @@ def _check_told(steps: Iterable[SeenStep]) -> None:
             if not document.is_told:
                 raise TraceError(
                     f"Document {place} of span {step.span.name!r} has neither an id nor words, so nobody knows which "
-                    f"it is; {_HIDDEN if document.hidden else 'put one of them into the span'}."
+                    f"it is. {HIDDEN if document.hidden else 'Put one of them into the span'}."
                 )
 
 

@@ -54,7 +54,11 @@ class AwaitedTrace:
         """
         spans = list(self.spans.values())
         has_first = any(span.parent_id == self.span_id for span in spans) and any(map(kind_of, spans))
-        return has_first and not self.orphans and monotonic() - self._last >= late
+        return has_first and not self.orphans and not self.is_coming(late)
+
+    def is_coming(self, late: float) -> bool:
+        """Return whether something new has come within ``late`` seconds."""
+        return monotonic() - self._last < late
 
 
 class SpanInbox:
@@ -96,7 +100,7 @@ class SpanInbox:
         """Return the spans of a trace once it is whole, and nothing new has come for ``late`` seconds.
 
         Raises:
-            TraceError: none has come within ``seconds``, or the span around one has not.
+            TraceError: none has come within ``seconds``, the span around one has not, or they are still coming.
         """
         until = monotonic() + seconds
         while not trace.is_whole(late) and monotonic() < until:
@@ -109,6 +113,12 @@ class SpanInbox:
                 f"Span {lost.name!r} came to {self._address}, and the span around it did not within {seconds:g} s, so "
                 f"others may be missing, too. Let the service export sooner, OTEL_BSP_SCHEDULE_DELAY=500, and sample "
                 f"all; or wait longer: traces_wait."
+            )
+        if trace.is_coming(late):
+            raise TraceError(
+                f"Spans of this trial were still coming to {self._address} {seconds:g} s after the answer, so others "
+                f"may be missing. Let the service export sooner, OTEL_BSP_SCHEDULE_DELAY=500; or wait longer: "
+                f"traces_wait."
             )
         return list(trace.spans.values())
 

@@ -29,10 +29,10 @@ class SpanRecord:
         end_ns: when it ended.
         attributes: its values by name: texts, numbers, truth values, and lists of them.
         events: what happened during it, in order.
-        links: ids of spans that it is about, as ``trace_id/span_id``.
         dropped: attributes that its SDK has thrown away.
         failed: whether its status is an error.
         message: what its status says.
+        dropped_events: events that its SDK has thrown away.
     """
 
     name: str
@@ -43,10 +43,10 @@ class SpanRecord:
     end_ns: int = 0
     attributes: Mapping[str, Any] = field(default_factory=dict)
     events: tuple[SpanEvent, ...] = ()
-    links: tuple[str, ...] = ()
     dropped: int = 0
     failed: bool = False
     message: str = ""
+    dropped_events: int = 0
 
     @property
     def ms(self) -> float:

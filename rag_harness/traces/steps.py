@@ -56,6 +56,11 @@ class SeenStep:
         """Whether it is a search, a reranker, or joins what searches found."""
         return self.kind in ("", "retrieve", "rerank")
 
+    @property
+    def has_lost_documents(self) -> bool:
+        """Whether it is a reranker, or joins what searches found, and has failed: it was given documents."""
+        return self.kind in ("", "rerank") and self.span.failed
+
 
 def steps_of(spans: Iterable[SpanRecord]) -> list[SeenStep]:
     """Return the steps of one trace."""

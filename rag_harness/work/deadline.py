@@ -95,6 +95,11 @@ class Deadline:
 _innermost: ContextVar[Deadline | None] = ContextVar("rag_deadline", default=None)
 
 
+def is_in_force() -> bool:
+    """Return whether the work here has a deadline, as each trial and each judgement has."""
+    return _innermost.get() is not None
+
+
 @contextmanager
 def paused() -> Iterator[None]:
     """Stop the clocks of all deadlines in force."""

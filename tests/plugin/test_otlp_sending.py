@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
 from rag_harness.exports.words_of_trial import OPT_IN
 from tests.plugin.conftest import Suite
-from tests.unit.exports.otlp_receiver import OtlpReceiver, otlp_receiver
+from tests.unit.exports.otlp_receiver import OtlpReceiver, backend
+
+__all__ = ["backend"]
 
 SCRUB = """
 import pytest
@@ -25,14 +26,6 @@ def pytest_unconfigure():
     ours = ("rag_harness.exports", "opentelemetry")
     print("imported:", sorted(name for name in sys.modules if name.startswith(ours)))
 """
-
-
-@pytest.fixture
-def backend(monkeypatch: pytest.MonkeyPatch) -> Iterator[OtlpReceiver]:
-    for name in ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_SERVICE_NAME", OPT_IN):
-        monkeypatch.delenv(name, raising=False)
-    with otlp_receiver() as running:
-        yield running
 
 
 def test_trials_are_sent_with_steps_and_scores(suite: Suite, backend: OtlpReceiver) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.plugin.conftest import Suite
+from tests.plugin.traced_app import AT_THE_GLOBAL_PROVIDER, BY_MARK, FIXTURE, TEST
 
 APP = '''
 import json
@@ -49,21 +50,7 @@ class Shop:
                 span.set_attribute(f"retrieval.documents.{n}.document.score", 1 / (n + 1))
             return found
 '''
-HANDED = (
-    APP
-    + """
-@pytest.fixture(scope="session")
-def rag_pipeline(rag_traced):
-    return rag_traced(Shop(rag_traced.provider.get_tracer("shop")).ask)
-"""
-)
-TEST = """
-import pytest
-
-@pytest.mark.rag_experiment("mine")
-def test_answers(rag_result):
-    assert rag_result.ok, rag_result.why
-"""
+HANDED = APP + FIXTURE
 
 
 @pytest.fixture
@@ -98,19 +85,8 @@ def test_steps_prompt_and_cost_stand_in_the_row(traced: Suite) -> None:
 
 
 def test_a_mark_is_enough_for_an_app_that_is_instrumented_at_the_global_provider(suite: Suite) -> None:
-    suite.pytester.makeconftest(
-        APP
-        + """
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-trace.set_tracer_provider(TracerProvider())
-
-@pytest.fixture(scope="session")
-def rag_pipeline():
-    return Shop(trace.get_tracer("shop")).ask
-"""
-    )
-    suite.pytester.makepyfile(TEST.replace('"mine"', '"mine", traced=True'))
+    suite.pytester.makeconftest(APP + AT_THE_GLOBAL_PROVIDER)
+    suite.pytester.makepyfile(BY_MARK)
     suite.run().assert_outcomes(passed=4)
     assert all(row["stages"] for row in suite.rows("mine"))
     resumed = suite.run()

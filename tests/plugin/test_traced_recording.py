@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.plugin.conftest import Suite
+from tests.plugin.traced_app import AT_THE_GLOBAL_PROVIDER, BY_MARK, FIXTURE, TEST
 from tests.unit.models.recording.answering import Answering, answering
 
 APP = """
@@ -30,19 +31,6 @@ class Shop:
         return said
 
 WORDS = "?"
-"""
-FIXTURE = """
-@pytest.fixture(scope="session")
-def rag_pipeline(rag_traced):
-    return rag_traced(Shop(rag_traced.provider.get_tracer("shop")).ask)
-"""
-TEST = """
-import httpx
-import pytest
-
-@pytest.mark.rag_experiment("mine")
-def test_answers(rag_result):
-    assert rag_result.ok, rag_result.why
 """
 QUESTIONS = 4
 
@@ -76,18 +64,9 @@ def test_calls_of_trials_are_replayed_when_the_server_is_gone(app: Suite) -> Non
 
 
 def test_so_are_those_of_an_app_that_a_mark_traces(app: Suite) -> None:
-    marked = """
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-
-@pytest.fixture(scope="session")
-def rag_pipeline():
-    trace.set_tracer_provider(TracerProvider())
-    return Shop(trace.get_tracer("shop")).ask
-"""
-    app.pytester.makepyfile(TEST.replace('"mine"', '"mine", traced=True'))
+    app.pytester.makepyfile(BY_MARK)
     with answering("In ", "Zone 1.") as server:
-        app.pytester.makeconftest(APP.format(url=server.url) + marked)
+        app.pytester.makeconftest(APP.format(url=server.url) + AT_THE_GLOBAL_PROVIDER)
         asked(app, "record").assert_outcomes(passed=QUESTIONS)
     asked(app, "replay").assert_outcomes(passed=QUESTIONS)
 
@@ -137,7 +116,9 @@ def test_each_repeat_has_its_own_recording(app: Suite) -> None:
 def test_calls_of_other_tests_are_left_alone(app: Suite) -> None:
     with answering("In ", "Zone 1.") as server:
         write(app, server)
-        app.pytester.makepyfile(TEST + f"\n    assert httpx.get('{server.url}/plain').json()['path'] == '/plain'\n")
+        app.pytester.makepyfile(
+            "import httpx" + TEST + f"\n    assert httpx.get('{server.url}/plain').json()['path'] == '/plain'\n"
+        )
         asked(app, "record").assert_outcomes(passed=QUESTIONS)
         assert server.calls.count("/plain") == QUESTIONS
     assert len(list((app.path / "cassettes").rglob("*.yaml"))) == QUESTIONS

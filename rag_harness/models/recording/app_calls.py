@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,25 @@ class AppCalls:
     def chat_ms(self) -> list[float]:
         """The recorded times of chat completions that were replayed, in their order, in milliseconds."""
         return [found.total_ms for asked, found in self._replayed if _is_chat(asked.body)]
+
+    @property
+    def chat_elapsed_ms(self) -> float:
+        """What they took together, in milliseconds: of those that were recorded at the same time, the time counts once.
+
+        A recording is dated when it ends. Older ones have whole seconds, and some no date: it is then unknown what ran
+        beside what, and the times are added, as far as the dates leave room for it.
+        """
+        chats = [(found.total_ms, found.recorded_at) for asked, found in self._replayed if _is_chat(asked.body)]
+        total = sum(self.chat_ms)
+        if not all(date for _, date in chats):
+            return total
+        room, until = 0.0, 0.0
+        vague = 0 if all("." in date for _, date in chats) else 1000
+        ends = [(datetime.fromisoformat(date).timestamp() * 1000, ms) for ms, date in chats]
+        for begin, end in sorted((end - ms, end + vague) for end, ms in ends):
+            room += max(end - max(begin, until), 0.0)
+            until = max(until, end)
+        return min(total, room)
 
     def replay(self, asked: CleanedRequest, found: Recorded) -> None:
         """Note an answer that was replayed."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 _URL = r"https?://[\w.:/?&=%+~@,;-]*[\w/=]"
 _KIND = r"[a-z]+/[\w.+-]*\w(?:; ?[\w-]+=[\w-]+)*"
 _NUMBER = r"\d+\.\d+"
-_DATE = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00"
+_DATE = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?\+00:00"
 _VERSION = r"[^'\n]+"
 _FILE = re.compile(
     rf"""version: 1

@@ -97,7 +97,7 @@ class Playback:
         Raises:
             RecordingWriteError: the disk is full or broken.
         """
-        recorded_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        recorded_at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
         try:
             self.cassettes.save(asked, replace(answer, recorded_at=recorded_at, version=self.version))
         except RecordingWriteError as error:

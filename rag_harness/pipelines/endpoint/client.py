@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,6 @@ from rag_harness.pipelines.endpoint.request import Request
 from rag_harness.pipelines.endpoint.service_answer import AnswerReader
 from rag_harness.pipelines.endpoint.sessions import SessionId, Talk
 from rag_harness.settings.endpoint_spec import EndpointSpec
-from rag_harness.traces.otlp.otlp_json import spans_of_request
 from rag_harness.traces.span_inbox import AwaitedTrace
 from rag_harness.traces.span_record import SpanRecord
 from rag_harness.work.deadline import Deadline
@@ -184,7 +183,7 @@ class Client:
             # The time of waiting is nobody's: an exporter sends when it likes to.
             spans = await self._listening.spans_of(trace)
         reply = await self._kept(keep, sent, answered, spans)
-        return replace(reply, spans=tuple(spans_of_request(spans)))
+        return replace(reply, spans=tuple(spans))
 
     async def _answered(
         self, request: Request, trace: AwaitedTrace | None, time: Deadline
@@ -209,16 +208,19 @@ class Client:
             self._is_known |= self._exchange.has_answered
 
     async def _kept(
-        self, keep: CleanedRequest | None, sent: Request, answered: WireAnswer, spans: dict[str, Any] | None = None
+        self,
+        keep: CleanedRequest | None,
+        sent: Request,
+        answered: WireAnswer,
+        spans: Sequence[SpanRecord] | None = None,
     ) -> ServiceReply:
         """Return the reply. It is recorded before, where it is to be."""
         # An answer without the memory of its session is not kept.
         session = sent.talk.after(answered.document, is_new=True) if sent.talk else None
         if keep is not None and self._playback is not None:
             said = json.dumps(sent.talk.session) if sent.talk and sent.talk.session is not None else ""
-            if spans is not None:
-                # Before the answer: a recording is there when its answer is.
-                await asyncio.to_thread(keep_spans, self._playback.cassettes.file(keep), spans)
+            # Before the answer: a recording is there when its answer is.
+            await asyncio.to_thread(keep_spans, self._playback.cassettes.file(keep), spans, self._spec.name)
             await asyncio.to_thread(self._playback.save, keep, replace(answered.recorded, session=said))
         return _reply(answered, sent, session)
 

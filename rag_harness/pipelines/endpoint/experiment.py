@@ -129,7 +129,7 @@ def _listening(spec: EndpointSpec, parts: RunParts, requests: Requests) -> Liste
     from rag_harness.pipelines.endpoint.listening import Listening, check_one_process
 
     secrets = [*secrets_of(parts.settings), *requests.secrets]
-    listening = Listening(spec, Cleaner(secrets, parts.scrub).value)
+    listening = Listening(spec, Cleaner(secrets, parts.scrub))
     if access_of(parts.settings).calls_network:
         check_one_process(spec, parts.settings)
         listening.open()

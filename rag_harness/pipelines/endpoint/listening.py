@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from rag_harness.errors import DataError, PrerequisiteError, RecordingWriteError, SettingsError
 from rag_harness.files.atomic import write_atomically
 from rag_harness.files.json_text import read_json
+from rag_harness.models.recording.scrubbing import Cleaner
+from rag_harness.pipelines.endpoint.cleaned_spans import cleaned_span
 from rag_harness.pipelines.endpoint.span_server import SpanServer
 from rag_harness.settings import Settings
 from rag_harness.settings.endpoint_spec import EndpointSpec
@@ -30,11 +31,11 @@ class Listening:
 
     Args:
         spec: the service.
-        clean: takes secrets and private text out of what is kept.
+        cleaner: takes secrets and private text out of what is kept.
     """
 
-    def __init__(self, spec: EndpointSpec, clean: Any) -> None:
-        self._spec, self._clean = spec, clean
+    def __init__(self, spec: EndpointSpec, cleaner: Cleaner) -> None:
+        self._spec, self._cleaner = spec, cleaner
         self._server: SpanServer | None = None
 
     def open(self) -> None:
@@ -64,16 +65,15 @@ class Listening:
         finally:
             self._server.inbox.forget(trace)
 
-    async def spans_of(self, trace: AwaitedTrace) -> dict[str, Any]:
-        """Return the spans of a trace, once it is whole, as a request of OTLP/JSON without secrets.
+    async def spans_of(self, trace: AwaitedTrace) -> list[SpanRecord]:
+        """Return the spans of a trace, once it is whole, without secrets.
 
         Raises:
             TraceError: it is not whole in time.
         """
         assert self._server is not None
         spans = await self._server.inbox.spans_of(trace, self._spec.traces_wait, self._spec.traces_late)
-        cleaned: dict[str, Any] = self._clean(request_of(spans, self._spec.name))
-        return cleaned
+        return [cleaned_span(span, self._cleaner) for span in spans]
 
     def close(self) -> None:
         """Stop listening."""
@@ -87,14 +87,18 @@ def spans_file(recording: Path) -> Path:
     return recording.with_suffix(".spans.json")
 
 
-def keep_spans(recording: Path, spans: dict[str, Any]) -> None:
-    """Write the spans of an answer beside where it is kept.
+def keep_spans(recording: Path, spans: Sequence[SpanRecord] | None, service: str) -> None:
+    """Write the spans of an answer beside where it is kept. Those of an earlier answer are gone where it has none.
 
     Raises:
         RecordingWriteError: the disk is full or broken.
     """
     try:
-        write_atomically(spans_file(recording), json.dumps(spans, ensure_ascii=False).encode("utf-8", "replace"))
+        if spans is None:
+            spans_file(recording).unlink(missing_ok=True)
+            return
+        said = json.dumps(request_of(spans, service), ensure_ascii=False)
+        write_atomically(spans_file(recording), said.encode("utf-8", "replace"))
     except OSError as error:
         raise RecordingWriteError(
             f"Spans cannot be kept: {spans_file(recording)}: {error.strerror or error}. Make room, or name another "

@@ -64,6 +64,10 @@ class Placing:
     def _squeezed(self) -> dict[str, str]:
         return {}
 
+    def text_of(self, doc_id: str) -> str:
+        """Return the text of a document; empty where there is no such document."""
+        return self._texts.get(doc_id, "")
+
     def place(self, contexts: Sequence[Context]) -> PlacedContexts:
         """Return ``contexts`` as hits, in order."""
         found = [self._place(context) for context in contexts]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from rag_harness.pipelines.endpoint.client import ServiceReply
 from rag_harness.pipelines.endpoint.placing import Placing
 from rag_harness.pipelines.endpoint.said import answer_of
 from rag_harness.pipelines.endpoint.service_answer import ServiceAnswer
-from rag_harness.pipelines.traced.traced_output import output_of, placed_documents
+from rag_harness.pipelines.traced.traced_output import output_of
 from rag_harness.traces.seen_trace import read_trace
 from rag_harness.types import Call, PipelineOutput, Stage, Usage
 
@@ -28,7 +28,7 @@ def told_by_trace(output: PipelineOutput, said: ServiceAnswer, reply: ServiceRep
     """
     spans = reply.spans or ()
     seen = read_trace(spans, said.answer)
-    told = output_of(seen, placed_documents(seen.outcome.documents, placing), said.answer)
+    told = output_of(seen, placing, said.answer)
     is_silent = not said.contexts
     return replace(
         output,
@@ -51,14 +51,18 @@ def _stages(own: Sequence[Stage], told: Sequence[Stage], total_ms: float) -> tup
     inside = sum(stage.ms for stage in told)
     asks = [replace(stage, ms=max(total_ms - inside, 0.0)) if stage.calls else stage for stage in own]
     calls = [call for stage in asks for call in stage.calls]
-    if any(call.usd is not None or call.usage.prompt_tokens or call.usage.completion_tokens for call in calls):
+    if any(call.usage.prompt_tokens or call.usage.completion_tokens for call in calls):
         # The reply says what all of it came to.
         return (*asks, *(replace(stage, calls=()) for stage in told))
-    if any(stage.calls for stage in told):
-        free = [replace(stage, calls=tuple(map(_without_cost, stage.calls))) for stage in asks]
-        return (*free, *told)
-    return (*asks, *told)
+    if not any(stage.calls for stage in told):
+        return (*asks, *told)
+    if any(call.usd is not None for call in calls):
+        # The price of an answer is known, and the trace says of how many tokens it is.
+        told = [_with_calls(stage, lambda call: replace(call, usd=0.0)) for stage in told]
+    else:
+        asks = [_with_calls(stage, lambda call: replace(call, usd=0.0)) for stage in asks]
+    return (*(_with_calls(stage, lambda call: replace(call, usage=Usage())) for stage in asks), *told)
 
 
-def _without_cost(call: Call) -> Call:
-    return replace(call, usage=Usage(), usd=0.0)
+def _with_calls(stage: Stage, change: Callable[[Call], Call]) -> Stage:
+    return replace(stage, calls=tuple(map(change, stage.calls)))

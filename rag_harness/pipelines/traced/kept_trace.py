@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from rag_harness.errors import ModelOutputError, TraceError
 from rag_harness.pipelines.endpoint.placing import Placing
 from rag_harness.pipelines.traced.answer_text import answer_text
-from rag_harness.pipelines.traced.traced_output import output_of, placed_documents
+from rag_harness.pipelines.traced.traced_output import output_of
 from rag_harness.traces.flattened import is_hidden, structured
 from rag_harness.traces.model_messages import messages_of
 from rag_harness.traces.seen_trace import read_trace
@@ -27,8 +27,10 @@ class KeptTrace:
 
     Attributes:
         question: its words.
-        answer: the words of the answer; empty where the app failed.
+        answer: the words of the answer; empty where the app failed, whatever a model of it had said.
+        trace_id: the id of the trace.
         began_ns: when it was asked, in nanoseconds since 1970.
+        ms: what it took, in milliseconds.
         failed: whether the app failed.
         message: what it said of its failure.
         spans: all that is known of it.
@@ -36,7 +38,9 @@ class KeptTrace:
 
     question: str
     answer: str
+    trace_id: str
     began_ns: int
+    ms: float
     failed: bool
     message: str
     spans: Sequence[SpanRecord]
@@ -48,9 +52,8 @@ class KeptTrace:
             TraceError: spans are cut, or do not tell what was found.
         """
         seen = read_trace(self.spans, self.answer)
-        told = output_of(seen, placed_documents(seen.outcome.documents, placing), self.answer)
-        root = SpanTree(self.spans).outermost_first[0]
-        return replace(told, total_ms=root.ms, trace_id=root.trace_id)
+        told = output_of(seen, placing, self.answer)
+        return replace(told, total_ms=self.ms, trace_id=self.trace_id)
 
 
 def kept_trace(spans: Sequence[SpanRecord]) -> KeptTrace:
@@ -60,19 +63,20 @@ def kept_trace(spans: Sequence[SpanRecord]) -> KeptTrace:
         TraceError: it tells no question, or no answer though it has not failed.
     """
     tree = SpanTree(spans)
+    # A span that has lost the one around it may have begun before the root span, by the clock of its own machine.
     root = min(
         (span for span in tree.spans if span.span_id not in tree.parents),
-        key=lambda span: (span.start_ns, span.span_id),
+        key=lambda span: (span.parent_id != "", span.start_ns, span.span_id),
     )
     # A search that lost the span around it has words of documents as its output.
     is_whole = kind_of(root) in ("", "other", "llm")
     question = (is_whole and (text_given_to(root) or _in_messages(root))) or _asked_of_model(tree)
     if not question:
         raise TraceError(f"Its root span {root.name!r} tells no question: input.value is missing or hidden.")
-    answer = (is_whole and _said(root)) or _said_by_model(tree)
+    answer = "" if root.failed else (is_whole and _said(root)) or _said_by_model(tree)
     if not answer and not root.failed:
         raise TraceError(f"Its root span {root.name!r} tells no answer: output.value is missing or hidden.")
-    return KeptTrace(question, answer, root.start_ns, root.failed, root.message, spans)
+    return KeptTrace(question, answer, root.trace_id, root.start_ns, root.ms, root.failed, root.message, spans)
 
 
 def _in_messages(root: SpanRecord) -> str:

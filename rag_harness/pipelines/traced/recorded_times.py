@@ -12,8 +12,9 @@ from rag_harness.types import PipelineOutput, Stage
 def as_recorded(told: PipelineOutput, calls: AppCalls) -> PipelineOutput:
     """Return an output with the date of the oldest recording, if all HTTP calls of the app were replayed.
 
-    A model's step then takes its recorded time longer, and so does the whole, where each step is one chat completion
-    that was replayed. Otherwise it is unknown whose time is whose, and the times are those of the replay.
+    A model's step then takes its recorded time longer, where each step is one chat completion that was replayed, and
+    the whole takes longer by what all of them took, at once or one after the other. Otherwise it is unknown whose time
+    is whose, and the times are those of the replay.
     """
     recorded_at = calls.recorded_at
     if recorded_at is None:
@@ -21,7 +22,7 @@ def as_recorded(told: PipelineOutput, calls: AppCalls) -> PipelineOutput:
     is_known = len(told.calls) == len(calls.chat_ms)
     more = iter(calls.chat_ms if is_known else [0.0] * len(told.calls))
     stages = tuple(_as_recorded(stage, recorded_at, more) for stage in told.stages)
-    total_ms = None if told.total_ms is None else told.total_ms + sum(calls.chat_ms) * is_known
+    total_ms = None if told.total_ms is None else told.total_ms + calls.chat_elapsed_ms * is_known
     return replace(told, stages=stages, total_ms=total_ms)
 
 

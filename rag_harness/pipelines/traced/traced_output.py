@@ -6,23 +6,20 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from rag_harness.errors import TraceError
 from rag_harness.pipelines.endpoint.contexts import Context
 from rag_harness.pipelines.endpoint.placing import PlacedContexts, Placing
 from rag_harness.pipelines.endpoint.said import answer_of
 from rag_harness.pipelines.endpoint.service_answer import ServiceAnswer
 from rag_harness.traces.found_documents import FoundDocument
-from rag_harness.traces.seen_trace import SeenTrace
+from rag_harness.traces.seen_trace import CAPTURE, HIDDEN, SeenTrace
 from rag_harness.traces.steps import SeenStep
 from rag_harness.types import Hit, PipelineOutput, Stage
 
 SOURCE = "search"
 """Source of the hits that a trace tells."""
+_SHOWN = 100
 _UUID = re.compile(r"(?i)[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}")
-
-
-def placed_documents(documents: Sequence[FoundDocument], placing: Placing) -> PlacedContexts:
-    """Return the documents of a trace as hits, in their order."""
-    return placing.place([_context(each) for each in documents])
 
 
 def _context(document: FoundDocument) -> Context:
@@ -32,17 +29,42 @@ def _context(document: FoundDocument) -> Context:
     return Context(document.text, "" if is_drawn else document.id, score=document.score, others=names)
 
 
-def output_of(seen: SeenTrace, placed: PlacedContexts, answer: str) -> PipelineOutput:
-    """Return the output of an app that said ``answer``. Citations are read off its text: ``[Source 1]``."""
+def output_of(seen: SeenTrace, placing: Placing, answer: str) -> PipelineOutput:
+    """Return the output of an app that said ``answer``. Citations are read off its text: ``[Source 1]``.
+
+    Raises:
+        TraceError: the words of a document of the context are told nowhere, and it is no document of the run.
+    """
+    documents = seen.outcome.documents
+    placed = placing.place([_context(each) for each in documents])
     scores = _rerank_scores(seen)
     hits = [hit.reranked(scores[at], hit.rank) if at in scores else hit for at, hit in enumerate(placed.hits)]
     first, given = (
         tuple(replace(hits[at], rank=rank) for rank, at in enumerate(numbers, 1))
         for numbers in (seen.outcome.first, seen.given)
     )
+    given = tuple(_with_text(hit, documents[at], placing) for hit, at in zip(given, seen.given, strict=True))
     return PipelineOutput(
         answer_of(ServiceAnswer(answer), given), retrieved=first, context=given, stages=_stages(seen, placed)
     )
+
+
+def _with_text(hit: Hit, document: FoundDocument, placing: Placing) -> Hit:
+    """Return a hit of the context with its words; where the trace has none, with those of the page that its id names.
+
+    A judge would hold an answer against an empty text.
+    """
+    if hit.chunk.text:
+        return hit
+    text = placing.text_of(hit.chunk.doc_id)
+    if not text:
+        named = document.id or document.names[0]
+        raise TraceError(
+            f"Document {named[:_SHOWN]!r} of the context has no words in the trace, and no document of the run has its "
+            f"id, so the answer could only be judged by an empty text. "
+            f"{HIDDEN if document.hidden else CAPTURE}; or name the documents that it is one of: --rag-kb."
+        )
+    return replace(hit, chunk=replace(hit.chunk, text=text))
 
 
 def _rerank_scores(seen: SeenTrace) -> dict[int, float]:
@@ -59,8 +81,9 @@ def _stages(seen: SeenTrace, placed: PlacedContexts) -> tuple[Stage, ...]:
     # How documents were placed is said once for a trial.
     first = next((at for at, stage in enumerate(stages) if stage.kind == "retrieve"), None)
     if first is not None:
-        read_off = "the prompt" if seen.by_prompt else "the last search"
-        notes = {**stages[first].detail, "placed": dict(placed.how), "context_by": read_off}
+        notes = {**stages[first].detail, "placed": dict(placed.how), "context_by": seen.read_off}
+        silent = sum(not seen.outcome.documents[at].text for at in seen.given)
+        notes |= {"pages_as_texts": silent} if silent else {}
         stages[first] = replace(stages[first], detail=notes)
     return tuple(stages)
 

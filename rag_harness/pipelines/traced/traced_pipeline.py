@@ -14,7 +14,7 @@ from rag_harness.pipelines.endpoint.placing import Placing
 from rag_harness.pipelines.trace import Trace
 from rag_harness.pipelines.traced.answer_text import answer_text
 from rag_harness.pipelines.traced.recorded_times import as_recorded
-from rag_harness.pipelines.traced.traced_output import SOURCE, output_of, placed_documents
+from rag_harness.pipelines.traced.traced_output import SOURCE, output_of
 from rag_harness.registry.installed import install
 from rag_harness.traces.seen_trace import read_trace
 from rag_harness.traces.span_record import SpanRecord
@@ -22,7 +22,7 @@ from rag_harness.types import Answer, PipelineOutput, Query
 from rag_harness.work.local_work import on_local_thread
 
 if TYPE_CHECKING:
-    from rag_harness.traces.in_process.trial_spans import TracedTrial
+    from rag_harness.traces.in_process.traced_trial import TracedTrial
 
 
 class TracedPipeline:
@@ -120,7 +120,7 @@ class TracedPipeline:
 
     def _read(self, spans: Sequence[SpanRecord], answer: str) -> PipelineOutput:
         seen = read_trace(spans, answer)
-        return output_of(seen, placed_documents(seen.outcome.documents, self._placing), answer)
+        return output_of(seen, self._placing, answer)
 
     async def _tell(self, error: Exception, spans: Sequence[SpanRecord]) -> None:
         """Let the row of an app that has raised show how far it came."""

@@ -37,12 +37,16 @@ class TraceFile:
         self._file = file
         self._places: dict[str, list[int]] = {}
         """For each span of each trace, where its line begins."""
+        self._full: dict[int, int] = {}
+        """The spans of each line that has more of them than are read at once."""
         problems: list[str] = []
         with self._opened() as stream:
             for number, at, line in _lines(stream):
                 try:
-                    for span in _spans_in(line, number):
-                        self._places.setdefault(span.trace_id, []).append(at)
+                    traces = [span.trace_id for span in _spans_in(line, number)]
+                    for trace_id in traces:
+                        self._places.setdefault(trace_id, []).append(at)
+                    self._full |= {at: len(traces)} if len(traces) > _AT_ONCE else {}
                 except TraceError as error:
                     problems.append(f"{file}:{number}: {error}")
                     if len(problems) > _SHOWN:
@@ -75,14 +79,15 @@ class TraceFile:
                 yield from ((trace_id, list(spans.values())) for trace_id, spans in found.items())
 
     def _together(self) -> Iterator[list[str]]:
-        """Yield the ids of traces that are read together."""
-        together, spans = list[str](), 0
+        """Yield the ids of traces that are read together: as many spans as the fullest of their lines has, at least."""
+        together, spans, most = list[str](), 0, _AT_ONCE
         for trace_id, places in self._places.items():
-            if together and spans + len(places) > _AT_ONCE:
+            if together and spans + len(places) > most:
                 yield together
-                together, spans = [], 0
+                together, spans, most = [], 0, _AT_ONCE
             together.append(trace_id)
             spans += len(places)
+            most = max(most, *(self._full.get(at, 0) for at in places))
         yield together
 
 

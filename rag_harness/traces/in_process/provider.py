@@ -12,19 +12,22 @@ from opentelemetry import context, trace
 from opentelemetry.sdk.trace import Span, SpanLimits, TracerProvider
 
 from rag_harness.errors import PrerequisiteError
-from rag_harness.traces.in_process.trial_spans import TracedTrial, TrialSpans
+from rag_harness.traces.in_process.traced_trial import TracedTrial
+from rag_harness.traces.in_process.trial_spans import TrialSpans
 
 _attached: WeakKeyDictionary[Any, TrialSpans] = WeakKeyDictionary()
 _attaching = threading.Lock()
 
 
 def new_provider() -> TracerProvider:
-    """Return a tracer provider that keeps all attributes. It is not installed: hand it to an instrumentation."""
+    """Return a tracer provider that keeps all that it is told. It is not installed: hand it to an instrumentation."""
     limits = SpanLimits(
         max_attributes=SpanLimits.UNSET,
         max_span_attributes=SpanLimits.UNSET,
         max_attribute_length=SpanLimits.UNSET,
         max_span_attribute_length=SpanLimits.UNSET,
+        max_events=SpanLimits.UNSET,
+        max_event_attributes=SpanLimits.UNSET,
     )
     return TracerProvider(span_limits=limits)
 

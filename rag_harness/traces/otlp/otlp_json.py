@@ -12,6 +12,9 @@ from rag_harness.traces.span_record import SpanEvent, SpanRecord
 _TRACE_ID = re.compile(r"(?!0{32})[0-9a-f]{32}")
 _SPAN_ID = re.compile(r"(?!0{16})[0-9a-f]{16}")
 _DEEPEST = 20
+"""How deep a value may lie in others."""
+_MOST_DIGITS = 20
+"""Digits of a whole number of 64 bits."""
 _FAILED = (2, "STATUS_CODE_ERROR")
 
 
@@ -45,10 +48,10 @@ def _span(said: Mapping[str, Any]) -> SpanRecord:
             SpanEvent(str(event.get("name", "")), _whole(event.get("timeUnixNano")), _attributes(event))
             for event in _objects(said, "events")
         ),
-        tuple(f"{link.get('traceId', '')}/{link.get('spanId', '')}".lower() for link in _objects(said, "links")),
         _whole(said.get("droppedAttributesCount")),
         status.get("code") in _FAILED,
         str(status.get("message", "")),
+        _whole(said.get("droppedEventsCount")),
     )
 
 
@@ -62,10 +65,10 @@ def _id(said: Mapping[str, Any], name: str, pattern: re.Pattern[str], span: str)
 
 
 def _whole(value: Any) -> int:
-    """Return a whole number, which JSON may have as a text; 0 where it is none."""
-    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _DEEPEST:
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
+    """Return a whole number of 64 bits, which JSON may have as a text; 0 where it is none."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS:
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**64 else 0
 
 
 def _objects(said: Any, name: str) -> list[Mapping[str, Any]]:

@@ -51,8 +51,8 @@ def protobuf_of(request: Mapping[str, Any]) -> bytes:
     return body
 
 
-def said_of_protobuf(reply: bytes) -> dict[str, Any]:
-    """Return what a backend says to a request in protobuf, as OTLP/JSON has it; empty where it says no protobuf."""
+def said_of_protobuf(reply: bytes) -> dict[str, Any] | None:
+    """Return what a backend says to a request in protobuf, as OTLP/JSON has it; None where that is no protobuf."""
     with _messages():
         from google.protobuf.json_format import MessageToDict
         from google.protobuf.message import DecodeError
@@ -60,7 +60,7 @@ def said_of_protobuf(reply: bytes) -> dict[str, Any]:
     try:
         said: dict[str, Any] = MessageToDict(ExportTraceServiceResponse.FromString(reply))
     except (DecodeError, RecursionError, ValueError):
-        return {}
+        return None
     return said
 
 
@@ -75,9 +75,8 @@ def _messages() -> Iterator[None]:
 
 
 def _with_ids(said: Mapping[str, Any], written: Callable[[str], str]) -> None:
-    """Write the ids of all spans and links in another way, in place."""
+    """Write the ids of all spans in another way, in place."""
     for resource in said.get("resourceSpans", []):
         for scope in resource.get("scopeSpans", []):
             for span in scope.get("spans", []):
-                for each in (span, *span.get("links", ())):
-                    each.update({name: written(each[name]) for name in _IDS if name in each})
+                span.update({name: written(span[name]) for name in _IDS if name in span})

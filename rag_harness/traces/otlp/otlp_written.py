@@ -31,11 +31,11 @@ def _written(span: SpanRecord) -> dict[str, Any]:
         "endTimeUnixNano": str(span.end_ns),
         "attributes": _pairs(span.attributes),
         "droppedAttributesCount": span.dropped,
+        "droppedEventsCount": span.dropped_events,
         "events": [
             {"timeUnixNano": str(event.at_ns), "name": event.name, "attributes": _pairs(event.attributes)}
             for event in span.events
         ],
-        "links": [{"traceId": link.partition("/")[0], "spanId": link.partition("/")[2]} for link in span.links],
         "status": {"code": 2, "message": span.message} if span.failed else {},
     }
     return {name: value for name, value in said.items() if value not in ("", [], {}) and value != 0}

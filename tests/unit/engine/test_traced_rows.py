@@ -11,7 +11,7 @@ import pytest
 from rag_harness.__main__ import main
 from rag_harness.dataset.queries import read_queries
 from rag_harness.results.row import parse_row
-from tests.unit.traces.exported.files import LAMP, QUESTION, RUG, SAID, langfuse, otlp, phoenix, written
+from tests.unit.traces.exported.files import BEGIN, LAMP, QUESTION, RUG, SAID, langfuse, otlp, phoenix, written
 
 SCORE = ["traces", "score", "t.jsonl", "-o", "scores.jsonl", "--rows", "rows.jsonl", "--profile=mock"]
 
@@ -74,6 +74,36 @@ def test_a_trace_that_failed_is_a_row_with_its_error(capsys: pytest.CaptureFixtu
     assert "2 traces, 1 answered, 1 failed, 0 not read" in capsys.readouterr().out
     row, _ = (parse_row(line) for line in Path("rows.jsonl").read_text().splitlines())
     assert row.why == "pipeline: Error: no model"
+
+
+@pytest.mark.parametrize("says_itself", [True, False])
+def test_a_root_span_that_failed_is_no_answer_whatever_its_model_has_said(
+    says_itself: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    request = otlp(1)
+    root = request["resourceSpans"][0]["scopeSpans"][0]["spans"][0]
+    root["status"] = {"code": 2, "message": "the reply was not sent"}
+    if not says_itself:
+        root["attributes"] = [each for each in root["attributes"] if each["key"] != "output.value"]
+    written(Path("t.jsonl"), request, otlp(2))
+    assert main(SCORE) == 0
+    assert "2 traces, 1 answered, 1 failed, 0 not read" in capsys.readouterr().out
+    row, _ = (parse_row(line) for line in Path("rows.jsonl").read_text().splitlines())
+    assert (row.why, row.llm_answer) == ("pipeline: Error: the reply was not sent", "")
+    assert len(Path("scores.jsonl").read_text().splitlines()) == 1
+
+
+def test_the_time_is_that_of_the_root_span_though_another_has_lost_its_parent() -> None:
+    request = otlp(1)
+    scope = request["resourceSpans"][0]["scopeSpans"][0]
+    root, search, model = scope["spans"]
+    # An orphan, by a clock that is late, that stands before the root.
+    search |= {"parentSpanId": "f" * 16, "startTimeUnixNano": str(BEGIN - 10**9), "endTimeUnixNano": str(BEGIN)}
+    scope["spans"] = [search, model, root]
+    written(Path("t.jsonl"), request)
+    assert main(SCORE) == 0
+    (row,) = (parse_row(line) for line in Path("rows.jsonl").read_text().splitlines())
+    assert (row.total_time_ms, row.query, row.llm_answer) == (100, QUESTION, SAID)
 
 
 def test_nothing_read_writes_no_scores() -> None:

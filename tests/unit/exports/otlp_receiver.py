@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import pytest
 from google.protobuf.json_format import Parse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
 
+from rag_harness.exports.words_of_trial import OPT_IN
 from tests.serving import running
 
 
@@ -42,13 +44,18 @@ class Kept:
 
 @dataclass
 class OtlpReceiver:
-    """What a backend keeps, by the ids of trace and span. ``status`` refuses, ``rejects`` refuses so many spans."""
+    """What a backend keeps, by the ids of trace and span. ``status`` refuses, ``rejects`` refuses so many spans.
+
+    ``busy`` are the replies of the first requests: status and Retry-After. ``page`` is said in place of a reply.
+    """
 
     url: str = ""
     takes_json: bool = True
     status: int = 200
     fails_after: int = 1000
     rejects: int = 0
+    busy: list[tuple[int, str]] = field(default_factory=list)
+    page: tuple[str, bytes] | None = None
     spans: dict[tuple[str, str], Kept] = field(default_factory=dict)
     asked: list[dict[str, str]] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
@@ -122,6 +129,14 @@ def otlp_receiver(**told: Any) -> Iterator[OtlpReceiver]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             receiver.asked.append({name.lower(): value for name, value in self.headers.items()})
+            if receiver.busy or receiver.page is not None:
+                (status, after), (kind, said) = (receiver.busy or [(200, "")]).pop(0), receiver.page or ("", b"busy")
+                self.send_response(status)
+                for name, value in (("retry-after", after), ("content-type", kind), ("content-length", str(len(said)))):
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(said)
+                return
             try:
                 status, said = receiver.take(self.path, self.headers["content-type"], body)
             except Exception as error:
@@ -137,3 +152,12 @@ def otlp_receiver(**told: Any) -> Iterator[OtlpReceiver]:
     with running(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as http:
         receiver.url = f"http://127.0.0.1:{http.server_port}"
         yield receiver
+
+
+@pytest.fixture
+def backend(monkeypatch: pytest.MonkeyPatch) -> Iterator[OtlpReceiver]:
+    """Serve without the headers, names and wishes of this machine."""
+    for name in ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_SERVICE_NAME", OPT_IN):
+        monkeypatch.delenv(name, raising=False)
+    with otlp_receiver() as running_receiver:
+        yield running_receiver

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,11 @@ from rag_harness.models.recording.scrubbing import Cleaner
 from rag_harness.traces.otlp.otlp_written import request_of
 from rag_harness.traces.span_record import SpanRecord
 from tests.unit.exports.conftest import Exporting
-from tests.unit.exports.otlp_receiver import OtlpReceiver, otlp_receiver
+from tests.unit.exports.otlp_receiver import OtlpReceiver, backend, otlp_receiver
 from tests.unit.exports.real_phoenix import installed_phoenix, phoenix_has, serving_phoenix
 from tests.unit.rows import failed_row, make_row
+
+__all__ = ["backend"]
 
 ENDED = "2026-03-01T10:00:00.500+00:00"
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -39,14 +40,6 @@ STAGES: list[dict[str, Any]] = [
         ],
     },
 ]
-
-
-@pytest.fixture
-def backend(monkeypatch: pytest.MonkeyPatch) -> Iterator[OtlpReceiver]:
-    for name in ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_SERVICE_NAME", OPT_IN):
-        monkeypatch.delenv(name, raising=False)
-    with otlp_receiver() as running:
-        yield running
 
 
 def spans(words: Any = None, **changes: Any) -> list[SpanRecord]:
@@ -112,11 +105,58 @@ def test_after_a_failure_the_rest_is_counted_and_not_tried(
     exporting: Exporting, backend: OtlpReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rag_harness.exports.otlp_trials._BATCH", 3)
+    monkeypatch.setattr("rag_harness.exports.otlp_backend._WAITS", (0, 0, 0))
     backend.fails_after = 1
     status, said = exporting("otlp", "--url", backend.url)
-    assert (status, len(backend.bodies)) == (2, 2)
+    assert (status, len(backend.bodies)) == (2, 1 + 4)
     assert "8 trials were not sent, 3 trials with" in said
     assert "503 busy" in said
+
+
+@pytest.fixture
+def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    found: list[float] = []
+    monkeypatch.setattr(time, "sleep", found.append)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("busy", "expected"),
+    [
+        ([(429, ""), (502, ""), (503, "")], [1, 2, 4]),
+        ([(503, "7"), (504, "0"), (503, "x")], [7, 0, 4]),
+        ([(503, "Thu, 01 Jan 1970 00:00:00 GMT")], [0]),
+    ],
+)
+def test_a_busy_backend_is_asked_again_when_it_says(
+    busy: list[tuple[int, str]], expected: list[float], exporting: Exporting, backend: OtlpReceiver, slept: list[float]
+) -> None:
+    backend.busy = list(busy)
+    status, said = exporting("otlp", "--url", backend.url)
+    assert status == 0, said
+    assert slept == expected
+    assert len(backend.trials) == 11
+
+
+def test_a_backend_that_stays_busy_or_asks_for_too_long_is_given_up(
+    exporting: Exporting, backend: OtlpReceiver, slept: list[float]
+) -> None:
+    for busy, waits in (([(503, "")] * 5, [1, 2, 4]), ([(429, "20"), (429, "20")], [20]), ([(429, "3600")], [])):
+        backend.busy = list(busy)
+        status, said = exporting("otlp", "--url", backend.url)
+        assert (status, "11 trials were not sent" in said, "busy" in said) == (2, True, True), said
+        assert slept == waits
+        slept.clear()
+
+
+@pytest.mark.parametrize("takes_json", [True, False])
+@pytest.mark.parametrize(
+    "page", [("text/html; charset=utf-8", b"<!doctype html><p>Sign in"), ("", b"OK"), ("application/json", b"[1]")]
+)
+def test_a_page_is_no_reply_of_a_backend(takes_json: bool, page: tuple[str, bytes], exporting: Exporting) -> None:
+    with otlp_receiver(page=page, busy=[] if takes_json else [(415, "")]) as backend:
+        status, said = exporting("otlp", "--url", backend.url)
+    assert (status, "11 trials were not sent" in said, "is no reply of OTLP" in said) == (2, True, True), said
 
 
 def test_without_an_address_or_a_backend(exporting: Exporting) -> None:

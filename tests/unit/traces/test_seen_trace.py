@@ -120,8 +120,9 @@ def test_nothing_found_is_told_by_an_empty_list() -> None:
         ([genai("s", "retrieval")], "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"),
         ([span("s"), span("u", name="GET /")], "('s', 'GET /'), and none says"),
         ([replace(search("s", {"a": LAMP}), dropped=12)], "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT"),
-        ([search("s", {"": "__REDACTED__"})], "its words are hidden: unset OPENINFERENCE_HIDE"),
+        ([search("s", {"": "__REDACTED__"})], "Its words are hidden: unset OPENINFERENCE_HIDE"),
         ([search("s", {"": ""})], "neither an id nor words"),
+        ([replace(model("m", "a", "b"), dropped_events=3)], "OTEL_SPAN_EVENT_COUNT_LIMIT"),
         ([span(f"s{n}", openinference__span__kind="CHAIN") for n in range(MOST_SPANS + 1)], "no trial has more than"),
     ],
 )
@@ -177,3 +178,95 @@ def test_two_spans_of_one_call_of_a_tool_are_one_step_and_two_calls_are_two() ->
 def test_arguments_that_only_look_wrapped_stay_as_they_are(given: object) -> None:
     tool = span("t", openinference__span__kind="TOOL", input__value=json.dumps(given))
     assert read_trace([tool], "x").steps[0].input == given
+
+
+def untold(key: str, parent: str = "", kind: str = "RETRIEVER") -> SpanRecord:
+    return span(key, parent, (1, 4), openinference__span__kind=kind, input__value="lamp")
+
+
+@pytest.mark.parametrize("documents", [["lamp.md"], [{"id": "a"}, "lamp.md"], [None], [7]])
+def test_documents_that_are_no_objects_are_an_error(documents: list[object]) -> None:
+    with pytest.raises(TraceError, match=r"Document \d in gen_ai.retrieval.documents of span 's' is a \w+, and no obj"):
+        read_trace([genai("s", "retrieval", gen_ai__retrieval__documents=documents)], "x")
+
+
+@pytest.mark.parametrize("told_around", [True, False])
+def test_a_search_that_tells_nothing_beside_one_that_tells_is_an_error(told_around: bool) -> None:
+    around = search("o", {"a": LAMP, "b": BULB}, at=(0, 9)) if told_around else untold("o")
+    with pytest.raises(TraceError, match=r"Span 'silent' .* does not tell what it returned"):
+        read_trace([around, search("s", {"a": LAMP}, "o", (1, 2)), untold("silent", "o")], "x")
+
+
+@pytest.mark.parametrize("inner", [search("s", {"a": LAMP}, "o", (1, 2)), reranker("s", {"a": LAMP}, "o", (1, 2))])
+def test_a_wrapper_around_what_tells_its_hits_is_no_step(inner: SpanRecord) -> None:
+    seen = read_trace([untold("o"), inner], "x")
+    assert [step.span.span_id for step in seen.steps] == ["s"]
+
+
+def test_a_part_of_a_search_that_tells_its_hits_is_no_step() -> None:
+    seen = read_trace([search("o", {"a": LAMP}, at=(0, 9)), untold("part", "o"), untold("part of it", "part")], "x")
+    assert [step.span.span_id for step in seen.steps] == ["o"]
+
+
+def test_a_reranker_around_a_search_that_tells_not_what_it_kept_is_an_error() -> None:
+    with pytest.raises(TraceError, match=r"Span 'o' .* does not tell what it returned"):
+        read_trace([untold("o", kind="RERANKER"), search("s", {"a": LAMP}, "o", (1, 2))], "x")
+
+
+def words(text: str) -> str:
+    return " ".join(f"{text}{n}" for n in range(40))
+
+
+def test_a_prompt_in_which_nothing_stands_of_what_was_found_gave_nothing() -> None:
+    spans = [search("s", {"a": LAMP}, at=(0, 2)), model("m", "How long can I return a lamp?", "x", at=(3, 9))]
+    seen = read_trace(spans, "x")
+    assert (list(seen.given), seen.by_prompt) == ([], True)
+    assert seen.read_off == "the prompt, in which nothing stands of what was found"
+
+
+def test_without_a_prompt_the_last_search_counts() -> None:
+    spans = [search("s", {"a": LAMP}, at=(0, 2)), model("m", "", "x", at=(3, 9))]
+    seen = read_trace(spans, "x")
+    assert (ids(seen, [*seen.given]), seen.read_off) == (["a"], "the last search")
+
+
+@pytest.mark.parametrize("given", [["a"], ["b"], ["b", "a"]])
+def test_chunks_that_begin_alike_are_told_apart_by_what_follows(given: list[str]) -> None:
+    # Chunks of one page often begin with its title and its path.
+    found = {"a": f"{words('head')} {LAMP}", "b": f"{words('head')} {BULB}", "c": f"{words('head')} and more"}
+    prompt = "\n\n".join(found[key] for key in given)
+    seen = read_trace([search("s", found, at=(0, 2)), model("m", prompt, "x", at=(3, 9))], "x")
+    assert ids(seen, [*seen.given]) == given
+
+
+def test_chunks_that_the_prompt_has_cut_before_they_differ_may_each_be_meant() -> None:
+    found = {"a": f"{words('head')} {LAMP}", "b": f"{words('head')} {BULB}"}
+    seen = read_trace([search("s", found, at=(0, 2)), model("m", words("head"), "x", at=(3, 9))], "x")
+    assert ids(seen, [*seen.given]) == ["a", "b"]
+
+
+def test_words_that_json_has_escaped_are_found_in_a_prompt() -> None:
+    text = "Für die Rückgabe\tgelten fünfundvierzig Tage"
+    spans = [search("s", {"a": text}, at=(0, 2)), model("m", json.dumps({"found": text}), "x", at=(3, 9))]
+    assert ids(read_trace(spans, "x"), [0]) == ["a"]
+    assert list(read_trace(spans, "x").given) == [0]
+
+
+@pytest.mark.parametrize("around", [False, True])
+def test_what_a_reranker_was_given_is_still_there_when_it_fails(around: bool) -> None:
+    failed = replace(reranker("r", {}, at=(0, 9) if around else (5, 9)), failed=True, message="no memory")
+    seen = read_trace([search("s", {"a": LAMP}, "r" if around else "", (1, 4)), failed], "x")
+    assert ids(seen, [*seen.given]) == ["a"]
+    assert seen.read_off == "the last search, for r failed: what went on is unknown"
+    assert seen.steps[1].detail == {"failed": "no memory"}
+
+
+def test_a_number_of_tokens_that_is_none_is_no_tokens() -> None:
+    (step,) = read_trace([model("m", "a", "b", llm__token_count__prompt=10**400)], "b").steps
+    assert step.model_call is not None
+    assert step.model_call.call.usage.prompt_tokens == 0
+
+
+def test_dropped_events_of_what_is_no_work_lose_nothing() -> None:
+    chatty = replace(span("c", openinference__span__kind="CHAIN"), dropped_events=3)
+    assert read_trace([chatty, search("s", {"a": LAMP})], "x").steps[0].kind == "retrieve"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -28,13 +28,14 @@ class Service:
     Args:
         folder: of pyproject, ``.env`` and recordings.
         spec: its TOML.
+        scrub: removes private text from what is kept.
         settings: options of the run.
     """
 
-    def __init__(self, folder: Path, spec: str, **settings: Any) -> None:
+    def __init__(self, folder: Path, spec: str, scrub: Callable[[str], str] | None = None, **settings: Any) -> None:
         (folder / "my_service.toml").write_text(spec, encoding="utf-8")
         chosen = {"endpoint": ["my_service.toml"], "kb_dir": "kb", "profile": "mock", "mode": "live", **settings}
-        self.parts = RunParts(load_settings(chosen, rootdir=folder))
+        self.parts = RunParts(load_settings(chosen, rootdir=folder), scrub=scrub)
         self.experiment: Experiment = experiment("my_service", self.parts)
         self.pipeline = cast("EndpointPipeline", self.experiment.pipeline)
         self.pipeline._client._wait = at_once

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from contextlib import closing
 from dataclasses import replace
@@ -54,7 +55,9 @@ def test_what_the_reply_says_counts(tmp_path: Path) -> None:
     with tracing_service() as service:
         said = 'usd_per_call = 0.25\n[read]\nanswer = "answer"\n'
         output = Service(tmp_path, spec(service).replace('[read]\nanswer = "answer"\n', said)).ask(LAMP)
-    assert [call.usd for call in output.calls] == [0.25]
+    assert [call.usd for call in output.calls] == [0.25, 0.0]
+    # The reply tells no tokens, so those of the trace count.
+    assert sum(call.usage.prompt_tokens for call in output.calls) == 30
     assert [stage.kind for stage in output.stages] == ["", "retrieve", "generate"]
 
 
@@ -145,6 +148,18 @@ def test_what_does_not_come_is_an_error(spans: Any, said: str, tmp_path: Path) -
     assert list(tmp_path.rglob("*.yaml")) == [] or spans is _hidden
 
 
+def test_a_trace_that_is_still_coming_when_the_time_is_over_is_an_error(tmp_path: Path) -> None:
+    def never_ending(query: str, traceparent: str) -> list[Any]:
+        search, model, first = spans_of(query, traceparent)
+        return [first, search, *(replace(model, span_id=f"{n + 1:016x}") for n in range(20))]
+
+    with (
+        tracing_service(spans=never_ending, one_by_one=0.1) as service,
+        pytest.raises(TraceError, match=r"were still coming to .* 0\.9 s after the answer"),
+    ):
+        Service(tmp_path, spec(service, 0.9, late=0.6)).ask(LAMP)
+
+
 def test_a_port_that_is_taken_stops_the_run_before_anything_is_asked(tmp_path: Path) -> None:
     with tracing_service() as service, closing(socket.socket()) as taken:
         taken.bind(("127.0.0.1", service.port))
@@ -204,9 +219,32 @@ def test_a_request_too_large_is_refused_before_it_is_read(tmp_path: Path, monkey
         ('traces = "jaeger"', "traces.*jaeger.*otlp"),
         ("traces_port = 4318", 'nothing says traces = "otlp"'),
         ('traces = "otlp"\ntraces_port = 1.5', "traces_port is 1.5"),
+        ('traces = "otlp"\ntraces_wait = 2\ntraces_late = 2', "traces_late = 2 is no less than traces_wait = 2"),
+        ('traces = "otlp"\ntraces_late = 7', "traces_late = 7 is no less than traces_wait = 6"),
+        ('traces = "otlp"\ntraces_wait = 0.5', "traces_late = 0.5 is no less than traces_wait = 0.5"),
     ],
 )
 def test_what_the_description_cannot_say_is_named(toml: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(f'url = "http://127.0.0.1:1/"\n{toml}\n')
     with pytest.raises(SettingsError, match=said):
         read_endpoints(tmp_path, ["s.toml"])
+
+
+def test_a_scrub_of_numbers_changes_no_time_and_no_token(tmp_path: Path) -> None:
+    with tracing_service() as service:
+        asked = Service(tmp_path, spec(service), scrub=lambda text: re.sub("[0-9]+", "#", text), mode="record")
+        made = asked.ask(LAMP)
+    assert [round(stage.ms) for stage in made.stages[1:]] == [2, 3]
+    assert sum(call.usage.prompt_tokens for call in made.calls) == 30
+    assert [hit.chunk.text for hit in made.context] == ["You can return a lamp within # days of its delivery."]
+
+
+def test_an_answer_that_is_recorded_anew_without_spans_has_none_of_the_old(tmp_path: Path) -> None:
+    with tracing_service() as service:
+        Service(tmp_path, spec(service), mode="record", profile="embedded").ask(LAMP)
+        assert list(tmp_path.rglob("*.spans.json"))
+        plain = f'url = "{service.url}"\n[read]\nanswer = "answer"\n'
+        Service(tmp_path, plain, mode="record", profile="embedded", rerecord=True).ask(LAMP)
+        assert len(service.headers) == 2
+    assert list(tmp_path.rglob("*.spans.json")) == []
+    assert list(tmp_path.rglob("*.yaml"))

@@ -57,8 +57,8 @@ def spans_of(query: str, traceparent: str) -> list[SpanRecord]:
 class TracingService:
     """What the service does.
 
-    ``spans`` makes what it sends, ``delay`` is in seconds before each request with spans; ``heard`` are session and
-    question of each request.
+    ``spans`` makes what it sends, ``delay`` is in seconds before each request with spans, ``one_by_one`` the same with
+    a request for each span; ``heard`` are session and question of each request.
     """
 
     port: int
@@ -66,6 +66,7 @@ class TracingService:
     form: str = "protobuf"
     delay: float = 0.0
     shuffled: bool = False
+    one_by_one: float = 0.0
     spans: Callable[[str, str], list[SpanRecord]] = spans_of
     headers: list[dict[str, str]] = field(default_factory=list)
     refused: list[int] = field(default_factory=list)
@@ -73,10 +74,11 @@ class TracingService:
 
     def export(self, query: str, traceparent: str) -> None:
         spans = self.spans(query, traceparent)
-        batches = [[span] for span in spans] if self.shuffled else [spans]
-        random.shuffle(batches)
+        batches = [[span] for span in spans] if self.shuffled or self.one_by_one else [spans]
+        if self.shuffled:
+            random.shuffle(batches)
         for batch in batches:
-            time.sleep(self.delay * (random.random() if self.shuffled else 1))
+            time.sleep(self.one_by_one or self.delay * (random.random() if self.shuffled else 1))
             body, kind = self._body(batch)
             self.post(gzip.compress(body), {"content-type": kind, "content-encoding": "gzip"})
 
@@ -104,6 +106,9 @@ class TracingService:
         except urllib.error.HTTPError as error:
             status = error.code
             self.refused.append(status)
+        except OSError:
+            # Whoever listened has ended meanwhile.
+            status = 0
         return status
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from rag_harness.models.recording.app_calls import AppCalls
@@ -22,8 +24,9 @@ TOLD = PipelineOutput(
 )
 
 
-def recorded(ms: float, day: int) -> Recorded:
-    return Recorded(200, "application/json", b"{}", ms, None, recorded_at=f"2026-11-{day:02}T00:00:00+00:00")
+def recorded(ms: float, day: int, seconds: str = "00") -> Recorded:
+    date = f"2026-11-{day:02}T00:00:{seconds}+00:00" if day else ""
+    return Recorded(200, "application/json", b"{}", ms, None, recorded_at=date)
 
 
 def test_each_step_takes_the_recorded_time_of_its_call() -> None:
@@ -36,6 +39,28 @@ def test_each_step_takes_the_recorded_time_of_its_call() -> None:
     assert [call.ms for call in found.calls] == [102, 1003]
     assert found.total_ms == 1111
     assert {(call.recorded, call.recorded_at) for call in found.calls} == {(True, "2026-11-02T00:00:00+00:00")}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "together"),
+    [
+        ((3000, 2, "10.000"), (3000, 2, "10.000"), 3000),
+        ((3000, 2, "10.000"), (3000, 2, "11.500"), 4500),
+        ((400, 2, "10.000"), (400, 2, "10.400"), 800),
+        ((400, 2, "10.000"), (400, 3, "10.000"), 800),
+        # Of whole seconds, no more than a second is unknown.
+        ((3000, 2, "10"), (3000, 2, "10"), 4000),
+        ((300, 2, "10"), (300, 2, "10"), 600),
+        ((3000, 0, ""), (3000, 2, "10.000"), 6000),
+    ],
+)
+def test_calls_that_were_recorded_at_the_same_time_take_it_once(first: Any, second: Any, together: float) -> None:
+    calls = AppCalls()
+    for each in (first, second):
+        calls.replay(CHAT, recorded(*each))
+    found = as_recorded(TOLD, calls)
+    assert [call.ms for call in found.calls] == [2 + first[0], 3 + second[0]]
+    assert found.total_ms == pytest.approx(11 + together)
 
 
 def test_times_of_unknown_owners_are_left_out() -> None:

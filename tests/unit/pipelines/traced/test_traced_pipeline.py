@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import queue
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -17,9 +18,11 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from rag_harness.errors import ModelOutputError, PrerequisiteError, TraceError
 from rag_harness.pipelines.endpoint.placing import Placing
 from rag_harness.pipelines.traced.traced_pipeline import TracedPipeline
-from rag_harness.traces.in_process import trial_spans
+from rag_harness.traces.in_process import traced_trial, trial_spans
+from rag_harness.traces.in_process.provider import _attached as attached
 from rag_harness.traces.in_process.provider import new_provider
 from rag_harness.types import Answer, Document, PipelineOutput, Query
+from rag_harness.work.deadline import Deadline
 
 TEXT = "You can return a lamp within 45 days"
 ASKED = Query("q1", "return a lamp")
@@ -56,7 +59,7 @@ def provider() -> TracerProvider:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial_spans, "LATE_SECONDS", 0.2)
+    monkeypatch.setattr(traced_trial, "LATE_SECONDS", 0.2)
 
 
 def test_the_spans_become_the_output(provider: TracerProvider) -> None:
@@ -146,6 +149,22 @@ def test_texts_that_are_cut_are_an_error() -> None:
         asked(App(provider), provider)
 
 
+@pytest.mark.parametrize("where", ["list", "event"])
+def test_texts_that_are_cut_within_lists_and_events_are_an_error(where: str) -> None:
+    provider = TracerProvider(span_limits=SpanLimits(max_span_attribute_length=10, max_attribute_length=10))
+
+    def answer(question: str) -> str:
+        with provider.get_tracer("app").start_as_current_span("model") as span:
+            if where == "list":
+                span.set_attribute("llm.prompts", ["short", f"{TEXT} and more"])
+            else:
+                span.add_event("gen_ai.user.message", {"content": f"{TEXT} and more"})
+        return "45 days"
+
+    with pytest.raises(TraceError, match="was cut at 10 characters"):
+        asked(answer, provider)
+
+
 def test_no_span_is_an_error_that_says_where_to_instrument(provider: TracerProvider) -> None:
     with pytest.raises(TraceError, match="No span came from the app"):
         asked(lambda _: "45 days", provider)
@@ -175,7 +194,7 @@ def test_a_span_that_ends_late_is_waited_for(provider: TracerProvider) -> None:
                 began.set()
                 span.set_attribute("openinference.span.kind", "RETRIEVER")
                 go_on.wait(5)
-                span.set_attributes({"retrieval.documents.0.document.id": question})
+                span.set_attributes({"retrieval.documents.0.document.content": question})
 
         began, go_on = threading.Event(), threading.Event()
         threading.Thread(target=late.run, args=(search,)).start()
@@ -221,3 +240,130 @@ def test_what_cannot_be_asked_is_named(provider: TracerProvider) -> None:
         TracedPipeline(object())
     with pytest.raises(ModelOutputError, match="no text is found"):
         asked(lambda question: {"rows": App(provider)(question), "more": 1}, provider)
+
+
+class Worker:
+    """A thread that searches for whoever asks, in the context that it was begun in, or in that of who asks."""
+
+    def __init__(self, app: App, with_context: bool = False) -> None:
+        self.app, self._with_context = app, with_context
+        self._work: queue.Queue[Any] = queue.Queue()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        if self._thread is None:
+            context = contextvars.copy_context()
+            self._thread = threading.Thread(target=lambda: context.run(self._run), name="searcher", daemon=True)
+            self._thread.start()
+
+    def _run(self) -> None:
+        while (asked := self._work.get()) is not None:
+            question, context, done = asked
+            search = self.app.search
+            done.set_result(context.run(search, question) if self._with_context else search(question))
+
+    def __call__(self, question: str) -> str:
+        self.start()
+        done: Future[str] = Future()
+        self._work.put((question, contextvars.copy_context(), done))
+        return done.result(5)
+
+    def stop(self) -> None:
+        self._work.put(None)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_worker_that_a_trial_has_started_gives_no_span_to_another(provider: TracerProvider) -> None:
+    worker = Worker(App(provider))
+    pipeline = TracedPipeline(lambda question: App(provider, lambda _: worker(question))(question), provider, "mine")
+
+    async def both() -> list[Any]:
+        asked = (pipeline.answer(Query(f"q{n}", f"number {n}")) for n in range(3))
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    for found in (asyncio.run(both()), asyncio.run(both())):
+        assert all(isinstance(each, TraceError) for each in found)
+        assert any("copy_context()" in str(each) for each in found)
+    worker.stop()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_worker_that_takes_up_the_context_of_each_question_is_fine(provider: TracerProvider) -> None:
+    worker = Worker(App(provider), with_context=True)
+    worker.start()
+    for question in ("a", "b"):
+        app = App(provider, lambda _, question=question: worker(question))  # type: ignore[misc]
+        output = asked(app, provider, Query("q", question))
+        assert [step.input for step in output.stages] == [question]
+    worker.stop()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_task_that_a_trial_has_started_gives_no_span_to_another(provider: TracerProvider) -> None:
+    app = App(provider)
+
+    async def both() -> list[Any]:
+        work: asyncio.Queue[Any] = asyncio.Queue()
+        tasks: list[asyncio.Task[None]] = []
+
+        async def run() -> None:
+            while True:
+                question, done = await work.get()
+                done.set_result(app.search(question))
+
+        async def ask(question: str) -> str:
+            tasks.extend([] if tasks else [asyncio.create_task(run(), name="searcher")])
+            done = asyncio.get_running_loop().create_future()
+            await work.put((question, done))
+            return str(await done)
+
+        pipeline = TracedPipeline(ask, provider, "mine")
+        found = await asyncio.gather(*(pipeline.answer(Query(q, q)) for q in "ab"), return_exceptions=True)
+        tasks[0].cancel()
+        return list(found)
+
+    assert all(isinstance(each, TraceError) for each in asyncio.run(both()))
+
+
+def _on_the_loop_of_trials(work: Callable[[], Any]) -> Any:
+    done: Future[Any] = Future()
+    threading.Thread(target=lambda: done.set_result(work()), name="rag-trials").start()
+    return done.result(10)
+
+
+@pytest.mark.parametrize("is_judge", [True, False])
+def test_on_the_loop_of_trials_what_belongs_to_no_trial_is_lost_unless_it_has_a_deadline_of_its_own(
+    is_judge: bool, provider: TracerProvider
+) -> None:
+    app = App(provider)
+
+    async def both() -> Any:
+        asks, asked_for = asyncio.Event(), asyncio.Event()
+
+        async def beside() -> None:
+            await asks.wait()
+            app.search("beside")
+            asked_for.set()
+
+        async def ask(question: str) -> str:
+            asks.set()
+            await asked_for.wait()
+            return app(question)
+
+        # It has begun before the trial, as a worker of the app has, or a judge of another row.
+        judge = asyncio.create_task(Deadline(5).bound(beside()) if is_judge else beside())
+        await asyncio.sleep(0)
+        found = (await asyncio.gather(TracedPipeline(ask, provider, "mine").answer(ASKED), return_exceptions=True))[0]
+        await judge
+        return found
+
+    found = _on_the_loop_of_trials(lambda: asyncio.run(both()))
+    assert isinstance(found, PipelineOutput if is_judge else TraceError), found
+
+
+def test_only_so_many_trials_that_are_over_are_kept(provider: TracerProvider, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial_spans, "_MOST_OVER", 3)
+    for _ in range(5):
+        asked(App(provider), provider)
+    (spans,) = (found for known, found in attached.items() if known is provider)
+    assert len(spans._over) == 3

@@ -134,6 +134,23 @@ def test_a_line_of_many_traces_is_not_read_for_each_of_them(tmp_path: Path, monk
     assert len(parsed) == 6
 
 
+def test_a_line_with_all_traces_is_read_twice_however_many_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trace_file, "_AT_ONCE", 10)
+    spans = [otlp(n + 1)["resourceSpans"][0]["scopeSpans"][0]["spans"] for n in range(300)]
+    parsed: list[int] = []
+
+    def counted(text: str) -> Any:
+        parsed.append(len(text))
+        return json.loads(text)
+
+    monkeypatch.setattr(trace_file, "read_json", counted)
+    whole = {"resourceSpans": [{"scopeSpans": [{"spans": [span for each in spans for span in each]}]}]}
+    assert len(list(TraceFile(written(tmp_path / "t.jsonl", whole)).traces())) == 300
+    assert len(parsed) == 2
+
+
 @given(st.lists(st.text(max_size=40) | st.sampled_from([json.dumps(otlp()), json.dumps(phoenix()[0])]), max_size=4))
 def test_any_file_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
     file = tmp_path_factory.mktemp("any") / "t.jsonl"
@@ -151,6 +168,7 @@ def test_any_file_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, l
         ("2023-11-14T22:13:20Z", BEGIN), ("2023-11-14 22:13:20", BEGIN), ("2023-11-14T22:13:20.5Z", BEGIN + 5 * 10**8),
         ("2023-11-14T22:13:20.000001999Z", BEGIN + 1000), ("2023-11-14T23:13:20+01:00", BEGIN),
         (1_700_000_000, BEGIN), (1_700_000_000_000, BEGIN), (BEGIN, BEGIN), (1_700_000_000.5, BEGIN + 5 * 10**8),
+        (10**400, 0),
         ("yesterday", 0), (None, 0), (True, 0), (-1, 0), (float("nan"), 0), (float("inf"), 0), ("0001-01-01", 0),
     ],
 )  # fmt: skip

@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import Status, StatusCode
 
 from rag_harness.errors import TraceError
-from rag_harness.traces.in_process.trial_spans import record_of
+from rag_harness.traces.in_process.traced_trial import record_of
 from rag_harness.traces.otlp.otlp_json import spans_of_request
 from rag_harness.traces.otlp.otlp_protobuf import spans_of_protobuf
 from rag_harness.traces.otlp.otlp_written import request_of
@@ -41,7 +41,7 @@ def told(spans: Any) -> list[SpanRecord]:
         SpanRecord(
             *(span.name, span.trace_id, span.span_id, span.parent_id, span.start_ns, span.end_ns),
             {key: list(value) if isinstance(value, tuple) else value for key, value in span.attributes.items()},
-            *(span.events, span.links, span.dropped, span.failed, span.message),
+            *(span.events, span.dropped, span.failed, span.message, span.dropped_events),
         )
         for span in spans
     ]
@@ -56,6 +56,13 @@ def test_protobuf_of_the_sdk_is_what_the_sdk_has() -> None:
 def test_what_is_written_is_read_as_it_was() -> None:
     spans = told(map(record_of, of_the_sdk()))
     assert list(spans_of_request(json.loads(json.dumps(request_of(spans, "app"))))) == spans
+
+
+@pytest.mark.parametrize("value", [10**400, 2**64, str(2**64), -1, "9" * 400, 1.5, None])
+def test_a_time_of_more_than_64_bits_is_none(value: Any) -> None:
+    said = {"traceId": "1" * 32, "spanId": "2" * 16, "startTimeUnixNano": value, "endTimeUnixNano": value}
+    (span,) = spans_of_request({"resourceSpans": [{"scopeSpans": [{"spans": [said]}]}]})
+    assert (span.start_ns, span.end_ns, span.ms) == (0, 0, 0)
 
 
 def test_what_is_written_is_otlp_by_its_own_messages() -> None:
