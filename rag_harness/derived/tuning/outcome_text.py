@@ -120,7 +120,8 @@ def _fate(outcome: Outcome, entry: Entry) -> str:
     if entry.why:
         return entry.why
     if entry.left_after:
-        return f"left after {entry.left_after}: {entry.better} is better"
+        by = "" if entry.measure == outcome.objective[0] else f" by {entry.measure}"
+        return f"left after {entry.left_after}: {entry.better} is better{by}"
     if entry.aside_after:
         return f"set aside after {entry.aside_after}, not told apart from the best"
     return "not told apart from the best"

@@ -235,6 +235,7 @@ class Tuner:
             left_after=gone.after if gone else 0,
             aside_after=came.aside.get(candidate.name, 0),
             better=titles.get(gone.better, "") if gone else "",
+            measure=gone.measure if gone else "",
             why=gone.why if gone else _broken(self.space, values),
             failed=len(values.failed),
         )
