@@ -118,8 +118,10 @@ class _Counting(RunParts):
         *,
         temperature: float | None = None,
         max_output_tokens: int | None = None,
+        model: str = "",
     ) -> ChatModel:
-        asked = self.endpoints.settings_of(role, temperature=temperature, max_output_tokens=max_output_tokens)
+        sampling: dict[str, Any] = {"temperature": temperature, "max_output_tokens": max_output_tokens}
+        asked = self.endpoints.settings_of(role, **sampling, model=model)
         return counting_chat(asked, self.cassettes, self._expected)
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rag_harness.derived.derived_runs import DerivedRuns
-from rag_harness.derived.tuning.candidates import AFTER_RANKING, Candidate
-from rag_harness.derived.tuning.ranking import cut, ranking_of
+from rag_harness.derived.tuning.contenders import AFTER_RANKING, Contender
+from rag_harness.derived.tuning.ranking import ranking_of, with_top_k
 from rag_harness.engine.trial_request import TrialRequest
 from rag_harness.errors import CriticalError
 from rag_harness.pipelines import experiment_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rag_harness.pipelines.parts import RunParts
 
 _NOT_RUN = "not run: "
-Rows = Mapping[str, "ExperimentResult | str"]
+RowsByQuery = Mapping[str, "ExperimentResult | str"]
 """The row of each question, or why there is none."""
 
 
@@ -65,7 +65,7 @@ class Asking:
         runs: DerivedRuns,
         parts: RunParts,
         fingerprint: Callable[[Experiment], str],
-        candidates: Sequence[Candidate],
+        candidates: Sequence[Contender],
     ) -> None:
         self._runs, self._parts, self._fingerprint = runs, parts, fingerprint
         self._built: dict[str, Experiment] = {}
@@ -73,13 +73,13 @@ class Asking:
         self._prepared: set[str] = set()
         self._spent = False
         self._rankings: dict[str, dict[str, ExperimentResult | str]] = {}
-        self._deepest: dict[str, Candidate] = {}
+        self._deepest: dict[str, Contender] = {}
         for each in candidates:
             known = self._deepest.setdefault(each.ranking, each)
             if each.top_k > known.top_k:
                 self._deepest[each.ranking] = each
 
-    def build(self, candidate: Candidate) -> Experiment:
+    def build(self, candidate: Contender) -> Experiment:
         """Return the experiment of a configuration.
 
         Raises:
@@ -89,11 +89,11 @@ class Asking:
             self._built[candidate.name] = experiment_of(candidate.spec, self._parts)
         return self._built[candidate.name]
 
-    def finds(self, candidate: Candidate) -> bool:
+    def finds(self, candidate: Contender) -> bool:
         """Return whether what a configuration finds can be asked for without an answer."""
         return self.build(candidate).retriever is not None
 
-    def found(self, candidates: Iterable[Candidate], cases: Sequence[Case]) -> dict[str, Rows]:
+    def found(self, candidates: Iterable[Contender], cases: Sequence[Case]) -> dict[str, RowsByQuery]:
         """Return what each configuration finds for each case, by its name. Each ranking is made once."""
         candidates = list(candidates)
         for name in dict.fromkeys(each.ranking for each in candidates):
@@ -103,7 +103,7 @@ class Asking:
                 known |= self._asked(self._ranking(name), new)
         return {each.name: self._cut(each, cases) for each in candidates}
 
-    def answers(self, candidates: Iterable[Candidate], cases: Sequence[Case]) -> dict[str, Rows]:
+    def answers(self, candidates: Iterable[Contender], cases: Sequence[Case]) -> dict[str, RowsByQuery]:
         """Return what each configuration answers to each case, by its name. All are asked at once."""
         asks = {
             each.name: [self._trial(self._ready(self.build(each), cases), case) for case in cases]
@@ -124,10 +124,10 @@ class Asking:
             raise CriticalError(f"The race has stopped: {unasked.pop().removeprefix(_NOT_RUN)}")
         return came
 
-    def _cut(self, candidate: Candidate, cases: Iterable[Case]) -> Rows:
+    def _cut(self, candidate: Contender, cases: Iterable[Case]) -> RowsByQuery:
         rows = self._rankings[candidate.ranking]
         asked = {case.query.query_id: rows[case.query.query_id] for case in cases}
-        return {name: row if isinstance(row, str) else cut(row, candidate) for name, row in asked.items()}
+        return {name: row if isinstance(row, str) else with_top_k(row, candidate) for name, row in asked.items()}
 
     def _ranking(self, name: str) -> Experiment:
         if name not in self._built:

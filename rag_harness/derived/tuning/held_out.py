@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rag_harness.derived.tuning.candidates import Candidate
-from rag_harness.derived.tuning.outcome import Figure, HeldOut
+from rag_harness.derived.tuning.contenders import Contender
+from rag_harness.derived.tuning.outcome import HeldOut, RaceFigure
 from rag_harness.derived.tuning.racing import Ask, Groups
 from rag_harness.derived.tuning.space import Space
 from rag_harness.derived.tuning.values import Values
@@ -14,7 +14,7 @@ from rag_harness.stats import difference_interval, mean_interval
 from rag_harness.stats.inputs import UndefinedError
 
 
-def held_out(space: Space, ask: Ask, winner: Candidate, today: Candidate, groups: Groups) -> HeldOut:
+def held_out(space: Space, ask: Ask, winner: Contender, today: Contender, groups: Groups) -> HeldOut:
     """Ask winner and today's configuration what the race never asked, and return both figures.
 
     Questions of one group are not independent, and the intervals know that.
@@ -41,7 +41,7 @@ def held_out(space: Space, ask: Ask, winner: Candidate, today: Candidate, groups
     )
 
 
-def figure_of(name: str, values: Mapping[str, float], cluster: Mapping[str, int] | None = None) -> Figure:
+def figure_of(name: str, values: Mapping[str, float], cluster: Mapping[str, int] | None = None) -> RaceFigure:
     """Return a mean with its interval. ``cluster`` says which questions belong together."""
     listed = list(values.values())
     span = (0.0, 1.0) if measure_named(name).unit == "share" else None
@@ -49,17 +49,17 @@ def figure_of(name: str, values: Mapping[str, float], cluster: Mapping[str, int]
         low, high = mean_interval(listed, span, clusters=_clusters(values, cluster))
     except UndefinedError:
         low, high = (0.0, 1.0) if span else (min(listed), max(listed))
-    return Figure(sum(listed) / len(listed), low, high, len(listed))
+    return RaceFigure(sum(listed) / len(listed), low, high, len(listed))
 
 
-def _difference(ours: Mapping[str, float], theirs: Mapping[str, float], cluster: Mapping[str, int]) -> Figure:
+def _difference(ours: Mapping[str, float], theirs: Mapping[str, float], cluster: Mapping[str, int]) -> RaceFigure:
     pairs = {name: ours[name] - theirs[name] for name in ours if name in theirs}
     listed = list(pairs.values())
     try:
         low, high = difference_interval(listed, (-1, 1), clusters=_clusters(pairs, cluster))
     except UndefinedError:
         low, high = -1.0, 1.0
-    return Figure(sum(listed) / len(listed), low, high, len(listed))
+    return RaceFigure(sum(listed) / len(listed), low, high, len(listed))
 
 
 def _clusters(values: Mapping[str, float], cluster: Mapping[str, int] | None) -> Sequence[int] | None:

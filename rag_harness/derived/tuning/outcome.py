@@ -15,7 +15,7 @@ FILE = "tune.json"
 
 
 @dataclass(frozen=True)
-class Figure:
+class RaceFigure:
     """A mean of a measure over questions, with an interval that holds with 95 %."""
 
     value: float
@@ -45,7 +45,7 @@ class Entry:
     name: str
     title: str
     values: Mapping[str, Any]
-    figures: Mapping[str, Figure]
+    figures: Mapping[str, RaceFigure]
     context: float
     left_after: int = 0
     aside_after: int = 0
@@ -59,15 +59,15 @@ class Entry:
 class HeldOut:
     """Figures on questions that the race never saw."""
 
-    winner: Figure
-    today: Figure
-    difference: Figure
-    others: Mapping[str, tuple[Figure, Figure]] = field(default_factory=dict)
+    winner: RaceFigure
+    today: RaceFigure
+    difference: RaceFigure
+    others: Mapping[str, tuple[RaceFigure, RaceFigure]] = field(default_factory=dict)
     """Further measures: of the winner, and of today."""
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RaceOutcome:
     """Everything that is said of a race.
 
     Attributes:
@@ -132,7 +132,7 @@ class Outcome:
         write_atomically(output / FILE, json.dumps(asdict(self), indent=1, ensure_ascii=False).encode())
 
 
-def read_outcome(output: Path) -> Outcome | None:
+def read_outcome(output: Path) -> RaceOutcome | None:
     """Return the outcome that is kept in a folder of results; None without one.
 
     Raises:
@@ -144,13 +144,13 @@ def read_outcome(output: Path) -> Outcome | None:
     try:
         said = json.loads(file.read_text(encoding="utf-8"))
         entries = tuple(
-            Entry(**{**each, "figures": {name: Figure(**one) for name, one in each["figures"].items()}})
+            Entry(**{**each, "figures": {name: RaceFigure(**one) for name, one in each["figures"].items()}})
             for each in said.pop("entries")
         )
         held = said.pop("held_out")
         lists = {key: tuple(value) for key, value in said.items() if isinstance(value, list)}
         lists["looks"] = tuple(tuple(each) for each in said["looks"])
-        return Outcome(**{**said, **lists, "entries": entries, "held_out": _held_out(held) if held else None})
+        return RaceOutcome(**{**said, **lists, "entries": entries, "held_out": _held_out(held) if held else None})
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(
             f"{file} is no outcome of a race of this version: {type(error).__name__}. Remove it, and tune again."
@@ -158,5 +158,5 @@ def read_outcome(output: Path) -> Outcome | None:
 
 
 def _held_out(said: Mapping[str, Any]) -> HeldOut:
-    one = {key: Figure(**said[key]) for key in ("winner", "today", "difference")}
-    return HeldOut(**one, others={name: (Figure(**a), Figure(**b)) for name, (a, b) in said["others"].items()})
+    one = {key: RaceFigure(**said[key]) for key in ("winner", "today", "difference")}
+    return HeldOut(**one, others={name: (RaceFigure(**a), RaceFigure(**b)) for name, (a, b) in said["others"].items()})

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rag_harness.derived.tuning.outcome import Entry, Figure, Outcome
+from rag_harness.derived.tuning.outcome import Entry, RaceFigure, RaceOutcome
 from rag_harness.measures import measure_named
 
 _MOST_LINES = 12
 
 
-def outcome_lines(outcome: Outcome) -> list[str]:
+def outcome_lines(outcome: RaceOutcome) -> list[str]:
     """Return all that a person needs to know of a race."""
     return [*_table(outcome), "", *sentences(outcome)]
 
 
-def sentences(outcome: Outcome) -> list[str]:
+def sentences(outcome: RaceOutcome) -> list[str]:
     """Return the answer: the winner and its figure on held-out questions, and how sure the choice is."""
     winner, measure = outcome.entry(outcome.winner), outcome.objective[0]
     found = [_of_winner(outcome, winner, measure)]
@@ -30,7 +30,7 @@ def sentences(outcome: Outcome) -> list[str]:
     return found
 
 
-def _of_winner(outcome: Outcome, winner: Entry, measure: str) -> str:
+def _of_winner(outcome: RaceOutcome, winner: Entry, measure: str) -> str:
     is_today = " (as it is today)" if outcome.winner == outcome.today else ""
     if outcome.held_out is None:
         raced = winner.figures[measure]
@@ -44,7 +44,7 @@ def _of_winner(outcome: Outcome, winner: Entry, measure: str) -> str:
     )
 
 
-def _against_today(outcome: Outcome) -> str:
+def _against_today(outcome: RaceOutcome) -> str:
     held = outcome.held_out
     assert held is not None
     if outcome.winner == outcome.today:
@@ -59,7 +59,7 @@ def _against_today(outcome: Outcome) -> str:
     )
 
 
-def _others(outcome: Outcome, winner: Entry) -> Iterator[str]:
+def _others(outcome: RaceOutcome, winner: Entry) -> Iterator[str]:
     others = [each for each in outcome.stayed if each.name != winner.name and not each.why]
     if not others:
         return
@@ -78,13 +78,13 @@ def _others(outcome: Outcome, winner: Entry) -> Iterator[str]:
         )
 
 
-def _constraints(outcome: Outcome) -> Iterator[str]:
+def _constraints(outcome: RaceOutcome) -> Iterator[str]:
     broken = [each for each in outcome.entries if each.why]
     if broken:
         yield f"{len(broken)} of {len(outcome.entries)} do not keep to {', '.join(outcome.constraints)}."
 
 
-def _how_it_went(outcome: Outcome) -> Iterator[str]:
+def _how_it_went(outcome: RaceOutcome) -> Iterator[str]:
     gone = sum(bool(each.left_after) for each in outcome.entries)
     share = outcome.calls / outcome.grid if outcome.grid else 1.0
     asked = f", {share:.0%} of what asking all would take" if outcome.asks_answers else ""
@@ -95,7 +95,7 @@ def _how_it_went(outcome: Outcome) -> Iterator[str]:
     )
 
 
-def _table(outcome: Outcome) -> Iterator[str]:
+def _table(outcome: RaceOutcome) -> Iterator[str]:
     measures = list(outcome.objective)
     shown = outcome.entries[:_MOST_LINES]
     must = [each for each in outcome.entries[_MOST_LINES:] if each.name == outcome.today]
@@ -114,7 +114,7 @@ def _cell(entry: Entry, name: str) -> str:
     return "-" if figure is None else _figure(figure, name)
 
 
-def _fate(outcome: Outcome, entry: Entry) -> str:
+def _fate(outcome: RaceOutcome, entry: Entry) -> str:
     if entry.name == outcome.winner:
         return "chosen"
     if entry.why:
@@ -127,7 +127,7 @@ def _fate(outcome: Outcome, entry: Entry) -> str:
     return "not told apart from the best"
 
 
-def _figure(figure: Figure, measure: str = "") -> str:
+def _figure(figure: RaceFigure, measure: str = "") -> str:
     if measure and measure_named(measure).unit != "share":
         return f"{figure.value:.4g} [{figure.low:.3g}, {figure.high:.3g}]"
     return f"{_share(figure.value)} [{figure.low:.2f}, {figure.high:.2f}]"
@@ -137,6 +137,6 @@ def _share(value: float) -> str:
     return f"{value:.3f}"
 
 
-def compared(entries: Sequence[Entry], measure: str) -> list[tuple[Entry, Figure]]:
+def compared(entries: Sequence[Entry], measure: str) -> list[tuple[Entry, RaceFigure]]:
     """Return the entries with a figure of a measure."""
     return [(each, each.figures[measure]) for each in entries if measure in each.figures]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from rag_harness.derived.tuning.asking import Rows
-from rag_harness.derived.tuning.candidates import Candidate
+from rag_harness.derived.tuning.asking import RowsByQuery
+from rag_harness.derived.tuning.contenders import Contender
 from rag_harness.derived.tuning.space import Space
 from rag_harness.derived.tuning.values import Values, of_group
 from rag_harness.measures import measure_named
@@ -16,7 +16,7 @@ from rag_harness.stats.racing import Race
 from rag_harness.types import Case
 
 Groups = Sequence[tuple[Case, ...]]
-Ask = Callable[[Sequence[Candidate], Sequence[Case]], Mapping[str, Rows]]
+Ask = Callable[[Sequence[Contender], Sequence[Case]], Mapping[str, RowsByQuery]]
 """Returns the rows of each configuration, by its name."""
 Ended = Literal["one is left", "good enough", "all questions were asked", "the budget is spent"]
 TOGETHER = 8
@@ -60,7 +60,7 @@ class Raced:
     looks: list[tuple[int, int]] = field(default_factory=list)
     good_enough: tuple[str, ...] = ()
 
-    def stayed(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+    def stayed(self, candidates: Sequence[Contender]) -> list[Contender]:
         """Return the configurations that are still asked: neither shown to be worse nor set aside."""
         return [each for each in candidates if each.name not in self.left and each.name not in self.aside]
 
@@ -82,7 +82,7 @@ class Course:
 
 def race(
     space: Space,
-    candidates: Sequence[Candidate],
+    candidates: Sequence[Contender],
     course: Course,
     ask: Ask,
     is_spent: Callable[[], bool],
@@ -136,7 +136,7 @@ def race(
 
 
 def race_of_found(
-    space: Space, candidates: Sequence[Candidate], course: Course, ask: Ask, say: Callable[[str], None]
+    space: Space, candidates: Sequence[Contender], course: Course, ask: Ask, say: Callable[[str], None]
 ) -> Raced:
     """Hold the candidates against each other by what they find. All questions are asked, and one look is taken.
 
@@ -153,7 +153,7 @@ def race_of_found(
     return came
 
 
-def look_once(space: Space, came: Raced, candidates: Sequence[Candidate], groups: Groups, confidence: float) -> None:
+def look_once(space: Space, came: Raced, candidates: Sequence[Contender], groups: Groups, confidence: float) -> None:
     """Take out those that are shown to be worse than another by all their values together."""
     import numpy as np
 

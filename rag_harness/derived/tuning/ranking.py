@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rag_harness.derived.tuning.candidates import Candidate
+from rag_harness.derived.tuning.contenders import Contender
 from rag_harness.pipelines.configured.experiment import ConfiguredRag
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import Experiment, Pipeline, Retriever
@@ -47,7 +47,7 @@ def ranking_of(built: Experiment, name: str, k: int) -> Experiment:
     return replace(built, id=name, pipeline=pipeline, ingredients={**built.ingredients, "ranked": k})
 
 
-def cut(row: ExperimentResult, candidate: Candidate) -> ExperimentResult:
+def with_top_k(row: ExperimentResult, candidate: Contender) -> ExperimentResult:
     """Return the row of a ranking as that of a configuration, with as many chunks as it gives to a model."""
     changed: dict[str, Any] = {"retrieved_chunks": row.retrieved_chunks[: candidate.top_k]}
     if not candidate.values.get("rerank"):

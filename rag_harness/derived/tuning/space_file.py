@@ -16,7 +16,7 @@ from rag_harness.settings.configurations import checked_value, flat
 from rag_harness.settings.endpoint_checks import check_name
 from rag_harness.settings.profiles import check_table_keys, parsed_toml
 
-MOST = 2000
+MOST_CONFIGURATIONS = 2000
 """The most configurations of a space."""
 TODAY = "today"
 """Name of the configuration that the options are without any of the values."""
@@ -64,9 +64,9 @@ def _check_size(space: Space) -> None:
         raise SettingsError(
             f"{space.where}: there is nothing to try: [parameters] names no parameter. For example: top_k = [3, 5, 8]"
         )
-    if space.size > MOST:
+    if space.size > MOST_CONFIGURATIONS:
         raise SettingsError(
-            f"{space.where}: {space.size:,} configurations are more than the {MOST:,} that one race can tell apart "
+            f"{space.where}: {space.size:,} configurations are more than the {MOST_CONFIGURATIONS:,} that one race can tell apart "
             f"with any certainty. Leave values out, or make one depend on another: "
             f"candidates = {{ values = [20, 50], if = {{ rerank = true }} }}"
         )

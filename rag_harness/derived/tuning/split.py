@@ -11,7 +11,7 @@ from rag_harness.gates.grammar import CONVERSATION
 from rag_harness.report.clusters import SOURCE_PAGE, cluster_key, cluster_of
 from rag_harness.types import Case
 
-FEWEST = 4
+FEWEST_GROUPS = 4
 """The fewest groups on either side: below that neither a race nor an interval says anything."""
 
 
@@ -65,10 +65,10 @@ def split(cases: Sequence[Case], share: float, seed: int, named: str = "") -> Sp
         held += len(groups[shuffled[kept]])
         kept += 1
     parts = [tuple(tuple(groups[name]) for name in part) for part in (shuffled[kept:], shuffled[:kept])]
-    if min(map(len, parts)) < FEWEST:
+    if min(map(len, parts)) < FEWEST_GROUPS:
         what = {SOURCE_PAGE: "page", CONVERSATION: "conversation"}.get(key, key or "question")
         raise DataError(
             f"{len(cases)} questions of {len(groups)} {what}s are too few to divide: {len(parts[0])} for the race and "
-            f"{len(parts[1])} held out, and each needs {FEWEST}. Write more: rag-harness kb queries."
+            f"{len(parts[1])} held out, and each needs {FEWEST_GROUPS}. Write more: rag-harness kb queries."
         )
     return Split(key, parts[0], parts[1])

@@ -6,21 +6,21 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from rag_harness.derived.tuning.candidates import Candidate
-from rag_harness.derived.tuning.outcome import Outcome
+from rag_harness.derived.tuning.contenders import Contender
+from rag_harness.derived.tuning.outcome import RaceOutcome
 from rag_harness.derived.tuning.outcome_text import sentences
 from rag_harness.files.atomic import write_atomically
 from rag_harness.settings.configuration_spec import ParameterValue
 from rag_harness.settings.configurations import OF_SERVICE
 
 
-def write_tuned(file: Path, outcome: Outcome, winner: Candidate) -> None:
+def write_tuned(file: Path, outcome: RaceOutcome, winner: Contender) -> None:
     """Write ``file``. All values are written out, so that it stays what it is where options change."""
     lines = [*_comments(outcome, file), *_content(winner)]
     write_atomically(file, "".join(f"{line}\n" for line in lines).encode())
 
 
-def _comments(outcome: Outcome, file: Path) -> Iterator[str]:
+def _comments(outcome: RaceOutcome, file: Path) -> Iterator[str]:
     yield f"# Found by rag-harness tune {outcome.space}. An experiment: pytest --rag-config={file.name}"
     for sentence in sentences(outcome):
         yield f"# {_on_one_line(sentence)}"
@@ -30,7 +30,7 @@ def _on_one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _content(winner: Candidate) -> Iterator[str]:
+def _content(winner: Contender) -> Iterator[str]:
     if winner.spec.experiment:
         yield f"experiment = {_toml(winner.spec.experiment)}"
     yield ""

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from rag_harness.derived.tuning.asking import Asking
-from rag_harness.derived.tuning.candidates import Candidate, Field, field_of
+from rag_harness.derived.tuning.contenders import Contender, Field, field_of
 from rag_harness.derived.tuning.held_out import figure_of, held_out
-from rag_harness.derived.tuning.outcome import Entry, Outcome, read_outcome
+from rag_harness.derived.tuning.outcome import Entry, RaceOutcome, read_outcome
 from rag_harness.derived.tuning.racing import Course, Raced, race, race_of_found
 from rag_harness.derived.tuning.space import Space
 from rag_harness.derived.tuning.split import Split, split
@@ -33,8 +33,8 @@ _SMALLEST_GAP = 0.05
 class Tuned(NamedTuple):
     """What came of a race, and the configuration that it chose."""
 
-    outcome: Outcome
-    winner: Candidate
+    outcome: RaceOutcome
+    winner: Contender
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class Tuner:
         self.say(f"{len(came.left)} of {len(finds)} configurations find less: their answers are not asked for")
         return came, (EVIDENCE, len(came.left))
 
-    def _answer_race(self, asking: Asking, candidates: Sequence[Candidate], parts: Split) -> Raced:
+    def _answer_race(self, asking: Asking, candidates: Sequence[Contender], parts: Split) -> Raced:
         course = Course(parts.race, self._measures, self.space.margin)
         return race(self.space, candidates, course, asking.answers, asking.is_spent, self.say)
 
@@ -179,7 +179,7 @@ class Tuner:
         began: Mapping[str, str],
         asks_answers: bool,
         screened: tuple[str, int] | None,
-    ) -> Outcome:
+    ) -> RaceOutcome:
         measure = measure_named(self.space.objective[0])
         titles = {each.name: each.title for each in field.candidates}
         lower = measure.better == "lower"
@@ -195,7 +195,7 @@ class Tuner:
         if came.ended != "the budget is spent":
             held = held_out(self.space, ask, winner, field.today, parts.held_out)
         calls = sum(len(each.of.get(measure.name, {})) for each in came.values.values())
-        return Outcome(
+        return RaceOutcome(
             space=self.space.where,
             objective=self.space.objective,
             better=measure.better,
@@ -222,7 +222,7 @@ class Tuner:
             constraints=tuple(f"{each.what} {each.op} {each.right:g}" for each in self.space.constraints),
         )
 
-    def _entry(self, candidate: Candidate, came: Raced, titles: Mapping[str, str]) -> Entry:
+    def _entry(self, candidate: Contender, came: Raced, titles: Mapping[str, str]) -> Entry:
         values, gone = came.values.get(candidate.name, Values()), came.left.get(candidate.name)
         names = dict.fromkeys([*self.space.objective, *(each.measure for each in self.space.constraints)])
         varied = {each.name for each in self.space.parameters}

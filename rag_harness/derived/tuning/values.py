@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from rag_harness.derived.tuning.asking import Rows
+from rag_harness.derived.tuning.asking import RowsByQuery
 from rag_harness.gates.grammar import Gate
 from rag_harness.measures import RowMeasure, measure_named
 from rag_harness.results.row import ExperimentResult
@@ -31,7 +31,7 @@ class Values:
     why: str = ""
     context: dict[str, int] = field(default_factory=dict)
 
-    def take(self, rows: Rows, cases: Sequence[Case], measures: Sequence[str]) -> None:
+    def take(self, rows: RowsByQuery, cases: Sequence[Case], measures: Sequence[str]) -> None:
         """Take rows. A question without an answer has the worst value of a measure."""
         for case in cases:
             name = case.query.query_id

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import traceback
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ from tests.unit.server import Reply, as_json, refusal, serving
 GOOD = as_json({"answer": "45 days"})
 
 
-def failure(folder: Path, *replies: Reply, more: str = "", **settings: object) -> RagHarnessError:
+def failure(folder: Path, *replies: Reply, more: str = "", **settings: Any) -> RagHarnessError:
     with serving(*replies) as server, pytest.raises(RagHarnessError) as error:
         Service(folder, f'url = "{server.url}/query"\n{more}', **settings).ask()
     return error.value

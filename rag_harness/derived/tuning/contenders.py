@@ -13,7 +13,7 @@ from rag_harness.derived.tuning.space_file import TODAY
 from rag_harness.errors import SettingsError
 from rag_harness.files.sources import json_digest
 from rag_harness.pipelines.configured.experiment import DEFAULT_SHAPE, unfit
-from rag_harness.pipelines.configured.wording import in_words
+from rag_harness.pipelines.configured.in_words import in_words
 from rag_harness.settings import Settings
 from rag_harness.settings.configuration_spec import ConfigurationSpec, ParameterValue
 from rag_harness.settings.configurations import ANSWERED_BY
@@ -23,7 +23,7 @@ AFTER_RANKING = ("top_k", "prompt", *ANSWERED_BY)
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Contender:
     """A configuration that races.
 
     Attributes:
@@ -62,11 +62,11 @@ class Field:
         left_out: combinations that do not go together: why, and how many.
     """
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[Contender, ...]
     left_out: Mapping[str, int]
 
     @property
-    def today(self) -> Candidate:
+    def today(self) -> Contender:
         """The configuration that the options are."""
         return self.candidates[0]
 
@@ -77,7 +77,7 @@ def field_of(space: Space, settings: Settings) -> Field:
     Raises:
         SettingsError: no combination goes together, or a starting point does not.
     """
-    found: dict[str, Candidate] = {}
+    found: dict[str, Contender] = {}
     left_out: dict[str, int] = {}
     varied = tuple(each.name for each in space.parameters)
     today = ConfigurationSpec(TODAY, (), space.experiment, space.where)
@@ -115,10 +115,10 @@ def _unfit(values: Mapping[str, Any], settings: Settings, space: Space) -> str:
     return "" if space.experiment else unfit(values, settings)
 
 
-def _candidate(spec: ConfigurationSpec, settings: Settings, varied: tuple[str, ...], title: str = "") -> Candidate:
+def _candidate(spec: ConfigurationSpec, settings: Settings, varied: tuple[str, ...], title: str = "") -> Contender:
     values = _effective(spec, settings)
     name = f"tune+{json_digest([spec.experiment, sorted(values.items())])[:12]}"
-    return Candidate(replace(spec, name=name), values, title or in_words(values, varied))
+    return Contender(replace(spec, name=name), values, title or in_words(values, varied))
 
 
 def _effective(spec: ConfigurationSpec, settings: Settings) -> dict[str, ParameterValue]:
@@ -136,5 +136,5 @@ def _effective(spec: ConfigurationSpec, settings: Settings) -> dict[str, Paramet
     return values
 
 
-def _key(candidate: Candidate) -> str:
+def _key(candidate: Contender) -> str:
     return candidate.name
