@@ -66,8 +66,8 @@ def _check_size(space: Space) -> None:
         )
     if space.size > MOST_CONFIGURATIONS:
         raise SettingsError(
-            f"{space.where}: {space.size:,} configurations are more than the {MOST_CONFIGURATIONS:,} that one race can tell apart "
-            f"with any certainty. Leave values out, or make one depend on another: "
+            f"{space.where}: {space.size:,} configurations are more than the {MOST_CONFIGURATIONS:,} that one race can "
+            f"tell apart with any certainty. Leave values out, or make one depend on another: "
             f"candidates = {{ values = [20, 50], if = {{ rerank = true }} }}"
         )
 
