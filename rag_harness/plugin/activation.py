@@ -68,7 +68,7 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: TrialR
     # The recorder comes first: it takes over what an earlier run left before a trial is looked up. The gates come
     # second: they are read before the costs of the run are printed.
     run_end = RunEnd(session, recorder, findings, trials, gates, recording, affected)
-    checks = (Readiness(session, trials), Slices(session, measures), run_end.shown, run_end.otlp)
+    checks = (Readiness(session, trials), Slices(session, measures), run_end.shown, run_end.otlp, run_end.tuning)
     collection = CollectedTrials(session, (recorder, gates, *checks, progress, trial_log, recording, keeping))
     register = config.pluginmanager.register
     register(recorder, "rag_harness.recorder")

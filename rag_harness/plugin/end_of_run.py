@@ -28,6 +28,7 @@ from rag_harness.plugin.screen import count_rightly
 from rag_harness.plugin.sections_shown import SectionsShown
 from rag_harness.plugin.snapshots_section import SnapshotsSection
 from rag_harness.plugin.summary_section import SummarySection
+from rag_harness.plugin.tuning import Tuning
 
 if TYPE_CHECKING:
     from rag_harness.plugin.affected import Affected
@@ -109,6 +110,11 @@ class RunEnd:
         return ReportFile(self.session, self.findings)
 
     @cached_property
+    def tuning(self) -> Tuning:
+        """Lets configurations race."""
+        return Tuning(self.session, self.trials)
+
+    @cached_property
     def otlp(self) -> OtlpSending:
         """Sends trials and scores to a backend of OpenTelemetry."""
         return OtlpSending(self.session, self.findings)
@@ -162,6 +168,7 @@ STEPS: tuple[Step, ...] = (
     Step("gates", "leaves run.json, judges gates, leaves summary.json", lambda run: run.gates.judge(), True),
     ROW_OF_DOTS,
     Step("causes", "runs failed trials again, to say why they failed", lambda run: run.attribution.explain()),
+    Step("tune", "lets configurations race, which the report shows", lambda run: run.tuning.race()),
     Step("report", "writes a report of all that the steps above have left", lambda run: run.report.write(), True),
     Step("otlp", "sends trials and scores to a backend of OpenTelemetry", lambda run: run.otlp.send(), True),
 )
@@ -194,6 +201,7 @@ SECTIONS: tuple[Section, ...] = (
     ),
     Section("gates", "a line a gate", lambda run, terminal: run.gates.print(terminal)),
     BRIEF,
+    Section("tune", "which configuration is better", lambda run, terminal: run.tuning.print(terminal), True),
     Section("report", "where the report is", lambda run, terminal: run.report.print(terminal), True),
     Section("otlp", "what was sent, and what was not", lambda run, terminal: run.otlp.print(terminal), True),
 )
@@ -234,6 +242,11 @@ class OuterEnd:
         is_shown = session.config.pluginmanager.is_registered(self._progress)
         with self._progress.shown() if is_shown else nullcontext():
             return (yield from _then(STEPS[STEPS.index(ROW_OF_DOTS) + 1 :], self._run))
+
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """A race is work enough: a run that only tunes has not failed to find tests."""
+        if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self._run.tuning.has_raced:
+            session.exitstatus = pytest.ExitCode.OK
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:

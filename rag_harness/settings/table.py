@@ -328,6 +328,9 @@ class Settings:
     attribute: bool = option(
         False, "say why trials failed: run each failed one again with one thing changed, after the tests", "nothing"
     )
+    tune: str = path_option(
+        "", "after the tests, let the configurations of this space of parameters race: TOML", "nothing"
+    )
     metamorphic: bool = option(
         False, "ask a sample of the queries again with one thing changed that must not change the answer", "nothing"
     )

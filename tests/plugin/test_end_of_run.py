@@ -10,12 +10,12 @@ from rag_harness.plugin.end_of_run import SECTIONS, STEPS
 from tests.plugin.conftest import TEST, Suite
 
 _PLUGIN = Path(rag_harness.__file__).parent / "plugin"
-STEP_NAMES = ["earlier turns", "metamorphic", "gates", "row of dots", "causes", "report", "otlp"]
+STEP_NAMES = ["earlier turns", "metamorphic", "gates", "row of dots", "causes", "tune", "report", "otlp"]
 SECTION_NAMES = [
     *("carried", "metamorphic", "trials", "scorecard", "pairwise", "slices"),
     *("abstention", "noise", "own", "snapshots", "causes", "affected"),
     "short summary",
-    *("golden", "comparison", "gates", "brief", "report", "otlp"),
+    *("golden", "comparison", "gates", "brief", "tune", "report", "otlp"),
 ]
 TELLS = """
 from dataclasses import replace
