@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rag_harness.plugin.markers import never_selected
 from rag_harness.plugin.own_expectations import check_marked
 from rag_harness.plugin.stash_keys import OWED
 from rag_harness.types import GOLDEN, TrialId
@@ -48,11 +49,16 @@ def _parametrize_trials(metafunc: pytest.Metafunc, session: RagSession) -> None:
 
     names = session.histories.names(experiments_of(metafunc.definition, session.experiments.endpoints))
     session.experiments.tracing.note(metafunc.definition, names)
-    trials = [Trial(name, case) for name in names for case in session.cases.of(name)]
     # A test may name its experiment by rag_experiment(...). `-m my_service` and `-m e3` must select it all the same.
     known = {*built_in(), *session.markers}
     answering = {name: name if name in known else without_history(name) for name in names}
     marks = {name: [getattr(pytest.mark, by)] for name, by in answering.items() if by in known and by.isidentifier()}
+    asked = {name: session.cases.of(name) for name in names}
+    own = {mark.name for mark in metafunc.definition.iter_markers()}
+    for name in names:
+        if never_selected(metafunc.config, {*own, *(mark.name for mark in marks.get(name, ()))}, known):
+            asked[name] = asked[name][:1]  # one is left, to be deselected as a person expects
+    trials = [Trial(name, case) for name, cases in asked.items() for case in cases]
     params = [pytest.param(trial, id=trial.trial_id, marks=marks.get(trial.experiment, ())) for trial in trials]
     metafunc.parametrize("rag_trial", params)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from rag_harness.errors import SettingsError, unknown
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     import pytest
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_PLAIN = re.compile(r"[\w\s()]{1,500}")
 _WORDS = {"and", "or", "not", "True", "False", "None"}
 
 
@@ -31,6 +33,37 @@ def check_marker_expression(config: pytest.Config) -> None:
 def markers_in(config: pytest.Config) -> set[str]:
     """Return the names in ``-m``."""
     return set(_NAME.findall(config.getoption("markexpr", "") or "")) - _WORDS
+
+
+def never_selected(config: pytest.Config, marks: Collection[str], experiments: Collection[str]) -> bool:
+    """Return whether ``-m`` leaves out every test with these markers, so that no more than one need be made.
+
+    Only where the expression names experiments and nothing else: a plugin may add any other marker to a test later.
+    """
+    names = markers_in(config)
+    if not names or not names <= set(experiments):
+        return False
+    expression = config.getoption("markexpr")
+    if not _PLAIN.fullmatch(expression):
+        return False
+    decided = _NAME.sub(lambda found: _decided(found[0], marks), expression)
+    try:
+        return not _value(ast.parse(decided.strip(), mode="eval").body)
+    except SyntaxError:
+        return False  # pytest says what is wrong with it
+
+
+def _decided(name: str, marks: Collection[str]) -> str:
+    return name if name in _WORDS else str(name in marks)
+
+
+def _value(node: ast.expr) -> bool:
+    if isinstance(node, ast.BoolOp):
+        values = [_value(each) for each in node.values]
+        return all(values) if isinstance(node.op, ast.And) else any(values)
+    if isinstance(node, ast.UnaryOp):
+        return not _value(node.operand)
+    return bool(ast.literal_eval(node))
 
 
 def hint_without_tests(config: pytest.Config, items: Sequence[pytest.Item]) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from rag_harness.derived.attribution.gold import QuoteFact, QuotePlace, among, outdated_pages
 from rag_harness.derived.attribution.right import carries, figures_of
@@ -137,7 +138,13 @@ def _any_text(texts: Sequence[str], demand: Expectation) -> _Holds:
     options = {"case": True} if demand.options.get("case") else {}
     wanted = [(Expectation("contains", each, options), max(each.split(), key=len).casefold()) for each in texts]
     # The index may be large: the regular expression is asked only of texts that have the longest word.
-    return lambda _, text: any(word in text.casefold() and _does(each, text) for each, word in wanted)
+    return lambda _, text: any(word in _folded(text) and _does(each, text) for each, word in wanted)
+
+
+@lru_cache(maxsize=8192)
+def _folded(text: str) -> str:
+    """Return a text without upper case. Each failed trial looks through the same chunks."""
+    return text.casefold()
 
 
 def _does(demand: Expectation, text: str) -> bool:
