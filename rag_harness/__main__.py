@@ -124,6 +124,13 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
             "graph": Command("print the links between pages as Mermaid", "kb"),
         },
     ),
+    "cache": (
+        "vectors and indexes that were made on this machine",
+        {
+            "status": Command("say what is there, how large it is, and when it was last used", "cache"),
+            "prune": Command("remove what was not used for long; it is made again when it is needed", "cache"),
+        },
+    ),
     "endpoint": (
         "services under test",
         {"try": Command("ask a service once, and show what was sent, what came, what was read", "endpoint")},

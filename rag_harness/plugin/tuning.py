@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.trials import TrialRunner
 
 SPENT = "the workers have shared the budget among them, so no configuration was asked; run without -n"
-FILE = "tuned.toml"
+_TUNED = "tuned.toml"
 
 
 class Tuning:
@@ -76,7 +76,7 @@ class Tuning:
             fingerprint = session.identities.of_parts
             tuner = Tuner(space, runs, session.parts, fingerprint, session.output, lambda line: log.info("%s", line))
             tuned = tuner.run()
-        write_tuned(session.output / FILE, tuned.outcome, tuned.winner)
+        write_tuned(session.output / _TUNED, tuned.outcome, tuned.winner)
         return tuned
 
     def print(self, terminal: pytest.TerminalReporter) -> None:
@@ -88,5 +88,5 @@ class Tuning:
     def _lines(self, tuned: Tuned) -> list[str]:
         from rag_harness.derived.tuning.outcome_text import outcome_lines
 
-        file = self._session.output / FILE
+        file = self._session.output / _TUNED
         return [*outcome_lines(tuned.outcome), f"{file}: pytest --rag-config={file} --rag-run {file.stem}"]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from rag_harness.files.cache_folder import note_use
 from rag_harness.models.recording.store import Array, ArrayStore
 from rag_harness.settings import Settings, access_of
 
@@ -51,6 +52,7 @@ class StoreRoom:
 
     def _store(self, kind: str, folder: Path) -> ArrayStore:
         recorded, cached = self._recordings / folder, self._cache / folder
+        note_use(cached)
         if self._access.keeps == "recordings" and kind not in NEVER_RECORDED:
             return RecordingStore([recorded], recorded, ArrayStore([cached]))
         folders = [recorded, cached] if self._access.reads_recordings else [cached]
