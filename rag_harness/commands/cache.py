@@ -51,7 +51,7 @@ def run_prune(chosen: argparse.Namespace) -> int:
     """Remove what was not used for long. What a run may be using stays, and so do recordings."""
     from time import time
 
-    from rag_harness.files.cache_folder import entries_of, remove, stale
+    from rag_harness.files.cache_folder import entries_of, remove_entry, stale
     from rag_harness.settings.durations import seconds_in
 
     folder, older, most = _folder(chosen), seconds_in(chosen.older, "--older"), _bytes(chosen.most)
@@ -61,7 +61,7 @@ def run_prune(chosen: argparse.Namespace) -> int:
         gone = stale(entries, time(), older, most)
         for entry in gone:
             if not chosen.dry_run:
-                remove(entry)
+                remove_entry(entry)
             say(f"{'would go' if chosen.dry_run else 'gone'}: {entry.kind} {_shown(entry.bytes)} {entry.path.name}")
     left = sum(entry.bytes for entry in entries) - sum(entry.bytes for entry in gone)
     would = "would be" if chosen.dry_run else "are"

@@ -110,7 +110,7 @@ def stale(entries: list[CacheEntry], now: float, older: float, most: float) -> l
     return gone
 
 
-def remove(entry: CacheEntry) -> None:
+def remove_entry(entry: CacheEntry) -> None:
     """Remove an entry: it is renamed first, so that no process opens half of it.
 
     Raises:
