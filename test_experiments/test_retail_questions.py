@@ -1,4 +1,4 @@
-"""Two questions of the retail study, each an experiment beside the one that it differs from in one thing."""
+"""Questions about the retail study, each an experiment beside the one that it differs from."""
 
 import pytest
 
@@ -19,3 +19,10 @@ def test_answers_after_planning(rag_result: ExperimentResult) -> None:
     assert rag_result.ok, rag_result.why
     assert "plan" in {decision.name for decision in rag_result.decisions}
     assert rag_result.reasoning_steps
+
+
+@pytest.mark.tuned
+@pytest.mark.rag_experiment("e3-tuned")
+def test_answers_as_tuned(rag_result: ExperimentResult) -> None:
+    assert rag_result.ok, rag_result.why
+    assert len(rag_result.retrieved_chunks) == 5

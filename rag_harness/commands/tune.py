@@ -12,6 +12,7 @@ from rag_harness.shown.terminal import say
 _SETTINGS = {
     "kb": "folder of documents",
     "queries": "questions; default: queries.jsonl in the folder of documents",
+    "dataset": "public collection instead, with its own questions: beir:DIR, beir:FILE.zip",
     "profile": "models and endpoints, as --rag-profile",
     "mode": "auto, replay, record or live",
     "cache_dir": "folder for vectors",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rag_harness.dataset.beir_files import Folder, lines_by_number, objects, opened, qrels_file, refuse
-from rag_harness.types import Document, Query
+from rag_harness.types import Case, Document, Query
 
 _WHOLE_NUMBER = re.compile(r"-?[0-9]{1,9}")
 
@@ -21,6 +21,10 @@ class BeirDataset:
     documents: list[Document]
     queries: list[Query]
     qrels: dict[str, dict[str, int]]
+
+    def cases(self) -> list[Case]:
+        """Return its queries as cases, with their judgements and no other gold."""
+        return [Case(query, qrels=self.qrels[query.query_id]) for query in self.queries]
 
 
 class _Judgement(NamedTuple):

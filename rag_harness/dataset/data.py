@@ -192,7 +192,7 @@ class Data:
     def cases(self) -> list[Case]:
         """All queries with their gold, as in the file. The label ``golden`` says whether one is in the golden set.
 
-        A collection that has generation tasks brings its own. Turns that a simulated user says are not among them.
+        A collection brings its own. Turns that a simulated user says are not among them.
         """
         return [case for case in self._read if case.scenario is None]
 
@@ -205,7 +205,7 @@ class Data:
     def _read(self) -> list[Case]:
         settings = self._settings
         skipped: list[str] | None = [] if settings.bad_queries == "skip" else None
-        if isinstance(self.collection, MtragDataset):
+        if self.collection is not None:
             cases = self.collection.cases()
         else:
             types = types_named(settings.query_types)
@@ -259,11 +259,13 @@ class Data:
     def queries_digest(self) -> str:
         """Digest of the file of queries, without what their answers owe: that changes no answer.
 
-        Of a collection's tasks, with what is asked of them, and its judgements.
+        Of a collection it is that of its queries or tasks, and of its judgements.
         """
         of = self.collection
         if isinstance(of, MtragDataset):
             return json_digest([file_digest(self.queries_file), of.domain, of.variant, of.qrels])
+        if of is not None:
+            return json_digest([[(each.query_id, each.text) for each in of.queries], of.qrels])
         return asked_digest(self.queries_file, self.mapped)
 
     @property

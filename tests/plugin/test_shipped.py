@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+import rag_harness
+from rag_harness.__main__ import main
+from rag_harness.settings.configurations import read_configuration
 from tests.plugin.study import BLOCKED, BLOCKER, ROOT, replay
 
 pytestmark = pytest.mark.usefixtures("cold_python")
@@ -52,6 +55,23 @@ def test_the_two_questions_of_the_study_replay(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in (tmp_path / "out" / "e4__plan.jsonl").read_text().splitlines()]
     planned = [decision["value"] for row in rows for decision in row["decisions"] if decision["name"] == "plan"]
     assert (len(planned), sum(value > 1 for value in planned)) == (200, 51)
+
+
+def test_the_search_of_e3_tuned_replays_and_chooses_what_ships(tmp_path: Path) -> None:
+    study = Path(rag_harness.__file__).parent / "studies" / "retail"
+    places = ["--output", str(tmp_path / "out"), "--cache-dir", str(tmp_path / "none"), "--kb", str(ROOT / "data/kb")]
+    chosen = tmp_path / "chosen.toml"
+    command = ["tune", str(study / "tuning.toml"), "--mode", "replay", *places, "-o", str(chosen)]
+    assert main([*command, "--cassettes", str(ROOT / "cassettes")]) == 0
+    assert read_configuration(chosen).by_name == read_configuration(study / "tuned.toml").by_name
+
+
+def test_e3_tuned_replays_beside_e3(tmp_path: Path) -> None:
+    result = replay(tmp_path, "-m", "e3 or tuned")
+    assert result.returncode == 0, result.stdout[-2000:]
+    assert "400 passed" in result.stdout
+    assert "inconclusive  e3-tuned: evidence_recall >= e3 @95% paired" in result.stdout
+    assert "12 gates passed, 1 gate inconclusive" in result.stdout
 
 
 def test_the_golden_suite_replays_and_its_gates_hold(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ Experiments
     ``e4``        as ``e3``, and the model reasons step by step before it answers
     ``e3-plain``  as ``e3``, over pages without the marks of Markdown
     ``e4-plan``   as ``e4``, with several searches of a question that asks several things
+    ``e3-tuned``  as ``e3``, configured as ``rag-harness tune`` chose it of the space in ``tuning.toml``
 
 Pipelines
     One file each. ``e3_filtered_rag.filtered`` makes ``e3``, ``e4`` and their variants. ``planning`` makes

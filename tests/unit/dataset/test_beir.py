@@ -10,8 +10,10 @@ from time import perf_counter
 import pytest
 
 from rag_harness.dataset.beir import BeirDataset, read_beir
+from rag_harness.dataset.data import Data
 from rag_harness.errors import DataError
-from rag_harness.types import Document, Query
+from rag_harness.settings.loading import load_settings
+from rag_harness.types import Case, Document, Query
 
 NFCORPUS = Path(__file__).parents[3].parent / "shared/data/nfcorpus/nfcorpus.zip"
 
@@ -180,3 +182,30 @@ def test_reads_nfcorpus_in_a_second() -> None:
     with zipfile.ZipFile(NFCORPUS) as archive:
         first = json.loads(archive.read("nfcorpus/corpus.jsonl").split(b"\n")[0])
     assert collection.documents[0].text == f"{first['title']} {first['text']}"
+
+
+def test_a_collection_brings_its_own_questions(tmp_path: Path) -> None:
+    """There is no file of questions here, and none is looked for."""
+
+    def data() -> Data:
+        return Data(load_settings({"dataset": f"beir:{folder_of(tmp_path)}"}, rootdir=tmp_path))
+
+    assert data().cases == [Case(each, qrels=READ.qrels[each.query_id]) for each in READ.queries]
+    assert data().scenarios == []
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"qrels/test.tsv": FILES["qrels/test.tsv"].replace("\t2", "\t1")},
+        {"queries.jsonl": FILES["queries.jsonl"].replace("tea?", "tea")},
+    ],
+)
+def test_the_digest_of_questions_is_of_texts_and_judgements(
+    tmp_path: Path, changed: dict[str, str | bytes | None]
+) -> None:
+    settings = load_settings({"dataset": f"beir:{folder_of(tmp_path)}"}, rootdir=tmp_path)
+    before = Data(settings).queries_digest
+    assert Data(settings).queries_digest == before
+    folder_of(tmp_path, changed)
+    assert Data(settings).queries_digest != before
