@@ -9,11 +9,10 @@ from typing import Any
 
 from rag_harness.settings.ini_file import ini_values
 from rag_harness.settings.loading import load_settings
-from rag_harness.settings.secret_names import is_secret
 from rag_harness.settings.table import Settings, masked
 
-_NAMED = ("data", "endpoints", "configurations")
-"""Tables of pyproject.toml and other files. Their names are enough; headers of an endpoint would show more."""
+_NAMED = ("data", "endpoints", "configurations", "defined")
+"""Tables of pyproject.toml and other files. Their names are enough: a header or an own option may hold a key."""
 _LEFT_OUT = ("rootdir", "gates_elsewhere", "reliability_numbers", "define")
 _PASSWORD = re.compile(r"(?<=://)[^/\s'\"@]{1,400}@")
 _PARAMETERS = re.compile(r"(://[^\s'\"?]{1,400})\?[^\s'\"]{1,400}")
@@ -47,6 +46,4 @@ def without_secrets(line: str) -> str:
 
 
 def _shown(name: str, value: Any) -> str:
-    if name == "defined":
-        return ", ".join(f"{each.name}={'…' if is_secret(each.name) else each.value!r}" for each in value)
     return ", ".join(each.name for each in value) if name in _NAMED else repr(value)
