@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from rag_harness.registry import installed
 from rag_harness.settings.profiles import parsed_toml
 
 ROOT = Path(__file__).parents[2]
-PROJECT: dict[str, Any] = parsed_toml((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT: Mapping[str, Any] = parsed_toml((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 ABOUT, TARGETS = PROJECT["project"], PROJECT["tool"]["hatch"]["build"]["targets"]
 FROM_PEP_301 = re.compile(r"[^:]+( :: [^:]+)+")
 
