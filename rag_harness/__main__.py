@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from rag_harness.errors import RagHarnessError
-from rag_harness.registry.installed import COMMAND, strangers
+from rag_harness.registry.installed import COMMAND, NAME, strangers, version
 from rag_harness.shown.terminal import say, say_block
 
 CANNOT_RUN = 2
@@ -29,6 +29,14 @@ class Command(NamedTuple):
     help: str
     module: str
     stopped: str = ""
+
+
+class _Version(argparse.Action):
+    """``--version``: the distribution is looked up when it is asked for, not at each start."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        say(f"{NAME} {version()}")
+        parser.exit()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -63,6 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(COMMAND, description="Data and results of RAG evaluations.")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the installed version, and end")
     groups = parser.add_subparsers(required=True, metavar="GROUP")
     for name, command in ALONE.items():
         _add(groups, name, command, given[:1])
@@ -102,6 +111,7 @@ ALONE: dict[str, Command] = {
         "the same command goes on from what was asked",
     ),
     "init": Command("write the smallest working suite into your repository", "start"),
+    "doctor": Command("say what is installed, set and there, for an issue report: no key is shown", "doctor"),
 }
 
 COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {

@@ -21,6 +21,17 @@ _STRANGER = re.compile(r"rag[-_.]harness-(?P<version>[^-]+)\.(dist|egg)-info", r
 """The folder that an installer makes for the other project of that name."""
 
 
+def version() -> str:
+    """Return the version of the installed distribution; ``VERSION`` where the package runs without being installed."""
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed_version
+
+    try:
+        return installed_version(NAME)
+    except PackageNotFoundError:
+        return VERSION
+
+
 def install(*extras: str) -> str:
     """Return the command that installs this package, with ``extras``."""
     return f"pip install '{NAME}[{','.join(extras)}]'" if extras else f"pip install {NAME}"
