@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.commands.with_settings import add_settings, settings_said
+from rag_harness.errors import SettingsError
 from rag_harness.shown.terminal import say
 
 _SETTINGS = {
@@ -27,15 +28,24 @@ _SETTINGS = {
 
 def tune_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``tune``."""
-    parser.add_argument("space", type=Path, metavar="SPACE.toml", help="parameters, their values, and what is wanted")
-    parser.add_argument("-o", dest="tuned", type=Path, metavar="TUNED.toml", help="write the chosen configuration")
+    parser.add_argument(
+        "space", type=Path, nargs="?", metavar="SPACE.toml", help="parameters, their values, and what is wanted"
+    )
+    asked = "write a space instead: what the causes of the run in this folder ask for (--rag-attribute)"
+    parser.add_argument("--suggest", type=Path, metavar="OUTPUT", help=asked)
+    written = "write the chosen configuration; with --suggest the space, by default space.toml"
+    parser.add_argument("-o", dest="tuned", type=Path, metavar="TUNED.toml", help=written)
     parser.add_argument("--output", type=Path, default=Path("output"), help="folder of the rows; default: output")
     parser.add_argument("--overwrite", action="store_true", help="begin anew instead of going on")
     add_settings(parser, _SETTINGS)
 
 
 def run_tune(chosen: argparse.Namespace) -> int:
-    """Race the configurations of a space."""
+    """Race the configurations of a space; or write one."""
+    if (chosen.space is None) == (chosen.suggest is None):
+        raise SettingsError("Name a space, or a run that suggests one: rag-harness tune --suggest output -o space.toml")
+    if chosen.suggest is not None:
+        return _suggested(chosen.suggest, chosen.tuned or Path("space.toml"))
     from rag_harness.derived.local_run import running
     from rag_harness.derived.tuning.outcome_text import outcome_lines
     from rag_harness.derived.tuning.space_file import read_space
@@ -63,6 +73,14 @@ def run_tune(chosen: argparse.Namespace) -> int:
     if chosen.tuned is not None:
         write_tuned(chosen.tuned, outcome, winner)
         say(f"{chosen.tuned}: pytest --rag-config={chosen.tuned} --rag-run {chosen.tuned.stem}")
+    return 0
+
+
+def _suggested(output: Path, file: Path) -> int:
+    from rag_harness.derived.tuning.suggesting import suggest_space
+
+    asking = suggest_space(output, file)
+    say(f"{file}: what {asking} failed trials ask for. Read it, then: rag-harness tune {file} -o tuned.toml")
     return 0
 
 

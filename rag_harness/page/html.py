@@ -21,20 +21,20 @@ from rag_harness.shown.html import visible
 _STYLES = ("page.css", "trials.css")
 _SCRIPTS = ("conversation.js", "steps.js", "page.js")
 _PACKERS = 2
-_ABOVE_TRIALS = ("first", "diff", "decisions", "differences", "failures")
+_ABOVE_TRIALS = ("first", "diff", "race", "decisions", "differences", "failures")
 """What a reader wants before the list of trials: which is better, and what failed."""
 
 
-def html_of(title: str, sections: Sequence[Section], payload: Payload, is_plain: bool = False) -> str:
+def html_of(title: str, sections: Sequence[Section], payload: Payload | None, is_plain: bool = False) -> str:
     """Return the page.
 
     Args:
         title: title of the page.
         sections: sections in their order.
-        payload: every trial, for the script.
+        payload: every trial, for the script; None for a page without trials, which needs no script.
         is_plain: keep trials as plain JSON, for browsers that cannot unpack gzip: about three times the size.
     """
-    style, script = styled("\n".join(map(_asset, _STYLES)), before=stylesheet()), _script()
+    style, script = styled("\n".join(map(_asset, _STYLES)), before=stylesheet()), _script() if payload else ""
     return (
         _environment()
         .get_template("page.html.j2")
@@ -42,8 +42,8 @@ def html_of(title: str, sections: Sequence[Section], payload: Payload, is_plain:
             title=title,
             sections=sections,
             split=_split(sections),
-            blocks=list(_blocks(payload, is_plain)),
-            sampled=payload.sampled,
+            blocks=list(_blocks(payload, is_plain)) if payload else [],
+            sampled=payload.sampled if payload else "",
             style=Markup(style),
             script=Markup(script),
             policy=policy(style, script),

@@ -14,6 +14,7 @@ from rag_harness.page.sampled import is_sampled, sample_of
 from rag_harness.page.sections import sections_of
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.wording import listed
+from rag_harness.results.manifest import MANIFEST
 from rag_harness.work.garbage import uncollected
 
 
@@ -47,7 +48,8 @@ def write_report(
         else:
             # All data is kept until the page is written, and the garbage collector would take a sixth of the time.
             with uncollected():
-                write_atomically(file, _encoded(_text(read_runs(outputs, tables), wanted, is_plain, link)))
+                alone = _race_alone(outputs, wanted)
+                write_atomically(file, _encoded(alone or _text(read_runs(outputs, tables), wanted, is_plain, link)))
     except OSError as error:
         raise SettingsError(f"{file} cannot be written: {error.strerror or error}. Name another file.") from error
 
@@ -96,6 +98,22 @@ def _text(runs: Sequence[Run], wanted: Format, is_plain: bool, link: str) -> str
         return html_of(title, sections_of(runs), payload, is_plain)
     sections = sections_of(runs)
     return html_of(title, sections, payload_of(runs, sample_of(runs, sections)), is_plain)
+
+
+def _race_alone(outputs: Sequence[Path], wanted: Format) -> str:
+    """Return the report of a folder that a race has written, and no run; empty where there is a run, or no race."""
+    from rag_harness.derived.tuning.outcome import read_outcome
+
+    if len(outputs) > 1 or (outputs[0] / MANIFEST).exists() or (outcome := read_outcome(outputs[0])) is None:
+        return ""
+    if wanted == "md":
+        from rag_harness.page.comment.race import race_text
+
+        return race_text(outcome)
+    from rag_harness.page.html import html_of
+    from rag_harness.page.sections.race import race_section
+
+    return html_of("The race of configurations", [race_section(outcome)], None)
 
 
 def _encoded(text: str) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rag_harness.derived.tuning.outcome import Entry, RaceFigure, RaceOutcome
 from rag_harness.measures import measure_named
@@ -102,19 +102,21 @@ def _table(outcome: RaceOutcome) -> Iterator[str]:
     width = max(len(each.title) for each in (*shown, *must))
     yield f"{'configuration':<{width}}  {'  '.join(f'{name:<20}' for name in measures)}  in the race"
     for each in (*shown, *must):
-        figures = "  ".join(f"{_cell(each, name):<20}" for name in measures)
-        yield f"{each.title:<{width}}  {figures}  {_fate(outcome, each)}"
+        figures = "  ".join(f"{figure_cell(each, name):<20}" for name in measures)
+        yield f"{each.title:<{width}}  {figures}  {race_fate(outcome, each)}"
     rest = len(outcome.entries) - len(shown) - len(must)
     if rest > 0:
         yield f"{rest} more are in the report, and in tune.json"
 
 
-def _cell(entry: Entry, name: str) -> str:
+def figure_cell(entry: Entry, name: str) -> str:
+    """Return the figure of a measure with its interval, as the race saw it; "-" without one."""
     figure = entry.figures.get(name)
     return "-" if figure is None else _figure(figure, name)
 
 
-def _fate(outcome: RaceOutcome, entry: Entry) -> str:
+def race_fate(outcome: RaceOutcome, entry: Entry) -> str:
+    """Return what became of a configuration in the race."""
     if entry.name == outcome.winner:
         return "chosen"
     if entry.why:
@@ -135,8 +137,3 @@ def _figure(figure: RaceFigure, measure: str = "") -> str:
 
 def _share(value: float) -> str:
     return f"{value:.3f}"
-
-
-def compared(entries: Sequence[Entry], measure: str) -> list[tuple[Entry, RaceFigure]]:
-    """Return the entries with a figure of a measure."""
-    return [(each, each.figures[measure]) for each in entries if measure in each.figures]

@@ -20,6 +20,7 @@ from rag_harness.page.charts.pareto import pareto
 from rag_harness.page.charts.pie import Pie, PieSlice, pie
 from rag_harness.page.charts.scatter import Point, Scatter, scatter
 from rag_harness.page.charts.stacked import Stacked, StackedBar, stacked
+from rag_harness.page.charts.staircase import Staircase, staircase
 from rag_harness.page.charts.stylesheet import stylesheet
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "Series",
     "Stacked",
     "StackedBar",
+    "Staircase",
     "curve",
     "dots",
     "fill_number",
@@ -52,5 +54,6 @@ __all__ = [
     "pie",
     "scatter",
     "stacked",
+    "staircase",
     "stylesheet",
 ]

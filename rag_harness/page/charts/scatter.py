@@ -8,6 +8,7 @@ from rag_harness.page.charts.axes import Axis, Scale, linear, logarithmic, wide_
 from rag_harness.page.charts.estimates import Estimate, check_estimates
 from rag_harness.page.charts.frame import Box, base_line, left_of, level, names, no_data, right_of, upright
 from rag_harness.page.charts.label_placing import Area, placed
+from rag_harness.page.charts.legends import legend
 from rag_harness.page.charts.pareto import Better, pareto
 from rag_harness.page.charts.series_marks import COLOURS, colour_at, estimate_in_words, marker, whiskers
 from rag_harness.page.charts.svg import Chart, document, points, tag
@@ -28,7 +29,12 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Scatter(Chart):
-    """Points, and the better end of each axis. ``x_percent`` and ``y_percent`` write 0.5 as 50%."""
+    """Points, and the better end of each axis. ``x_percent`` and ``y_percent`` write 0.5 as 50%.
+
+    ``named`` are the only points that have a name, where some are given; they have error bars however many points there
+    are. ``kinds`` are names for the numbers of colours and shapes, where these stand for kinds of points: a legend
+    shows them.
+    """
 
     points: tuple[Point, ...]
     x_label: str
@@ -37,13 +43,16 @@ class Scatter(Chart):
     better_y: Better = "high"
     x_percent: bool = False
     y_percent: bool = False
+    named: tuple[str, ...] = ()
+    kinds: tuple[tuple[str, int], ...] = ()
 
 
 def scatter(chart: Scatter) -> str:
     """Return the points with error bars and the Pareto front as a stepped line.
 
-    Of more than eight points only those on the front have error bars, and names beside them; all have them as titles.
-    The horizontal axis is logarithmic where all values are above 0 and the largest is over 50 times the least.
+    Of more than eight points only those on the front and the ``named`` have error bars, and names beside them; all have
+    them as titles. The horizontal axis is logarithmic where all values are above 0 and the largest is over 50
+    times the least.
 
     Raises:
         ValueError: a number cannot be drawn, or an interval is inverted.
@@ -55,22 +64,35 @@ def scatter(chart: Scatter) -> str:
         return no_data(chart, "scatter")
     across = logarithmic(xs) if wide_apart(xs) else linear(xs, count=4, percent=chart.x_percent)
     up = linear(ys, percent=chart.y_percent)
-    box = Box(left_of(up), 30.0, right_of(chart) - 8, 30.0 + _TALL)
+    head, end = legend([name for name, _ in chart.kinds], _sample, 14, chart.width, [kind for _, kind in chart.kinds])
+    top = end + 26 if chart.kinds else 30.0
+    box = Box(left_of(up), top, right_of(chart) - 8, top + _TALL)
     to_x, to_y = across.scale(box.left, box.right), up.scale(box.bottom, box.top)
     front = pareto(chart.points, chart.better_x, chart.better_y)
     x_label = f"{chart.x_label} ({_ends(chart.better_x, across)})"
     y_label = f"{chart.y_label} ({chart.better_y}er is better)"
     frame = (
+        head,
         upright(up, box),
         level(across, box, chart.width),
         base_line(box),
         names(x_label, y_label, box, box.bottom + 40, chart.width),
     )
-    told = list(chart.points) if len(chart.points) <= _NAMED else front
-    drawn = (_front(front, chart, to_x, to_y, box), *_marks(chart, told, to_x, to_y), _named(told, to_x, to_y, box))
+    told = [each for each in chart.points if len(chart.points) <= _NAMED or each in front or each.name in chart.named]
+    by_name = [each for each in told if each.name in chart.named] if chart.named else told
+    drawn = (
+        _front(front, chart, to_x, to_y, box),
+        *_marks(chart, told, to_x, to_y),
+        _named(by_name, told, to_x, to_y, box),
+    )
     best = ", ".join(point.name for point in front)
     desc = f"{len(chart.points)} points; beaten by no other: {best}. Thin lines are intervals."
     return document(chart, box.bottom + 48, *frame, *drawn, desc=desc, kind="scatter")
+
+
+def _sample(index: int, x: float, y: float) -> str:
+    """Return a kind's mark, 14 units wide, for the legend."""
+    return marker(index, x + 7, y)
 
 
 def _ends(better: Better, axis: Axis) -> str:
@@ -117,11 +139,11 @@ def _taken(told: list[Point], to_x: Scale, to_y: Scale) -> list[Area]:
     return areas
 
 
-def _named(told: list[Point], to_x: Scale, to_y: Scale, box: Box) -> str:
-    texts = [shortened(point.name, _ROOM, SMALL) for point in told]
-    places = [(to_x(point.x.value), to_y(point.y.value)) for point in told]
+def _named(named: list[Point], told: list[Point], to_x: Scale, to_y: Scale, box: Box) -> str:
+    texts = [shortened(point.name, _ROOM, SMALL) for point in named]
+    places = [(to_x(point.x.value), to_y(point.y.value)) for point in named]
     areas = placed(texts, places, Area(box.left + 2, box.top + 1, box.right, box.bottom - 2), _taken(told, to_x, to_y))
     return "".join(
         label(area.left, area.bottom - 3, point.name, _ROOM, size=SMALL, kind="label halo-text")
-        for point, area in zip(told, areas, strict=True)
+        for point, area in zip(named, areas, strict=True)
     )

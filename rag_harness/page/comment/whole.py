@@ -10,6 +10,7 @@ from rag_harness.page.comment.experiments import experiment_lines
 from rag_harness.page.comment.folded import folded_lines
 from rag_harness.page.comment.links import Links
 from rag_harness.page.comment.notes import note_lines
+from rag_harness.page.comment.race import race_lines
 from rag_harness.page.comment.room import Room
 from rag_harness.page.comment.verdict import gate_lines, run_line, verdict_line
 from rag_harness.page.comment.worst import Worst, worst_lines, worst_of
@@ -72,6 +73,7 @@ class _Found:
         yield [*experiment_lines(brief, run, room)]
         yield [*change_lines(self.changes, room, self.links)]
         yield [*worst_lines(self.worst, room, self.links)]
+        yield [*race_lines(run, room)]
         yield [*folded_lines(brief, run, room)]
 
 

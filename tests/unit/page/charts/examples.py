@@ -30,6 +30,16 @@ EXAMPLES: dict[str, tuple[Callable[[Any], str], Any]] = {
             include=(0, 1),
         ),
     ),
+    "staircase": (
+        charts.staircase,
+        charts.Staircase(
+            ident="a",
+            title="Staircase",
+            steps=((0, 5), (8, 5), (16, 2), (20, 1)),
+            x_label="questions",
+            y_label="left",
+        ),
+    ),
     "pie": (
         charts.pie,
         charts.Pie(
@@ -157,6 +167,15 @@ ANY: dict[str, st.SearchStrategy[Any]] = {
         better_y=st.sampled_from(["low", "high"]),
         x_percent=st.booleans(),
         y_percent=st.booleans(),
+        named=_several(names, 3),
+        kinds=_several(st.tuples(names, st.integers(0, 15)), 6),
+        **_named,
+    ),
+    "staircase": st.builds(
+        charts.Staircase,
+        steps=_several(st.tuples(counts, counts), 12).map(lambda steps: tuple(sorted(steps))),
+        x_label=names,
+        y_label=names,
         **_named,
     ),
     "histogram": st.builds(

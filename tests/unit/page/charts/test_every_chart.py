@@ -128,6 +128,7 @@ def test_every_class_has_its_style(kind: str) -> None:
         "pie",
         "stacked",
         "scatter",
+        "staircase",
         "histogram",
         "curve",
         "heat-map",

@@ -1,0 +1,100 @@
+"""A space of the causes of a run: what each cause asks for, and what is said where there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rag_harness.__main__ import CANNOT_RUN, main
+from rag_harness.derived.tuning.space_file import read_space
+from rag_harness.derived.tuning.suggesting import suggest_space
+from rag_harness.errors import DataError
+from rag_harness.results.causes import CauseLine, write_causes
+from tests.unit.rows import make_row
+from tests.unit.tables import write_run
+
+MISS, LOGIC = "Retrieval Miss", "Logic Failure"
+
+
+def _run(output: Path, *causes: tuple[str, str], **changes: str) -> Path:
+    write_run(output, [make_row()])
+    write_causes(
+        output,
+        [
+            CauseLine(experiment="e3", query_id=f"q{n}", cause=cause, detail=detail, **changes)
+            for n, (cause, detail) in enumerate(causes)
+        ],
+    )
+    return output
+
+
+@pytest.mark.parametrize(
+    ("detail", "cause", "names"),
+    [
+        ("not found", MISS, {"retriever", "chunk_size"}),
+        ("found but ranked below k", MISS, {"rerank", "candidates", "top_k"}),
+        ("lost in reranking", MISS, {"rerank", "candidates", "top_k"}),
+        ("cut by a chunk border", MISS, {"chunk_size", "chunk_overlap"}),
+        ("the page came without the passage", MISS, {"chunk_size"}),
+        ("distracted", LOGIC, {"rerank", "top_k"}),
+        ("not read where it stood", LOGIC, {"rerank", "top_k"}),
+    ],
+)
+def test_each_cause_asks_for_its_parameters(tmp_path: Path, detail: str, cause: str, names: set[str]) -> None:
+    assert suggest_space(_run(tmp_path / "out", (cause, detail)), tmp_path / "space.toml") == 1
+    space = read_space(tmp_path / "space.toml")
+    assert {each.name for each in space.parameters} == names
+    assert all(len(each.values) > 1 for each in space.parameters)
+
+
+def test_fewer_chunks_for_a_distracted_model_and_more_for_one_that_was_not_given_them(tmp_path: Path) -> None:
+    def top_k(*causes: tuple[str, str]) -> set[object]:
+        (tmp_path / "space.toml").unlink(missing_ok=True)
+        suggest_space(_run(tmp_path / "out", *causes), tmp_path / "space.toml")
+        return {*next(each.values for each in read_space(tmp_path / "space.toml").parameters if each.name == "top_k")}
+
+    distracted, below = (LOGIC, "distracted"), (MISS, "found but ranked below k")
+    assert max(top_k(distracted)) == min(top_k(below))  # type: ignore[type-var]
+    assert top_k(distracted, below) == top_k(distracted) | top_k(below)
+
+
+def test_a_comment_says_which_cause_and_how_many_trials(tmp_path: Path) -> None:
+    causes = [(MISS, "not found")] * 2 + [(MISS, "cut by a chunk border"), ("Noise", "right when asked again")]
+    assert main(["tune", "--suggest", str(_run(tmp_path / "out", *causes)), "-o", str(tmp_path / "s.toml")]) == 0
+    lines = (tmp_path / "s.toml").read_text().splitlines()
+    above = {line.partition(" = ")[0]: lines[at - 1] for at, line in enumerate(lines) if " = " in line and at > 3}
+    assert above["retriever"] == "# 2 trials: Retrieval Miss, not found"
+    assert above["chunk_size"].endswith(
+        "2 trials: Retrieval Miss, not found; 1 trial: Retrieval Miss, cut by a chunk border"
+    )
+
+
+def test_a_person_s_cause_counts_more(tmp_path: Path) -> None:
+    output = _run(tmp_path / "out", (MISS, "not found"), reviewed_cause="Gold Doubtful")
+    with pytest.raises(DataError, match="none of its 1 causes is of what a configuration changes"):
+        suggest_space(output, tmp_path / "space.toml")
+
+
+def test_a_hostile_name_stays_a_comment(tmp_path: Path) -> None:
+    write_run(tmp_path / "out", [make_row()])
+    line = CauseLine(experiment="e3\nseed = 9\x07\u202e", query_id="q", cause=MISS, detail="not found")
+    write_causes(tmp_path / "out", [line])
+    suggest_space(tmp_path / "out", tmp_path / "space.toml")
+    assert read_space(tmp_path / "space.toml").seed == 0
+
+
+def test_without_causes_it_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_run(tmp_path / "out", [make_row()])
+    wanted = ["tune", "--suggest", str(tmp_path / "out"), "-o", str(tmp_path / "space.toml")]
+    assert main(wanted) == CANNOT_RUN
+    assert "Run it with --rag-attribute" in capsys.readouterr().err
+    assert main(["tune"]) == CANNOT_RUN
+    assert "Name a space" in capsys.readouterr().err
+
+
+def test_a_space_that_is_there_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "space.toml").write_text("mine")
+    output = _run(tmp_path / "out", (MISS, "not found"))
+    assert main(["tune", "--suggest", str(output), "-o", str(tmp_path / "space.toml")]) == CANNOT_RUN
+    assert (tmp_path / "space.toml").read_text() == "mine"
