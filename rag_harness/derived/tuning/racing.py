@@ -264,7 +264,7 @@ def _values(came: Raced, names: Sequence[str], group: Sequence[Case], measure: s
 
 
 def _set_aside(running: Race, came: Raced, measure: str, lower: bool) -> None:
-    """Ask the worse half no further."""
+    """Ask the worse half no further. Two always stay: which of them is better is what the last look is for."""
     still = [name for name in running.left if name not in came.left]
 
     def behind(name: str) -> float:
@@ -273,7 +273,7 @@ def _set_aside(running: Race, came: Raced, measure: str, lower: bool) -> None:
         value = worst if mean is None else mean
         return value if lower else -value
 
-    for name in sorted(still, key=behind)[(len(still) + 1) // 2 :]:
+    for name in sorted(still, key=behind)[max(2, (len(still) + 1) // 2) :]:
         running.set_aside(name)
         came.aside[name] = came.asked
 
