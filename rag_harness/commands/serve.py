@@ -24,6 +24,7 @@ _SETTINGS = {
     "chat_model": "chat model; default: the profile's",
     "chat_base_url": "OpenAI-compatible endpoint; default: the profile's",
     "embed_model": "embedding model; default: the profile's",
+    "config": "TOML file of a configuration, as rag-harness tune writes one: --experiment is its name",
     "qdrant_url": "Qdrant server or cluster; default: an index in the state folder",
 }
 _OLDEST = (3, 11)
@@ -115,4 +116,7 @@ def settings_of(chosen: argparse.Namespace) -> Settings:
     from rag_harness.settings.loading import load_settings
 
     here = Path.cwd()
-    return load_settings({"mode": "live", **settings_said(chosen, _SETTINGS)}, ini_values(here), here)
+    said = settings_said(chosen, _SETTINGS)
+    if "config" in said:
+        said["config"] = (said["config"],)
+    return load_settings({"mode": "live", **said}, ini_values(here), here)

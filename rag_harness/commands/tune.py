@@ -49,7 +49,7 @@ def run_tune(chosen: argparse.Namespace) -> int:
     from rag_harness.derived.local_run import running
     from rag_harness.derived.tuning.outcome_text import outcome_lines
     from rag_harness.derived.tuning.space_file import read_space
-    from rag_harness.derived.tuning.tuned_file import write_tuned
+    from rag_harness.derived.tuning.tuned_file import check_tuned, write_tuned
     from rag_harness.derived.tuning.tuner import Tuner
     from rag_harness.engine.fingerprint import fingerprint_of
     from rag_harness.pipelines.parts import RunParts
@@ -58,6 +58,8 @@ def run_tune(chosen: argparse.Namespace) -> int:
 
     space = read_space(chosen.space)
     settings = load_settings(_given(chosen), ini_values(Path.cwd()))
+    if chosen.tuned is not None:
+        check_tuned(chosen.tuned, settings)
     parts = RunParts(settings)
     with running(chosen.output, parts) as runs:
         tuner = Tuner(
@@ -72,7 +74,7 @@ def run_tune(chosen: argparse.Namespace) -> int:
     say("", *outcome_lines(outcome))
     if chosen.tuned is not None:
         write_tuned(chosen.tuned, outcome, winner)
-        say(f"{chosen.tuned}: pytest --rag-config={chosen.tuned} --rag-run {chosen.tuned.stem}")
+        say(f"{chosen.tuned}: pytest --rag-config={chosen.tuned} --rag-run={chosen.tuned.stem}")
     return 0
 
 

@@ -181,6 +181,11 @@ class DerivedRuns:
     def _found(self, asks: Sequence[_Ask]) -> dict[_Ask, ExperimentResult | str]:
         return {ask: found for ask in asks if (found := self._find(ask)) is not None}
 
+    @property
+    def broken(self) -> str:
+        """Why no more trials are asked; empty where they are."""
+        return self._broken
+
     def close(self) -> None:
         """Force the files to the disk."""
         for file in self._files.values():

@@ -82,9 +82,14 @@ def configurations_of(settings: Settings) -> dict[str, ConfigurationSpec]:
     """Return the configurations of a run that are experiments, by name.
 
     Raises:
-        SettingsError: a configuration has the name of another experiment.
+        SettingsError: a configuration has the name of another experiment, or varies another configuration.
     """
-    return _of_run(settings.configurations, endpoints_of(settings)) if settings.configurations else {}
+    if not settings.configurations:
+        return {}
+    found = _of_run(settings.configurations, endpoints_of(settings))
+    for spec in found.values():
+        _check_no_configuration(spec, found)
+    return found
 
 
 _Spec = TypeVar("_Spec", "EndpointSpec", "ConfigurationSpec")
@@ -100,6 +105,16 @@ def _of_run(specs: Sequence[_Spec], others: Collection[str] = ()) -> dict[str, _
                 f'name = "my_{spec.name}".'
             )
     return {spec.name: spec for spec in specs}
+
+
+def _check_no_configuration(spec: ConfigurationSpec, known: Collection[str]) -> None:
+    from rag_harness.errors import SettingsError
+
+    if spec.experiment in known:
+        raise SettingsError(
+            f"{spec.where}: experiment is {spec.experiment!r}, which is a configuration itself. Write its parameters "
+            f"into this file instead."
+        )
 
 
 def _registered() -> dict[str, EntryPoint]:

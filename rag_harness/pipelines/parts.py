@@ -80,6 +80,7 @@ class RunParts:
         if settings not in self._under:
             made = RunParts(settings, self.scrub, self._data, self.endpoints.meter)
             made._stores, made._cassettes = self._stores, self._cassettes
+            made._versions = self._versions
             made.told_versions, made.loop = self.told_versions, self.loop
             self.endpoints.close_too(made.endpoints.aclose)
             self._under[settings] = made

@@ -92,7 +92,9 @@ def known_parameters(experiment: str) -> list[str]:
     """Return the names of the parameters of an experiment; of the package's own pipeline, where it is empty."""
     if not experiment:
         return sorted(_ALONE)
-    return sorted(each.name for each in fields(Settings) if each.metadata["affects"] in _OF_EXPERIMENTS)
+    # A profile is many options, which are looked up before there are configurations.
+    affecting = [each.name for each in fields(Settings) if each.metadata["affects"] in _OF_EXPERIMENTS]
+    return sorted(name for name in affecting if name != "profile")
 
 
 def checked_value(where: str, name: str, value: Any, experiment: str) -> ParameterValue:

@@ -120,8 +120,10 @@ class Asking:
         came = self._runs.run(asks)
         unasked = {row for row in came.values() if isinstance(row, str) and row.startswith(_NOT_RUN)}
         self._spent |= any(row.startswith(f"{_NOT_RUN}budget") for row in unasked)
-        if unasked and not self._spent:
-            raise CriticalError(f"The race has stopped: {unasked.pop().removeprefix(_NOT_RUN)}")
+        why = self._runs.broken or next(iter(unasked), "")
+        if why and not self._spent:
+            # What was not asked would count as wrong answers.
+            raise CriticalError(f"The race has stopped: {why.removeprefix(_NOT_RUN)}")
         return came
 
     def _cut(self, candidate: Contender, cases: Iterable[Case]) -> RowsByQuery:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
 from typing import Any
 
 from rag_harness.derived.tuning.space import Space
@@ -86,7 +85,7 @@ def field_of(space: Space, settings: Settings) -> Field:
             raise SettingsError(f"{space.where}: {spec.name}: {why}.")
         candidate = _candidate(spec, settings, varied, spec.name)
         found.setdefault(_key(candidate), candidate)
-    for values in combinations(space):
+    for values in space.combinations():
         if why := _unfit(values, settings, space):
             short = why.partition(" ")[0]
             left_out[short] = left_out.get(short, 0) + 1
@@ -96,19 +95,9 @@ def field_of(space: Space, settings: Settings) -> Field:
         found.setdefault(_key(candidate), candidate)
     if len(found) < 2:
         raise SettingsError(f"{space.where}: there is nothing to compare: only the configuration of today is left.")
-    return Field(tuple(found.values()), left_out)
-
-
-def combinations(space: Space) -> Iterator[dict[str, ParameterValue]]:
-    """Yield the values of each combination. A parameter whose condition does not hold has none."""
-    names = [each.name for each in space.parameters]
-    for values in product(*(each.values for each in space.parameters)):
-        chosen = dict(zip(names, values, strict=True))
-        yield {
-            each.name: chosen[each.name]
-            for each in space.parameters
-            if all(chosen[other] in wanted for other, wanted in each.only_if.items())
-        }
+    first, *others = found.values()
+    # Where two are equal, the order decides: that of the file must not.
+    return Field((first, *sorted(others, key=_key)), left_out)
 
 
 def _unfit(values: Mapping[str, Any], settings: Settings, space: Space) -> str:

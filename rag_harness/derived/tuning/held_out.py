@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from rag_harness.derived.tuning.contenders import Contender
 from rag_harness.derived.tuning.outcome import HeldOut, RaceFigure
@@ -14,14 +14,19 @@ from rag_harness.stats import difference_interval, mean_interval
 from rag_harness.stats.inputs import UndefinedError
 
 
-def held_out(space: Space, ask: Ask, winner: Contender, today: Contender, groups: Groups) -> HeldOut:
+def held_out(
+    space: Space, ask: Ask, is_spent: Callable[[], bool], winner: Contender, today: Contender, groups: Groups
+) -> HeldOut | None:
     """Ask winner and today's configuration what the race never asked, and return both figures.
 
+    None where the budget does not reach all questions: those that were asked first are no sample of all.
     Questions of one group are not independent, and the intervals know that.
     """
     cases = [case for group in groups for case in group]
-    cluster = {case.query.query_id: number for number, group in enumerate(groups) for case in group}
     rows = ask([winner, today], cases)
+    if is_spent():
+        return None
+    cluster = clusters_of(groups)
     measures = list(dict.fromkeys([*space.objective, *(each.measure for each in space.constraints)]))
     found = {each.name: Values() for each in (winner, today)}
     for name, values in found.items():
@@ -39,6 +44,11 @@ def held_out(space: Space, ask: Ask, winner: Contender, today: Contender, groups
         _difference(ours[first], theirs[first], cluster),
         others,
     )
+
+
+def clusters_of(groups: Groups) -> dict[str, int]:
+    """Return the number of the group of each question, by its id."""
+    return {case.query.query_id: number for number, group in enumerate(groups) for case in group}
 
 
 def figure_of(name: str, values: Mapping[str, float], cluster: Mapping[str, int] | None = None) -> RaceFigure:

@@ -151,7 +151,7 @@ def read_outcome(output: Path) -> RaceOutcome | None:
         lists = {key: tuple(value) for key, value in said.items() if isinstance(value, list)}
         lists["looks"] = tuple(tuple(each) for each in said["looks"])
         return RaceOutcome(**{**said, **lists, "entries": entries, "held_out": _held_out(held) if held else None})
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
             f"{file} is no outcome of a race of this version: {type(error).__name__}. Remove it, and tune again."
         ) from error

@@ -85,7 +85,7 @@ def _constraints(outcome: RaceOutcome) -> Iterator[str]:
 
 
 def _how_it_went(outcome: RaceOutcome) -> Iterator[str]:
-    gone = sum(bool(each.left_after) for each in outcome.entries)
+    gone = sum(bool(each.left_after) and not each.why for each in outcome.entries)
     share = outcome.calls / outcome.grid if outcome.grid else 1.0
     asked = f", {share:.0%} of what asking all would take" if outcome.asks_answers else ""
     yield (

@@ -9,7 +9,8 @@ from typing import Literal
 from rag_harness.derived.tuning.asking import RowsByQuery
 from rag_harness.derived.tuning.contenders import Contender
 from rag_harness.derived.tuning.space import Space
-from rag_harness.derived.tuning.values import Values, of_group
+from rag_harness.derived.tuning.values import Values, broken, of_group
+from rag_harness.errors import DataError
 from rag_harness.measures import measure_named
 from rag_harness.stats.best_set import shown_worse
 from rag_harness.stats.racing import Race
@@ -24,6 +25,8 @@ TOGETHER = 8
 HALVED_AFTER = (1 / 8, 1 / 4, 1 / 2)
 """Parts of the groups after which the better half goes on. The others are set aside: that saves two of three calls, and
 the configuration that is found is nearly as good (``benchmarks/racing.py``). Nothing is claimed of them."""
+_AS_MUCH_TEXT = 1.1
+"""Up to a tenth more is as much: chunks are of different lengths."""
 SOONEST = 20
 """Questions before a constraint that is surely broken takes a configuration out."""
 
@@ -46,6 +49,7 @@ class Raced:
         ended: why it ended.
         asked: number of questions that those who stayed were asked.
         values: by name of the configuration.
+        answered: number of questions that were asked of all configurations together.
         left: who left, by name.
         aside: who was set aside, by name: after how many questions.
         looks: after each look, the number of questions and of configurations still in.
@@ -55,6 +59,7 @@ class Raced:
     ended: Ended = "all questions were asked"
     asked: int = 0
     values: dict[str, Values] = field(default_factory=dict)
+    answered: int = 0
     left: dict[str, Left] = field(default_factory=dict)
     aside: dict[str, int] = field(default_factory=dict)
     looks: list[tuple[int, int]] = field(default_factory=list)
@@ -112,14 +117,19 @@ def race(
         if is_spent():
             # A row that was not asked for want of money says nothing about its configuration.
             came.ended = "the budget is spent"
-            return came
+            break
         for each in still:
             came.values[each.name].take(rows[each.name], cases, course.measures)
+        came.answered += len(still) * len(cases)
+        _check_measured(space, came, cases)
         for group in batch:
             came.asked += len(group)
             running.add(_values(came, running.left, group, first.name, lower))
             _leave(running, came, space)
             came.looks.append((came.asked, len(came.stayed(candidates))))
+        # Not between groups of a batch: who comes back because a better one breaks a constraint was not asked these.
+        _leave_by_constraint(running, came, space)
+        came.looks[-1] = came.asked, len(came.stayed(candidates))
         say(f"{came.asked} questions, {came.looks[-1][1]} of {len(candidates)} configurations are left")
         came.good_enough = running.good_enough if course.margin else ()
         while halves and start + len(batch) >= halves[0]:
@@ -127,20 +137,51 @@ def race(
             _set_aside(running, came, first.name, lower)
         if len(came.stayed(candidates)) == 1:
             came.ended = "one is left"
-            return came
+            break
         if came.good_enough:
             came.ended = "good enough"
+            break
+    _withdraw_broken(running, came, space)
+    if came.ended == "all questions were asked":
+        _catch_up(came, came.stayed(candidates), course, ask)
+        if is_spent():
+            came.ended = "the budget is spent"
             return came
-    look_once(space, came, came.stayed(candidates), groups, (1 + space.confidence) / 2)
+        look_once(space, came, came.stayed(candidates), groups, (1 + space.confidence) / 2)
     return came
 
 
+def _catch_up(came: Raced, still: Sequence[Contender], course: Course, ask: Ask) -> None:
+    """Ask those that had left and came back what they have missed: the last look compares all on all questions."""
+    asked = {each.name: {*came.values[each.name].context, *came.values[each.name].failed} for each in still}
+    for each in still:
+        missed = [case for group in course.groups for case in group if case.query.query_id not in asked[each.name]]
+        if missed:
+            came.values[each.name].take(ask([each], missed)[each.name], missed, course.measures)
+            came.answered += len(missed)
+
+
 def race_of_found(
-    space: Space, candidates: Sequence[Contender], course: Course, ask: Ask, say: Callable[[str], None]
+    space: Space,
+    candidates: Sequence[Contender],
+    course: Course,
+    ask: Ask,
+    say: Callable[[str], None],
+    *,
+    in_no_more_text: bool = False,
 ) -> Raced:
     """Hold the candidates against each other by what they find. All questions are asked, and one look is taken.
 
     No call is saved by stopping early, and one look shows more than many.
+
+    Args:
+        space: objective, constraints, confidence.
+        candidates: those that race.
+        course: what the race goes over.
+        ask: asks questions.
+        say: hears how far it is.
+        in_no_more_text: whether a configuration leaves only where another that is better gives a model as much text or
+            less. Who gives more text finds more, but may answer worse, and costs more.
     """
     came = Raced(values={each.name: Values() for each in candidates})
     cases = [case for group in course.groups for case in group]
@@ -148,23 +189,74 @@ def race_of_found(
     for each in candidates:
         came.values[each.name].take(rows[each.name], cases, course.measures)
     came.asked = len(cases)
-    look_once(space, came, candidates, course.groups, space.confidence)
+    came.answered = len(candidates) * len(cases)
+    look_once(space, came, candidates, course.groups, space.confidence, in_no_more_text)
     say(f"{came.asked} questions, {came.looks[-1][1]} of {len(candidates)} configurations are left")
     return came
 
 
-def look_once(space: Space, came: Raced, candidates: Sequence[Contender], groups: Groups, confidence: float) -> None:
-    """Take out those that are shown to be worse than another by all their values together."""
+def look_once(
+    space: Space,
+    came: Raced,
+    candidates: Sequence[Contender],
+    groups: Groups,
+    confidence: float,
+    in_no_more_text: bool = False,
+) -> None:
+    """Take out those that are shown to be worse than another by all their values together.
+
+    Who breaks a constraint takes nobody out: those that keep to it would be gone, too, and nothing would be left.
+    """
     import numpy as np
 
-    first, names = measure_named(space.objective[0]), [each.name for each in candidates]
+    first = measure_named(space.objective[0])
+    names = [each.name for each in candidates if not broken(space.constraints, came.values[each.name])]
+    if not names:
+        came.looks.append((came.asked, len(came.stayed(candidates))))
+        return
     rows = [_values(came, names, group, first.name, first.better == "lower") for group in groups]
     array = np.array([[row[name] for name in names] for row in rows])
     shown, means = shown_worse(array, confidence, seed=space.seed), array.mean(axis=0)
+    if in_no_more_text:
+        text = np.array([came.values[name].mean_context for name in names])
+        shown &= text[:, None] <= _AS_MUCH_TEXT * text
     for place in np.flatnonzero(shown.any(axis=0)):
         better = int(np.where(shown[:, place], means, -np.inf).argmax())
         came.left[names[place]] = Left(came.asked, names[better], first.name)
-    came.looks.append((came.asked, len(names) - len(came.left)))
+    came.looks.append((came.asked, len(came.stayed(candidates))))
+
+
+def _check_measured(space: Space, came: Raced, cases: Sequence[Case]) -> None:
+    """Stop at once where a constraint can be held against nobody, such as the cost of a model without a price.
+
+    Raises:
+        DataError: a measure of a constraint has no value for any question of any configuration.
+    """
+    for each in space.constraints:
+        measure = measure_named(each.measure)
+        about = {case.query.query_id for case in cases if not measure.applies(case)}
+        answered = any(about & values.context.keys() for values in came.values.values())
+        if answered and not any(values.of.get(each.measure) for values in came.values.values()):
+            raise DataError(
+                f"{space.where}: constraint {each.what} {each.op} {each.right:g}: no answer so far has a value of "
+                f"{each.measure}, so nobody could keep to it. Leave it out, or give what it needs: --rag-prices."
+            )
+
+
+def _withdraw_broken(running: Race, came: Raced, space: Space) -> None:
+    """Let nobody be gone because of one that breaks a constraint: those come back as if they had been set aside."""
+    gone = {name for name, left in came.left.items() if left.why}
+    waiting = list(running.left + running.aside)
+    while waiting:
+        name = waiting.pop()
+        if name in gone or len(gone) + 1 == len(came.values) or not broken(space.constraints, came.values[name]):
+            continue
+        gone.add(name)
+        for back in running.withdraw(name):
+            waiting.append(back)
+            left = came.left.pop(back, None)
+            if left is not None:
+                came.aside[back] = left.after
 
 
 def _values(came: Raced, names: Sequence[str], group: Sequence[Case], measure: str, lower: bool) -> dict[str, float]:
@@ -172,7 +264,7 @@ def _values(came: Raced, names: Sequence[str], group: Sequence[Case], measure: s
 
 
 def _set_aside(running: Race, came: Raced, measure: str, lower: bool) -> None:
-    """Ask the worse half no further."""
+    """Ask the worse half no further. Two always stay: which of them is better is what the last look is for."""
     still = [name for name in running.left if name not in came.left]
 
     def behind(name: str) -> float:
@@ -181,7 +273,7 @@ def _set_aside(running: Race, came: Raced, measure: str, lower: bool) -> None:
         value = worst if mean is None else mean
         return value if lower else -value
 
-    for name in sorted(still, key=behind)[(len(still) + 1) // 2 :]:
+    for name in sorted(still, key=behind)[max(2, (len(still) + 1) // 2) :]:
         running.set_aside(name)
         came.aside[name] = came.asked
 
@@ -191,13 +283,17 @@ def _leave(running: Race, came: Raced, space: Space) -> None:
         if name not in came.left:
             came.left[name] = Left(came.asked, gone.better, space.objective[0])
             came.aside.pop(name, None)
+
+
+def _leave_by_constraint(running: Race, came: Raced, space: Space) -> None:
     if came.asked < SOONEST:
         return
     for name in running.left:
-        broken = next((each for each in space.constraints if came.values[name].breaks(each)), None)
-        if broken is not None and len(running.left) > 1:
-            value = came.values[name].kept(broken)[1]
-            came.left[name] = Left(came.asked, why=f"{broken.what} is {value:.4g}, not {broken.op} {broken.right:g}")
+        surely = next((each for each in space.constraints if came.values[name].breaks(each)), None)
+        others = [each for each in came.values if each != name and not (each in came.left and came.left[each].why)]
+        if surely is not None and others:
+            value = came.values[name].kept(surely)[1]
+            came.left[name] = Left(came.asked, why=f"{surely.what} is {value:.4g}, not {surely.op} {surely.right:g}")
             for back in running.withdraw(name):
                 came.left.pop(back, None)
                 came.aside.pop(back, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rag_harness.gates.grammar import Gate
@@ -48,13 +48,42 @@ class Space:
     where: str = ""
     digest: str = ""
 
-    @property
-    def size(self) -> int:
-        """The number of combinations, conditions not counted."""
-        found = 1
-        for each in self.parameters:
-            found *= len(each.values)
-        return found
+    def combinations(self) -> Iterator[dict[str, ParameterValue]]:
+        """Yield the values of each combination, each once. A parameter whose condition does not hold has none."""
+        yield from _combined(conditions_first(self.parameters), {})
+
+
+def conditions_first(parameters: Sequence[Parameter]) -> list[Parameter]:
+    """Return parameters in an order in which each stands behind those of its condition.
+
+    Raises:
+        ValueError: conditions go round in a circle; the message names the parameters of it.
+    """
+    ordered: list[Parameter] = []
+    waiting = list(parameters)
+    while waiting:
+        known = named(ordered)
+        ready = [each for each in waiting if all(other in known for other in each.only_if)]
+        if not ready:
+            raise ValueError(", ".join(named(waiting)))
+        ordered += ready
+        waiting = [each for each in waiting if each not in ready]
+    return ordered
+
+
+def _combined(
+    parameters: Sequence[Parameter], chosen: dict[str, ParameterValue]
+) -> Iterator[dict[str, ParameterValue]]:
+    if not parameters:
+        yield chosen
+        return
+    first, *others = parameters
+    # A parameter that has no value itself fulfils no condition.
+    if not all(other in chosen and chosen[other] in wanted for other, wanted in first.only_if.items()):
+        yield from _combined(others, chosen)
+        return
+    for value in first.values:
+        yield from _combined(others, {**chosen, first.name: value})
 
 
 def named(values: Sequence[Parameter]) -> list[str]:

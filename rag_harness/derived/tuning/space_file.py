@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from rag_harness.derived.tuning.space import Parameter, Space
+from rag_harness.derived.tuning.space import Parameter, Space, conditions_first
 from rag_harness.errors import SettingsError, unknown
 from rag_harness.files.sources import json_digest
 from rag_harness.gates.grammar import Gate, Reference, parse_gate
@@ -64,9 +65,9 @@ def _check_size(space: Space) -> None:
         raise SettingsError(
             f"{space.where}: there is nothing to try: [parameters] names no parameter. For example: top_k = [3, 5, 8]"
         )
-    if space.size > MOST_CONFIGURATIONS:
+    if sum(1 for _ in islice(space.combinations(), MOST_CONFIGURATIONS + 1)) > MOST_CONFIGURATIONS:
         raise SettingsError(
-            f"{space.where}: {space.size:,} configurations are more than the {MOST_CONFIGURATIONS:,} that one race can "
+            f"{space.where}: it has more than {MOST_CONFIGURATIONS:,} configurations, the most that one race can "
             f"tell apart with any certainty. Leave values out, or make one depend on another: "
             f"candidates = {{ values = [20, 50], if = {{ rerank = true }} }}"
         )
@@ -129,11 +130,20 @@ def _parameters(where: str, said: Any, experiment: str) -> tuple[Parameter, ...]
     if not isinstance(said, Mapping):
         raise SettingsError(f"{where}: parameters is {said!r}: expected a table, [parameters].")
     found = tuple(_parameter(where, name, each, experiment) for name, each in flat(said).items())
-    names = [each.name for each in found]
+    known = {each.name: each.values for each in found}
     for each in found:
-        for other in each.only_if:
-            if other not in names or other == each.name:
-                raise SettingsError(f"{where}: {each.name}, if: {unknown('parameter', other, names)}")
+        for other, wanted in each.only_if.items():
+            if other not in known or other == each.name:
+                raise SettingsError(f"{where}: {each.name}, if: {unknown('parameter', other, known)}")
+            if not set(wanted) & set(known[other]):
+                raise SettingsError(
+                    f"{where}: {each.name}, if: {other} never is {' or '.join(map(repr, wanted))}, so {each.name} "
+                    f"would never be tried. {other} is one of: {', '.join(map(repr, known[other]))}."
+                )
+    try:
+        conditions_first(found)
+    except ValueError as error:
+        raise SettingsError(f"{where}: the conditions of {error} go round in a circle.") from None
     return found
 
 

@@ -8,7 +8,7 @@ from random import Random
 
 from rag_harness.errors import DataError
 from rag_harness.gates.grammar import CONVERSATION
-from rag_harness.report.clusters import SOURCE_PAGE, cluster_key, cluster_of
+from rag_harness.report.clusters import SOURCE_PAGE, check_cluster, cluster_key, cluster_of
 from rag_harness.types import Case
 
 FEWEST_GROUPS = 4
@@ -52,8 +52,11 @@ def split(cases: Sequence[Case], share: float, seed: int, named: str = "") -> Sp
 
     Raises:
         DataError: there are too few groups.
+        SettingsError: no question has what is ``named``.
     """
     key = cluster_key(named, (case.labels for case in cases)) or ("" if named else SOURCE_PAGE)
+    if named and key:
+        check_cluster("the race", ((case, case.labels) for case in cases), key)
     groups: dict[str, list[Case]] = {}
     for case in cases:
         name = cluster_of(case, case.labels, key) if key else ""

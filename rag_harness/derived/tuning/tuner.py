@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rag_harness.derived.tuning.asking import Asking
 from rag_harness.derived.tuning.contenders import Contender, Field, field_of
-from rag_harness.derived.tuning.held_out import figure_of, held_out
+from rag_harness.derived.tuning.held_out import clusters_of, figure_of, held_out
 from rag_harness.derived.tuning.outcome import Entry, RaceOutcome, read_outcome
 from rag_harness.derived.tuning.racing import Course, Raced, race, race_of_found
 from rag_harness.derived.tuning.space import Space
 from rag_harness.derived.tuning.split import Split, split
-from rag_harness.derived.tuning.values import Values, value_kind
-from rag_harness.errors import DataError, SettingsError
+from rag_harness.derived.tuning.values import Values, broken, value_kind
+from rag_harness.errors import DataError, PrerequisiteError, SettingsError
+from rag_harness.files.sources import json_digest
 from rag_harness.measures import RowMeasure, is_judged, measure_named
 from rag_harness.types import Case
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 EVIDENCE = "evidence_recall"
 """What is raced on before any answer is asked for: without its evidence a question is rarely answered."""
 _SMALLEST_GAP = 0.05
+_OF_SCREEN = 0.2
+"""Share of the chance of a wrong claim that goes to what is said before answers are asked for."""
 
 
 class Tuned(NamedTuple):
@@ -69,7 +72,7 @@ class Tuner:
         asking = Asking(self.runs, self.parts, self.fingerprint, field.candidates)
         for each in field.candidates:
             asking.build(each)
-        began = self._began(asking, field)
+        began = self._began(asking, field, parts)
         self._check_same(began)
         asks_answers = self._asks_answers(asking, field)
         self.say(self._announced(field, parts, asks_answers))
@@ -77,7 +80,12 @@ class Tuner:
         candidates = first.stayed(field.candidates) if asks_answers else field.candidates
         if field.today not in candidates:
             candidates = [field.today, *candidates]
-        came = self._answer_race(asking, candidates, parts) if asks_answers else first
+        came = self._answer_race(asking, candidates, parts, screened is not None) if asks_answers else first
+        if not came.answered:
+            raise PrerequisiteError(
+                f"The budget of {self.parts.settings.budget:g} USD was spent before the first look, so nothing can be "
+                f"said of any configuration. Raise --budget: what was asked is kept, and is not asked again."
+            )
         if asks_answers:
             came.left |= {name: gone for name, gone in first.left.items() if name not in came.values}
             came.values = {**first.values, **came.values}
@@ -89,16 +97,26 @@ class Tuner:
         data = self.parts.data(self._data)
         measure = measure_named(self.space.objective[0])
         cases = list(data.cases[: self.parts.settings.limit or None])
-        about = [case for case in cases if not measure.applies(case)]
-        if not about:
-            why = measure.applies(cases[0]) if cases else "there are no questions"
-            raise DataError(
-                f"{self.space.where}: objective {measure.name} is defined for none of the {len(cases)} questions: "
-                f"{why}."
-            )
+        about = self._about("objective", measure.name, cases)
+        for name in self._measures:
+            self._about("objective" if name in self.space.objective else "constraint", name, about)
         if len(about) < len(cases):
             self.say(f"{measure.name} is about {len(about)} of {len(cases)} questions: the others do not race")
         return about
+
+    def _about(self, what: str, name: str, cases: Sequence[Case]) -> list[Case]:
+        """Return the questions that a measure is about.
+
+        Raises:
+            DataError: there are none.
+        """
+        found = list(_about(name, cases))
+        if not found:
+            why = measure_named(name).applies(cases[0]) if cases else "there are no questions"
+            raise DataError(
+                f"{self.space.where}: {what} {name} is defined for none of the {len(cases)} questions: {why}."
+            )
+        return found
 
     @property
     def _data(self) -> str:
@@ -106,10 +124,11 @@ class Tuner:
 
         return data_of(self.space.experiment, self.parts.settings) if self.space.experiment else ""
 
-    def _began(self, asking: Asking, field: Field) -> dict[str, str]:
+    def _began(self, asking: Asking, field: Field, parts: Split) -> dict[str, str]:
         return {
             "space": self.space.digest,
             "questions": self.parts.data(self._data).queries_digest,
+            "held_out": json_digest(sorted(case.query.query_id for case in parts.kept)),
             "today": self.fingerprint(asking.build(field.today)),
         }
 
@@ -118,10 +137,11 @@ class Tuner:
         known = None if self.parts.settings.overwrite else read_outcome(self.output)
         if known is None or known.space != self.space.where:
             return
-        if known.began.get("questions") != began["questions"]:
+        if any(known.began.get(what) != began[what] for what in ("questions", "held_out")):
             raise DataError(
-                f"The questions have changed since the race in {self.output}: they would be divided in another way, "
-                f"and some of those that it never saw would have been seen. Begin another: --output, or --overwrite."
+                f"The questions, or what decides how they are divided (--limit, --cluster, held_out, seed), have "
+                f"changed since the race in {self.output}: some of those that are held out now were seen then. "
+                f"Begin another: --output, or --overwrite."
             )
 
     def _asks_answers(self, asking: Asking, field: Field) -> bool:
@@ -157,14 +177,17 @@ class Tuner:
         about = [group for group in (_about(EVIDENCE, group) for group in parts.race) if group]
         if len(finds) < len(field.candidates) or len({each.ranking for each in finds}) < 2 or not about:
             return Raced(values={}), None
-        screen = replace(self.space, objective=(EVIDENCE,), constraints=())
-        came = race_of_found(screen, finds, Course(about, [EVIDENCE]), asking.found, self.say)
+        screen = replace(self.space, objective=(EVIDENCE,), constraints=(), confidence=_part(self.space, _OF_SCREEN))
+        came = race_of_found(screen, finds, Course(about, [EVIDENCE]), asking.found, self.say, in_no_more_text=True)
         self.say(f"{len(came.left)} of {len(finds)} configurations find less: their answers are not asked for")
         return came, (EVIDENCE, len(came.left))
 
-    def _answer_race(self, asking: Asking, candidates: Sequence[Contender], parts: Split) -> Raced:
+    def _answer_race(self, asking: Asking, candidates: Sequence[Contender], parts: Split, was_screened: bool) -> Raced:
         course = Course(parts.race, self._measures, self.space.margin)
-        return race(self.space, candidates, course, asking.answers, asking.is_spent, self.say)
+        space = self.space
+        if was_screened:
+            space = replace(space, confidence=_part(space, 1 - _OF_SCREEN))
+        return race(space, candidates, course, asking.answers, asking.is_spent, self.say)
 
     @property
     def _measures(self) -> list[str]:
@@ -183,9 +206,12 @@ class Tuner:
         measure = measure_named(self.space.objective[0])
         titles = {each.name: each.title for each in field.candidates}
         lower = measure.better == "lower"
-        entries = [self._entry(each, came, titles) for each in field.candidates]
+        cluster = clusters_of(parts.race)
+        entries = [self._entry(each, came, titles, cluster) for each in field.candidates]
         entries.sort(key=lambda entry: _rank(entry, measure.name, lower))
+        # The best stands first: of those that were set aside only where nobody else keeps to the constraints.
         usable = [entry for entry in entries if not (entry.left_after or entry.aside_after or entry.why)]
+        usable = usable or [entry for entry in entries if not (entry.left_after or entry.why)]
         if not usable:
             raise DataError(_nobody(self.space, entries))
         good = [entry for entry in usable if entry.name in came.good_enough] or usable
@@ -193,8 +219,7 @@ class Tuner:
         ask = asking.answers if asks_answers else asking.found
         held = None
         if came.ended != "the budget is spent":
-            held = held_out(self.space, ask, winner, field.today, parts.held_out)
-        calls = sum(len(each.of.get(measure.name, {})) for each in came.values.values())
+            held = held_out(self.space, ask, asking.is_spent, winner, field.today, parts.held_out)
         return RaceOutcome(
             space=self.space.where,
             objective=self.space.objective,
@@ -206,7 +231,7 @@ class Tuner:
             asks_answers=asks_answers,
             ended=came.ended,
             asked=came.asked,
-            calls=calls,
+            calls=came.answered,
             grid=len(field.candidates) * len(parts.asked),
             margin=self.space.margin,
             confidence=self.space.confidence,
@@ -222,21 +247,21 @@ class Tuner:
             constraints=tuple(f"{each.what} {each.op} {each.right:g}" for each in self.space.constraints),
         )
 
-    def _entry(self, candidate: Contender, came: Raced, titles: Mapping[str, str]) -> Entry:
+    def _entry(self, candidate: Contender, came: Raced, titles: Mapping[str, str], cluster: Mapping[str, int]) -> Entry:
         values, gone = came.values.get(candidate.name, Values()), came.left.get(candidate.name)
         names = dict.fromkeys([*self.space.objective, *(each.measure for each in self.space.constraints)])
-        varied = {each.name for each in self.space.parameters}
+        varied = {*(each.name for each in self.space.parameters), *candidate.spec.by_name}
         return Entry(
             name=candidate.name,
             title=candidate.title,
-            values={key: value for key, value in candidate.values.items() if key in varied or candidate.spec.values},
-            figures={name: figure_of(name, values.of[name]) for name in names if values.of.get(name)},
-            context=sum(values.context.values()) / len(values.context) if values.context else 0.0,
+            values={key: value for key, value in candidate.values.items() if key in varied},
+            figures={name: figure_of(name, values.of[name], cluster) for name in names if values.of.get(name)},
+            context=values.mean_context,
             left_after=gone.after if gone else 0,
             aside_after=came.aside.get(candidate.name, 0),
             better=titles.get(gone.better, "") if gone else "",
             measure=gone.measure if gone else "",
-            why=gone.why if gone else _broken(self.space, values),
+            why=gone.why if gone else broken(self.space.constraints, values),
             failed=len(values.failed),
         )
 
@@ -272,14 +297,9 @@ def _rank(entry: Entry, measure: str, lower: bool) -> tuple[bool, bool, bool, fl
     )
 
 
-def _broken(space: Space, values: Values) -> str:
-    for each in space.constraints:
-        holds, value = values.kept(each)
-        if holds is None and values.of:
-            return f"{each.what} has no value"
-        if holds is False:
-            return f"{each.what} is {value:.4g}, not {each.op} {each.right:g}"
-    return ""
+def _part(space: Space, share: float) -> float:
+    """Return the confidence of claims that may take a share of the chance of a wrong one."""
+    return 1 - (1 - space.confidence) * share
 
 
 def _nobody(space: Space, entries: Sequence[Entry]) -> str:

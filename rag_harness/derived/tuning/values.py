@@ -14,6 +14,8 @@ from rag_harness.stats import Interval, mean_interval, quantile, quantile_interv
 from rag_harness.stats.inputs import UndefinedError
 from rag_harness.types import Case
 
+_SURE = 0.999
+
 
 @dataclass
 class Values:
@@ -52,6 +54,11 @@ class Values:
         values = list(known.values()) if among is None else [known[name] for name in among if name in known]
         return sum(values) / len(values) if values else None
 
+    @property
+    def mean_context(self) -> float:
+        """The mean number of characters that are given; 0 without a row."""
+        return sum(self.context.values()) / len(self.context) if self.context else 0.0
+
     def kept(self, constraint: Gate) -> tuple[bool | None, float | None]:
         """Return whether a constraint holds, and its value; None where it has none."""
         values = sorted(self.of.get(constraint.measure, {}).values())
@@ -64,7 +71,10 @@ class Values:
         return _holds(constraint.op, value, limit), value
 
     def breaks(self, constraint: Gate) -> bool:
-        """Return whether it is sure, with 95 %, that a constraint does not hold: no end of the interval keeps it."""
+        """Return whether it is sure that a constraint does not hold: no end of the interval keeps it.
+
+        Sure is 99.9 %: it is asked of many configurations, many times.
+        """
         values = list(self.of.get(constraint.measure, {}).values())
         limit, share = constraint.right, constraint.quantile
         assert isinstance(limit, float | int)
@@ -72,10 +82,23 @@ class Values:
             return False
         try:
             span = (0.0, 1.0) if measure_named(constraint.measure).unit == "share" else None
-            ends = mean_interval(values, span) if share is None else quantile_interval(values, share / 100)
+            ends = (
+                mean_interval(values, span, _SURE) if share is None else quantile_interval(values, share / 100, _SURE)
+            )
         except UndefinedError:
             ends = Interval(min(values), max(values))
         return not any(_holds(constraint.op, end, limit) for end in ends)
+
+
+def broken(constraints: Sequence[Gate], values: Values) -> str:
+    """Return the first constraint that values do not keep to, in words; empty where they keep to all."""
+    for each in constraints:
+        holds, value = values.kept(each)
+        if holds is None and values.of:
+            return f"{each.what} has no value"
+        if holds is False:
+            return f"{each.what} is {value:.4g}, not {each.op} {each.right:g}"
+    return ""
 
 
 def _holds(op: str, value: float, limit: float) -> bool:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from rag_harness.errors import SettingsError, unknown
+from rag_harness.pipelines import data_of, endpoints_of, experiment
 from rag_harness.pipelines.generation import Generator
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import Trace
@@ -82,7 +83,8 @@ def _of_own_shape(spec: ConfigurationSpec, parts: RunParts) -> Experiment:
         raise SettingsError(f"{spec.where}: {why}.")
     options: dict[str, Any] = {name: value for name, value in spec.values if name not in DEFAULT_SHAPE}
     settings = replace(parts.settings, **options)
-    retrieval = parts.retrieval(spec_of(settings))
+    data = data_of(spec.name, parts.settings)
+    retrieval = parts.retrieval(spec_of(settings), data)
     generator = Generator(
         parts.chat(
             temperature=settings.temperature, max_output_tokens=settings.max_output_tokens, model=settings.chat_model
@@ -95,6 +97,7 @@ def _of_own_shape(spec: ConfigurationSpec, parts: RunParts) -> Experiment:
     return Experiment(
         spec.name,
         ConfiguredRag(first, reranker, generator, settings.candidates, settings.top_k),
+        data=data,
         retriever=first if reranker is None else RerankedRetriever(first, reranker, settings.candidates),
         prepare=None if values["retriever"] == "bm25" and reranker is None else parts.prepared(retrieval),
         answer_from=generator.answer_from,
@@ -112,8 +115,6 @@ def _first(retrieval: Retrieval, values: Mapping[str, Any]) -> Retriever:
 
 
 def _of_experiment(spec: ConfigurationSpec, parts: RunParts) -> Experiment:
-    from rag_harness.pipelines import endpoints_of, experiment
-
     options: dict[str, Any] = {name: value for name, value in spec.values if not name.startswith(OF_SERVICE)}
     settings = replace(parts.settings, **options)
     if spec.experiment in endpoints_of(settings):

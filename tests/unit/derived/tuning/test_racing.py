@@ -1,0 +1,144 @@
+"""Races of made-up configurations: who leaves by what, and who does not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from rag_harness.derived.tuning.contenders import Contender
+from rag_harness.derived.tuning.racing import Course, Raced, race, race_of_found
+from rag_harness.derived.tuning.space import Space
+from rag_harness.derived.tuning.values import broken
+from rag_harness.errors import DataError
+from rag_harness.gates.grammar import Gate, parse_gate
+from rag_harness.results.row import ExperimentResult
+from rag_harness.settings.configuration_spec import ConfigurationSpec
+from rag_harness.types import Case, Query
+from tests.unit.rows import make_chunk, make_row
+
+CASES = [Case(Query(f"q{n}", "?"), ground_truth="yes", qrels={"a.md": 1}) for n in range(96)]
+GROUPS = [(case,) for case in CASES]
+
+
+class Answers:
+    """Answers with the share of right answers, the milliseconds and the characters of text of each configuration."""
+
+    def __init__(self, right: Mapping[str, float], ms: Mapping[str, float] | None = None, text: int = 10) -> None:
+        self.right, self.ms, self.text = right, ms or {}, dict.fromkeys(right, text)
+        self.asked: Counter[tuple[str, str]] = Counter()
+
+    def __call__(
+        self, candidates: Sequence[Contender], cases: Sequence[Case]
+    ) -> dict[str, dict[str, ExperimentResult | str]]:
+        return {each.name: {case.query.query_id: self.row(each.name, case) for case in cases} for each in candidates}
+
+    def row(self, name: str, case: Case) -> ExperimentResult:
+        self.asked[name, case.query.query_id] += 1
+        number = int(case.query.query_id[1:])
+        is_right = (number * 7919) % 96 < 96 * self.right[name]
+        found = make_chunk("a.md#0" if is_right else "b.md#0", text="x" * self.text[name])
+        return make_row(
+            query_id=case.query.query_id,
+            llm_answer="yes" if is_right else "no",
+            retrieved_chunks=[found],
+            total_time_ms=self.ms.get(name, 1.0),
+        )
+
+
+def contenders(*names: str) -> list[Contender]:
+    return [Contender(ConfigurationSpec(name), {"top_k": 1}, name) for name in names]
+
+
+def space(*constraints: str, objective: str = "token_f1") -> Space:
+    return Space((), (objective,), tuple(map(constraint, constraints)))
+
+
+def constraint(text: str) -> Gate:
+    return parse_gate(f"x: {text}", 10)
+
+
+def raced(answers: Answers, of: Space) -> Raced:
+    measures = [*of.objective, *(each.measure for each in of.constraints)]
+    field = contenders(*answers.right)
+    return race(of, field, Course(GROUPS, measures), answers, lambda: False, lambda _: None)
+
+
+def test_the_worse_leave_and_the_calls_are_counted() -> None:
+    answers = Answers({"good": 0.9, "bad": 0.1})
+    came = raced(answers, space())
+    assert {name: gone.better for name, gone in came.left.items()} == {"bad": "good"}
+    assert came.answered == sum(answers.asked.values()) < 2 * len(CASES)
+    assert max(answers.asked.values()) == 1
+
+
+def test_two_that_are_close_are_asked_everything() -> None:
+    came = raced(Answers({"good": 0.6, "fair": 0.55}), space())
+    assert (came.ended, came.asked, came.aside) == ("all questions were asked", len(CASES), {})
+
+
+def test_half_of_many_are_set_aside_and_nothing_is_claimed_of_them() -> None:
+    came = raced(Answers({f"a{n}": 0.5 + n / 100 for n in range(8)}), space())
+    assert (len(came.aside), came.left) == (6, {})
+
+
+def test_nobody_is_gone_because_of_one_that_breaks_a_constraint() -> None:
+    answers = Answers({"slow": 1.0, "quick": 0.3, "quicker": 0.2}, ms={"slow": 5000.0})
+    came = raced(answers, space("total_ms <= 3000"))
+    assert "quick" not in came.left
+    assert broken(space("total_ms <= 3000").constraints, came.values["slow"]) == "total_ms is 5000, not <= 3000"
+    # It was out while the slow one was in: what it was not asked has no value.
+    assert sum(name == "quick" for name, _ in answers.asked) == len(came.values["quick"].of["token_f1"])
+
+
+def test_what_one_missed_that_came_back_is_asked_before_the_last_look() -> None:
+    """Slow enough on the mean only after a while: it has taken the others out before."""
+    answers = Answers({"late": 1.0, "quick": 0.45, "bad": 0.05})
+    usual = answers.row
+
+    def slower(name: str, case: Case) -> ExperimentResult:
+        answers.ms = {"late": 1.0 if len(answers.asked) < 30 else 50_000.0}
+        return usual(name, case)
+
+    answers.row = slower  # type: ignore[method-assign]
+    came = raced(answers, space("total_ms <= 3000"))
+    assert came.left.get("quick") is None
+    still = came.stayed(contenders("late", "quick", "bad"))
+    if came.ended == "all questions were asked":
+        assert all(len(came.values[each.name].context) == len(CASES) for each in still)
+    assert max(answers.asked.values()) == 1
+
+
+def test_a_constraint_without_a_value_stops_the_race_at_once() -> None:
+    answers = Answers({"a": 0.9, "b": 0.1})
+    with pytest.raises(DataError, match="cost_usd <= 1: no answer so far has a value of cost_usd"):
+        raced(answers, space("cost_usd <= 1"))
+    assert len(answers.asked) == 16
+
+
+def test_one_that_gives_more_text_takes_nobody_out_before_answers() -> None:
+    answers = Answers({"deep": 0.95, "short": 0.4, "worse": 0.05})
+    answers.text = {"deep": 400, "short": 100, "worse": 100}
+    of, field = space(objective="recall@5"), contenders("deep", "short", "worse")
+    course = Course(GROUPS, ["recall@5"])
+    came = race_of_found(of, field, course, answers, lambda _: None, in_no_more_text=True)
+    assert {name: gone.better for name, gone in came.left.items()} == {"worse": "short"}
+    came = race_of_found(of, field, course, answers, lambda _: None)
+    assert {name: gone.better for name, gone in came.left.items()} == {"worse": "deep", "short": "deep"}
+
+
+def test_what_is_found_is_held_against_those_alone_that_keep_to_the_constraints() -> None:
+    answers = Answers({"slow": 0.95, "quick": 0.4, "worse": 0.05}, ms={"slow": 9000.0})
+    of = space("total_ms <= 3000", objective="recall@5")
+    course = Course(GROUPS, ["recall@5", "total_ms"])
+    came = race_of_found(of, contenders(*answers.right), course, answers, lambda _: None)
+    assert {name: gone.better for name, gone in came.left.items()} == {"worse": "quick"}
+
+
+def test_a_race_whose_budget_is_gone_claims_nothing_of_what_was_not_asked() -> None:
+    answers = Answers({"a": 0.9, "b": 0.1})
+    of, field = space(), contenders("a", "b")
+    came = race(of, field, Course(GROUPS, ["token_f1"]), answers, lambda: True, lambda _: None)
+    assert (came.ended, came.left, came.answered, came.asked) == ("the budget is spent", {}, 0, 0)
+    assert not came.values["a"].of
