@@ -44,7 +44,7 @@ def served_experiment(name: str, models: ServerModels) -> ServedExperiment:
         RegistryError: there is no such experiment.
         SettingsError: a service cannot index them so.
     """
-    strict = str(getattr(import_module(builder(name).__module__), "STRICT", ""))
+    strict = str(getattr(import_module(builder(name, models.settings).__module__), "STRICT", ""))
     parts = CollectionParts(Lasting(models, CollectionStores(None, {}), _Nothing()), Contents())
     for each in filter(None, (name, strict)):
         experiment(each, parts)

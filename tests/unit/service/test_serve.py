@@ -80,6 +80,22 @@ def test_it_says_its_address_at_once_and_again_when_it_can_be_asked(monkeypatch:
     assert not url.endswith(":0/")
 
 
+def test_a_configuration_is_served_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("tuned.toml").write_text('[parameters]\nretriever = "bm25"\nrerank = false\ntop_k = 1\n')
+    answers: list[httpx2.Response] = []
+
+    def ask(line: str) -> None:
+        try:
+            url = line.rsplit(maxsplit=1)[-1]
+            answers.append(httpx2.post(f"{url}query", json={"query": "lamps?"}, timeout=10))
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    told_once(monkeypatch, ask)
+    assert serve("--config=tuned.toml", experiment="tuned") == 0
+    assert [each.status_code for each in answers] == [200]
+
+
 def test_sigterm_ends_it_as_success(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     told_once(monkeypatch, lambda _: os.kill(os.getpid(), signal.SIGTERM))
     with pytest.raises(SystemExit) as ended:
