@@ -1,0 +1,61 @@
+"""docs/tune.md: its two commands are run on documents, each space on it is read, and its tables name what there is."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from rag_harness.__main__ import main
+from rag_harness.derived.tuning.outcome import read_outcome
+from rag_harness.derived.tuning.space_file import _KEYS, read_space
+from rag_harness.settings.configurations import known_parameters, read_configuration
+from tests.plugin.test_docs_gates import ROOT, blocks
+
+PAGE = (ROOT / "docs/tune.md").read_text(encoding="utf-8")
+SPACES = blocks(PAGE, "toml")
+(COMMANDS,) = blocks(PAGE, "sh")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with somebody's documents, and the page's first space."""
+    (tmp_path / "my_docs").mkdir()
+    for page in sorted((ROOT / "data/kb").glob("*.md"))[:40]:
+        shutil.copy(page, tmp_path / "my_docs")
+    (tmp_path / "space.toml").write_text(SPACES[0])
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_two_commands_tune_anybody_s_documents(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for line in COMMANDS.splitlines():
+        assert main([*shlex.split(line)[1:], "--profile", "mock"]) == 0
+    said = capsys.readouterr().out
+    outcome = read_outcome(folder / "output")
+    assert outcome is not None
+    assert outcome.held_out is not None
+    assert len(outcome.entries) == 3 * 2 * 3 + 1
+    for words in ("questions that it was not chosen by", "do not report that one", "The race ended after"):
+        assert words in said
+        assert words in PAGE
+    tuned = read_configuration(folder / "tuned.toml")
+    assert tuned.by_name["retriever"] == outcome.entry(outcome.winner).values["retriever"]
+    assert main(["report", "output", "-o", "race.html"]) == 0
+
+
+@pytest.mark.parametrize("number", range(len(SPACES)))
+def test_each_space_is_read(tmp_path: Path, number: int) -> None:
+    file = tmp_path / "space.toml"
+    file.write_text(SPACES[number])
+    assert read_space(file).size > 1
+
+
+def test_every_key_and_every_parameter_is_named() -> None:
+    section = PAGE.partition("## The space")[2].partition("## How")[0]
+    rows = {name.strip("[]") for name in re.findall(r"^\| `([^`]+)`", section, re.MULTILINE)}
+    assert rows == {*_KEYS}
+    assert {*known_parameters("")} <= {*re.findall(r"`(\w+)`", section)}
