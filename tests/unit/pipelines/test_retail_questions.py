@@ -1,4 +1,4 @@
-"""``e3-plain`` and ``e4-plan``: each differs from its experiment in the one thing that it asks about."""
+"""``e3-plain``, ``e3-tuned`` and ``e4-plan``: each differs from its experiment in the one thing that it asks about."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from rag_harness.pipelines import experiment
+from rag_harness.pipelines import STUDIES, experiment
 from rag_harness.protocols import Experiment
+from rag_harness.settings.configurations import read_configuration
 from rag_harness.types import PipelineOutput, Query
 from tests.unit.pipelines.mock_parts import parts_of, write_kb
 
@@ -45,6 +46,16 @@ def test_plain_is_e3_over_the_same_cuts_without_marks(kb: Path) -> None:
     assert cast("Any", plain.pipeline).generator == cast("Any", e3.pipeline).generator
     output = answered(plain)
     assert {hit.chunk.metadata["markup"] for hit in output.context} == {"taken off"}
+
+
+def test_tuned_is_what_the_race_wrote_with_the_models_of_the_run(kb: Path) -> None:
+    e3, tuned = (experiment(name, parts_of(kb)) for name in ("e3", "e3-tuned"))
+    chosen = read_configuration(STUDIES / "retail" / "tuned.toml").by_name
+    ours = tuned.ingredients["configuration"]
+    assert {name: chosen[name] for name in ours} == ours
+    assert chosen.keys() - ours.keys() == {"chat_model", "embed_model", "rerank_model", "index"}
+    assert tuned.ingredients["answer_by"] == e3.ingredients["answer_by"]
+    assert len(answered(tuned).context) == 4  # all chunks: top_k is the race's 5, and not the 2 of these options
 
 
 def test_a_plan_of_one_search_is_e4(kb: Path) -> None:
