@@ -14,18 +14,19 @@ def init_arguments(parser: argparse.ArgumentParser) -> None:
     named = "your documents, below it; default: docs, or what is there that is called like documents"
     parser.add_argument("--kb", default="", metavar="DIR", help=named)
     parser.add_argument("--example", action="store_true", help="bring a small made-up knowledge base to try")
-    parser.add_argument(
-        "--ci", action="store_true", help="write a workflow for GitHub Actions that runs the suite, too"
+    run_by = (
+        "write what runs the suite on each pull request, too: github, a workflow, or gitlab, a job; default: github"
     )
+    parser.add_argument("--ci", choices=("github", "gitlab"), nargs="?", const="github", help=run_by)
 
 
 def run_init(chosen: argparse.Namespace) -> int:
     """Write the smallest working suite."""
-    from rag_harness.commands.starter import start, start_example, write_workflow
+    from rag_harness.commands.starter import start, start_example, write_ci
 
     begin = start_example if chosen.example else start
     done = begin(chosen.folder, chosen.kb)
     if chosen.ci:
-        write_workflow(chosen.folder, done)
+        write_ci(chosen.folder, chosen.ci, done)
     say(*done.lines())
     return 0

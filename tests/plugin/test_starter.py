@@ -69,7 +69,7 @@ def test_drafts_are_asked_at_once_and_judged_once_they_are_reviewed(
 
     review(pytester.path, 2)
     assert init(pytester.path, "--kb", "my_docs") == 0
-    assert capsys.readouterr().out.count("(it was there)") == 3
+    assert capsys.readouterr().out.count("(it was there)") == 4
     part = pytester.runpytest_subprocess("--rag-gate=golden[reviewed=yes]: recall@k >= 0", "--rag-gate=mrr@k >= 0")
     part.stdout.fnmatch_lines(["passed *golden[[]reviewed=yes]: recall@1 >= 0 *n=2", "passed *golden: mrr@1 >= 0 *n=2"])
     assert f"on the 2 reviewed of {n} cases; with the drafts" in part.stdout.str()
@@ -201,7 +201,7 @@ def test_any_file_that_pytest_would_read_is_told_the_keys(
     assert f"{said}{tmp_path / name}:\n    rag_kb_dir = " in capsys.readouterr().out
     assert (tmp_path / name).read_bytes() == content
     assert sorted(each.name for each in tmp_path.iterdir()) == sorted(
-        ["docs", name, "queries.jsonl", "test_retrieval.py"]
+        [".gitignore", "docs", name, "queries.jsonl", "test_retrieval.py"]
     )
 
 
@@ -259,3 +259,82 @@ def test_a_workflow_runs_the_suite_and_fails_where_nothing_is_judged(
     file.write_text("mine")
     assert init(pytester.path, "--example", "--ci") == 0
     assert file.read_text() == "mine"
+
+
+@pytest.mark.parametrize("asked", [["--ci"], ["--ci", "github"]])
+def test_ci_alone_means_github(tmp_path: Path, capsys: pytest.CaptureFixture[str], asked: list[str]) -> None:
+    assert init(tmp_path, "--example", *asked) == 0
+    assert (tmp_path / ".github" / "workflows" / "rag.yml").exists()
+    assert not (tmp_path / ".gitlab-ci.yml").exists()
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "Next: pytest test_retrieval.py, then commit and push: each pull request runs it"
+    )
+
+
+def test_a_job_of_gitlab_runs_the_suite_and_fails_where_nothing_is_judged(
+    pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert init(pytester.path, "--example", "--ci", "gitlab") == 0
+    said = capsys.readouterr().out
+    assert said.splitlines()[-1] == "Next: pytest test_retrieval.py, then commit and push: each merge request runs it"
+    assert not (pytester.path / ".github").exists()
+    (included,) = yaml.safe_load((pytester.path / ".gitlab-ci.yml").read_text())["include"]
+    job = yaml.safe_load((pytester.path / included["local"]).read_text())["rag"]
+    install, run = job["script"]
+    assert install == "python -m pip install pytest-rag-harness"
+    asked = run.split()[1:]
+    assert pytester.runpytest_subprocess(*asked).ret == 0
+    for command in job["after_script"]:
+        assert main(command.partition(" && ")[0].split()[1:]) == 0
+    for made in (*job["artifacts"]["paths"], job["artifacts"]["reports"]["junit"], *job["cache"]["paths"]):
+        assert made == ".rag_cache/" or (pytester.path / made).exists()
+    drafts = (pytester.path / "queries.jsonl").read_text().replace('"reviewed": "yes"', '"reviewed": "no"')
+    (pytester.path / "queries.jsonl").write_text(drafts)
+    assert pytester.runpytest_subprocess(*asked).ret == 1
+
+
+def test_a_pipeline_of_gitlab_that_is_there_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / ".gitlab-ci.yml").write_text("test:\n  script: [make]\n")
+    assert init(tmp_path, "--example", "--ci", "gitlab") == 0
+    assert (tmp_path / ".gitlab-ci.yml").read_text() == "test:\n  script: [make]\n"
+    told = f"Add to {tmp_path / '.gitlab-ci.yml'}:\n    include:\n      - local: .gitlab/rag.yml\n"
+    assert told in capsys.readouterr().out
+    (tmp_path / ".gitlab-ci.yml").write_text("include:\n  - local: .gitlab/rag.yml\n")
+    assert init(tmp_path, "--example", "--ci", "gitlab") == 0
+    assert "Add to" not in capsys.readouterr().out
+
+
+LINES = "# What a run of rag-harness writes\noutput/\n.rag_cache/\nlogs/\n"
+
+
+@pytest.mark.parametrize(
+    ("there", "then"),
+    [
+        (None, LINES),
+        (b"", LINES),
+        (b"dist/\n", f"dist/\n{LINES}"),
+        (b"dist/", f"dist/\n{LINES}"),
+        (b"caf\xe9/\r\n", f"caf\xe9/\n{LINES}".replace("\n", "\r\n")),
+        (b"/output/\n!logs\n", "/output/\n!logs\n# What a run of rag-harness writes\n.rag_cache/\n"),
+        (b"logs\noutput\n/.rag_cache\n", "logs\noutput\n/.rag_cache\n"),
+        (b"outputs/\n", f"outputs/\n{LINES}"),
+    ],
+)
+def test_git_ignores_what_a_run_writes_and_no_line_is_touched(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], there: bytes | None, then: str
+) -> None:
+    file = tmp_path / ".gitignore"
+    if there is not None:
+        file.write_bytes(there)
+    for _ in range(2):
+        assert init(tmp_path, "--example") == 0
+        assert file.read_bytes() == then.encode("latin-1")
+    said = capsys.readouterr().out
+    assert said.count(f" to {file}\n") == (there is not None and then.encode("latin-1") != there)
+    assert said.count(f"kept   {file} ") == 1 + (then.encode("latin-1") == there)
+
+
+def test_a_gitignore_that_cannot_be_added_to_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / ".gitignore").mkdir()
+    assert init(tmp_path, "--example") == 2
+    assert f"{tmp_path / '.gitignore'} cannot be added to: " in capsys.readouterr().err

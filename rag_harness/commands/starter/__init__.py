@@ -2,7 +2,7 @@
 
 start(folder, kb)            for existing documents: drafted questions, with which no gate passes
 start_example(folder, kb)    for an empty folder: a small knowledge base with reviewed questions
-write_workflow(folder, done) runs the suite on each pull request
+write_ci(folder, host, done) runs the suite on each pull request, of GitHub or GitLab
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from pathlib import Path
 from rag_harness.commands.starter.documents_folder import Documents, documents_folder
 from rag_harness.commands.starter.drafted import drafted_questions
 from rag_harness.commands.starter.example import EXAMPLE_QUERIES_FILE, copy_pages, questions
+from rag_harness.commands.starter.ignored import ignore_results
 from rag_harness.commands.starter.ini_keys import write_ini
 from rag_harness.commands.starter.started import Started
-from rag_harness.commands.starter.workflow import WORKFLOW, WORKFLOW_FILE
+from rag_harness.commands.starter.workflow import write_ci
 from rag_harness.errors import DataError
 
-__all__ = ["Started", "start", "start_example", "write_workflow"]
+__all__ = ["Started", "start", "start_example", "write_ci"]
 
 TEST = '''"""Is retrieval still good? One test a question that pages answer; the gates are in the ini file."""
 
@@ -28,11 +29,10 @@ def test_finds_what_is_expected(rag_retrieval):
 GATE = "recall@k >= 0.8 @95%"
 EXAMPLES_GATE = "recall@k >= 0.5 @95%"
 _OLD = "golden.json"
-_RUN = "Run: pytest test_retrieval.py"
 
 
 def start(folder: Path, kb: str = "") -> Started:
-    """Write a test file, the ini keys and drafted questions. Existing files are left alone.
+    """Write a test file, the ini keys, drafted questions and lines of ``.gitignore``. Existing files are left alone.
 
     Without ``kb``, the folder of documents is searched for.
 
@@ -47,7 +47,7 @@ def start(folder: Path, kb: str = "") -> Started:
     done.write(folder / "test_retrieval.py", TEST)
     done.write(folder / golden, text)
     write_ini(folder, _pairs(documents, golden), GATE, done)
-    done.todo.append(_RUN)
+    ignore_results(folder, done)
     return done
 
 
@@ -68,18 +68,9 @@ def start_example(folder: Path, kb: str = "") -> Started:
     done.write(folder / "test_retrieval.py", TEST)
     done.write(folder / EXAMPLE_QUERIES_FILE, questions())
     write_ini(folder, _pairs(Documents(named, pages), EXAMPLE_QUERIES_FILE), EXAMPLES_GATE, done)
+    ignore_results(folder, done)
     done.todo.append(f"{named} is made up, and so are its questions: what they score says nothing of your documents.")
-    done.todo.append(_RUN)
     return done
-
-
-def write_workflow(folder: Path, done: Started) -> None:
-    """Write a workflow for GitHub Actions that runs the suite. An existing one is left alone.
-
-    Raises:
-        DataError: the workflow cannot be written.
-    """
-    done.write(folder / WORKFLOW_FILE, WORKFLOW)
 
 
 def _pairs(documents: Documents, golden: str) -> dict[str, str]:

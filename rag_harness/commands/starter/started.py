@@ -14,8 +14,10 @@ class Started:
 
     found: list[str] = field(default_factory=list)
     written: list[Path] = field(default_factory=list)
+    added: list[str] = field(default_factory=list)
     kept: list[Path] = field(default_factory=list)
     todo: list[str] = field(default_factory=list)
+    next_step: str = "pytest test_retrieval.py"
 
     def keeps(self, file: Path) -> bool:
         """Return whether a file exists; if so, note that it is kept."""
@@ -41,11 +43,32 @@ class Started:
             ) from error
         self.written.append(file)
 
+    def append(self, file: Path, text: str, said: str) -> None:
+        """Put ``text`` at the end of a file that exists, or write it; ``said`` names what is added.
+
+        Raises:
+            DataError: the file cannot be written.
+        """
+        if not file.exists():
+            self.write(file, text)
+            return
+        try:
+            there = file.read_bytes()
+            end = b"\r\n" if b"\r\n" in there else b"\n"
+            with file.open("ab") as opened:
+                opened.write(end if there and not there.endswith(b"\n") else b"")
+                opened.write(text.encode().replace(b"\n", end))
+        except OSError as error:
+            raise DataError(f"{file} cannot be added to: {error.strerror}. Add to it by hand: {said}") from error
+        self.added.append(f"added  {said} to {file}")
+
     def lines(self) -> list[str]:
         """Return the lines for the user."""
         return [
             *self.found,
             *(f"wrote  {file}" for file in self.written),
+            *self.added,
             *(f"kept   {file} (it was there)" for file in self.kept),
             *self.todo,
+            f"Next: {self.next_step}",
         ]
