@@ -61,7 +61,13 @@ def test_values_are_read_back_whatever_they_are(
 
 
 def test_the_own_pipeline_is_read_back(tmp_path: Path) -> None:
-    values = {"top_k": 3, "rerank": False, "temperature": 1e-7, "chat_model": 'a"b\\c', "retriever": "hybrid"}
+    values: dict[str, ParameterValue] = {
+        "top_k": 3,
+        "rerank": False,
+        "temperature": 1e-7,
+        "chat_model": 'a"b\\c',
+        "retriever": "hybrid",
+    }
     write_tuned(tmp_path / "mine.toml", OUTCOME, Contender(ConfigurationSpec("tune+1"), values, "t"))
     assert read_configuration(tmp_path / "mine.toml").by_name == values
 
