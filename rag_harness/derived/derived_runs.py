@@ -7,19 +7,19 @@ again where they are there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 from rag_harness.derived.attribution.interventions import TWICE
-from rag_harness.engine.jobs import Engine
+from rag_harness.engine.jobs import Engine, JobResult
 from rag_harness.engine.trial import TrialOutcome
 from rag_harness.engine.trial_request import TrialRequest
 from rag_harness.engine.trial_rows import Trial
-from rag_harness.engine.workplace import Workplace
+from rag_harness.engine.workplace import AskJudge, Workplace
 from rag_harness.errors import RagHarnessError
 from rag_harness.files.sources import json_digest
 from rag_harness.pipelines.given_searches import GivenSearches
@@ -72,6 +72,7 @@ class DerivedAsk(Protocol):
 
 
 _Ask = TypeVar("_Ask", bound=DerivedAsk)
+_Job: TypeAlias = "Callable[[], Coroutine[Any, Any, JobResult]]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -185,6 +186,23 @@ class DerivedRuns:
     def broken(self) -> str:
         """Why no more trials are asked; empty where they are."""
         return self._broken
+
+    def collect(self, jobs: Mapping[Hashable, _Job]) -> dict[Hashable, JobResult]:
+        """Return what comes of other jobs, by key, such as judgements. All run at once, and are journalled."""
+        if not jobs:
+            return {}
+        engine = self._engine.get()
+        for key, job in jobs.items():
+            engine.submit(key, job)
+        found = {key: engine.result(key) for key in jobs}
+        for key in jobs:
+            engine.forget(key)
+        return found
+
+    @property
+    def ask_elsewhere(self) -> AskJudge | None:
+        """Asks the judge of another process; None where the judge is in this one."""
+        return self._workplace.get().ask
 
     def close(self) -> None:
         """Force the files to the disk."""

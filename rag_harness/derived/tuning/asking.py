@@ -11,6 +11,7 @@ from rag_harness.derived.tuning.contenders import AFTER_RANKING, Contender
 from rag_harness.derived.tuning.ranking import ranking_of, with_top_k
 from rag_harness.engine.trial_request import TrialRequest
 from rag_harness.errors import CriticalError
+from rag_harness.measures import Score
 from rag_harness.pipelines import experiment_of
 from rag_harness.protocols import Experiment
 from rag_harness.results.row import ExperimentResult
@@ -24,6 +25,14 @@ if TYPE_CHECKING:
 _NOT_RUN = "not run: "
 RowsByQuery = Mapping[str, "ExperimentResult | str"]
 """The row of each question, or why there is none."""
+
+
+class JudgedRows(dict[str, "ExperimentResult | str"]):
+    """Rows with what a judge has said of them: ``scores`` has those of a question, by measure."""
+
+    def __init__(self, rows: RowsByQuery, scores: Mapping[str, Mapping[str, Score]]) -> None:
+        super().__init__(rows)
+        self.scores: Mapping[str, Mapping[str, Score]] = scores
 
 
 @dataclass(frozen=True, slots=True, eq=False)

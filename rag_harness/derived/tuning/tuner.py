@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from rag_harness.derived.tuning.asking import Asking
 from rag_harness.derived.tuning.contenders import Contender, Field, field_of
 from rag_harness.derived.tuning.held_out import clusters_of, figure_of, held_out
+from rag_harness.derived.tuning.judging import Answering, RaceJudging
 from rag_harness.derived.tuning.outcome import Entry, RaceOutcome, read_outcome
-from rag_harness.derived.tuning.racing import Course, Raced, race, race_of_found
+from rag_harness.derived.tuning.racing import Ask, Course, Raced, race, race_of_found
 from rag_harness.derived.tuning.space import Space
 from rag_harness.derived.tuning.split import Split, split
 from rag_harness.derived.tuning.values import Values, broken, value_kind
 from rag_harness.errors import DataError, PrerequisiteError, SettingsError
 from rag_harness.files.sources import json_digest
-from rag_harness.measures import RowMeasure, is_judged, measure_named
+from rag_harness.measures import RowMeasure, is_judged, measure_named, parts_of
+from rag_harness.measures.judged.carried import LateMeasure
 from rag_harness.types import Case
 
 if TYPE_CHECKING:
@@ -75,12 +77,13 @@ class Tuner:
         began = self._began(asking, field, parts)
         self._check_same(began)
         asks_answers = self._asks_answers(asking, field)
+        answering = self._answering(asking)
         self.say(self._announced(field, parts, asks_answers))
         first, screened = self._first_race(asking, field, parts, asks_answers)
         candidates = first.stayed(field.candidates) if asks_answers else field.candidates
         if field.today not in candidates:
             candidates = [field.today, *candidates]
-        came = self._answer_race(asking, candidates, parts, screened is not None) if asks_answers else first
+        came = self._answer_race(answering, candidates, parts, screened is not None) if asks_answers else first
         if not came.answered:
             raise PrerequisiteError(
                 f"The budget of {self.parts.settings.budget:g} USD was spent before the first look, so nothing can be "
@@ -89,7 +92,7 @@ class Tuner:
         if asks_answers:
             came.left |= {name: gone for name, gone in first.left.items() if name not in came.values}
             came.values = {**first.values, **came.values}
-        outcome = self._outcome(asking, field, parts, came, began, asks_answers, screened)
+        outcome = self._outcome(answering, field, parts, came, began, asks_answers, screened)
         outcome.write(self.output)
         return Tuned(outcome, next(each for each in field.candidates if each.name == outcome.winner))
 
@@ -146,13 +149,15 @@ class Tuner:
 
     def _asks_answers(self, asking: Asking, field: Field) -> bool:
         """Return whether answers are needed: something is measured that what was found does not tell."""
-        names = [*self.space.objective, *(each.measure for each in self.space.constraints)]
+        names = self._measures
         for name in names:
             measure = measure_named(name)
-            if is_judged(name) or not isinstance(measure, RowMeasure):
+            if any(isinstance(each, LateMeasure) for each in parts_of([name])) or not (
+                is_judged(name) or isinstance(measure, RowMeasure)
+            ):
                 raise SettingsError(
-                    f"{self.space.where}: {name} is judged, and a race is about measures that are read off a row: "
-                    f"evidence_recall, recall@5, token_f1, expectations, cost_usd, total_ms."
+                    f"{self.space.where}: {name} is worked out after a run, and a race looks at each answer: "
+                    f"evidence_recall, recall@5, token_f1, expectations, faithfulness, cost_usd, total_ms."
                 )
         finds = all(asking.finds(each) for each in field.candidates)
         return not finds or not all(value_kind(name) == "found" for name in names)
@@ -182,12 +187,20 @@ class Tuner:
         self.say(f"{len(came.left)} of {len(finds)} configurations find less: their answers are not asked for")
         return came, (EVIDENCE, len(came.left))
 
-    def _answer_race(self, asking: Asking, candidates: Sequence[Contender], parts: Split, was_screened: bool) -> Raced:
+    def _answering(self, asking: Asking) -> Answering:
+        """Return what asks for answers. A judge that cannot be asked is an error now, before money is spent."""
+        judged = [name for name in self._measures if is_judged(name)]
+        judging = RaceJudging(self.runs, self.parts, self.output, judged, self._data) if judged else None
+        return Answering(asking, judging)
+
+    def _answer_race(
+        self, answering: Answering, candidates: Sequence[Contender], parts: Split, was_screened: bool
+    ) -> Raced:
         course = Course(parts.race, self._measures, self.space.margin)
         space = self.space
         if was_screened:
             space = replace(space, confidence=_part(space, 1 - _OF_SCREEN))
-        return race(space, candidates, course, asking.answers, asking.is_spent, self.say)
+        return race(space, candidates, course, answering.answers, answering.is_spent, self.say)
 
     @property
     def _measures(self) -> list[str]:
@@ -195,7 +208,7 @@ class Tuner:
 
     def _outcome(
         self,
-        asking: Asking,
+        answering: Answering,
         field: Field,
         parts: Split,
         came: Raced,
@@ -216,10 +229,10 @@ class Tuner:
             raise DataError(_nobody(self.space, entries))
         good = [entry for entry in usable if entry.name in came.good_enough] or usable
         winner = next(each for each in field.candidates if each.name == good[0].name)
-        ask = asking.answers if asks_answers else asking.found
+        ask: Ask = answering.answers if asks_answers else answering.found
         held = None
         if came.ended != "the budget is spent":
-            held = held_out(self.space, ask, asking.is_spent, winner, field.today, parts.held_out)
+            held = held_out(self.space, ask, answering.is_spent, winner, field.today, parts.held_out)
         return RaceOutcome(
             space=self.space.where,
             objective=self.space.objective,

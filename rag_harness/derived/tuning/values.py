@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from rag_harness.derived.tuning.asking import RowsByQuery
+from rag_harness.derived.tuning.asking import JudgedRows, RowsByQuery
 from rag_harness.gates.grammar import Gate
-from rag_harness.measures import RowMeasure, measure_named
+from rag_harness.measures import RowMeasure, Score, is_judged, measure_named
 from rag_harness.results.row import ExperimentResult
 from rag_harness.stats import Interval, mean_interval, quantile, quantile_interval
 from rag_harness.stats.inputs import UndefinedError
@@ -35,6 +35,7 @@ class Values:
 
     def take(self, rows: RowsByQuery, cases: Sequence[Case], measures: Sequence[str]) -> None:
         """Take rows. A question without an answer has the worst value of a measure."""
+        scores = rows.scores if isinstance(rows, JudgedRows) else {}
         for case in cases:
             name = case.query.query_id
             row = rows[name]
@@ -44,7 +45,7 @@ class Values:
             else:
                 self.context[name] = sum(len(chunk.text) for chunk in row.retrieved_chunks)
             for measure in measures:
-                value = value_of(measure, case, row)
+                value = value_of(measure, case, row, scores.get(name, {}).get(measure))
                 if value is not None:
                     self.of.setdefault(measure, {})[name] = value
 
@@ -108,19 +109,24 @@ def _holds(op: str, value: float, limit: float) -> bool:
 def value_kind(name: str) -> Literal["found", "answered"]:
     """Return whether a measure is about what was found alone, or needs an answer."""
     measure = measure_named(name)
-    return "found" if tuple(measure.needs) == ("retrieval",) and measure.unit == "share" else "answered"
+    is_found = tuple(measure.needs) == ("retrieval",) and measure.unit == "share" and not is_judged(name)
+    return "found" if is_found else "answered"
 
 
-def value_of(name: str, case: Case, row: ExperimentResult | str) -> float | None:
-    """Return the value of a row; the worst where there is no answer, or nothing was measured."""
+def value_of(name: str, case: Case, row: ExperimentResult | str, judged: Score | None = None) -> float | None:
+    """Return the value of a row; the worst where there is no answer, or nothing to measure: no claim to judge.
+
+    ``judged`` is what a judge has said, of a measure that a judge answers.
+    """
     measure = measure_named(name)
     if measure.applies(case):
         return None
     if isinstance(row, str):
         return measure.worst
-    assert isinstance(measure, RowMeasure)
-    found = measure.score(case, row).value
-    return measure.worst if found is None else found
+    if judged is None:
+        assert isinstance(measure, RowMeasure)
+        judged = measure.score(case, row)
+    return measure.worst if judged.value is None else judged.value
 
 
 def of_group(values: Mapping[str, float], group: Sequence[Case], lower_is_better: bool) -> float:
