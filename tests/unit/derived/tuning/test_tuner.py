@@ -155,7 +155,9 @@ BAD = {
     'objective = "evidence_recall"\nconstraints = ["recall@3 >= 1.1"]\n[parameters]\ntop_k = [1, 2]\n': (
         "no configuration keeps to recall@3 >= 1.1"
     ),
-    'objective = "faithfulness"\n[parameters]\ntop_k = [1, 2]\n': "faithfulness is judged",
+    'objective = "carried_faithfulness"\n[parameters]\ntop_k = [1, 2]\n': (
+        "objective carried_faithfulness is defined for none of the 24 questions: no earlier turn"
+    ),
     'objective = "expectations"\n[parameters]\ntop_k = [1, 2]\n': (
         "objective expectations is defined for none of the 24 questions"
     ),
