@@ -16,6 +16,7 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+import yaml
 from iniconfig import IniConfig
 
 from rag_harness.gates import judge, parse_gate, verdict_lines
@@ -139,15 +140,23 @@ def test_the_measure_on_the_page_measures(suite: Suite, monkeypatch: pytest.Monk
 
 
 def test_workflows_are_yaml_that_runs_pytest() -> None:
-    yaml: Any = pytest.importorskip("yaml")
     workflows = [yaml.safe_load(block) for block in blocks(PAGE, "yaml")]
-    assert len(workflows) == 3
-    for workflow in workflows[1:]:
+    assert len(workflows) == 4
+    for workflow in workflows[1:3]:
         (job,) = workflow["jobs"].values()
         (command,) = [step["run"] for step in job["steps"] if step.get("run", "").startswith("pytest ")]
         assert shlex.split(command)[0] == "pytest"
         assert "\n" not in command.strip()
         assert [step["if"] for step in job["steps"] if "upload-artifact" in step.get("uses", "")] == ["always()"]
+
+
+def test_the_action_gets_inputs_that_it_has() -> None:
+    (job,) = yaml.safe_load(blocks(PAGE, "yaml")[3])["jobs"].values()
+    (ours,) = [step for step in job["steps"] if step["uses"].startswith("OWNER/rag_harness@")]
+    inputs = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["inputs"]
+    assert ours["with"].keys() <= inputs.keys()
+    asked = shlex.split(ours["with"]["args"])
+    parse_gate(asked[asked.index("--rag-gate") + 1], 5)
 
 
 MY_SERVICE = """
@@ -180,7 +189,6 @@ cat comment.md >> gh.txt
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl, which the workflow calls")
 def test_the_workflow_of_a_service_runs_as_it_is_written(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
-    yaml: Any = pytest.importorskip("yaml")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])

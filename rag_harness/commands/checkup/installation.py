@@ -53,7 +53,7 @@ def _extra(extra: str) -> str:
 
 def _needed(extra: str) -> list[str]:
     """Return the packages that this platform needs for ``extra``; for "", those that are always needed."""
-    from packaging.requirements import Requirement
+    from packaging.requirements import Requirement  # pytest needs it, and brings it
 
     try:
         found = [Requirement(line) for line in requires(NAME) or []]
