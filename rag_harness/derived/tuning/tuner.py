@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from rag_harness.derived.tuning.asking import Asking
 from rag_harness.derived.tuning.contenders import Contender, Field, field_of
 from rag_harness.derived.tuning.held_out import clusters_of, figure_of, held_out
-from rag_harness.derived.tuning.race_judging import Answering, RaceJudging
 from rag_harness.derived.tuning.outcome import Entry, RaceOutcome, read_outcome
+from rag_harness.derived.tuning.race_judging import Answering, RaceJudging
 from rag_harness.derived.tuning.racing import Ask, Course, Raced, race, race_of_found
 from rag_harness.derived.tuning.space import Space
 from rag_harness.derived.tuning.split import Split, split
