@@ -44,7 +44,7 @@ def out_of_role(text: str, scenario: Scenario, before: Sequence[Exchange]) -> st
     heard = [said for each in before for said in (each.said, each.reply)]
     known = "\n".join([*own, *heard])
     found = (
-        _another_voice(text, known),
+        _another_voice(text, known, [fact for _, fact in scenario.facts]),
         _leaked(text, scenario, own, before),
         _unheard("the number", _numbers(text) - _numbers(known)),
         _unheard("the name", _unknown_names(text, known)),
@@ -53,12 +53,15 @@ def out_of_role(text: str, scenario: Scenario, before: Sequence[Exchange]) -> st
     return next(filter(None, found), "")
 
 
-def _another_voice(text: str, known: str) -> str:
+def _another_voice(text: str, known: str, facts: Sequence[str]) -> str:
     plain = text.casefold().replace("’", "'")
     voice = next((each for each in _OTHER_VOICE if each in plain and each not in known.casefold()), "")
     if voice:
         return f"it speaks as somebody else: “{voice}”"
-    return "it answers its own question" if _OWN_ANSWER.search(text) else ""
+    own = _OWN_ANSWER.search(text)
+    # A user who asks again and adds what it knows answers nothing: "Can I return it? Yes, it was opened."
+    told = own is not None and any(fact and text[own.start() + 1 :].lstrip().startswith(fact) for fact in facts)
+    return "it answers its own question" if own and not told else ""
 
 
 def _leaked(text: str, scenario: Scenario, own: Sequence[str], before: Sequence[Exchange]) -> str:

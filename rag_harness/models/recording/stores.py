@@ -52,7 +52,8 @@ class StoreRoom:
 
     def _store(self, kind: str, folder: Path) -> ArrayStore:
         recorded, cached = self._recordings / folder, self._cache / folder
-        note_use(cached)
+        if self._access.keeps != "nothing":
+            note_use(cached)
         if self._access.keeps == "recordings" and kind not in NEVER_RECORDED:
             return RecordingStore([recorded], recorded, ArrayStore([cached]))
         folders = [recorded, cached] if self._access.reads_recordings else [cached]

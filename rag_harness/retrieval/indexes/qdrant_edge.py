@@ -9,6 +9,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from rag_harness.errors import CriticalError, NoRoomError
+from rag_harness.files.cache_folder import note_use
 from rag_harness.files.log import log
 from rag_harness.protocols import RetrievalParts
 from rag_harness.retrieval.indexes import edge_shard
@@ -105,6 +106,7 @@ class EdgeIndex:
 
     def _place(self) -> Path:
         if self._keeps and os.access(self._folder.path, os.W_OK):
+            note_use(self._folder.path)
             return self._folder.path
         copied = temporary_folder(self)
         copy_shard(self._folder.path, copied)

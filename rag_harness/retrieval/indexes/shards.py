@@ -13,8 +13,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from rag_harness.files.cache_folder import note_use
-
 MARKER = "complete.json"
 """File that is written last: the shard's content, the size in bytes of each file, and a digest of its numbers."""
 
@@ -38,7 +36,6 @@ class ShardFolder:
 
     def fault(self, count: int) -> str:
         """Return why this is no shard of ``count`` points; empty where it may be opened."""
-        note_use(self.path)
         try:
             marker = json.loads((self.path / MARKER).read_text(encoding="utf-8"))
             if (marker["digest"], marker["count"]) != (self.digest, count):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rag_harness.types import Expectation, Scenario
@@ -132,6 +132,9 @@ SCENARIOS = st.builds(
 )
 
 
+@example(
+    scenario=Scenario("how?", facts=(("", "yes."),)), heard=[("how.", True, False), *[("how.", False, False)] * 29]
+)
 @given(scenario=SCENARIOS, heard=st.lists(st.tuples(TEXTS, st.booleans(), st.booleans()), min_size=30, max_size=30))
 def test_it_ends_whatever_it_hears_and_says_nothing_that_its_scenario_does_not(
     scenario: Scenario, heard: list[tuple[str, bool, bool]]
