@@ -5,11 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 
-from rag_harness.engine.row_judging import Find, JudgedRow, Judging
+from rag_harness.engine.row_judging import Find, JudgedRow, Judging, PagesOf
+from rag_harness.engine.workplace import AskJudge
+from rag_harness.judges.in_conversation import in_conversations
+from rag_harness.judges.made import asked_anew, judge_of
+from rag_harness.judges.panel import parts_of_judges
 from rag_harness.judges.panel_scores import panel_score
 from rag_harness.judges.spent import Spent
 from rag_harness.measures import Score
 from rag_harness.measures.judged import JudgedMeasure
+from rag_harness.pipelines.parts import RunParts
+from rag_harness.protocols import JudgeParts
 from rag_harness.results.panel_names import judge_label
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.score import Author, ScoreLine
@@ -73,6 +79,28 @@ class PanelJudging:
                 score = Score(line.value, line.reason, line.detail, line.undefined)
                 said[authors.index(line.author)][line.measure] = score
         return _together(self._rule, authors, said)
+
+
+def judging_of(
+    parts: RunParts, pages_of: PagesOf, elsewhere: AskJudge | None, repeats: bool = False
+) -> Judging | PanelJudging:
+    """Return the judging of a run: by its judge, or by each judge of its panel.
+
+    Args:
+        parts: what judges are made of.
+        pages_of: returns gold pages.
+        elsewhere: asks the judge of another process; None where this process asks.
+        repeats: whether a judge may be asked again about the same answer.
+    """
+    judges = [_by(each, pages_of, elsewhere, repeats) for each in parts_of_judges(parts)]
+    rule = parts.settings.panel
+    return PanelJudging(rule, judges) if rule else judges[0]
+
+
+def _by(parts: JudgeParts, pages_of: PagesOf, elsewhere: AskJudge | None, repeats: bool) -> Judging:
+    anew = (lambda turn: in_conversations(asked_anew(parts, turn), parts)) if repeats else None
+    make = lambda: in_conversations(judge_of(parts), parts)  # noqa: E731
+    return Judging(make, pages_of, parts.settings.deadline, anew, elsewhere)
 
 
 def _together(rule: str, authors: Sequence[Author], said: Sequence[Mapping[str, Score]]) -> dict[str, Score]:

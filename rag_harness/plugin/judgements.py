@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from rag_harness.measures.judged import JudgedMeasure
     from rag_harness.plugin.equipment import Equipment
     from rag_harness.plugin.session import RagSession
-    from rag_harness.protocols import JudgeParts
     from rag_harness.results.row import ExperimentResult
     from rag_harness.types import Case, TrialId
 
@@ -98,25 +97,10 @@ class Judgements:
             raise CriticalError(f"The judge cannot be asked: {why}")
 
     def _make_judging(self) -> Judging | PanelJudging:
-        from rag_harness.engine.panel_judging import PanelJudging
-        from rag_harness.judges.panel import parts_of_judges
+        from rag_harness.engine.panel_judging import judging_of
 
-        judges = [self._judging_of(parts) for parts in parts_of_judges(self._session.parts)]
-        rule = self._session.settings.panel
-        return PanelJudging(rule, judges) if rule else judges[0]
-
-    def _judging_of(self, parts: JudgeParts) -> Judging:
-        from rag_harness.engine.row_judging import Judging
-        from rag_harness.judges.in_conversation import in_conversations
-        from rag_harness.judges.made import asked_anew, judge_of
-
-        return Judging(
-            lambda: in_conversations(judge_of(parts), parts),
-            self._session.gold_pages,
-            self._session.settings.deadline,
-            lambda turn: in_conversations(asked_anew(parts, turn), parts),
-            self._kit.workplace.get().ask,
-        )
+        session = self._session
+        return judging_of(session.parts, session.gold_pages, self._kit.workplace.get().ask, repeats=True)
 
     async def of_user(self, row: ExperimentResult, case: Case, measures: Sequence[JudgedMeasure]) -> JudgedRow:
         """Return the judgement of what a simulated user has said."""

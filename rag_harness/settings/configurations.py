@@ -15,7 +15,7 @@ from typing import Any, get_type_hints
 from rag_harness.errors import SettingsError, unknown
 from rag_harness.settings.configuration_spec import ConfigurationSpec, ParameterValue
 from rag_harness.settings.endpoint_checks import check_name
-from rag_harness.settings.profiles import check_table_keys, parsed_toml
+from rag_harness.settings.profiles import check_table_keys, toml_file
 from rag_harness.settings.table import Settings
 
 OF_SERVICE = "body."
@@ -59,23 +59,28 @@ def read_configuration(file: Path) -> ConfigurationSpec:
     Raises:
         SettingsError: the file cannot be read, or has a key, a parameter or a value that cannot be used.
     """
-    try:
-        table = parsed_toml(file.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise SettingsError(f"--rag-config {file} cannot be read: {error.strerror or error}.") from error
-    except ValueError as error:
-        raise SettingsError(f"--rag-config {file} is no TOML: {error}") from error
-    where = str(file)
+    table, where = toml_file(file, f"--rag-config {file}"), str(file)
     check_table_keys(where, table, ("name", "experiment", "parameters"))
-    name, experiment = table.get("name", file.stem), table.get("experiment", "")
+    name = table.get("name", file.stem)
     check_name(name, where)
-    if not isinstance(experiment, str):
-        raise SettingsError(f"{where}: experiment is {experiment!r}: expected the name of an experiment.")
+    experiment = experiment_in(where, table)
     parameters = table.get("parameters", {})
     if not isinstance(parameters, Mapping):
         raise SettingsError(f"{where}: parameters is {parameters!r}: expected a table, [parameters].")
     values = {key: checked_value(where, key, value, experiment) for key, value in flat(parameters).items()}
     return ConfigurationSpec(name, tuple(sorted(values.items())), experiment, where)
+
+
+def experiment_in(where: str, table: Mapping[str, Any]) -> str:
+    """Return the experiment that a table names; empty where it names none.
+
+    Raises:
+        SettingsError: it is no name.
+    """
+    experiment = table.get("experiment", "")
+    if not isinstance(experiment, str):
+        raise SettingsError(f"{where}: experiment is {experiment!r}: expected the name of an experiment.")
+    return experiment
 
 
 def flat(table: Mapping[str, Any], begin: str = "") -> dict[str, Any]:

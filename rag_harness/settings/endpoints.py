@@ -23,7 +23,7 @@ from rag_harness.settings.endpoint_spec import (
     VersionReading,
 )
 from rag_harness.settings.expect_tables import expect_texts
-from rag_harness.settings.profiles import check_table_keys, parsed_toml, pyproject_table
+from rag_harness.settings.profiles import check_table_keys, pyproject_table, toml_file
 
 ENDPOINT_KINDS = ("json", "sse", "openai", "mcp")
 
@@ -77,12 +77,7 @@ def read_endpoint(file: Path) -> EndpointSpec:
     Raises:
         SettingsError: the file cannot be read, or has a key or a value that cannot be used.
     """
-    try:
-        table = dict(parsed_toml(file.read_text(encoding="utf-8-sig")))
-    except OSError as error:
-        raise SettingsError(f"--rag-endpoint {file} cannot be read: {error.strerror or error}.") from error
-    except ValueError as error:
-        raise SettingsError(f"--rag-endpoint {file} is no TOML: {error}") from error
+    table = dict(toml_file(file, f"--rag-endpoint {file}"))
     return _spec(table.pop("name", file.stem), table, str(file))
 
 

@@ -127,6 +127,24 @@ def parsed_toml(text: str) -> Mapping[str, Any]:
     return tomllib.loads(text)
 
 
+def toml_file(file: Path, said: str) -> Mapping[str, Any]:
+    """Return the content of a TOML file. Callers share it and must not change it.
+
+    Args:
+        file: the file.
+        said: what the message calls it: an option and its value, or the file alone.
+
+    Raises:
+        SettingsError: the file cannot be read, or is no TOML.
+    """
+    try:
+        return parsed_toml(file.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise SettingsError(f"{said} cannot be read: {error.strerror or error}.") from error
+    except ValueError as error:
+        raise SettingsError(f"{said} is no TOML: {error}") from error
+
+
 def check_table_keys(where: str, table: Mapping[str, object], known: Collection[str]) -> None:
     """Refuse a key that is not ``known``.
 

@@ -114,10 +114,8 @@ class Asking:
 
     def answers(self, candidates: Iterable[Contender], cases: Sequence[Case]) -> dict[str, RowsByQuery]:
         """Return what each configuration answers to each case, by its name. All are asked at once."""
-        asks = {
-            each.name: [self._trial(self._ready(self.build(each), cases), case) for case in cases]
-            for each in candidates
-        }
+        ready = {each.name: self._ready(self.build(each), cases) for each in candidates}
+        asks = {name: [self._trial(experiment, case) for case in cases] for name, experiment in ready.items()}
         came = self._came([ask for each in asks.values() for ask in each])
         return {name: {ask.case.query.query_id: came[ask] for ask in each} for name, each in asks.items()}
 

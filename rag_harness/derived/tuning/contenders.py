@@ -84,7 +84,7 @@ def field_of(space: Space, settings: Settings) -> Field:
         if why := _unfit(spec.by_name, settings, space):
             raise SettingsError(f"{space.where}: {spec.name}: {why}.")
         candidate = _candidate(spec, settings, varied, spec.name)
-        found.setdefault(_key(candidate), candidate)
+        found.setdefault(candidate.name, candidate)
     for values in space.combinations():
         if why := _unfit(values, settings, space):
             short = why.partition(" ")[0]
@@ -92,12 +92,12 @@ def field_of(space: Space, settings: Settings) -> Field:
             continue
         spec = ConfigurationSpec("", tuple(sorted(values.items())), space.experiment, space.where)
         candidate = _candidate(spec, settings, varied)
-        found.setdefault(_key(candidate), candidate)
+        found.setdefault(candidate.name, candidate)
     if len(found) < 2:
         raise SettingsError(f"{space.where}: there is nothing to compare: only the configuration of today is left.")
     first, *others = found.values()
     # Where two are equal, the order decides: that of the file must not.
-    return Field((first, *sorted(others, key=_key)), left_out)
+    return Field((first, *sorted(others, key=lambda each: each.name)), left_out)
 
 
 def _unfit(values: Mapping[str, Any], settings: Settings, space: Space) -> str:
@@ -123,7 +123,3 @@ def _effective(spec: ConfigurationSpec, settings: Settings) -> dict[str, Paramet
         }
         values = {name: value for name, value in values.items() if not unused.get(name)}
     return values
-
-
-def _key(candidate: Contender) -> str:
-    return candidate.name

@@ -27,7 +27,7 @@ def held_out(
     if is_spent():
         return None
     cluster = clusters_of(groups)
-    measures = list(dict.fromkeys([*space.objective, *(each.measure for each in space.constraints)]))
+    measures = space.measures
     found = {each.name: Values() for each in (winner, today)}
     for name, values in found.items():
         values.take(rows[name], cases, measures)

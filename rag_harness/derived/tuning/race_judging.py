@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
@@ -17,10 +18,8 @@ from rag_harness.types import Case
 
 if TYPE_CHECKING:
     from rag_harness.derived.derived_runs import DerivedRuns
-    from rag_harness.engine.panel_judging import PanelJudging
-    from rag_harness.engine.row_judging import JudgedRow, Judging
+    from rag_harness.engine.row_judging import JudgedRow
     from rag_harness.pipelines.parts import RunParts
-    from rag_harness.protocols import JudgeParts
 
 _BUDGET = "budget"
 
@@ -40,6 +39,7 @@ class RaceJudging:
     """
 
     def __init__(self, runs: DerivedRuns, parts: RunParts, output: Path, names: Iterable[str], data: str) -> None:
+        from rag_harness.engine.panel_judging import judging_of
         from rag_harness.engine.stored import Stored
         from rag_harness.models.api_keys import check_judge
 
@@ -48,34 +48,17 @@ class RaceJudging:
         self._measures = parts_of(self._names)
         check_judge(parts.settings)
         self._find = Stored(output, uuid4().hex, parts.settings.overwrite).score
-        self._judging = self._made()
+        self._judging = judging_of(parts, self._gold_pages, runs.ask_elsewhere)
         self.is_spent = False
         if why := self._judging.made():
             raise CriticalError(f"The judge cannot be asked: {why}")
 
-    def _made(self) -> Judging | PanelJudging:
-        from rag_harness.engine.panel_judging import PanelJudging
-        from rag_harness.judges.panel import parts_of_judges
-
-        judges = [self._by(parts) for parts in parts_of_judges(self._parts)]
-        rule = self._parts.settings.panel
-        return PanelJudging(rule, judges) if rule else judges[0]
-
-    def _by(self, parts: JudgeParts) -> Judging:
-        from rag_harness.engine.row_judging import Judging
-        from rag_harness.judges.in_conversation import in_conversations
-        from rag_harness.judges.made import judge_of
-
-        return Judging(
-            lambda: in_conversations(judge_of(parts), parts),
-            self._gold_pages,
-            parts.settings.deadline,
-            elsewhere=self._runs.ask_elsewhere,
-        )
+    @cached_property
+    def _pages(self) -> dict[str, str]:
+        return {document.doc_id: document.text for document in self._parts.data(self._data).documents}
 
     def _gold_pages(self, _: str, case: Case) -> list[str]:
-        pages = {document.doc_id: document.text for document in self._parts.data(self._data).documents}
-        return [pages[name] for name in case.context_reference if name in pages]
+        return [self._pages[name] for name in case.context_reference if name in self._pages]
 
     def judged(self, rows: Mapping[str, RowsByQuery], cases: Sequence[Case]) -> dict[str, RowsByQuery]:
         """Return the rows of each configuration with their scores. All are judged at once.

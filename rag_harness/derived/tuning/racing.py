@@ -8,8 +8,8 @@ from typing import Literal
 
 from rag_harness.derived.tuning.asking import RowsByQuery
 from rag_harness.derived.tuning.contenders import Contender
-from rag_harness.derived.tuning.space import Space
-from rag_harness.derived.tuning.values import Values, broken, of_group
+from rag_harness.derived.tuning.space import Space, constraint_text
+from rag_harness.derived.tuning.values import Values, broken, not_kept, of_group
 from rag_harness.errors import DataError
 from rag_harness.measures import measure_named
 from rag_harness.stats.best_set import shown_worse
@@ -65,6 +65,18 @@ class Raced:
     looks: list[tuple[int, int]] = field(default_factory=list)
     good_enough: tuple[str, ...] = ()
 
+    def take(
+        self,
+        candidates: Sequence[Contender],
+        rows: Mapping[str, RowsByQuery],
+        cases: Sequence[Case],
+        measures: Sequence[str],
+    ) -> None:
+        """Take what configurations came to on some questions."""
+        for each in candidates:
+            self.values[each.name].take(rows[each.name], cases, measures)
+        self.answered += len(candidates) * len(cases)
+
     def stayed(self, candidates: Sequence[Contender]) -> list[Contender]:
         """Return the configurations that are still asked: neither shown to be worse nor set aside."""
         return [each for each in candidates if each.name not in self.left and each.name not in self.aside]
@@ -118,9 +130,7 @@ def race(
             # A row that was not asked for want of money says nothing about its configuration.
             came.ended = "the budget is spent"
             break
-        for each in still:
-            came.values[each.name].take(rows[each.name], cases, course.measures)
-        came.answered += len(still) * len(cases)
+        came.take(still, rows, cases, course.measures)
         _check_measured(space, came, cases)
         for group in batch:
             came.asked += len(group)
@@ -157,8 +167,7 @@ def _catch_up(came: Raced, still: Sequence[Contender], course: Course, ask: Ask)
     for each in still:
         missed = [case for group in course.groups for case in group if case.query.query_id not in asked[each.name]]
         if missed:
-            came.values[each.name].take(ask([each], missed)[each.name], missed, course.measures)
-            came.answered += len(missed)
+            came.take([each], ask([each], missed), missed, course.measures)
 
 
 def race_of_found(
@@ -185,11 +194,8 @@ def race_of_found(
     """
     came = Raced(values={each.name: Values() for each in candidates})
     cases = [case for group in course.groups for case in group]
-    rows = ask(candidates, cases)
-    for each in candidates:
-        came.values[each.name].take(rows[each.name], cases, course.measures)
+    came.take(candidates, ask(candidates, cases), cases, course.measures)
     came.asked = len(cases)
-    came.answered = len(candidates) * len(cases)
     look_once(space, came, candidates, course.groups, space.confidence, in_no_more_text)
     say(f"{came.asked} questions, {came.looks[-1][1]} of {len(candidates)} configurations are left")
     return came
@@ -238,7 +244,7 @@ def _check_measured(space: Space, came: Raced, cases: Sequence[Case]) -> None:
         answered = any(about & values.context.keys() for values in came.values.values())
         if answered and not any(values.of.get(each.measure) for values in came.values.values()):
             raise DataError(
-                f"{space.where}: constraint {each.what} {each.op} {each.right:g}: no answer so far has a value of "
+                f"{space.where}: constraint {constraint_text(each)}: no answer so far has a value of "
                 f"{each.measure}, so nobody could keep to it. Leave it out, or give what it needs: --rag-prices."
             )
 
@@ -293,7 +299,7 @@ def _leave_by_constraint(running: Race, came: Raced, space: Space) -> None:
         others = [each for each in came.values if each != name and not (each in came.left and came.left[each].why)]
         if surely is not None and others:
             value = came.values[name].kept(surely)[1]
-            came.left[name] = Left(came.asked, why=f"{surely.what} is {value:.4g}, not {surely.op} {surely.right:g}")
+            came.left[name] = Left(came.asked, why=not_kept(surely, value))
             for back in running.withdraw(name):
                 came.left.pop(back, None)
                 came.aside.pop(back, None)

@@ -48,9 +48,19 @@ class Space:
     where: str = ""
     digest: str = ""
 
+    @property
+    def measures(self) -> list[str]:
+        """What each row is measured by: objective and constraints, each once."""
+        return list(dict.fromkeys([*self.objective, *(each.measure for each in self.constraints)]))
+
     def combinations(self) -> Iterator[dict[str, ParameterValue]]:
         """Yield the values of each combination, each once. A parameter whose condition does not hold has none."""
         yield from _combined(conditions_first(self.parameters), {})
+
+
+def constraint_text(constraint: Gate) -> str:
+    """Return a constraint as a space says it: ``p95(total_ms) <= 3000``."""
+    return f"{constraint.what} {constraint.op} {constraint.right:g}"
 
 
 def conditions_first(parameters: Sequence[Parameter]) -> list[Parameter]:

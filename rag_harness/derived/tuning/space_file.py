@@ -13,9 +13,9 @@ from rag_harness.files.sources import json_digest
 from rag_harness.gates.grammar import Gate, Reference, parse_gate
 from rag_harness.measures import measure_named
 from rag_harness.settings.configuration_spec import ConfigurationSpec, ParameterValue
-from rag_harness.settings.configurations import checked_value, flat
+from rag_harness.settings.configurations import checked_value, experiment_in, flat
 from rag_harness.settings.endpoint_checks import check_name
-from rag_harness.settings.profiles import check_table_keys, parsed_toml
+from rag_harness.settings.profiles import check_table_keys, toml_file
 
 MOST_CONFIGURATIONS = 2000
 """The most configurations of a space."""
@@ -35,16 +35,9 @@ def read_space(file: Path) -> Space:
         SettingsError: the file cannot be read, or something in it cannot be used; says what.
     """
     where = str(file)
-    try:
-        table = parsed_toml(file.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise SettingsError(f"{where} cannot be read: {error.strerror or error}.") from error
-    except ValueError as error:
-        raise SettingsError(f"{where} is no TOML: {error}") from error
+    table = toml_file(file, where)
     check_table_keys(where, table, _KEYS)
-    experiment = table.get("experiment", "")
-    if not isinstance(experiment, str):
-        raise SettingsError(f"{where}: experiment is {experiment!r}: expected the name of an experiment.")
+    experiment = experiment_in(where, table)
     space = Space(
         parameters=_parameters(where, table.get("parameters", {}), experiment),
         objective=_objective(where, table.get("objective")),

@@ -14,13 +14,14 @@ from rag_harness.derived.tuning.held_out import clusters_of, figure_of, held_out
 from rag_harness.derived.tuning.outcome import Entry, RaceOutcome, read_outcome
 from rag_harness.derived.tuning.race_judging import Answering, RaceJudging
 from rag_harness.derived.tuning.racing import Ask, Course, Raced, race, race_of_found
-from rag_harness.derived.tuning.space import Space
+from rag_harness.derived.tuning.space import Space, constraint_text
 from rag_harness.derived.tuning.split import Split, split
-from rag_harness.derived.tuning.values import Values, broken, value_kind
+from rag_harness.derived.tuning.values import Values, broken, is_found
 from rag_harness.errors import DataError, PrerequisiteError, SettingsError
 from rag_harness.files.sources import json_digest
 from rag_harness.measures import RowMeasure, is_judged, measure_named, parts_of
 from rag_harness.measures.judged.carried import LateMeasure
+from rag_harness.stats.settling import spread_of
 from rag_harness.types import Case
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Tuner:
         measure = measure_named(self.space.objective[0])
         cases = list(data.cases[: self.parts.settings.limit or None])
         about = self._about("objective", measure.name, cases)
-        for name in self._measures:
+        for name in self.space.measures:
             self._about("objective" if name in self.space.objective else "constraint", name, about)
         if len(about) < len(cases):
             self.say(f"{measure.name} is about {len(about)} of {len(cases)} questions: the others do not race")
@@ -149,7 +150,7 @@ class Tuner:
 
     def _asks_answers(self, asking: Asking, field: Field) -> bool:
         """Return whether answers are needed: something is measured that what was found does not tell."""
-        names = self._measures
+        names = self.space.measures
         for name in names:
             measure = measure_named(name)
             if any(isinstance(each, LateMeasure) for each in parts_of([name])) or not (
@@ -160,7 +161,7 @@ class Tuner:
                     f"evidence_recall, recall@5, token_f1, expectations, faithfulness, cost_usd, total_ms."
                 )
         finds = all(asking.finds(each) for each in field.candidates)
-        return not finds or not all(value_kind(name) == "found" for name in names)
+        return not finds or not all(map(is_found, names))
 
     def _announced(self, field: Field, parts: Split, asks_answers: bool) -> str:
         what = "answers are asked for" if asks_answers else "no model answers: what is found is measured"
@@ -176,7 +177,7 @@ class Tuner:
     ) -> tuple[Raced, tuple[str, int] | None]:
         """Race on what is found. All questions are asked: it costs no model call."""
         if not asks_answers:
-            course = Course(parts.race, self._measures)
+            course = Course(parts.race, self.space.measures)
             return race_of_found(self.space, field.candidates, course, asking.found, self.say), None
         finds = [each for each in field.candidates if asking.finds(each)]
         about = [group for group in (_about(EVIDENCE, group) for group in parts.race) if group]
@@ -189,22 +190,18 @@ class Tuner:
 
     def _answering(self, asking: Asking) -> Answering:
         """Return what asks for answers. A judge that cannot be asked is an error now, before money is spent."""
-        judged = [name for name in self._measures if is_judged(name)]
+        judged = [name for name in self.space.measures if is_judged(name)]
         judging = RaceJudging(self.runs, self.parts, self.output, judged, self._data) if judged else None
         return Answering(asking, judging)
 
     def _answer_race(
         self, answering: Answering, candidates: Sequence[Contender], parts: Split, was_screened: bool
     ) -> Raced:
-        course = Course(parts.race, self._measures, self.space.margin)
+        course = Course(parts.race, self.space.measures, self.space.margin)
         space = self.space
         if was_screened:
             space = replace(space, confidence=_part(space, 1 - _OF_SCREEN))
         return race(space, candidates, course, answering.answers, answering.is_spent, self.say)
-
-    @property
-    def _measures(self) -> list[str]:
-        return list(dict.fromkeys([*self.space.objective, *(each.measure for each in self.space.constraints)]))
 
     def _outcome(
         self,
@@ -257,18 +254,18 @@ class Tuner:
             seen=self.space.margin or _SMALLEST_GAP,
             left_out=dict(field.left_out),
             screened=screened,
-            constraints=tuple(f"{each.what} {each.op} {each.right:g}" for each in self.space.constraints),
+            constraints=tuple(map(constraint_text, self.space.constraints)),
         )
 
     def _entry(self, candidate: Contender, came: Raced, titles: Mapping[str, str], cluster: Mapping[str, int]) -> Entry:
         values, gone = came.values.get(candidate.name, Values()), came.left.get(candidate.name)
-        names = dict.fromkeys([*self.space.objective, *(each.measure for each in self.space.constraints)])
+        known = [name for name in self.space.measures if values.of.get(name)]
         varied = {*(each.name for each in self.space.parameters), *candidate.spec.by_name}
         return Entry(
             name=candidate.name,
             title=candidate.title,
             values={key: value for key, value in candidate.values.items() if key in varied},
-            figures={name: figure_of(name, values.of[name], cluster) for name in names if values.of.get(name)},
+            figures={name: figure_of(name, values.of[name], cluster) for name in known},
             context=values.mean_context,
             left_after=gone.after if gone else 0,
             aside_after=came.aside.get(candidate.name, 0),
@@ -285,11 +282,10 @@ class Tuner:
         for other in others[:5]:
             both = [first[name] - other[name] for name in first if name in other]
             if len(both) > 1:
-                mean = sum(both) / len(both)
-                spreads.append(sum((each - mean) ** 2 for each in both) / (len(both) - 1))
+                spreads.append(spread_of(both))
         gap = self.space.margin or _SMALLEST_GAP
         # (1.96 + 0.84)² sd² / gap²: two-sided 5 %, power 80 %.
-        return ceil(2.80**2 * max(spreads, default=0.0) / gap**2)
+        return ceil((2.80 * max(spreads, default=0.0) / gap) ** 2)
 
 
 def _about(name: str, group: Sequence[Case]) -> tuple[Case, ...]:
@@ -317,5 +313,5 @@ def _part(space: Space, share: float) -> float:
 
 def _nobody(space: Space, entries: Sequence[Entry]) -> str:
     said = "; ".join(f"{entry.title}: {entry.why}" for entry in entries[:3] if entry.why)
-    asked = ", ".join(f"{each.what} {each.op} {each.right:g}" for each in space.constraints)
+    asked = ", ".join(map(constraint_text, space.constraints))
     return f"{space.where}: no configuration keeps to {asked}. {said}."

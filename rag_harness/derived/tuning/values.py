@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from rag_harness.derived.tuning.asking import JudgedRows, RowsByQuery
 from rag_harness.gates.grammar import Gate
@@ -49,10 +48,9 @@ class Values:
                 if value is not None:
                     self.of.setdefault(measure, {})[name] = value
 
-    def mean(self, measure: str, among: Sequence[str] | None = None) -> float | None:
+    def mean(self, measure: str) -> float | None:
         """Return the mean of a measure; None where no question has a value."""
-        known = self.of.get(measure, {})
-        values = list(known.values()) if among is None else [known[name] for name in among if name in known]
+        values = self.of.get(measure, {}).values()
         return sum(values) / len(values) if values else None
 
     @property
@@ -98,19 +96,23 @@ def broken(constraints: Sequence[Gate], values: Values) -> str:
         if holds is None and values.of:
             return f"{each.what} has no value"
         if holds is False:
-            return f"{each.what} is {value:.4g}, not {each.op} {each.right:g}"
+            return not_kept(each, value)
     return ""
+
+
+def not_kept(constraint: Gate, value: float | None) -> str:
+    """Return what is said of a constraint that a value does not keep to."""
+    return f"{constraint.what} is {value:.4g}, not {constraint.op} {constraint.right:g}"
 
 
 def _holds(op: str, value: float, limit: float) -> bool:
     return {">=": value >= limit, "<=": value <= limit, ">": value > limit, "<": value < limit}[op]
 
 
-def value_kind(name: str) -> Literal["found", "answered"]:
-    """Return whether a measure is about what was found alone, or needs an answer."""
+def is_found(name: str) -> bool:
+    """Return whether a measure is about what was found alone; others need an answer."""
     measure = measure_named(name)
-    is_found = tuple(measure.needs) == ("retrieval",) and measure.unit == "share" and not is_judged(name)
-    return "found" if is_found else "answered"
+    return tuple(measure.needs) == ("retrieval",) and measure.unit == "share" and not is_judged(name)
 
 
 def value_of(name: str, case: Case, row: ExperimentResult | str, judged: Score | None = None) -> float | None:
