@@ -1,6 +1,6 @@
 """Evaluate RAG pipelines with pytest: every query a test case, thresholds as gates, runs replayed offline.
 
-What a suite, a pipeline, a part or a measure of your own imports is exported here. ``docs/architecture.md`` lists the
+What a suite, a pipeline, a part or a measure of your own imports is exported here. ``architecture.md`` lists the
 two other public modules. Everything else is private: its names and places may change.
 """
 

@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for line in strangers(by_entry_points=False):
         say(f"WARNING: {line}", to=sys.stderr)
     try:
-        _parser(given).parse_args(given, chosen)
+        parser_of(given).parse_args(given, chosen)
         status = int(chosen.run(chosen))
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
-def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
+def parser_of(given: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(COMMAND, description="Data and results of RAG evaluations.")
     parser.add_argument("--version", action=_Version, nargs=0, help="print the installed version, and end")
     groups = parser.add_subparsers(required=True, metavar="GROUP")

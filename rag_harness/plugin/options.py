@@ -25,14 +25,14 @@ def add_options(parser: pytest.Parser) -> None:
         elif each.default == ():
             group.addoption(flag, dest=f"rag_{each.name}", action="append", default=None, help=text)
         else:
-            group.addoption(flag, *_SHORT.get(each.name, ()), dest=f"rag_{each.name}", default=None, help=text)
+            group.addoption(flag, *SHORT.get(each.name, ()), dest=f"rag_{each.name}", default=None, help=text)
         if each.metadata.get("secret"):
             continue  # an API key must not stand in an ini file, which is committed
         kind: Literal["linelist", "string"] = "linelist" if each.default == () else "string"
         parser.addini(f"rag_{each.name}", each.metadata["help"], type=kind, default=None)
 
 
-_SHORT = {"kb_dir": ("--rag-kb",)}
+SHORT = {"kb_dir": ("--rag-kb",)}
 """Second names of options, quicker to type."""
 
 

@@ -24,14 +24,22 @@ class CauseLine(BaseModel):
     """Why one trial failed.
 
     Attributes:
-        cause: the top level; ``detail`` is the finer one.
+        experiment: name of what answered.
+        query_id: id of the case.
+        query: the question.
+        category: type of the question.
+        hri: hallucination risk from 0 to 1 where the pipeline states one; else null.
+        cause: the top level.
+        detail: the finer one; empty where there is none.
         repaired_by: the intervention that made the answer right; empty where none did, or none was tried.
         evidence: the evidence for the cause, as text for people.
         remedy: what to do, in one line.
         observational: whether the cause comes from rows and gold alone, and nothing was run again; ``limits`` says why.
         answers: result of each intervention, by its name: answer, rightness, or why it was not run.
+        limits: what the cause could not be asked of, and why; empty where nothing was amiss.
         fingerprint: fingerprint of the failed row.
         reviewed_cause: the cause that a person gave; empty where nobody has looked.
+        reviewed_by: name of that person; empty where none was given.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="ignore")

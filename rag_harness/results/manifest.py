@@ -37,7 +37,12 @@ class _Record(BaseModel):
 
 
 class EndsAgain(_Record):
-    """How simulated users have ended a repeat of their conversations: as ``ended`` and ``taken_out`` of a suite."""
+    """How simulated users have ended a repeat of their conversations.
+
+    Attributes:
+        ended: as ``ended`` of the suite.
+        taken_out: as ``taken_out`` of the suite.
+    """
 
     ended: dict[str, str] = {}
     taken_out: dict[str, str] = {}
@@ -168,8 +173,15 @@ class SkippedLines(_Record):
 class RunManifest(_Record):
     """A run.
 
-    ``digests`` identify its data; ``settings`` are without keys; ``date`` is ISO 8601, UTC. ``skipped`` are lines of
-    questions that were left out, by the data's name.
+    Attributes:
+        schema_version: of this file.
+        date: when the run began: ISO 8601, UTC.
+        commit: commit of the project; empty where it is no git repository.
+        packages: versions of the packages that matter for results, by name.
+        settings: the effective options, without keys.
+        digests: digests of documents, questions and golden set.
+        suites: a record an experiment, by name; ``golden`` for the golden suite.
+        skipped: lines of questions that were left out, by the data's name.
     """
 
     schema_version: Literal[1] = 1

@@ -41,9 +41,9 @@ def _is_none(value: object) -> bool:
 class ExperimentResult(FrozenModel):
     """One trial: one experiment on one query."""
 
-    query_id: StorableText
-    experiment: StorableText
-    query: StorableText
+    query_id: StorableText = Field(description="id of the case; with the experiment it names the trial")
+    experiment: StorableText = Field(description="name of what answered")
+    query: StorableText = Field(description="the question as it was asked")
     inputs: Metadata = Field({}, description="what else the user sent, by name")
     query_type: StorableText = Field(description="any label: direct, multi_hop, negative, …")
     answerable: bool = Field(True, description="the documents answer the query")
@@ -61,9 +61,9 @@ class ExperimentResult(FrozenModel):
     reasoning_steps: tuple[StorableText, ...] | None = Field(
         description="null where the experiment asks for no reasoning"
     )
-    ground_truth: StorableText
-    context_reference: tuple[StorableText, ...]
-    metadata: Metadata
+    ground_truth: StorableText = Field(description="the right answer, for people and judges; empty where nobody wrote one")
+    context_reference: tuple[StorableText, ...] = Field(description="names of the documents that have the answer")
+    metadata: Metadata = Field(description="what else the line of queries.jsonl says of the case")
     retrieval_time_ms: Milliseconds | None = Field(description="null where the experiment does not retrieve")
     rerank_time_ms: Milliseconds | None = Field(description="null where the experiment has no reranker")
     llm_time_ms: Milliseconds | None = Field(description="null where no model was called")
@@ -72,7 +72,7 @@ class ExperimentResult(FrozenModel):
         description="sum of the stages, without waiting for other trials in flight; wall time where no stage is timed, "
         "and of a traced app"
     )
-    usage: TokenUsage
+    usage: TokenUsage = Field(description="tokens of all calls of the trial")
     cost_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
         None,
         description="what the model call costs, for a replayed answer what the recorded call cost; "
@@ -92,9 +92,9 @@ class ExperimentResult(FrozenModel):
     decisions: tuple[RowDecision, ...] = Field((), description="what the pipeline decided, in its order")
     confidence: Finite | None = Field(None, description="0 to 1; null where the pipeline states none")
     model: StorableText = Field(description="chat model; empty where no answer was asked for")
-    profile: StorableText
-    mode: Literal["auto", "replay", "record", "live"]
-    dry_run: bool
+    profile: StorableText = Field(description="named set of models that answered")
+    mode: Literal["auto", "replay", "record", "live"] = Field(description="of the run that made the row")
+    dry_run: bool = Field(description="mode was replay")
     timings_recorded: bool = Field(False, description="the model's times are those of the recorded call")
     recorded_at: StorableText = Field(
         "", description="UTC, ISO 8601, of the oldest call that was replayed; empty where none was, or nobody knows"
@@ -106,11 +106,11 @@ class ExperimentResult(FrozenModel):
     trace_id: StorableText = Field(
         "", description="of the trial's spans, 32 hexadecimal digits; absent: none were read", exclude_if=is_absent
     )
-    status: Literal["ok", "error"]
+    status: Literal["ok", "error"] = Field(description="error: the trial has no answer")
     error: RowError | None = Field(description="null where status is ok")
     fingerprint: StorableText = Field(description="digest of everything that changes a result of this experiment")
     finished_at: StorableText = Field("", description="UTC, ISO 8601")
-    schema_version: int = SCHEMA_VERSION
+    schema_version: int = Field(SCHEMA_VERSION, description="of the row; keys are only added within one")
 
     @model_validator(mode="after")
     def _of_an_older_release(self) -> ExperimentResult:

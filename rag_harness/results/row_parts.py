@@ -32,7 +32,7 @@ class FrozenModel(BaseModel):
 class HitMetadata(FrozenModel):
     """Where a chunk comes from."""
 
-    filename: StorableText
+    filename: StorableText = Field(description="name of the document; empty where nobody knows it")
     section: StorableText = Field(description="headings above the chunk, outermost first, joined by ' > '")
     version: StorableText | None = Field(None, description="of the page, null where the knowledge base names none")
     date: StorableText | None = Field(
@@ -53,19 +53,19 @@ class HitMetadata(FrozenModel):
 class RetrievedChunk(FrozenModel):
     """A chunk that went into the prompt."""
 
-    chunk_id: StorableText
-    text: StorableText
+    chunk_id: StorableText = Field(description="the same text of the same document has the same id")
+    text: StorableText = Field(description="as the model read it")
     score: Finite = Field(description="first stage's score; cosine for dense retrieval")
     rerank_score: Finite | None = Field(None, description="null where the experiment has no reranker")
     scores: dict[str, Finite] = Field({}, description="score of each signal by its name: dense, bm25, rerank, …")
-    metadata: HitMetadata
+    metadata: HitMetadata = Field(description="where the chunk comes from")
 
 
 class Candidate(FrozenModel):
     """A chunk that the first stage returned."""
 
-    chunk_id: StorableText
-    score: Finite
+    chunk_id: StorableText = Field(description="as in retrieved_chunks")
+    score: Finite = Field(description="first stage's score")
     rerank_score: Finite | None = Field(None, description="null where the experiment has no reranker")
     scores: dict[str, Finite] = Field({}, description="score of each signal by its name")
 
@@ -73,21 +73,21 @@ class Candidate(FrozenModel):
 class TokenUsage(FrozenModel):
     """Tokens as the model's server counted them."""
 
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    calls: int = 0
+    prompt_tokens: int = Field(0, description="tokens that were sent")
+    completion_tokens: int = Field(0, description="tokens that were generated")
+    calls: int = Field(0, description="calls that these are of")
 
 
 class RowCall(FrozenModel):
     """A call of a model."""
 
-    role: StorableText
-    model: StorableText
-    usage: TokenUsage = TokenUsage()
-    ms: Milliseconds = 0.0
+    role: StorableText = Field(description="what the model was asked for: answer, judge, service, …")
+    model: StorableText = Field(description="name of the model")
+    usage: TokenUsage = Field(TokenUsage(), description="tokens of the call")
+    ms: Milliseconds = Field(0.0, description="time of the last try, without waiting")
     ttft_ms: Milliseconds | None = Field(None, description="time to first token; null where nothing was streamed")
-    waited_ms: Milliseconds = 0.0
-    retries: int = 0
+    waited_ms: Milliseconds = Field(0.0, description="time spent waiting between tries and for a turn")
+    retries: int = Field(0, description="tries after the first")
     recorded: bool = Field(False, description="the times are those of the recorded call")
     recorded_at: StorableText = Field(
         "", description="when a replayed call was recorded: UTC, ISO 8601; empty: nobody knows"
@@ -101,17 +101,17 @@ class RowCall(FrozenModel):
 class StepHit(FrozenModel):
     """A chunk that a step returned."""
 
-    chunk_id: StorableText
-    filename: StorableText
+    chunk_id: StorableText = Field(description="as in retrieved_chunks")
+    filename: StorableText = Field(description="name of its document")
     score: Finite | None = Field(None, description="null where the step states none")
 
 
 class RowStage(FrozenModel):
     """A timed step. An agent has several of one name: each search is a step, and each call of a tool."""
 
-    name: StorableText
-    ms: Milliseconds
-    calls: tuple[RowCall, ...] = ()
+    name: StorableText = Field(description="as the pipeline calls it: retrieve, rerank, generate, …")
+    ms: Milliseconds = Field(description="time of the step, without waiting for other trials")
+    calls: tuple[RowCall, ...] = Field((), description="calls of models within it")
     detail: Metadata = Field({}, description="what the step has to say, by name")
     kind: StorableText = Field(
         "", description="retrieve, rerank, generate, tool or decide; absent: its name says it", exclude_if=is_absent
@@ -135,16 +135,16 @@ class RowStage(FrozenModel):
 class RowDecision(FrozenModel):
     """What the pipeline decided and why."""
 
-    name: StorableText
-    outcome: StorableText
+    name: StorableText = Field(description="what was decided on")
+    outcome: StorableText = Field(description="what was decided")
     value: Finite | None = Field(None, description="null where it was no number that decided")
     threshold: Finite | None = Field(None, description="what the value was set against; null where there is none")
-    reason: StorableText = ""
+    reason: StorableText = Field("", description="why, in words; empty where the pipeline gives none")
 
 
 class RowError(FrozenModel):
     """Why a trial has no answer."""
 
     stage: StorableText = Field(description="query, retrieve, rerank, prompt, generate, parse or pipeline")
-    type: StorableText
-    message: StorableText
+    type: StorableText = Field(description="class of the exception")
+    message: StorableText = Field(description="what it says")

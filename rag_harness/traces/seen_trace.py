@@ -84,7 +84,7 @@ def _check(spans: Sequence[SpanRecord]) -> None:
         names = ", ".join(repr(span.name) for span in spans[:_SHOWN]) + (", …" if len(spans) > _SHOWN else "")
         raise TraceError(
             f"{len(spans)} spans came ({names}), and none says by OpenInference's convention or OpenTelemetry's for "
-            f"generative AI what it is. Instrument the framework too: docs/traces.md."
+            f"generative AI what it is. Instrument the framework too: docs/how-to/traces.md."
         )
 
 

@@ -132,5 +132,5 @@ class SpanInbox:
             )
         return (
             f" Start the service with OTEL_EXPORTER_OTLP_TRACES_ENDPOINT={self._address} and "
-            f"OTEL_BSP_SCHEDULE_DELAY=500, and instrument it, its web framework included: docs/traces.md."
+            f"OTEL_BSP_SCHEDULE_DELAY=500, and instrument it, its web framework included: docs/how-to/traces.md."
         )

@@ -1,4 +1,4 @@
-"""docs/traces.md, "The whole way": an app of LangChain with three more lines, from its questions to its scores."""
+"""traces.md, "The whole way": an app of LangChain with three more lines, from its questions to its scores."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.model_server import ModelServer
 # MLflow's database warns of SQLAlchemy's changes.
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("default")]
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "traces.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "traces.md").read_text(encoding="utf-8")
 NEEDED = ("langchain_classic", "langchain_openai", "openinference.instrumentation.langchain", "mlflow")
 WRONG = "The deposit is 80 euros. [Source 1]"
 ITEMS = [

@@ -114,7 +114,9 @@ def test_other_tests_print_nothing(usual: Suite) -> None:
 def test_the_study_takes_22_lines_of_80_columns_and_the_docs_show_them(study: Path) -> None:
     found = section((study / "said.txt").read_text().splitlines())
     assert len(found) <= 21
-    shown = re.findall(r"```\n(.*?)```", (ROOT / "docs" / "terminal.md").read_text(), re.DOTALL)[0].splitlines()
+    shown = re.findall(r"```\n(.*?)```", (ROOT / "docs" / "how-to" / "terminal.md").read_text(), re.DOTALL)[
+        0
+    ].splitlines()
     # The folder of the results is the only thing that may differ, and commands alone may be wider.
     assert [line.replace(str(study / "out"), "output") for line in found] == shown
     assert [line for line in shown if len(line) > 80] == []
@@ -136,6 +138,6 @@ def test_the_readme_shows_the_end_of_its_first_command(study: Path) -> None:
 
 
 def test_the_docs_name_every_section() -> None:
-    text = (ROOT / "docs" / "terminal.md").read_text()
+    text = (ROOT / "docs" / "how-to" / "terminal.md").read_text()
     named = {name for cell in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE) for name in re.findall(r"`(\w+)`", cell)}
     assert {each.name for each in SECTIONS if each is not SHORT_SUMMARY} <= named

@@ -38,7 +38,7 @@ def _blocks(page: str) -> list[str]:
 
 
 def test_bring_your_own_pipeline(pytester: pytest.Pytester) -> None:
-    conftest, test, query = _blocks("docs/bring-your-own-pipeline.md")
+    conftest, test, query = _blocks("docs/how-to/bring-your-own-pipeline.md")
     pytester.makeconftest(conftest)
     pytester.makepyfile(test_my_rag=test)
     pytester.mkdir("kb")
@@ -56,7 +56,7 @@ def test_readme_pipeline(suite: Suite) -> None:
 
 
 def test_scores_in_a_test_of_ones_own(suite: Suite) -> None:
-    (code,) = _blocks("docs/judging.md")
+    (code,) = _blocks("docs/explanation/judging.md")
     suite.pytester.makepyfile("import pytest\npytestmark = pytest.mark.e3\n\n" + code)
     # The placeholder that the mock profile answers stands in no source.
     suite.run().assert_outcomes(failed=4)
@@ -67,7 +67,7 @@ def test_scores_in_a_test_of_ones_own(suite: Suite) -> None:
 
 @pytest.mark.usefixtures("cold_python")  # another package than the warm one has
 def test_add_an_experiment(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
-    pipeline, test, *_ = _blocks("docs/add-an-experiment.md")
+    pipeline, test, *_ = _blocks("docs/how-to/add-an-experiment.md")
     # A copy of the package stands before the installed one, as if the file had been added to a clone.
     shutil.copytree(ROOT / "rag_harness", suite.path / "clone" / "rag_harness")
     (suite.path / "clone" / "rag_harness" / "studies" / "retail" / "e5_short_context.py").write_text(pipeline)
@@ -81,12 +81,12 @@ def test_add_an_experiment(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_an_experiment_outside_of_the_package(
     suite: Suite, monkeypatch: pytest.MonkeyPatch, is_rewritten: bool
 ) -> None:
-    _, _, writer, pipeline, _ = _blocks("docs/add-an-experiment.md")
+    _, _, writer, pipeline, _ = _blocks("docs/how-to/add-an-experiment.md")
     if is_rewritten:
         searched = "Short(parts.rewritten(retrieval, FirstLines()).dense,"
         pipeline = f"{pipeline.replace('Short(retrieval.dense,', searched)}\n\n{writer}"
         assert searched in pipeline
-    page = (ROOT / "docs/add-an-experiment.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/how-to/add-an-experiment.md").read_text(encoding="utf-8")
     name, place = re.findall(r'^(short) = "(my_package\.short:build)"$', page, re.MULTILINE)[0]
     package, about = suite.path / "site" / "my_package", suite.path / "site" / "my_package-1.0.dist-info"
     package.mkdir(parents=True)
@@ -108,7 +108,7 @@ def test_an_experiment_outside_of_the_package(
 
 @pytest.mark.usefixtures("cold_python")  # another package than the warm one has
 def test_one_more_of_the_textbook_is_one_file(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
-    *_, pipeline = _blocks("docs/add-an-experiment.md")
+    *_, pipeline = _blocks("docs/how-to/add-an-experiment.md")
     shutil.copytree(ROOT / "rag_harness", suite.path / "clone" / "rag_harness")
     (suite.path / "clone" / "rag_harness/studies/textbook/t6_short_sections.py").write_text(pipeline)
     monkeypatch.setenv("PYTHONPATH", str(suite.path / "clone"))
@@ -118,7 +118,7 @@ def test_one_more_of_the_textbook_is_one_file(suite: Suite, monkeypatch: pytest.
 
 
 def test_recording_of_own_calls(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
-    test, conftest = _blocks("docs/recording.md")
+    test, conftest = _blocks("docs/how-to/recording.md")
     pipeline = """
         def answer(client, question):
             asked = [{"role": "user", "content": question + " asks Ada Lovelace"}]
@@ -144,7 +144,7 @@ def test_notebooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_csv(tmp_path / "output", tmp_path / "trials.csv")
     monkeypatch.chdir(tmp_path)
     found: dict[str, Any] = {}
-    load, pandas, polars, from_csv = _blocks("docs/notebooks.md")
+    load, pandas, polars, from_csv = _blocks("docs/how-to/notebooks.md")
     exec(load + pandas, found)
     assert found["by_type"].loc["direct", "golden"] == found["paired"].loc["g1", "golden"] == 1.0
     assert set(found["lost"]["query_id"]) == {"failed", "lost"}

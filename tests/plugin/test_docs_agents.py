@@ -15,7 +15,7 @@ from rag_harness.measures.measure import RowMeasure
 from tests.plugin.conftest import Suite
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "agents.md").read_text(encoding="utf-8")
 GATES = re.findall(r"```gates\n(.*?)```", PAGE, re.DOTALL)[0].splitlines()
 MEASURES = {
     made.called
@@ -56,8 +56,8 @@ def test_each_call_in_its_table_is_there() -> None:
 
 def test_links_and_changes_lead_somewhere() -> None:
     for target in re.findall(r"\]\((?!http)([^)#]+)", PAGE):
-        assert (ROOT / "docs" / target).exists(), target
-    causes = (ROOT / "docs" / "attribution.md").read_text(encoding="utf-8")
+        assert (ROOT / "docs" / "how-to" / target).exists(), target
+    causes = (ROOT / "docs" / "how-to" / "attribution.md").read_text(encoding="utf-8")
     assert f"`{GOLD_SEARCHES[0]}`, `_2`, `_3`" in causes
     assert f"`{STOPPED}`" in causes
 

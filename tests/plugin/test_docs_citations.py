@@ -1,4 +1,4 @@
-"""docs/citations.md does what it says: its command and its configuration are run."""
+"""docs/how-to/citations.md does what it says: its command and its configuration are run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rag_harness.__main__ import main
 from rag_harness.measures import known_measures
 from tests.plugin.conftest import Suite
 
-PAGE = (Path(__file__).parents[2] / "docs" / "citations.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "citations.md").read_text(encoding="utf-8")
 PIPELINE = """
 import pytest
 from rag_harness import Answer, Chunk, Hit, PipelineOutput

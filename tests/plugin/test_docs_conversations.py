@@ -1,4 +1,4 @@
-"""docs/conversations.md does what it says: its conversations, its assistant and its commands are run."""
+"""docs/how-to/conversations.md does what it says: its conversations, its assistant and its commands are run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rag_harness.derived.attribution.whole_trial import _LINES_OF_MESSAGE, _MOST
 from rag_harness.engine.own_history import SHOWN
 from tests.plugin.conftest import Suite
 
-PAGE = (Path(__file__).parents[2] / "docs" / "conversations.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "conversations.md").read_text(encoding="utf-8")
 
 
 def block(kind: str) -> str:

@@ -1,4 +1,4 @@
-"""docs/generate.md and docs/conversations.md: the drafted turns that they show, and how many there are."""
+"""generate.md and docs/how-to/conversations.md: the drafted turns that they show, and how many there are."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from rag_harness.__main__ import main
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "generate.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "generate.md").read_text(encoding="utf-8")
 SECTION = PAGE.partition("\n## Conversations\n")[2].partition("\n## ")[0]
 ASKED = 500
 
@@ -43,7 +43,7 @@ def test_turns_that_are_shown_are_drafted(turns: list[dict[str, Any]]) -> None:
 
 
 def test_the_line_of_the_other_page_is_drafted(turns: list[dict[str, Any]]) -> None:
-    page = (ROOT / "docs" / "conversations.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "conversations.md").read_text(encoding="utf-8")
     section = page.partition("\n## From your documents\n")[2].partition("\n## ")[0]
     found = re.search(r"```json\n(.*?)```", section, re.DOTALL)
     assert found is not None

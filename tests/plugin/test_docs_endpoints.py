@@ -26,9 +26,9 @@ def _blocks(page: str, language: str) -> list[str]:
     return [text for kind, text in _BLOCK.findall((ROOT / page).read_text(encoding="utf-8")) if kind == language]
 
 
-PLAIN, VERSION, CHAT, TALK, MEMORY, SSE, MCP = _blocks("docs/endpoints.md", "toml")
+PLAIN, VERSION, CHAT, TALK, MEMORY, SSE, MCP = _blocks("docs/how-to/endpoints.md", "toml")
 (README, *_) = _blocks("README.md", "toml")
-(TEST,) = _blocks("docs/endpoints.md", "python")
+(TEST,) = _blocks("docs/how-to/endpoints.md", "python")
 
 
 def _stream(*events: tuple[str, Any]) -> Reply:
@@ -114,7 +114,7 @@ def test_what_was_said_before_is_sent_in_one_line(service: Suite) -> None:
 
 
 def test_the_page_about_conversations_has_the_same_service() -> None:
-    assert _blocks("docs/conversations.md", "toml") == [MEMORY]
+    assert _blocks("docs/how-to/conversations.md", "toml") == [MEMORY]
 
 
 def test_a_service_that_keeps_conversations_itself(service: Suite) -> None:
@@ -151,7 +151,7 @@ def test_a_tool_over_mcp(service: Suite) -> None:
 
 
 def test_a_version_stands_where_the_pages_say(tmp_path: Path) -> None:
-    (on_trust,) = _blocks("docs/trust.md", "toml")
+    (on_trust,) = _blocks("docs/explanation/trust.md", "toml")
     file = tmp_path / "my_service.toml"
     for spec, way in ((VERSION, ("http://127.0.0.1:8000/health", "build.commit")), (on_trust, (f"{HERE}version", ""))):
         file.write_text(spec)

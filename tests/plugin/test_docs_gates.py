@@ -27,18 +27,18 @@ from tests.plugin.study import replay
 from tests.unit.test_gates import of
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/gates.md").read_text(encoding="utf-8")
-MEASURES = (ROOT / "docs/measures.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/how-to/gates.md").read_text(encoding="utf-8")
+MEASURES = (ROOT / "docs/reference/measures.md").read_text(encoding="utf-8")
 OTHER_PAGES = (
-    "docs/conversations.md",
-    "docs/golden.md",
-    "docs/judging.md",
-    "docs/measures.md",
-    "docs/metamorphic.md",
-    "docs/pairwise.md",
-    "docs/trust.md",
-    "docs/simulated.md",
-    "docs/verdicts.md",
+    "docs/how-to/conversations.md",
+    "docs/how-to/golden.md",
+    "docs/explanation/judging.md",
+    "docs/reference/measures.md",
+    "docs/how-to/metamorphic.md",
+    "docs/how-to/pairwise.md",
+    "docs/explanation/trust.md",
+    "docs/how-to/simulated.md",
+    "docs/explanation/verdicts.md",
     "CONTRIBUTING.md",
     "data/README.md",
 )
@@ -258,13 +258,13 @@ def _shortened(written: Any, example: Any) -> Any:
     return round(written, 4) if isinstance(written, float) else written
 
 
-@pytest.mark.parametrize("page", ["docs/gates.md", *OTHER_PAGES])
+@pytest.mark.parametrize("page", ["docs/how-to/gates.md", *OTHER_PAGES])
 def test_every_option_on_the_page_exists(page: str) -> None:
     known = {f"--rag-{each.name.replace('_', '-')}" for each in options()} | {"--rag-kb"}
     assert set(_FLAG.findall((ROOT / page).read_text(encoding="utf-8"))) <= known
 
 
-@pytest.mark.parametrize("page", ["docs/gates.md", *OTHER_PAGES])
+@pytest.mark.parametrize("page", ["docs/how-to/gates.md", *OTHER_PAGES])
 def test_links_lead_somewhere(page: str) -> None:
     file = ROOT / page
     for target in re.findall(r"\]\((?!http)([^)#]+)", file.read_text(encoding="utf-8")):

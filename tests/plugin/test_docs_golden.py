@@ -17,7 +17,7 @@ from rag_harness.engine.golden.retrievers import RETRIEVERS
 from tests.plugin.conftest import Suite
 from tests.plugin.test_docs_gates import ROOT, blocks
 
-PAGE = (ROOT / "docs/golden.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/how-to/golden.md").read_text(encoding="utf-8")
 DATA = (ROOT / "data/README.md").read_text(encoding="utf-8")
 
 

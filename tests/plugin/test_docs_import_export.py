@@ -1,4 +1,4 @@
-"""docs/import-export.md and the pages for those who come from other tools do what they say: their files are imported,
+"""import-export.md and the pages for those who come from other tools do what they say: their files are imported,
 their commands run."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.unit.exports.conftest import GATES, write_summary
 from tests.unit.report.trial_run import write_output
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "import-export.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "how-to" / "import-export.md").read_text(encoding="utf-8")
 PROFILE = "addopts = -p no:cacheprovider\nrag_profile = mock\n"
 GOLDENS = """
 import json
@@ -120,7 +120,7 @@ def run_page(suite: Suite, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_from_promptfoo(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (DOCS / "from-promptfoo.md").read_text(encoding="utf-8")
+    page = (DOCS / "how-to" / "from-promptfoo.md").read_text(encoding="utf-8")
     (config,) = blocks(page, "yaml")
     assert yaml.safe_load(config)["tests"]
     (suite.path / "promptfooconfig.yaml").write_text(config, encoding="utf-8")
@@ -129,7 +129,7 @@ def test_from_promptfoo(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("tool", ["ragas", "deepeval"])
 def test_from_tools_in_python(suite: Suite, monkeypatch: pytest.MonkeyPatch, tool: str) -> None:
-    page = (DOCS / f"from-{tool}.md").read_text(encoding="utf-8")
+    page = (DOCS / "how-to" / f"from-{tool}.md").read_text(encoding="utf-8")
     monkeypatch.chdir(suite.path)
     theirs = re.sub(r"^from .*$", "", blocks(page, "python")[0], flags=re.MULTILINE)
     exec(compile(GOLDENS + theirs, f"from-{tool}.md", "exec"), {})
@@ -139,7 +139,7 @@ def test_from_tools_in_python(suite: Suite, monkeypatch: pytest.MonkeyPatch, too
 @pytest.mark.long
 @pytest.mark.parametrize("tool", ["ragas", "deepeval"])
 def test_from_the_installed_package(suite: Suite, monkeypatch: pytest.MonkeyPatch, tool: str) -> None:
-    page = (DOCS / f"from-{tool}.md").read_text(encoding="utf-8")
+    page = (DOCS / "how-to" / f"from-{tool}.md").read_text(encoding="utf-8")
     folder = suite.path / "venv"
     venv.create(folder, with_pip=True)
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")

@@ -1,4 +1,4 @@
-"""docs/requirements.md: what its rows name is there, and its head counts them."""
+"""docs/reference/requirements.md: what its rows name is there, and its head counts them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import pytest
 
-from rag_harness.__main__ import _parser
+from rag_harness.__main__ import parser_of
 from rag_harness.settings import options
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "requirements.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "requirements.md").read_text(encoding="utf-8")
 KINDS = {"works": "work", "on purpose: ": "differ on purpose", "partly: ": "work in part"}
 """How a status begins, and what the head of the page calls it."""
 FLAGS = {f"--rag-{each.name.replace('_', '-')}" for each in options()} | {"--rag-kb", "--k", "--collect-only"}
@@ -116,7 +116,7 @@ def test_each_command_can_be_typed(command: str, pytestconfig: pytest.Config) ->
     program, *words = shlex.split(command)
     match program, words:
         case "rag-harness", _:
-            assert callable(_parser(words).parse_args(words).run)
+            assert callable(parser_of(words).parse_args(words).run)
         case "python", ["-m", module, *_]:
             assert (ROOT / f"{module.replace('.', '/')}.py").exists() or (ROOT / module.replace(".", "/")).is_dir()
         case "python", [file, *rest]:

@@ -1,4 +1,4 @@
-"""What README and docs/service.md promise of a service is done: one command serves, and the service is evaluated."""
+"""What README and service.md promise of a service is done: one command serves, and the service is evaluated."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from rag_harness.service.conversations import (
 from tests.plugin.conftest import Suite
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/service.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/how-to/service.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SERVED, TALKING = (text for text in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL) if text.startswith("# "))
 (COMMAND,) = re.findall(r"^    (rag-harness serve --experiment r1 --kb my_docs)", README, re.MULTILINE)

@@ -19,7 +19,7 @@ from rag_harness.types import Scenario
 from tests.plugin.conftest import Suite
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "conversations.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "conversations.md").read_text(encoding="utf-8")
 SECTION = PAGE.partition("## A simulated user\n")[2].partition("\n## ")[0]
 ONE, FOUR = re.findall(r"```json\n(.*?)```", SECTION, re.DOTALL)
 

@@ -1,4 +1,4 @@
-"""docs/traces.md does what it says: its code is run."""
+"""docs/how-to/traces.md does what it says: its code is run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.unit.pipelines.endpoint.tracing_service import tracing_service
 from tests.unit.traces.exported.files import langfuse, otlp, phoenix, written
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "traces.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "traces.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:

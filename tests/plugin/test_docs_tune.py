@@ -1,4 +1,4 @@
-"""docs/tune.md: its two commands are run on documents, each space on it is read, and its tables name what there is."""
+"""tune.md: its two commands are run on documents, each space on it is read, and its tables name what there is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rag_harness.derived.tuning.space_file import _KEYS, read_space
 from rag_harness.settings.configurations import known_parameters, read_configuration
 from tests.plugin.test_docs_gates import ROOT, blocks
 
-PAGE = (ROOT / "docs/tune.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/how-to/tune.md").read_text(encoding="utf-8")
 SPACES = blocks(PAGE, "toml")
 (COMMANDS,) = blocks(PAGE, "sh")
 

@@ -17,7 +17,7 @@ from rag_harness.settings.profiles import parsed_toml
 from tests.plugin.conftest import QUERIES, Suite
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "expectations.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "expectations.md").read_text(encoding="utf-8")
 PIPELINE = """
 import pytest
 from rag_harness import Answer, Chunk, Hit, PipelineOutput

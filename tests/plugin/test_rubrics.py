@@ -1,4 +1,4 @@
-"""Rubrics as a user runs them: docs/rubrics.md, versions, resume, replay, gates, and an endpoint with probabilities."""
+"""Rubrics as a user runs them: rubrics.md, versions, resume, replay, gates, and an endpoint with probabilities."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.plugin.conftest import Suite
 from tests.plugin.counting_server import CountingServer, counting_server
 from tests.plugin.test_judged_by_llm import Model
 
-PAGE = (Path(__file__).parents[2] / "docs" / "rubrics.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "rubrics.md").read_text(encoding="utf-8")
 PIPELINE = """
 import pytest
 from rag_harness import Answer, Chunk, Hit, PipelineOutput

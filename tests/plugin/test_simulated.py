@@ -15,7 +15,7 @@ from rag_harness.models.simulated.fault_rates import FAULTS
 from tests.plugin.study import ROOT, replay
 
 pytestmark = pytest.mark.usefixtures("cold_python")
-PAGE = ROOT / "docs/simulated.md"
+PAGE = ROOT / "docs/how-to/simulated.md"
 NAME = "simulated/known-faults"
 
 

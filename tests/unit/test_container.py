@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from rag_harness.__main__ import _parser
+from rag_harness.__main__ import parser_of
 from rag_harness.commands.serve import serve_arguments
 
 ROOT = Path(__file__).parents[2]
@@ -179,5 +179,5 @@ def test_the_command_that_makes_the_first_key_is_one_that_there_is() -> None:
     first = (ROOT / "compose.yaml").read_text(encoding="utf-8").splitlines()[0]
     words = shlex.split(first.partition("run --rm service ")[2], comments=False)
     words = words[: words.index("/state") + 1]
-    chosen = _parser(words).parse_args(words)
+    chosen = parser_of(words).parse_args(words)
     assert (chosen.scopes, chosen.state) == (["admin"], Path("/state"))

@@ -74,7 +74,7 @@ def test_the_interval_beside_a_gate_is_no_narrower_than_its_bounds() -> None:
 
 
 def test_ten_gates_at_their_thresholds_are_rarely_wrong_together() -> None:
-    """By themselves one of them is decided, and half of the time wrongly, in half of the runs (docs/gates.md)."""
+    """By themselves one of them is decided, and half of the time wrongly, in half of the runs (gates.md)."""
     rng, wrong = np.random.default_rng(0), {"alone": 0, "together": 0}
     gates = [parse_gate(f"s{n}: recall@5 >= 0.8 @95%", 5) for n in range(10)]
 

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 _LINK = re.compile(r"\]\(([^()\s]{1,300})\)")
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 MOST_WORDS = 900
@@ -31,7 +31,7 @@ def test_each_link_leads_to_a_file(page: Path) -> None:
 
 def test_every_page_is_reached_from_the_map() -> None:
     reached = {(DOCS / each).resolve() for each in links(DOCS / "index.md")}
-    assert sorted(page.name for page in DOCS.glob("*.md") if page.resolve() not in reached) == ["index.md"]
+    assert sorted(page.name for page in DOCS.rglob("*.md") if page.resolve() not in reached) == ["index.md"]
 
 
 def test_the_readme_is_read_in_a_sitting() -> None:

@@ -15,7 +15,7 @@ import rag_harness
 from rag_harness import registry
 from tests.unit.public import EVERY, MODULES, ROOT
 
-PAGES = [*ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md"), ROOT / "README.md"]
+PAGES = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md"), ROOT / "README.md"]
 CODE = [*ROOT.glob("examples/**/*.py"), *ROOT.glob("test_experiments/*.py"), *ROOT.glob("test_retrieval_golden/*.py")]
 GROUPS = {f"rag_harness.{group}" for group in [*registry._ONE, "pipelines"]}
 """Entry points, some of which are called as rooms are."""
@@ -51,7 +51,7 @@ def _exists(dotted: str) -> bool:
 @pytest.mark.parametrize("file", [*PAGES, *CODE], ids=lambda file: file.name)
 def test_pages_and_examples_name_what_is_public(file: Path) -> None:
     private = sorted(_named(file.read_text(encoding="utf-8")) - EVERY.keys() - MODULES.keys())
-    assert not private, f"{file.name} names what docs/architecture.md does not list as public: {private}"
+    assert not private, f"{file.name} names what docs/explanation/architecture.md does not list as public: {private}"
 
 
 def test_the_pages_name_something() -> None:

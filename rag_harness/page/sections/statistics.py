@@ -1,4 +1,4 @@
-"""Describes the intervals, tests and corrections that a report uses. Sources are in docs/gates.md and stats/."""
+"""Describes the intervals, tests and corrections that a report uses. Sources are in docs/how-to/gates.md and stats/."""
 
 from __future__ import annotations
 

@@ -69,7 +69,8 @@ def _checked(provider: Any) -> TracerProvider:
         raise PrerequisiteError(
             f"There is no tracer provider that spans can be read from, only a {type(provider).__name__}. Nothing was "
             f"asked. Instrument the app at ours: rag_traced.provider. Or set one in conftest.py: "
-            f"opentelemetry.trace.set_tracer_provider(opentelemetry.sdk.trace.TracerProvider()). See docs/traces.md."
+            f"opentelemetry.trace.set_tracer_provider(opentelemetry.sdk.trace.TracerProvider()). See "
+            "docs/how-to/traces.md."
         )
     checked: TracerProvider = provider
     return checked

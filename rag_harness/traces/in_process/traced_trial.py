@@ -30,7 +30,7 @@ _GOES_ON = (
 _NONE = (
     "No span came from the app. Instrument it at the tracer provider that is asked here, before it is made: "
     "LangChainInstrumentor().instrument(tracer_provider=rag_traced.provider), and rag_traced(app). Or name the "
-    "provider that it has: rag_traced(app, provider=…). See docs/traces.md"
+    "provider that it has: rag_traced(app, provider=…). See docs/how-to/traces.md"
 )
 
 

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from rag_harness.results.row import ExperimentResult, parse_row, rows_among, rows_in
 from tests.unit.rows import failed_row, make_chunk, make_row
 
-SCHEMA_FILE = Path(__file__).parents[3] / "docs" / "result.schema.json"
+SCHEMA_FILE = Path(__file__).parents[3] / "docs" / "reference" / "result.schema.json"
 
 
 def row_schema() -> dict[str, Any]:

@@ -24,7 +24,7 @@ _FIELDS = ("query_id", "query", "ground_truth", "evidence", "context_reference",
 _TOLD = {
     "threshold": "the threshold of a test: a gate says it, e.g. --rag-gate 'NAME: expectations >= 0.8'",
     "providerOutput": "answers: they are scored, not asked (rag-harness judge score)",
-    "provider": "the provider of a test: an experiment is asked (docs/endpoints.md)",
+    "provider": "the provider of a test: an experiment is asked (docs/how-to/endpoints.md)",
 }
 _LOST = {"assertScoringFunction": "code, which is not run"}
 _OPTIONS_LOST = {

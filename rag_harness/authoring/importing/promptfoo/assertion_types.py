@@ -1,4 +1,4 @@
-"""Types of assertions of promptfoo, and what they are here. docs/expectations.md has the same table for people."""
+"""Types of assertions of promptfoo, and what they are here. expectations.md has the same table for people."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ WITH_REFERENCE = ("context-recall", "factuality", "model-graded-factcheck", "equ
 """Types whose value is the right answer; the first of a test counts."""
 
 _LITTLE = "it says little of answers; token_f1 and rouge_l say more"
-_CODE = "code, which is not run: write a kind of expectation of your own (docs/expectations.md)"
+_CODE = "code, which is not run: write a kind of expectation of your own (docs/how-to/expectations.md)"
 _FORMAT = "a format that answers of a RAG system do not have"
 _SERVICE = "a service of others"
 _TOOLS = "calls of tools and steps are not demanded by a line of questions"
@@ -76,7 +76,7 @@ UNMATCHED: Mapping[str, str] = {
 UNMATCHED_BEGINNINGS: Mapping[str, str] = {
     "trajectory:": _TOOLS,
     "trace-": _TOOLS,
-    "promptfoo:redteam:": "an attack; docs/metamorphic.md has injections",
+    "promptfoo:redteam:": "an attack; docs/how-to/metamorphic.md has injections",
 }
 """Beginnings of such types."""
 TYPES = frozenset(

@@ -140,7 +140,9 @@ class Assertions:
     def _judged_or_lost(self, kind: str) -> None:
         if kind in types.JUDGED:
             name = types.JUDGED[kind]
-            self._lose(f"{kind}: a judged measure here: --rag-measures={name}, and a gate on it (docs/judging.md)")
+            self._lose(
+                f"{kind}: a judged measure here: --rag-measures={name}, and a gate on it (docs/explanation/judging.md)"
+            )
         else:
             self._lose(f"{kind}: {types.why_unmatched(kind)}")
 

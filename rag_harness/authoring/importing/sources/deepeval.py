@@ -65,13 +65,14 @@ DEEPEVAL = SourceFields(
     unmatched={
         "expected_labels": _CLASSES,
         "expectedLabels": _CLASSES,
-        "persona": "who a simulated user is: write it into a scenario (docs/conversations.md)",
+        "persona": "who a simulated user is: write it into a scenario (docs/how-to/conversations.md)",
     },
     unread=("expectations", "expected_outcome", "expectedOutcome", "turns"),
     objects=("additional_metadata", "additionalMetadata", "custom_column_key_values", "customColumnKeyValues"),
     separator="|",
     is_synthetic=_is_synthetic,
     expected=_expected,
-    no_question="a scenario without turns: write what its user says first, as a scenario (docs/conversations.md)",
+    no_question="a scenario without turns: write what its user says first, as a scenario "
+    "(docs/how-to/conversations.md)",
 )  # fmt: skip
 """The fields of deepeval."""

@@ -37,9 +37,9 @@ RAGAS = SourceFields(
     typical=("user_input", "reference_contexts", "synthesizer_name", "reference_tool_calls"),
     scored=("response", "multi_responses", "retrieved_contexts", "retrieved_context_ids", "answer", "contexts"),
     unmatched={
-        "rubrics": "a scale of scores in words; write each criterion as a rubric (docs/rubrics.md)",
-        "rubric": "a scale of scores in words; write each criterion as a rubric (docs/rubrics.md)",
-        "reference_topics": "what an assistant may talk about; write it as a rubric (docs/rubrics.md)",
+        "rubrics": "a scale of scores in words; write each criterion as a rubric (docs/how-to/rubrics.md)",
+        "rubric": "a scale of scores in words; write each criterion as a rubric (docs/how-to/rubrics.md)",
+        "reference_topics": "what an assistant may talk about; write it as a rubric (docs/how-to/rubrics.md)",
     },
     is_synthetic=_is_generated,
     type_of=_type_of,

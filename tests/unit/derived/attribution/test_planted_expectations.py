@@ -1,7 +1,7 @@
 """Faults planted in answers that are right by their gold, or have none, after the rules of expectations were frozen.
 
 What is right was written down for each before the rules were run on any of them. Of the 30 the frozen rules named 29 as
-written; docs/attribution.md has the figure, and the one that was named otherwise. No rule was mended after it.
+written; docs/how-to/attribution.md has the figure, and the one that was named otherwise. No rule was mended after it.
 """
 
 from __future__ import annotations

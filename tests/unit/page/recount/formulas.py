@@ -1,4 +1,4 @@
-"""The measures, written down once more from docs/measures.md."""
+"""The measures, written down once more from docs/reference/measures.md."""
 
 from __future__ import annotations
 

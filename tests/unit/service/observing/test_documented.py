@@ -1,4 +1,4 @@
-"""What docs/service.md says of traces, metrics and containers is what the code does."""
+"""What docs/how-to/service.md says of traces, metrics and containers is what the code does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from rag_harness.__main__ import _parser
+from rag_harness.__main__ import parser_of
 from rag_harness.commands.serve import serve_arguments
 from rag_harness.service.observing import genai_names
 from rag_harness.service.observing.metrics import Metrics
@@ -19,7 +19,7 @@ from rag_harness.service.observing.spans import spans_of
 from tests.unit.service.observing.seen import seen
 from tests.unit.service.observing.test_metrics import told
 
-PAGE = (Path(__file__).parents[4] / "docs" / "service.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[4] / "docs" / "how-to" / "service.md").read_text(encoding="utf-8")
 
 
 def _section(title: str) -> str:
@@ -77,11 +77,11 @@ def test_the_workflow_starts_the_image_as_it_can_be_started() -> None:
     assert (chosen.profile, chosen.host) == ("mock", "0.0.0.0")
     making = next(line for line in lines if "keys create" in line)
     words = shlex.split(making.partition(" rag-harness ")[2].partition(" > ")[0])
-    assert _parser(words).parse_args(words).scopes == ["query"]
+    assert parser_of(words).parse_args(words).scopes == ["query"]
 
 
 def test_the_command_for_labels_is_one_that_there_is() -> None:
     line = next(line for line in _section("Feedback").splitlines() if "from-traces" in line)
     words = shlex.split(line)[1:]
-    chosen = _parser(words).parse_args(words)
+    chosen = parser_of(words).parse_args(words)
     assert (chosen.since, chosen.sample, chosen.queries) == ("7d", 50, Path("asked.jsonl"))

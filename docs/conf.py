@@ -1,0 +1,62 @@
+"""How the pages of this folder are built: ``sphinx-build -n -W docs OUTPUT``.
+
+Nothing is loaded from elsewhere, search works without a network, and a link that leads nowhere is an error.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import tomllib
+from pygments.lexers.python import PythonLexer
+from pygments.lexers.special import TextLexer
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+_ROOT = Path(__file__).parents[1]
+_PROJECT = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+_SOURCE = _PROJECT["urls"]["Repository"].removesuffix(".git")
+_LINK = re.compile(r"\]\(((?:\.\./)+[^()\s#]{1,200})((?:#[^()\s]{0,100})?)\)")
+
+project = "rag_harness"
+author = _PROJECT["authors"][0]["name"]
+release = version = _PROJECT["version"]
+language = "en"
+extensions = ["myst_parser", "sphinx_copybutton"]
+source_suffix = {".md": "markdown"}
+exclude_patterns = ["images"]
+# Each heading down to the fourth can be linked to, by the name that GitHub gives it.
+myst_heading_anchors = 4
+html_theme = "furo"
+html_title = f"rag_harness {release}"
+html_show_sourcelink = False
+html_static_path: list[str] = []
+copybutton_prompt_text = "$ "
+# JSON in which "…" stands for what is left out is coloured as far as that goes.
+suppress_warnings = ["misc.highlighting_failure"]
+
+
+def _link_to_the_source(app: Sphinx, page: str, source: list[str]) -> None:
+    """Lead links to files that are no pages to the project's source: the built site has pages alone."""
+    folder = (Path(app.srcdir) / page).parent
+
+    def led(match: re.Match[str]) -> str:
+        target = (folder / match[1]).resolve()
+        if target.is_relative_to(app.srcdir) or not target.exists():
+            return match[0]
+        kind = "tree" if target.is_dir() else "blob"
+        return f"]({_SOURCE}/{kind}/main/{target.relative_to(_ROOT).as_posix()}{match[2]})"
+
+    source[0] = _LINK.sub(led, source[0])
+
+
+def setup(app: Sphinx) -> None:
+    """Register what is done to a page before it is read, and languages of code blocks that only tests tell apart."""
+    app.connect("source-read", _link_to_the_source)
+    for name in ("gates", "csv"):
+        app.add_lexer(name, TextLexer)
+    for name in ("python-langchain", "python-shop"):
+        app.add_lexer(name, PythonLexer)

@@ -1,0 +1,114 @@
+"""Every option: its flag, its ini key, its variable, its default, and what it affects."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import Field
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from docs.made.markdown import MADE, code, link_to, prose
+from rag_harness.plugin.options import SHORT
+from rag_harness.settings import Settings, env_name, options, table
+from rag_harness.settings.affects import Affects
+
+_DOCS = Path(__file__).parents[1]
+_GROUPS = {
+    "data": "What is asked, and of which documents",
+    "retrieval": "How documents are cut, embedded and searched",
+    "reranking": "How what is found is ranked again",
+    "generation": "Which model answers, and how",
+    "judging": "Who judges answers, and on what",
+    "golden": "The golden suite",
+    "reliability": "The reliability engine",
+    "nothing": "How a run is run, checked and shown",
+}
+"""A heading for each kind of effect, in the order of the page."""
+_INTRODUCTION = """# Options
+
+Every option of the plugin. An option can be set in five places; the first that has it wins:
+
+1. the command line, `--rag-mode=replay`;
+2. a variable of the environment, `RAG_MODE=replay`;
+3. the same variable in a file `.env` beside `pytest.ini`;
+4. the ini file, `rag_mode = replay`;
+5. the [profile](../how-to/models.md).
+
+Options of the first groups change answers or scores. They are part of a row's fingerprint: after a change, the trials
+that it affects run again. Options of the last group change no result. On the command line a path is relative to the
+current folder, elsewhere to the folder of the ini file. Give absolute paths with `=`: `--rag-output=/tmp/run`.
+
+Keys and passwords are never read from an ini file and never shown. Options of your own are set with `--rag-define`.
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    hints = get_type_hints(Settings, vars(table) | _only_checked())
+    by_effect: dict[Affects, list[Field[Any]]] = {}
+    for each in options():
+        by_effect.setdefault(each.metadata["affects"], []).append(each)
+    parts = [_INTRODUCTION]
+    for effect in get_args(Affects):
+        parts += [f"\n## {_GROUPS[effect]}\n"]
+        parts += [_option(each, hints[each.name]) for each in by_effect.get(effect, [])]
+    return MADE + "\n".join(parts)
+
+
+def _only_checked() -> dict[str, Any]:
+    """Return names that the table imports for the type checker alone."""
+    return dict.fromkeys(("ConfigurationSpec", "DataSpec", "EndpointSpec", "OwnOption", "ReliabilityNumbers"), object)
+
+
+def _option(each: Field[Any], hint: Any) -> str:
+    about = each.metadata
+    flag = f"--rag-{each.name.replace('_', '-')}"
+    facts = [_default(each, hint)]
+    facts += [f"also {code(short)}" for short in SHORT.get(each.name, ())]
+    if not about.get("secret"):
+        facts.append(f"ini {code(f'rag_{each.name}')}")
+    facts.append(f"variable {code(env_name(each))}")
+    limits = [f"{_LIMIT[name]} {value}" for name, value in about.get("limits", {}).items() if name in _LIMIT]
+    if limits:
+        facts.append(" and ".join(limits))
+    lines = [
+        f"### {flag}\n",
+        f"{_inert(_sentence(about['help']))}\n",
+        ". ".join(map(_capital, facts)) + ".",
+    ]
+    if pages := _pages_about(flag):
+        lines.append(f"\nSee {', '.join(pages)}.")
+    return "\n".join(lines) + "\n"
+
+
+_LIMIT = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
+
+
+def _default(each: Field[Any], hint: Any) -> str:
+    values = f", of {', '.join(map(code, get_args(hint)))}" if get_origin(hint) is Literal else ""
+    if each.default is False:
+        return "off by default"
+    if each.default == ():
+        return "may be repeated"
+    return (f"default {code(each.default)}" if each.default not in ("", None) else "not set by default") + values
+
+
+def _sentence(text: str) -> str:
+    """Return a help text as a sentence. A file's name keeps its small letter."""
+    first = text.partition(" ")[0]
+    return f"{text if '.' in first else text[:1].upper() + text[1:]}."
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _inert(text: str) -> str:
+    """Write what would be markup as text."""
+    return re.sub(r"([*_<\[])", r"\\\1", text)
+
+
+def _pages_about(flag: str) -> list[str]:
+    """Return links to the pages that name a flag; the reference does not count."""
+    named = re.compile(rf"{flag}(?![\w-])")
+    return [link_to(file) for file in prose(_DOCS) if named.search(file.read_text(encoding="utf-8"))]

@@ -1,0 +1,101 @@
+"""Every file that a run writes, and its fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, get_args
+
+from pydantic import BaseModel
+
+from docs.made.markdown import MADE, code, described, documented, table
+from rag_harness.results.causes import CauseLine
+from rag_harness.results.manifest import RunManifest
+from rag_harness.results.row import ExperimentResult
+
+_INTRODUCTION = """# Files of a run
+
+A run writes into `output/`, or the folder that `--rag-output` names. Keys are only ever added; readers ignore keys that
+they do not know. The JSON Schema of a row is [result.schema.json](result.schema.json).
+
+| file | what it is |
+|---|---|
+| `<experiment>.jsonl` | [a row](#row) a trial; `golden.jsonl` for the golden suite |
+| `scores/<experiment>.jsonl` | a line a judged score: what was judged, by whom, the verdict on each claim |
+| `run.json` | [what the run was made of](#run-json), and what became of each selected case |
+| `summary.json` | each aggregate of each experiment by its name, and `gates`: [the verdicts](#summary-json) |
+| `causes.jsonl` | [why each failed trial failed](#causes-jsonl), with `--rag-attribute` |
+| `cases/<data>.jsonl` | the cases with their gold |
+| `cases/<data>+<experiment>.jsonl` | the same where an experiment owes more than its data |
+| `cases/<data>+scenarios.jsonl` | scenarios of simulated users |
+| `prompts/<digest>.json` | messages as they were sent, named by the rows |
+| `metamorphic/<experiment>.jsonl` | a line a score of a metamorphic check |
+| `derived/` | rows of other trials: one thing changed, repeats, configurations of a race, moves of a simulated user |
+| `tune.json` | what came of a race |
+| `columns/`, `scores/columns/` | numbers of large files, made of their lines; safe to delete |
+| `unfinished/`, `journal/` | what a run that was cut off goes on from |
+| `run.lock` | held by the run that writes here |
+"""
+_VERDICT = """
+## summary.json
+
+An object. Each experiment has its aggregates by the names of [measures](measures.md), with `n`, `total` and `lost`.
+`run` is the time of the run, `profile` and `mode` are those of its settings. `gates` has an object a gate:
+
+| field | what it is |
+|---|---|
+| `gate` | the gate as it was written |
+| `state` | `passed`, `failed`, `inconclusive`, `xfailed`, `xpassed` or `not judged` |
+| `value`, `threshold` | what was measured, and what it was held against |
+| `interval` | the 95 % interval of the value, two numbers; null where there is none |
+| `unit`, `n` | unit of the value; number of cases that it is a figure of |
+| `reason` | why the gate is in this state |
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    parts = [_INTRODUCTION, *_models("Row", ExperimentResult), *_models("run.json", RunManifest), _VERDICT]
+    return MADE + "".join([*parts, *_models("causes.jsonl", CauseLine)])
+
+
+def _models(title: str, model: type[BaseModel]) -> Iterator[str]:
+    yield f"\n## {title}\n\n{_first(model)}\n\n{_fields(model)}"
+    for part in dict.fromkeys(_parts_of(model)):
+        yield f"\n### {part.__name__}\n\n{_first(part)}\n\n{_fields(part)}"
+
+
+def _first(model: type[BaseModel]) -> str:
+    return documented(model).partition("\n\n")[0].replace("\n", " ")
+
+
+def _fields(model: type[BaseModel]) -> str:
+    said = described(model)
+    rows = []
+    for name, each in model.model_fields.items():
+        about = (each.description or said.get(name, "")).strip().rstrip(".")
+        rows.append([code(name), code(type_of(each.annotation)), about])
+    return table(["field", "type", "what it is"], rows)
+
+
+def type_of(annotation: Any) -> str:
+    """Return a type as JSON has it."""
+    text = re.sub(r"(?:\w+\.)+(?=\w)", "", str(annotation) if get_args(annotation) else annotation.__name__)
+    text = re.sub(r"Annotated\[(\w+), .*?\](?=[,|\]]|$)", r"\1", text)
+    text = re.sub(r"Optional\[(\w+)\]", r"\1 | null", text)
+    return re.sub(r", FieldInfo\(.*?\)|StorableText", "", text).replace("NoneType", "null").replace("None", "null")
+
+
+def _parts_of(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    """Yield the models that a model's fields are made of, each before its own parts."""
+    for each in model.model_fields.values():
+        for part in _models_in(each.annotation):
+            yield part
+            yield from _parts_of(part)
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _models_in(inner)
