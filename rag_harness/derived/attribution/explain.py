@@ -26,6 +26,7 @@ from rag_harness.derived.attribution.failing import (
 )
 from rag_harness.derived.attribution.gold import gold_facts
 from rag_harness.derived.attribution.interventions import TWICE, altered
+from rag_harness.derived.attribution.kept_causes import Explained
 from rag_harness.derived.attribution.right import Rightness, refuses, rightness
 from rag_harness.derived.attribution.swapped import Golds
 from rag_harness.derived.attribution.turns import STANDALONE, as_asked, changed_turns, standalone_of
@@ -34,7 +35,7 @@ from rag_harness.derived.derived_runs import DerivedRuns, DerivedTrial, asks_of
 from rag_harness.errors import DataError
 from rag_harness.pipelines.given_searches import GivenSearches
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.results.causes import CauseLine, read_causes, with_reviews, write_causes
+from rag_harness.results.causes import CauseLine, leave_causes, read_causes, with_reviews
 from rag_harness.results.manifest import RunManifest, read_manifest
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import GOLDEN, SERVICE, Case, TrialId
@@ -88,22 +89,19 @@ class Explainer:
         self._why_not = "" if runs is not None else why_not
         self._manifest: RunManifest = read_manifest(output)
         self._tables = tables if tables is not None else tables_of(output, self._manifest)
+        self.explained: dict[str, Explained] = {}
+        """What was worked out, by experiment."""
 
-    def every(self) -> list[CauseLine]:
+    def every(self, known: Mapping[str, Sequence[CauseLine]] | None = None) -> list[CauseLine]:
         """Explain all failures, experiment by experiment, the worst first, and write ``causes.jsonl``.
 
-        Lines about experiments of earlier runs that have no table stay in the file.
+        Lines about experiments of earlier runs that have no table stay in the file. ``known`` are experiments whose
+        causes are known.
         """
-        lines = [line for name in self._tables if name != GOLDEN for line in self._of(name, None)]
-        before = read_causes(self._output)
-        lines = with_reviews(lines, before)
-        write_causes(self._output, [*filter(self._is_of_another, before), *lines])
-        return lines
-
-    def _is_of_another(self, line: CauseLine) -> bool:
-        """Whether a line is about an experiment of the folder that is not explained here."""
-        known = self._manifest.suites.get(line.experiment)
-        return known is not None and line.experiment not in self._tables and line.fingerprint in known.fingerprints
+        known = known or {}
+        names = [name for name in self._tables if name != GOLDEN]
+        lines = [line for name in names for line in (known[name] if name in known else self._of(name, None))]
+        return leave_causes(self._output, self._manifest, self._tables, lines)
 
     @property
     def answers(self) -> dict[str, int]:
@@ -164,22 +162,31 @@ class Explainer:
             for case, row in rows
         )
         meant = (each for each in looked_at if each.row.query_id in chosen or each.facts.gold.contradicted)
-        found = [line for batch in _batches(filter(_did_fail, meant)) for line in self._diagnosed(batch)]
+        came: list[ExperimentResult | str] = []
+        found = [line for batch in _batches(filter(_did_fail, meant)) for line in self._diagnosed(batch, came)]
         order = {query_id: n for n, query_id in enumerate(chosen)}
-        return sorted(found, key=lambda line: order.get(line.query_id, len(order)))
+        lines = sorted(found, key=lambda line: order.get(line.query_id, len(order)))
+        rows = [each for each in came if not isinstance(each, str)]
+        is_known = subject.experiment is not None and subject.shelf is not None
+        is_whole = self._runs is not None and (is_known or not chosen) and len(rows) == len(came)
+        self.explained[name] = Explained(lines, rows, is_whole)
+        return lines
 
-    def _diagnosed(self, batch: Sequence[_Failed]) -> Iterator[CauseLine]:
+    def _diagnosed(self, batch: Sequence[_Failed], came: list[ExperimentResult | str]) -> Iterator[CauseLine]:
         if self._runs is not None:
-            self._try(self._runs, batch)
+            came += self._try(self._runs, batch)
         return (_line(failed, diagnose(failed.facts, failed.tried), self._why_not) for failed in batch)
 
-    def _try(self, runs: DerivedRuns, batch: Sequence[_Failed]) -> None:
-        """Run the interventions of each trial. The unchanged trial runs up to three times, until it ends otherwise."""
+    def _try(self, runs: DerivedRuns, batch: Sequence[_Failed]) -> Iterator[ExperimentResult | str]:
+        """Run the interventions of each trial, and yield what came of each.
+
+        The unchanged trial runs up to three times, until it ends otherwise.
+        """
         first = {ask: failed for failed in batch for ask in _first(failed)}
-        _take(runs, first)
+        yield from _take(runs, first)
         for again in TWICE[1:]:
             left = [failed for failed in batch if _may_be_noise(failed)]
-            _take(runs, {_again(failed, again): failed for failed in left})
+            yield from _take(runs, {_again(failed, again): failed for failed in left})
 
 
 def _failed(
@@ -267,9 +274,11 @@ def _may_be_noise(failed: _Failed) -> bool:
     return bool(same) and all(came_to.right is not None and not came_to.repaired for came_to in same)
 
 
-def _take(runs: DerivedRuns, asked: Mapping[DerivedTrial, _Failed]) -> None:
-    for ask, came_to in runs.run(list(asked)).items():
+def _take(runs: DerivedRuns, asked: Mapping[DerivedTrial, _Failed]) -> list[ExperimentResult | str]:
+    came = runs.run(list(asked))
+    for ask, came_to in came.items():
         asked[ask].tried[ask.name] = _trialled(ask, came_to, asked[ask].facts.only_expected)
+    return list(came.values())
 
 
 def _trialled(ask: DerivedTrial, came_to: ExperimentResult | str, only_expected: bool) -> Trialled:
