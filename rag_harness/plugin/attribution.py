@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 SPENT = "the workers have shared the budget among them, so nothing was run again; rag-harness explain --budget USD does"
 
 
+_UNREVIEWED = {"reviewed_cause": "", "reviewed_by": ""}
+
+
 class Attribution:
     """Explains failed trials after the gates are judged, and prints the causes below the scorecard."""
 
@@ -75,9 +78,11 @@ class Attribution:
             bench, why_not = bench_of(session, self._registered), SPENT if runs is None else ""
             explainer = Explainer(session.output, bench, runs, tables=tables, why_not=why_not)
             found = explainer.every(known)
-        for name, explained in explainer.explained.items() if kept else ():
-            assert kept is not None
-            kept.keep(name, keys[name], explained)
+        for name, key in keys.items():
+            if kept is not None and runs is not None and name not in known and name not in explainer.unsure:
+                # A person's word about a cause is for the rows of its own folder.
+                lines = [line.model_copy(update=_UNREVIEWED) for line in found if line.experiment == name]
+                kept.keep(name, key, lines)
         return found
 
     def _kept_causes(self) -> KeptCauses | None:

@@ -26,7 +26,6 @@ from rag_harness.derived.attribution.failing import (
 )
 from rag_harness.derived.attribution.gold import gold_facts
 from rag_harness.derived.attribution.interventions import TWICE, altered
-from rag_harness.derived.attribution.kept_causes import Explained
 from rag_harness.derived.attribution.right import Rightness, refuses, rightness
 from rag_harness.derived.attribution.swapped import Golds
 from rag_harness.derived.attribution.turns import STANDALONE, as_asked, changed_turns, standalone_of
@@ -89,8 +88,8 @@ class Explainer:
         self._why_not = "" if runs is not None else why_not
         self._manifest: RunManifest = read_manifest(output)
         self._tables = tables if tables is not None else tables_of(output, self._manifest)
-        self.explained: dict[str, Explained] = {}
-        """What was worked out, by experiment."""
+        self.unsure: set[str] = set()
+        """The experiments of which something may come out otherwise the next time."""
 
     def every(self, known: Mapping[str, Sequence[CauseLine]] | None = None) -> list[CauseLine]:
         """Explain all failures, experiment by experiment, the worst first, and write ``causes.jsonl``.
@@ -162,31 +161,30 @@ class Explainer:
             for case, row in rows
         )
         meant = (each for each in looked_at if each.row.query_id in chosen or each.facts.gold.contradicted)
-        came: list[ExperimentResult | str] = []
-        found = [line for batch in _batches(filter(_did_fail, meant)) for line in self._diagnosed(batch, came)]
+        if chosen and (subject.experiment is None or subject.shelf is None):
+            self.unsure.add(name)
+        found = [line for batch in _batches(filter(_did_fail, meant)) for line in self._diagnosed(batch)]
         order = {query_id: n for n, query_id in enumerate(chosen)}
-        lines = sorted(found, key=lambda line: order.get(line.query_id, len(order)))
-        rows = [each for each in came if not isinstance(each, str)]
-        is_known = subject.experiment is not None and subject.shelf is not None
-        is_whole = self._runs is not None and (is_known or not chosen) and len(rows) == len(came)
-        self.explained[name] = Explained(lines, rows, is_whole)
-        return lines
+        return sorted(found, key=lambda line: order.get(line.query_id, len(order)))
 
-    def _diagnosed(self, batch: Sequence[_Failed], came: list[ExperimentResult | str]) -> Iterator[CauseLine]:
+    def _diagnosed(self, batch: Sequence[_Failed]) -> Iterator[CauseLine]:
         if self._runs is not None:
-            came += self._try(self._runs, batch)
+            self._try(self._runs, batch)
         return (_line(failed, diagnose(failed.facts, failed.tried), self._why_not) for failed in batch)
 
-    def _try(self, runs: DerivedRuns, batch: Sequence[_Failed]) -> Iterator[ExperimentResult | str]:
-        """Run the interventions of each trial, and yield what came of each.
-
-        The unchanged trial runs up to three times, until it ends otherwise.
-        """
+    def _try(self, runs: DerivedRuns, batch: Sequence[_Failed]) -> None:
+        """Run the interventions of each trial. The unchanged trial runs up to three times, until it ends otherwise."""
         first = {ask: failed for failed in batch for ask in _first(failed)}
-        yield from _take(runs, first)
+        self._take(runs, first)
         for again in TWICE[1:]:
             left = [failed for failed in batch if _may_be_noise(failed)]
-            yield from _take(runs, {_again(failed, again): failed for failed in left})
+            self._take(runs, {_again(failed, again): failed for failed in left})
+
+    def _take(self, runs: DerivedRuns, asked: Mapping[DerivedTrial, _Failed]) -> None:
+        for ask, came_to in runs.run(list(asked)).items():
+            if isinstance(came_to, str):
+                self.unsure.add(ask.experiment.id)
+            asked[ask].tried[ask.name] = _trialled(ask, came_to, asked[ask].facts.only_expected)
 
 
 def _failed(
@@ -272,13 +270,6 @@ def _again(failed: _Failed, name: str) -> DerivedTrial:
 def _may_be_noise(failed: _Failed) -> bool:
     same = [failed.tried[name] for name in TWICE if name in failed.tried]
     return bool(same) and all(came_to.right is not None and not came_to.repaired for came_to in same)
-
-
-def _take(runs: DerivedRuns, asked: Mapping[DerivedTrial, _Failed]) -> list[ExperimentResult | str]:
-    came = runs.run(list(asked))
-    for ask, came_to in came.items():
-        asked[ask].tried[ask.name] = _trialled(ask, came_to, asked[ask].facts.only_expected)
-    return list(came.values())
 
 
 def _trialled(ask: DerivedTrial, came_to: ExperimentResult | str, only_expected: bool) -> Trialled:

@@ -11,8 +11,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,13 +31,12 @@ from rag_harness.results.causes import CauseLine
 from rag_harness.results.manifest import SuiteRecord
 from rag_harness.results.prompts import PROMPTS
 from rag_harness.results.result_paths import result_path
+from rag_harness.results.row import rows_among
 from rag_harness.settings import Settings
-from rag_harness.settings.affects import Affects
 from rag_harness.settings.table import affecting
 
 if TYPE_CHECKING:
     from rag_harness.report.suite_table import SuiteTable
-    from rag_harness.results.row import ExperimentResult
 
 KIND = "causes"
 """The folder in the cache."""
@@ -52,29 +50,7 @@ _TIMES = re.compile(
 """What differs between rows of the same content. In a text of a row each of its quotes has a backslash before it."""
 _BY_TIME = b'"max_ms"'
 """The expectation that looks at times. Its answers are explained each time."""
-_DECIDING: tuple[Affects, ...] = (
-    "data",
-    "retrieval",
-    "reranking",
-    "generation",
-    "judging",
-    "golden",
-    "reliability",
-)
 _MODULES = ("rag_harness.derived.attribution.explain", __name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """The causes of an experiment's failures, and the rows of the trials that were run again for them.
-
-    Attributes:
-        is_whole: whether the same would be found the next time.
-    """
-
-    lines: Sequence[CauseLine]
-    rows: Sequence[ExperimentResult]
-    is_whole: bool
 
 
 class KeptCauses:
@@ -117,7 +93,7 @@ class KeptCauses:
         Rows that are in the folder already are not touched: with them, causes are looked for as ever.
         """
         note_use(self._place(name))
-        said = read_kept(self._file(name, key)) if key else None
+        said: Any = read_kept(self._file(name, key)) if key else None
         try:
             lines = [CauseLine.model_validate(each) for each in said["causes"]]
             rows = {result_path(self._output, derived): text.encode() for derived, text in said["rows"].items()}
@@ -132,25 +108,34 @@ class KeptCauses:
             write_atomically(file, content)
         return lines
 
-    def keep(self, name: str, key: str, explained: Explained) -> None:
-        """Keep what was found, if it would be found again."""
-        prompts = dict(self._prompts(explained.rows))
-        if not key or not explained.is_whole or None in prompts.values():
-            return
-        rows: dict[str, str] = {}
-        for row in explained.rows:
-            rows[row.experiment] = rows.get(row.experiment, "") + row.line()
-        causes = [line.model_dump(mode="json") for line in explained.lines]
-        write_kept(self._file(name, key), {"causes": causes, "rows": rows, "prompts": prompts})
-        leave_newest(self._place(name), _NEWEST)
+    def keep(self, name: str, key: str, lines: Sequence[CauseLine]) -> None:
+        """Keep the causes of an experiment, with the rows and prompts in the folder that belong to them.
 
-    def _prompts(self, rows: Sequence[ExperimentResult]) -> Iterator[tuple[str, str | None]]:
-        named = {call.prompt for row in rows for stage in row.stages for call in stage.calls if call.prompt}
-        for digest in sorted(named):
-            try:
-                yield digest, (self._output / PROMPTS / f"{digest}.json").read_text(encoding="ascii")
-            except (OSError, ValueError):
-                yield digest, None
+        Where one of these is missing, or the key is empty, nothing is kept.
+        """
+        asked: dict[str, set[str]] = {}
+        for line in lines:
+            for changed in line.answers:
+                asked.setdefault(f"{name}{changed}", set()).add(line.query_id)
+        rows: dict[str, str] = {}
+        prompts: dict[str, str] = {}
+        for derived, query_ids in asked.items() if key else ():
+            found = {row.query_id: row for row in rows_among(result_path(self._output, derived), query_ids)}
+            if found.keys() != query_ids:
+                return
+            rows[derived] = "".join(row.line() for row in found.values())
+            calls = (call for row in found.values() for stage in row.stages for call in stage.calls if call.prompt)
+            prompts |= {call.prompt: self._prompt(call.prompt) for call in calls if call.prompt not in prompts}
+        if key and all(prompts.values()):
+            causes = [line.model_dump(mode="json") for line in lines]
+            write_kept(self._file(name, key), {"causes": causes, "rows": rows, "prompts": prompts})
+            leave_newest(self._place(name), _NEWEST)
+
+    def _prompt(self, digest: str) -> str:
+        try:
+            return (self._output / PROMPTS / f"{digest}.json").read_text(encoding="ascii")
+        except (OSError, ValueError):
+            return ""
 
     def _failed(self) -> list[str]:
         """Return the failed gates, which decide what is looked at."""
