@@ -214,15 +214,9 @@ def data_of(name: str, settings: Settings) -> str:
         return endpoints_of(settings)[asked].data
     if (configured := configurations_of(settings).get(asked)) is not None:
         return data_of(configured.experiment, settings) if configured.experiment else ""
-    if not settings.data or asked not in known_experiments() or (asked in _modules() and not _names_data(asked)):
+    if not settings.data or asked not in known_experiments():
         return ""
     return str(getattr(import_module(builder(asked).__module__), "DATA", ""))
-
-
-@lru_cache
-def _names_data(shipped: str) -> bool:
-    """Return whether the file of a shipped experiment names data. One that does not need not be imported to know."""
-    return "DATA" in STUDIES.parent.joinpath(*_modules()[shipped].split(".")[1:]).with_suffix(".py").read_text("utf-8")
 
 
 def result_name(experiment: str) -> str:

@@ -16,6 +16,7 @@ from rag_harness.derived.attribution.explain import Explainer
 from rag_harness.derived.attribution.failing import tables_of
 from rag_harness.derived.attribution.kept_causes import KeptCauses
 from rag_harness.derived.local_run import running
+from rag_harness.files.kept_content import write_kept
 from rag_harness.registry.identity import CodeReach
 from rag_harness.results.causes import CauseLine
 from rag_harness.results.manifest import read_manifest
@@ -185,7 +186,12 @@ def test_other_rules_and_versions_explain_anew(
 
 def test_the_code_of_what_explains_is_in_the_key(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[list[str]] = []
-    monkeypatch.setattr(module, "reach", lambda names: asked.append([*names]) or CodeReach({}, frozenset(), ()))
+
+    def noted(names: list[str]) -> CodeReach:
+        asked.append(names)
+        return CodeReach({}, frozenset(), ())
+
+    monkeypatch.setattr(module, "reach", noted)
     key(cache, left(cache / "one"))
     assert {"rag_harness.derived.attribution.explain", "rag_harness.expectations.kinds.pattern"} <= set(asked[0])
 
@@ -211,7 +217,7 @@ def test_a_torn_or_foreign_file_is_explained_anew(cache: Path, damage: str) -> N
     lines, _ = explain(cache, left(cache / "one"), refusing())
     (file,) = (cache / "cache" / "causes").glob("*/*.kept")
     if damage == "not a cause":
-        module.write_kept(file, {"causes": [{"experiment": 1}], "rows": {}, "prompts": {}})
+        write_kept(file, {"causes": [{"experiment": 1}], "rows": {}, "prompts": {}})
     else:
         file.write_bytes(file.read_bytes()[:-1] if damage == "torn" else b"not ours")
     pipeline = refusing()
