@@ -28,9 +28,9 @@ from rag_harness.results.score import Author, text_digest
 from rag_harness.settings import Settings, access_of
 from rag_harness.settings.table import affecting
 
-KIND = "scores"
+KEPT_SCORES = "scores"
 """The folder in the cache."""
-MOST = 20_000
+MOST_SCORES = 20_000
 """Scores in one folder. Larger runs judge anew what is beyond: their scores would fill the memory."""
 _FILES = 8
 """Files in one folder. A run that finds so many makes one of them, of the scores that it has used."""
@@ -68,14 +68,18 @@ class KeptScores:
         for measure, key in _keys(author, material, measures).items():
             score = said[measure.name]
             content = [score.value, score.reason, dict(score.detail), score.undefined]
-            if (score.value is not None or score.undefined) and len(self._new) < MOST and _is_plain(content):
+            if (score.value is not None or score.undefined) and self._has_room and _is_plain(content):
                 self._new[key] = content
+
+    @property
+    def _has_room(self) -> bool:
+        return len(self._used) + len(self._new) < MOST_SCORES
 
     def flush(self) -> None:
         """Write the new scores, as a file of their own, so that several processes lose nothing."""
         if not self._new:
             return
-        crowded = len(self._files) >= _FILES or len(self._all) + len(self._new) > MOST
+        crowded = len(self._files) >= _FILES or len(self._all) + len(self._new) > MOST_SCORES
         content = {**self._used, **self._new} if crowded else self._new
         file = self._folder / f"{json_digest(sorted(content))}{SUFFIX}"
         write_kept(file, content)
@@ -118,7 +122,7 @@ def kept_scores(settings: Settings) -> KeptScores | None:
         versions({*code.libraries, "numpy"}),
         affecting(settings, "judging", "retrieval"),
     ]
-    return KeptScores(settings.path(settings.cache_dir) / KIND / json_digest(decides))
+    return KeptScores(settings.path(settings.cache_dir) / KEPT_SCORES / json_digest(decides))
 
 
 def _keys(author: Author, material: Material, measures: Sequence[JudgedMeasure]) -> dict[JudgedMeasure, str]:

@@ -38,7 +38,7 @@ from rag_harness.settings.table import affecting
 if TYPE_CHECKING:
     from rag_harness.report.suite_table import SuiteTable
 
-KIND = "causes"
+KEPT_CAUSES = "causes"
 """The folder in the cache."""
 MOST_BYTES = 2**26
 """The most bytes of rows whose causes are kept."""
@@ -64,7 +64,7 @@ class KeptCauses:
 
     def __init__(self, settings: Settings, output: Path, keep_prompt: Callable[[str, str], None]) -> None:
         self._settings, self._output, self._keep_prompt = settings, output, keep_prompt
-        self._folder = settings.path(settings.cache_dir) / KIND
+        self._folder = settings.path(settings.cache_dir) / KEPT_CAUSES
 
     def key(self, record: SuiteRecord, table: SuiteTable, identity: Sequence[str]) -> str:
         """Return the digest of all that decides the causes of a suite; empty where they are worked out each time.

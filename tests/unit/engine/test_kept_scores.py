@@ -140,7 +140,7 @@ def test_files_do_not_become_many(tmp_path: Path) -> None:
 
 
 def test_more_than_a_folder_takes_is_judged_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST", 1)
+    monkeypatch.setattr(module, "MOST_SCORES", 1)
     judge(Said(), tmp_path)
     assert is_asked(tmp_path)
 
