@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 
+from rag_harness.engine.kept_scores import KeptScores
 from rag_harness.engine.row_judging import Find, JudgedRow, Judging, PagesOf
 from rag_harness.engine.workplace import AskJudge
 from rag_harness.judges.in_conversation import in_conversations
@@ -82,7 +83,11 @@ class PanelJudging:
 
 
 def judging_of(
-    parts: RunParts, pages_of: PagesOf, elsewhere: AskJudge | None, repeats: bool = False
+    parts: RunParts,
+    pages_of: PagesOf,
+    elsewhere: AskJudge | None,
+    repeats: bool = False,
+    kept: KeptScores | None = None,
 ) -> Judging | PanelJudging:
     """Return the judging of a run: by its judge, or by each judge of its panel.
 
@@ -91,16 +96,19 @@ def judging_of(
         pages_of: returns gold pages.
         elsewhere: asks the judge of another process; None where this process asks.
         repeats: whether a judge may be asked again about the same answer.
+        kept: scores of earlier replays by the run's judge.
     """
-    judges = [_by(each, pages_of, elsewhere, repeats) for each in parts_of_judges(parts)]
+    judges = [_by(each, pages_of, elsewhere, repeats, kept) for each in parts_of_judges(parts)]
     rule = parts.settings.panel
     return PanelJudging(rule, judges) if rule else judges[0]
 
 
-def _by(parts: JudgeParts, pages_of: PagesOf, elsewhere: AskJudge | None, repeats: bool) -> Judging:
+def _by(
+    parts: JudgeParts, pages_of: PagesOf, elsewhere: AskJudge | None, repeats: bool, kept: KeptScores | None
+) -> Judging:
     anew = (lambda turn: in_conversations(asked_anew(parts, turn), parts)) if repeats else None
     make = lambda: in_conversations(judge_of(parts), parts)  # noqa: E731
-    return Judging(make, pages_of, parts.settings.deadline, anew, elsewhere)
+    return Judging(make, pages_of, parts.settings.deadline, anew, elsewhere, kept)
 
 
 def _together(rule: str, authors: Sequence[Author], said: Sequence[Mapping[str, Score]]) -> dict[str, Score]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rag_harness.engine.judged_material import material_of
+from rag_harness.engine.kept_scores import KeptScores
 from rag_harness.engine.workplace import AskJudge
 from rag_harness.errors import CriticalError, PrerequisiteError, RagHarnessError
 from rag_harness.files.log import log
@@ -87,6 +88,7 @@ class Judging:
         seconds: seconds that judging a row may take.
         anew: makes a judge without earlier answers, for the nth repeat.
         elsewhere: asks the judge of another process; None where this process asks.
+        kept: scores of earlier replays; None where each is asked for.
     """
 
     def __init__(
@@ -96,9 +98,10 @@ class Judging:
         seconds: float,
         anew: Callable[[int], Judge] | None = None,
         elsewhere: AskJudge | None = None,
+        kept: KeptScores | None = None,
     ) -> None:
         self._judge, self._pages_of, self._seconds, self._anew = Once(make_judge), pages_of, seconds, anew
-        self._elsewhere = elsewhere
+        self._elsewhere, self._kept = elsewhere, kept
         self._broken = ""
 
     @property
@@ -225,6 +228,16 @@ class Judging:
             return ()
 
     async def _ask(self, material: Material, measures: Sequence[JudgedMeasure], turn: int) -> Mapping[str, Score]:
+        """Return the score of each measure. Those of earlier replays are not asked for."""
+        if self._kept is None or turn or self._broken:
+            return await self._asked(material, measures, turn)
+        known = self._kept.of(self.author, material, measures)
+        left = [measure for measure in measures if measure.name not in known]
+        said = await self._asked(material, left, turn)
+        self._kept.keep(self.author, material, left, said)
+        return {**known, **said}
+
+    async def _asked(self, material: Material, measures: Sequence[JudgedMeasure], turn: int) -> Mapping[str, Score]:
         if not measures:
             return {}
         try:

@@ -21,6 +21,8 @@ KINDS = {
     "tokens": "vectors of words, for the reranker and the judge",
     "pairs": "scores of the reranker",
     "judged": "what the embedded judge has read",
+    "scores": "scores of the judges that compute them, for the next replay",
+    "causes": "why trials of a replay failed, for the next one",
     "chunks": "cuts of documents",
     "duplicates": "chunks compared with each other",
     "indexes": "indexes of this machine",

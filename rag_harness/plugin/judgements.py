@@ -97,10 +97,14 @@ class Judgements:
             raise CriticalError(f"The judge cannot be asked: {why}")
 
     def _make_judging(self) -> Judging | PanelJudging:
+        from rag_harness.engine.kept_scores import kept_scores
         from rag_harness.engine.panel_judging import judging_of
 
         session = self._session
-        return judging_of(session.parts, session.gold_pages, self._kit.workplace.get().ask, repeats=True)
+        kept = kept_scores(session.settings)
+        if kept is not None:
+            session.closing.callback(kept.flush)
+        return judging_of(session.parts, session.gold_pages, self._kit.workplace.get().ask, repeats=True, kept=kept)
 
     async def of_user(self, row: ExperimentResult, case: Case, measures: Sequence[JudgedMeasure]) -> JudgedRow:
         """Return the judgement of what a simulated user has said."""

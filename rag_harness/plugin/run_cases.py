@@ -37,6 +37,7 @@ class RunCases:
         self.query_ids = Once(self._read_query_ids)
         self.owed: dict[str, Owed] = {}
         self._whole: dict[str, Sequence[Case]] = {}
+        self._names: dict[str, str] = {}
 
     @property
     def data(self) -> DataSets:
@@ -54,9 +55,24 @@ class RunCases:
         settings = self._settings.get()
         if not settings.data and not settings.endpoints:
             return ""
-        from rag_harness.pipelines import data_of
+        if experiment not in self._names:
+            from rag_harness.pipelines import data_of
 
-        return data_of(experiment, settings)
+            self._names[experiment] = "" if self._names_none(experiment) else data_of(experiment, settings)
+        return self._names[experiment]
+
+    def _names_none(self, experiment: str) -> bool:
+        """Return whether neither the settings nor the file of a shipped experiment name data.
+
+        To find that out, its file is read and not imported: tests of all experiments are collected, and few are run.
+        """
+        from rag_harness.pipelines import STUDIES, answering, built_in
+
+        asked = answering(experiment, self._settings.get())
+        if any({experiment, asked} & {*spec.experiments} for spec in self._settings.get().data):
+            return False
+        files = STUDIES.glob(f"*/{built_in()[asked]}.py") if asked in built_in() else ()
+        return any("DATA" not in file.read_text(encoding="utf-8") for file in files)
 
     def all_of(self, experiment: str) -> Sequence[Case]:
         """Return all queries of an experiment with their gold, in the order of the file."""

@@ -5,7 +5,7 @@ As with rows, keys are only ever added. Readers ignore keys that they do not kno
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from rag_harness.errors import DataError
 from rag_harness.files.atomic import write_atomically
+from rag_harness.results.manifest import RunManifest
 from rag_harness.results.row import first_problem, numbered_lines
 from rag_harness.results.storable import Metadata, StorableText
 from rag_harness.types import TrialId
@@ -70,6 +71,27 @@ class CauseLine(BaseModel):
 def write_causes(output: Path, lines: Iterable[CauseLine]) -> None:
     """Write the file atomically: a reader sees the old file or the whole new one."""
     write_atomically(output / CAUSES, (f"{line.model_dump_json()}\n".encode() for line in lines))
+
+
+def leave_causes(
+    output: Path, manifest: RunManifest, explained: Collection[str], lines: Iterable[CauseLine]
+) -> list[CauseLine]:
+    """Write the causes of the experiments ``explained``, and return them, with people's reviews of the same rows.
+
+    Lines about other experiments of the folder stay in the file.
+
+    Raises:
+        DataError: a line of the file is no cause.
+    """
+    before = read_causes(output)
+    lines = with_reviews(lines, before)
+
+    def is_of_another(line: CauseLine) -> bool:
+        known = manifest.suites.get(line.experiment)
+        return known is not None and line.experiment not in explained and line.fingerprint in known.fingerprints
+
+    write_causes(output, [*filter(is_of_another, before), *lines])
+    return lines
 
 
 def read_causes(output: Path) -> list[CauseLine]:

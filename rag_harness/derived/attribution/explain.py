@@ -34,7 +34,7 @@ from rag_harness.derived.derived_runs import DerivedRuns, DerivedTrial, asks_of
 from rag_harness.errors import DataError
 from rag_harness.pipelines.given_searches import GivenSearches
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.results.causes import CauseLine, read_causes, with_reviews, write_causes
+from rag_harness.results.causes import CauseLine, leave_causes, read_causes, with_reviews
 from rag_harness.results.manifest import RunManifest, read_manifest
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import GOLDEN, SERVICE, Case, TrialId
@@ -88,22 +88,19 @@ class Explainer:
         self._why_not = "" if runs is not None else why_not
         self._manifest: RunManifest = read_manifest(output)
         self._tables = tables if tables is not None else tables_of(output, self._manifest)
+        self.unsure: set[str] = set()
+        """The experiments of which something may come out otherwise the next time."""
 
-    def every(self) -> list[CauseLine]:
+    def every(self, known: Mapping[str, Sequence[CauseLine]] | None = None) -> list[CauseLine]:
         """Explain all failures, experiment by experiment, the worst first, and write ``causes.jsonl``.
 
-        Lines about experiments of earlier runs that have no table stay in the file.
+        Lines about experiments of earlier runs that have no table stay in the file. ``known`` are experiments whose
+        causes are known.
         """
-        lines = [line for name in self._tables if name != GOLDEN for line in self._of(name, None)]
-        before = read_causes(self._output)
-        lines = with_reviews(lines, before)
-        write_causes(self._output, [*filter(self._is_of_another, before), *lines])
-        return lines
-
-    def _is_of_another(self, line: CauseLine) -> bool:
-        """Whether a line is about an experiment of the folder that is not explained here."""
-        known = self._manifest.suites.get(line.experiment)
-        return known is not None and line.experiment not in self._tables and line.fingerprint in known.fingerprints
+        known = known or {}
+        names = [name for name in self._tables if name != GOLDEN]
+        lines = [line for name in names for line in (known[name] if name in known else self._of(name, None))]
+        return leave_causes(self._output, self._manifest, self._tables, lines)
 
     @property
     def answers(self) -> dict[str, int]:
@@ -164,6 +161,8 @@ class Explainer:
             for case, row in rows
         )
         meant = (each for each in looked_at if each.row.query_id in chosen or each.facts.gold.contradicted)
+        if chosen and (subject.experiment is None or subject.shelf is None):
+            self.unsure.add(name)
         found = [line for batch in _batches(filter(_did_fail, meant)) for line in self._diagnosed(batch)]
         order = {query_id: n for n, query_id in enumerate(chosen)}
         return sorted(found, key=lambda line: order.get(line.query_id, len(order)))
@@ -176,10 +175,16 @@ class Explainer:
     def _try(self, runs: DerivedRuns, batch: Sequence[_Failed]) -> None:
         """Run the interventions of each trial. The unchanged trial runs up to three times, until it ends otherwise."""
         first = {ask: failed for failed in batch for ask in _first(failed)}
-        _take(runs, first)
+        self._take(runs, first)
         for again in TWICE[1:]:
             left = [failed for failed in batch if _may_be_noise(failed)]
-            _take(runs, {_again(failed, again): failed for failed in left})
+            self._take(runs, {_again(failed, again): failed for failed in left})
+
+    def _take(self, runs: DerivedRuns, asked: Mapping[DerivedTrial, _Failed]) -> None:
+        for ask, came_to in runs.run(list(asked)).items():
+            if isinstance(came_to, str):
+                self.unsure.add(ask.experiment.id)
+            asked[ask].tried[ask.name] = _trialled(ask, came_to, asked[ask].facts.only_expected)
 
 
 def _failed(
@@ -265,11 +270,6 @@ def _again(failed: _Failed, name: str) -> DerivedTrial:
 def _may_be_noise(failed: _Failed) -> bool:
     same = [failed.tried[name] for name in TWICE if name in failed.tried]
     return bool(same) and all(came_to.right is not None and not came_to.repaired for came_to in same)
-
-
-def _take(runs: DerivedRuns, asked: Mapping[DerivedTrial, _Failed]) -> None:
-    for ask, came_to in runs.run(list(asked)).items():
-        asked[ask].tried[ask.name] = _trialled(ask, came_to, asked[ask].facts.only_expected)
 
 
 def _trialled(ask: DerivedTrial, came_to: ExperimentResult | str, only_expected: bool) -> Trialled:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 
 from rag_harness.registry.identity.modules import PACKAGE, Modules, is_installed
@@ -30,7 +31,7 @@ class CodeReach:
     libraries: frozenset[str]
     unknown: tuple[str, ...]
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """One digest of all modules; empty without any."""
         if not self.digests:
@@ -53,6 +54,7 @@ class Code:
         self._modules = modules
         self._sources: dict[str, PythonSource | None] = {}
         self._edges: dict[tuple[str, str], tuple[frozenset[str], frozenset[str]]] = {}
+        self._reached: dict[tuple[str, ...], CodeReach] = {}
 
     def reach(self, roots: Iterable[str]) -> CodeReach:
         """Return the code of the modules ``roots`` and of all that they import.
@@ -60,7 +62,12 @@ class Code:
         Of this package, it contains the modules that decide an answer; of the project under test, all modules; of
         installed packages, only modules in the package of a root. Other installed packages count by their versions.
         """
-        asked = sorted({root for root in roots if root})
+        asked = tuple(sorted({root for root in roots if root}))
+        if asked not in self._reached:
+            self._reached[asked] = self._reach(asked)
+        return self._reached[asked]
+
+    def _reach(self, asked: tuple[str, ...]) -> CodeReach:
         digests: dict[str, str] = {}
         libraries: set[str] = set()
         waiting = [(root, root.partition(".")[0]) for root in asked]

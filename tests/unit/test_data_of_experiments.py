@@ -1,0 +1,30 @@
+"""The data of shipped experiments, as collection learns them without importing each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from rag_harness.pipelines import built_in, data_of
+from rag_harness.plugin.run_cases import RunCases
+from rag_harness.settings.ini_file import ini_values
+from rag_harness.settings.loading import load_settings
+from rag_harness.work.once import Once
+
+ROOT = Path(__file__).parents[2]
+SETTINGS = load_settings({}, ini_values(ROOT), ROOT)
+
+
+@pytest.mark.parametrize("experiment", [*built_in(), "c1-own", "e3-own", "nobody"])
+def test_no_import_is_no_other_answer(experiment: str) -> None:
+    cases = RunCases(Once(lambda: SETTINGS), cast("Any", None))
+    assert cases.data_of(experiment) == data_of(experiment, SETTINGS)
+
+
+def test_what_the_settings_give_an_experiment_counts() -> None:
+    specs = tuple(replace(spec, experiments=("e3",)) for spec in SETTINGS.data[:1])
+    given = replace(SETTINGS, data=specs)
+    assert RunCases(Once(lambda: given), cast("Any", None)).data_of("e3") == specs[0].name
