@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from rag_harness.models.anew import seed_shift
     from rag_harness.notebook.evaluating import aevaluate, evaluate
     from rag_harness.notebook.evaluation import Evaluation
-    from rag_harness.notebook.figures import Figure
     from rag_harness.notebook.gate_check import GateCheck
+    from rag_harness.notebook.measure_figures import MeasureFigure
     from rag_harness.pipelines.generation import Generator
     from rag_harness.pipelines.parts import RunParts
     from rag_harness.pipelines.step_trace import StepTrace
@@ -109,7 +109,7 @@ _NAMES = {
     "models.anew": "seed_shift",
     "notebook.evaluating": "aevaluate evaluate",
     "notebook.evaluation": "Evaluation",
-    "notebook.figures": "Figure",
+    "notebook.measure_figures": "MeasureFigure",
     "notebook.gate_check": "GateCheck",
     "pipelines.generation": "Generator",
     "pipelines.parts": "RunParts",
@@ -155,7 +155,6 @@ __all__ = [
     "ExpectedTool",
     "Experiment",
     "ExperimentResult",
-    "Figure",
     "Finding",
     "Found",
     "Gate",
@@ -171,6 +170,7 @@ __all__ = [
     "Material",
     "Matrix",
     "Measure",
+    "MeasureFigure",
     "Message",
     "Opinion",
     "Parts",

@@ -21,7 +21,7 @@ from rag_harness.models.recording.network_guard import LOOPBACK, allow_connectio
 from rag_harness.notebook.evaluation import Evaluation, evaluation_of
 from rag_harness.notebook.given_pipeline import Loop, own_pipeline
 from rag_harness.notebook.given_questions import questions_file
-from rag_harness.notebook.given_settings import settings_of
+from rag_harness.notebook.given_settings import notebook_settings
 from rag_harness.notebook.notebook_record import NotebookRecord
 from rag_harness.notebook.notebook_run import NotebookRun
 from rag_harness.pipelines import data_of, endpoints_of, experiment, is_known, known_experiments
@@ -91,8 +91,9 @@ async def aevaluate(
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
-        evaluating.stop()
-        await asyncio.wait([work])
+        # In a thread: calls under way may need this loop to come to their end.
+        await asyncio.to_thread(evaluating.stop)
+        await asyncio.gather(work, return_exceptions=True)
         raise
 
 
@@ -123,7 +124,7 @@ class _Evaluating:
 
     def run(self) -> Evaluation:
         """Check, ask, judge, write."""
-        settings = settings_of(self._options, self._measures)
+        settings = notebook_settings(self._options, self._measures)
         named = self._pipeline if isinstance(self._pipeline, str) else ""
         own = None if named else own_pipeline(self._pipeline, self._name, self._version, self._loop)
         if named:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rag_harness.notebook.figures import Figure, figures_of
 from rag_harness.notebook.figures_shown import as_html, as_markdown, as_text
 from rag_harness.notebook.gate_check import GateCheck, check_gates
+from rag_harness.notebook.measure_figures import MeasureFigure, figures_by_measure
 from rag_harness.notebook.notebook_record import Arrived
 from rag_harness.report.flat_table import FlatTable
 from rag_harness.report.frames import Frame, frame_of
@@ -37,7 +37,7 @@ class Evaluation:
 
     experiment: str
     output: Path
-    figures: Mapping[str, Figure]
+    figures: Mapping[str, MeasureFigure]
     notes: Sequence[str]
     _table: SuiteTable = field(repr=False)
     _trials: FlatTable = field(repr=False)
@@ -96,7 +96,7 @@ def evaluation_of(settings: Settings, experiment: str, arrived: Arrived, takes_o
     return Evaluation(
         experiment,
         output,
-        figures_of(table, settings.measures),
+        figures_by_measure(table, settings.measures),
         [*_notes(table, arrived, settings), *([] if takes_over else [_NO_VERSION])],
         table,
         FlatTable(trials.columns, list(trials)),

@@ -92,12 +92,16 @@ def own_pipeline(pipeline: object, name: str, version: str, loop: Loop | None = 
     asked: Any = AskedApp(pipeline, f"{called_name}()", loop) if is_function or loop is not None else pipeline
     made = declared(name, asked, "")
     is_seen = made.has_version and _is_seen(function)
-    return _with_version(made if is_seen else _unseen(made, pipeline, function), version)
+    return _with_version(made if is_seen else _unseen(made, pipeline, function, version), version)
 
 
-def _unseen(made: Experiment, pipeline: object, function: Any) -> Experiment:
-    """Return the experiment of what was typed into a notebook: what it calls is in no file that could be looked at."""
-    return replace(made, code={}, has_version=False, ingredients={"source": _source(pipeline, function)})
+def _unseen(made: Experiment, pipeline: object, function: Any, version: str) -> Experiment:
+    """Return the experiment of what was typed into a notebook: what it calls is in no file that could be looked at.
+
+    Where not even its own code is known, it is another one each time, unless a version says that it is the same.
+    """
+    source = _source(pipeline, function) or ("" if version else uuid4().hex)
+    return replace(made, code={}, has_version=False, ingredients={"source": source})
 
 
 def _with_version(made: Experiment, version: str) -> Experiment:
@@ -120,13 +124,13 @@ def _is_seen(function: Any) -> bool:
 
 
 def _source(pipeline: object, function: Any) -> str:
-    """Return the digest of the code as it was typed; a new one each time where it is not known."""
+    """Return the digest of the code as it was typed; empty where it is not known."""
     for part in (type(pipeline), function):
         try:
             return text_digest(inspect.getsource(part))
         except (OSError, TypeError):
             continue
-    return uuid4().hex
+    return ""
 
 
 def _name_of(pipeline: object) -> str:

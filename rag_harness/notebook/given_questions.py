@@ -146,7 +146,6 @@ def _line_of_case(number: int, case: Case) -> dict[str, Any]:
         "evidence": [{"filename": each.filename, "quote": each.quote} for each in case.evidence],
         "metadata": dict(case.metadata),
         **({"expect": [as_json(each) for each in case.expect]} if case.expect else {}),
-        "standalone": case.standalone,
         **({} if case.tools is None else {"tools": tools_as_json(case.tools)}),
     }
 

@@ -28,7 +28,7 @@ _OF_PYTEST = (
 """Options that only a run of pytest looks at. Nothing here could keep what they promise."""
 
 
-def settings_of(given: Mapping[str, Any], measures: Sequence[str]) -> Settings:
+def notebook_settings(given: Mapping[str, Any], measures: Sequence[str]) -> Settings:
     """Return the settings of an evaluation. Relative paths begin in the working directory.
 
     Args:

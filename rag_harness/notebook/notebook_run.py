@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, suppress
+from threading import Lock
 from typing import cast
 from uuid import uuid4
 
@@ -74,7 +74,8 @@ class NotebookRun:
         self._rows = ResultFile(result_path(self._output, experiment.id), self._settings.overwrite)
         self._scores = ScoreFile(scores_path(self._output, experiment.id), self._settings.overwrite)
         self._under_way: set[str] = set()
-        self._broken = ""
+        self._broken, self._is_closed = "", False
+        self._closing = Lock()
         self.arrived = Arrived()
 
     def run(self) -> None:
@@ -95,9 +96,8 @@ class NotebookRun:
             raise CriticalError(self._broken)
 
     def stop(self) -> None:
-        """Ask nothing more. Calls under way get a few seconds."""
-        if self._engine.made is not None:
-            self._engine.made.stop()
+        """Ask nothing more, from another thread. Calls under way get a few seconds."""
+        self._close_engine()
 
     def _ask_all(self) -> None:
         known = {trial.id: self._standing(trial) for trial in self._trials}
@@ -141,6 +141,8 @@ class NotebookRun:
         return access_of(self._settings).calls_network and asks_a_model(self._settings)
 
     def _make_engine(self) -> BackgroundLoop[JobResult]:
+        if self._is_closed:
+            raise CancelledError
         # The journal is opened first: otherwise a call might be paid for whose answer could not be kept.
         self._journal.get()
         return BackgroundLoop(self._settings.concurrency, self._keep)
@@ -199,7 +201,7 @@ class NotebookRun:
                 self._scores.append(line)
             said = judged.plain()
             self.arrived.authors.update(dict.fromkeys((judge, model, made) for judge, model, made in said["authors"]))
-            self.arrived.judging += Counter(dict(zip(_SPENT, said["spent"], strict=True)))
+            self.arrived.judging.update(dict(zip(_SPENT, said["spent"], strict=True)))
         if self._judging.get().broken and not self._broken:
             self._broken = f"The judge cannot be asked: {self._judging.get().broken}"
 
@@ -209,7 +211,11 @@ class NotebookRun:
         self.arrived.set_aside = self._rows.set_aside
 
     def _close_engine(self) -> None:
-        if self._engine.made is not None:
-            self._engine.made.close(self._here.aclose, self._parts.endpoints.aclose)
-        if self._journal.made is not None:
-            self._journal.made.close()
+        with self._closing:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            if self._engine.made is not None:
+                self._engine.made.close(self._here.aclose, self._parts.endpoints.aclose)
+            if self._journal.made is not None:
+                self._journal.made.close()

@@ -16,7 +16,7 @@ _LAST = "error_rate"
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class MeasureFigure:
     """A measure over the questions.
 
     Attributes:
@@ -47,7 +47,7 @@ class Figure:
         return value_said(self.mean, self.unit), between, f"{self.n}{lacking}"
 
 
-def figures_of(table: SuiteTable, named: Sequence[str]) -> Mapping[str, Figure]:
+def figures_by_measure(table: SuiteTable, named: Sequence[str]) -> Mapping[str, MeasureFigure]:
     """Return the figures that are shown: of the measures that were named, and of those usual ones with a value."""
     asked = [measure_named(name).name for name in named]
     judged = [name for name in columns_of(asked) if name in table.columns]
@@ -55,11 +55,11 @@ def figures_of(table: SuiteTable, named: Sequence[str]) -> Mapping[str, Figure]:
     return {name: _figure(table, name) for name in dict.fromkeys([*asked, *judged, *usual, _LAST])}
 
 
-def _figure(table: SuiteTable, name: str) -> Figure:
+def _figure(table: SuiteTable, name: str) -> MeasureFigure:
     values = list(table.values(name, {}).values())
     unit, unmeasured = table.columns[name].measure.unit, table.unmeasured(name, {})
     if not values:
         why = table.absent(name, {}).most_common(1)
-        return Figure(None, None, None, 0, unmeasured, unit, why[0][0] if why else "")
+        return MeasureFigure(None, None, None, 0, unmeasured, unit, why[0][0] if why else "")
     low, high = table.interval(name) or (None, None)
-    return Figure(table.aggregate([name])[name], low, high, len(values), unmeasured, unit)
+    return MeasureFigure(table.aggregate([name])[name], low, high, len(values), unmeasured, unit)
