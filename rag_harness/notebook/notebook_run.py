@@ -19,7 +19,7 @@ from rag_harness.engine.stored import Stored, adopt_journals
 from rag_harness.engine.trial import TrialOutcome
 from rag_harness.engine.trial_rows import Trial
 from rag_harness.engine.workplace import Here
-from rag_harness.errors import CriticalError, RecordingMissError
+from rag_harness.errors import CriticalError, RagHarnessError, RecordingMissError
 from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.models.api_keys import asks_a_model
 from rag_harness.notebook.notebook_record import Arrived
@@ -31,7 +31,7 @@ from rag_harness.results.result_paths import result_path, scores_path
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.score_file import ScoreFile
 from rag_harness.settings import access_of
-from rag_harness.types import Case
+from rag_harness.types import Case, TrialId
 from rag_harness.work.local_work import harness_at_work
 from rag_harness.work.once import Once
 
@@ -74,6 +74,8 @@ class NotebookRun:
         self._rows = ResultFile(result_path(self._output, experiment.id), self._settings.overwrite)
         self._scores = ScoreFile(scores_path(self._output, experiment.id), self._settings.overwrite)
         self._under_way: set[str] = set()
+        self._known: dict[TrialId, ExperimentResult | None] = {}
+        self._taken: set[TrialId] = set()
         self._broken, self._is_closed = "", False
         self._closing = Lock()
         self.arrived = Arrived()
@@ -90,6 +92,7 @@ class NotebookRun:
         with ExitStack() as closing:
             closing.callback(adopt_journals, self._output)
             closing.callback(self._close_files)
+            closing.callback(self._take_rest)
             closing.callback(self._close_engine)
             self._ask_all()
         if self._broken:
@@ -100,7 +103,7 @@ class NotebookRun:
         self._close_engine()
 
     def _ask_all(self) -> None:
-        known = {trial.id: self._standing(trial) for trial in self._trials}
+        known = self._known = {trial.id: self._standing(trial) for trial in self._trials}
         if not all(known.values()):
             self._prepare()
         alone = _ALONE if self._measures and self._asks_over_the_network() else 0
@@ -178,6 +181,7 @@ class NotebookRun:
         """Wait for the row of a trial and its judgement, and write what is new of them."""
         query_id = trial.case.query.query_id
         row, not_run = (stored, "") if stored is not None else self._came(trial)
+        self._taken.add(trial.id)
         if row is None:
             self.arrived.not_run[query_id] = not_run or "stopped"
             return
@@ -186,6 +190,12 @@ class NotebookRun:
         self.arrived.take(row, is_resumed=stored is not None)
         if query_id in self._under_way:
             self._take_judged(trial)
+
+    def _take_rest(self) -> None:
+        """Take what came and nobody has waited for: an interrupt, or an error, has ended the waiting."""
+        for trial in (each for each in self._trials if each.id in self._known and each.id not in self._taken):
+            with suppress(KeyError, RagHarnessError):  # it was never submitted, or could not be kept
+                self._take(trial, self._known[trial.id])
 
     def _came(self, trial: Trial) -> tuple[ExperimentResult | None, str]:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import json
 from collections.abc import Callable
@@ -176,6 +177,25 @@ def test_an_interrupted_evaluation_goes_on() -> None:
     result = rag_harness.evaluate(Rag(), QUESTIONS, name="mine", concurrency=1)
     assert len(asked) == 4
     assert [row["status"] for row in rows_of("mine")] == ["ok"] * 3
+    assert result.figures["error_rate"].mean == 0
+
+
+def test_a_kernel_that_is_interrupted_keeps_what_came() -> None:
+    asked: list[str] = []
+
+    async def rag(question: str) -> str:
+        asked.append(question)
+        if len(asked) == 2:
+            _thread.interrupt_main()
+            await asyncio.sleep(60)
+        return SAID
+
+    with pytest.raises(KeyboardInterrupt):
+        rag_harness.evaluate(rag, QUESTIONS, concurrency=1)
+    assert [row["query"] for row in rows_of("rag")] == asked[:1]
+    assert len(read_manifest(Path("output")).suites["rag"].not_run) == 2
+    result = rag_harness.evaluate(rag, QUESTIONS, concurrency=1)
+    assert len(asked) == 4
     assert result.figures["error_rate"].mean == 0
 
 
