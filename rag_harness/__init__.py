@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from rag_harness.measures.measure import Measure, RankingMeasure, RowMeasure, Score
     from rag_harness.measures.ranking_arrays import Found
     from rag_harness.models.anew import seed_shift
+    from rag_harness.notebook.evaluating import aevaluate, evaluate
+    from rag_harness.notebook.evaluation import Evaluation
+    from rag_harness.notebook.gate_check import GateCheck
+    from rag_harness.notebook.measure_figures import MeasureFigure
     from rag_harness.pipelines.generation import Generator
     from rag_harness.pipelines.parts import RunParts
     from rag_harness.pipelines.step_trace import StepTrace
@@ -103,6 +107,10 @@ _NAMES = {
     "measures.measure": "Measure RankingMeasure RowMeasure Score",
     "measures.ranking_arrays": "Found",
     "models.anew": "seed_shift",
+    "notebook.evaluating": "aevaluate evaluate",
+    "notebook.evaluation": "Evaluation",
+    "notebook.measure_figures": "MeasureFigure",
+    "notebook.gate_check": "GateCheck",
     "pipelines.generation": "Generator",
     "pipelines.parts": "RunParts",
     "pipelines.step_trace": "StepTrace",
@@ -140,6 +148,7 @@ __all__ = [
     "Document",
     "EarlyStop",
     "Embedder",
+    "Evaluation",
     "Evidence",
     "Expectation",
     "ExpectationKind",
@@ -149,6 +158,7 @@ __all__ = [
     "Finding",
     "Found",
     "Gate",
+    "GateCheck",
     "Generator",
     "Hit",
     "Index",
@@ -160,6 +170,7 @@ __all__ = [
     "Material",
     "Matrix",
     "Measure",
+    "MeasureFigure",
     "Message",
     "Opinion",
     "Parts",
@@ -197,6 +208,8 @@ __all__ = [
     "Verdict",
     "Verdicts",
     "__version__",
+    "aevaluate",
+    "evaluate",
     "load_results",
     "parse_gate",
     "random_order",

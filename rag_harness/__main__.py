@@ -111,6 +111,7 @@ ALONE: dict[str, Command] = {
         "the same command goes on from what was asked",
     ),
     "init": Command("write the smallest working suite into your repository", "start"),
+    "schema": Command("print the JSON Schema of a file, for editors: queries, endpoint, space, result", "schema"),
     "doctor": Command("say what is installed, set and there, for an issue report: no key is shown", "doctor"),
 }
 

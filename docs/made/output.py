@@ -16,7 +16,7 @@ from rag_harness.results.row import ExperimentResult
 _INTRODUCTION = """# Files of a run
 
 A run writes into `output/`, or the folder that `--rag-output` names. Keys are only ever added; readers ignore keys that
-they do not know. The JSON Schema of a row is [result.schema.json](result.schema.json).
+they do not know. The JSON Schema of a row is [result.schema.json](../schemas/result.schema.json).
 
 | file | what it is |
 |---|---|

@@ -79,9 +79,11 @@ def run_tune(chosen: argparse.Namespace) -> int:
 
 
 def _suggested(output: Path, file: Path) -> int:
+    from rag_harness.commands.starter.editor_schemas import schema_file
     from rag_harness.derived.tuning.suggesting import suggest_space
 
-    asking = suggest_space(output, file)
+    schema = schema_file(Path(), "space")
+    asking = suggest_space(output, file, schema if schema.is_file() else None)
     say(f"{file}: what {asking} failed trials ask for. Read it, then: rag-harness tune {file} -o tuned.toml")
     return 0
 

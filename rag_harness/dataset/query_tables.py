@@ -46,17 +46,26 @@ def rows_of_table(file: Path, mapped: Mapping[str, str]) -> Iterator[QuestionRow
     columns: dict[str, str] | None = None
     for record in records_in(file):
         if columns is None:
-            columns = _columns(file, list(record.values), mapped)
+            columns = columns_of(str(file), list(record.values), mapped)
         line, problems = line_of_cells(record.values, columns)
         yield QuestionRow(record.number, json.dumps(line, ensure_ascii=False, default=str), problems)
 
 
-def _columns(file: Path, names: list[str], mapped: Mapping[str, str]) -> dict[str, str]:
-    """Return the column or path of each field. Labels and inputs are ``metadata.NAME`` and ``inputs.NAME``."""
+def columns_of(where: str, names: list[str], mapped: Mapping[str, str]) -> dict[str, str]:
+    """Return the column or path of each field. Labels and inputs are ``metadata.NAME`` and ``inputs.NAME``.
+
+    Args:
+        where: the file or frame, for messages.
+        names: of its columns.
+        mapped: the column or path of each field that is not known by its column's name.
+
+    Raises:
+        DataError: no column is the question, two are one field, or a named one is not there.
+    """
     listed = ", ".join(names)
     for field, path in mapped.items():
         if path not in names and path.partition(".")[0] not in names:
-            raise DataError(f"{file}: rag_map says {field}={path}, and there is no such column. There are: {listed}.")
+            raise DataError(f"{where}: rag_map says {field}={path}, and there is no such column. There are: {listed}.")
     found, taken = dict(mapped), {*mapped.values(), *(path.partition(".")[0] for path in mapped.values())}
     for name in names:
         if name in taken:
@@ -67,12 +76,12 @@ def _columns(file: Path, names: list[str], mapped: Mapping[str, str]) -> dict[st
             field = f"metadata.{name}"
         if field in found:
             raise DataError(
-                f"{file}: columns {found[field]!r} and {name!r} are both {field}. Say which one counts: "
+                f"{where}: columns {found[field]!r} and {name!r} are both {field}. Say which one counts: "
                 f"--rag-map {field}={found[field]}"
             )
         found[field] = name
     if "query" not in found and not {"turns", "scenario"} & found.keys():
-        raise DataError(f"{file}: no column is the question: {listed}. Say which: --rag-map question={names[0]}")
+        raise DataError(f"{where}: no column is the question: {listed}. Say which: --rag-map question={names[0]}")
     return found
 
 

@@ -21,11 +21,11 @@ MOST_PLAYED = 20
 """The most turns of a conversation that a simulated user plays."""
 USUAL_TURNS = 10
 """The most turns where a scenario states no ``max_turns``."""
-_LONGEST = 2_000
+LONGEST_SCENARIO_TEXT = 2_000
 """The most characters of a text of a scenario."""
 _TEXTS = ("opening", "persona", "goal")
 _KEYS = (*_TEXTS, "facts", "asks", "reached", "max_turns")
-_BESIDE = ("conversation", "scenario", "query_type", "answerable", "ground_truth", "context_reference", "qrels",
+BESIDE_SCENARIO = ("conversation", "scenario", "query_type", "answerable", "ground_truth", "context_reference", "qrels",
            "evidence", "expect", "inputs", "metadata")  # fmt: skip
 
 
@@ -39,9 +39,9 @@ def turns_of_scenario(raw: Mapping[str, Any]) -> tuple[list[dict[str, Any]], lis
 
     What stands beside the scenario is gold of each turn, but for the ground truth, which is that of the conversation.
     """
-    strange = [key for key in raw if key not in _BESIDE]
+    strange = [key for key in raw if key not in BESIDE_SCENARIO]
     if strange:
-        return [], [unknown("key beside a scenario", strange[0], _BESIDE)]
+        return [], [unknown("key beside a scenario", strange[0], BESIDE_SCENARIO)]
     scenario, problems = scenario_of(raw["scenario"], raw.get("ground_truth", ""))
     if scenario is None:
         return [], problems
@@ -93,14 +93,18 @@ def _ending_problems(raw: Mapping[str, Any]) -> list[str]:
 def _text_problem(name: str, value: object) -> str:
     if not isinstance(value, str):
         return f"scenario: {name}: a text was expected"
-    return f"scenario: {name} has {len(value):,} characters; at most {_LONGEST:,}" if len(value) > _LONGEST else ""
+    return (
+        f"scenario: {name} has {len(value):,} characters; at most {LONGEST_SCENARIO_TEXT:,}"
+        if len(value) > LONGEST_SCENARIO_TEXT
+        else ""
+    )
 
 
 def _list_of_texts(name: str, raw: object) -> tuple[tuple[str, ...], list[str]]:
     if not isinstance(raw, list) or not all(isinstance(each, str) and each.strip() for each in raw):
         return (), [f"scenario: {name}: a list of texts was expected"]
-    if len(raw) > MOST_PLAYED or any(len(each) > _LONGEST for each in raw):
-        return (), [f"scenario: {name}: at most {MOST_PLAYED} texts of {_LONGEST:,} characters each"]
+    if len(raw) > MOST_PLAYED or any(len(each) > LONGEST_SCENARIO_TEXT for each in raw):
+        return (), [f"scenario: {name}: at most {MOST_PLAYED} texts of {LONGEST_SCENARIO_TEXT:,} characters each"]
     return tuple(each.strip() for each in raw), []
 
 
@@ -110,7 +114,7 @@ def _facts(raw: object) -> tuple[tuple[tuple[str, str], ...], list[str]]:
     texts, problems = _list_of_texts("facts", list(by_cue.values()) or raw or [])
     if problems:
         expected = 'an object of words that ask for a fact, {"how many people": "two adults"}, or a list of facts'
-        return (), [f"scenario: facts: {expected}, was expected: texts of at most {_LONGEST:,} characters"]
+        return (), [f"scenario: facts: {expected}, was expected: texts of at most {LONGEST_SCENARIO_TEXT:,} characters"]
     return tuple(zip(map(str, by_cue), texts, strict=True)) if by_cue else tuple(("", each) for each in texts), []
 
 

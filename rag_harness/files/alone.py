@@ -10,6 +10,9 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+RUN_LOCK = "run.lock"
+"""The file in an output folder that is locked while a run writes there."""
+
 
 class HeldError(Exception):
     """Another process holds the lock; ``by`` names it, as ``process 4711 on build-3``."""

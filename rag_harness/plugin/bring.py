@@ -14,9 +14,10 @@ import pytest
 
 from rag_harness.plugin.items import trial_id_of
 from rag_harness.plugin.markers import markers_in
-from rag_harness.plugin.options import command_line, names_in
+from rag_harness.plugin.options import command_line
 from rag_harness.plugin.screen import usage_error
 from rag_harness.plugin.selection import is_everywhere
+from rag_harness.settings.listed import names_in
 from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:

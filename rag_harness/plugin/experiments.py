@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from rag_harness.plugin.items import written_in
 from rag_harness.plugin.tracing import Tracing
 from rag_harness.types import GOLDEN
 from rag_harness.work.once import Once
@@ -99,7 +98,9 @@ class Experiments:
         known = self._declared.get(name)
         if known is not None and known[0] is pipeline:
             return known[1]
-        return self._made(name, pipeline, self._declare(name, pipeline, made_in))
+        from rag_harness.pipelines.declared import declared
+
+        return self._made(name, pipeline, self._played(declared(name, pipeline, self._cases.data_of(name), made_in)))
 
     def _made(self, name: str, pipeline: Pipeline, experiment: Experiment) -> Experiment:
         """Return an experiment as it is asked: below spans where it is traced."""
@@ -117,19 +118,6 @@ class Experiments:
         """Return the pipeline of an experiment as the fixture of a test has made it."""
         known = self._declared.get(experiment.id)
         return known[0] if known is not None else experiment.pipeline
-
-    def _declare(self, name: str, pipeline: Pipeline, made_in: str) -> Experiment:
-        from rag_harness.protocols import Experiment
-        from rag_harness.registry.identity import code_digest
-
-        app = getattr(pipeline, "app", pipeline)
-        answers = getattr(type(app), "answer", app if callable(app) else None)
-        named = (written_in(answers), type(app).__module__, made_in)
-        # With several conftest.py, the module name "conftest" may stand for another file.
-        modules = tuple(dict.fromkeys(each for each in named if each and each != "conftest"))
-        has_source = bool(code_digest(*modules))
-        data = self._cases.data_of(name)
-        return self._played(Experiment(name, pipeline, data=data, code={"pipeline": modules}, has_version=has_source))
 
     def known(self, name: str) -> Experiment | None:
         """Return an experiment that this process knows: registered, or with a pipeline that a fixture here made."""

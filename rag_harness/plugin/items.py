@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.types import GOLDEN, TrialId
@@ -44,15 +42,9 @@ def own_fixture(item: pytest.Item) -> Any:
 
 def made_in(fixture: Any) -> str:
     """Return where a fixture is written, as ``written_in`` does; empty if there is no fixture."""
+    from rag_harness.pipelines.declared import written_in
+
     return written_in(getattr(fixture, "func", None))
-
-
-def written_in(function: Any) -> str:
-    """Return a function's module; its file if the module is at the top level, as a conftest.py is."""
-    function = inspect.unwrap(function) if callable(function) else function
-    module = str(getattr(function, "__module__", "") or "")
-    file = getattr(getattr(function, "__code__", None), "co_filename", "")
-    return file if module and "." not in module and Path(file).is_file() else module
 
 
 def is_skipped(item: pytest.Item) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -63,11 +62,6 @@ def ini(config: pytest.Config) -> dict[str, Any]:
     named = [each.name for each in options() if not each.metadata.get("secret")]
     given = {name: config.getini(f"rag_{name}") for name in named}
     return {name: value for name, value in given.items() if value not in (None, "", [])}
-
-
-def names_in(values: Sequence[str]) -> list[str]:
-    """Return the names in the values of an option. Each value may hold several: ``e2,e3``, ``faithfulness hri``."""
-    return [name for value in values for name in value.replace(",", " ").split()]
 
 
 def is_used(config: pytest.Config) -> bool:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from rag_harness.results.score_file import ScoreFile
 
 
-_LOCK = "run.lock"
-"""The file in the output folder that is locked while a run writes there."""
 SPENT = ("prompt_tokens", "completion_tokens", "calls", "recorded")
 """The counts of judging, in the order in which workers send them."""
 
@@ -92,7 +90,7 @@ class Recorder:
     def _be_alone(self) -> None:
         """Keep other runs out of the output folder: two would ask, and pay for, the same trials."""
         from rag_harness.errors import PrerequisiteError
-        from rag_harness.files.alone import HeldError, alone
+        from rag_harness.files.alone import RUN_LOCK, HeldError, alone
 
         try:
             output = self._session.output
@@ -100,7 +98,7 @@ class Recorder:
             return  # a setting cannot be used: collection says so
         try:
             output.mkdir(parents=True, exist_ok=True)
-            self._alone.enter_context(alone(output / _LOCK))
+            self._alone.enter_context(alone(output / RUN_LOCK))
         except HeldError as error:
             raise usage_error(
                 f"Another run is writing to {output}: {error.by}. Both would ask the same questions. Start this one "

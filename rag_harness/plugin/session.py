@@ -7,17 +7,17 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from rag_harness.engine.identities import Identities
 from rag_harness.files.log import close_log, log, open_log
 from rag_harness.models.recording.network_guard import LOOPBACK, allow_connections, refuse_connections
 from rag_harness.plugin.experiments import Experiments
 from rag_harness.plugin.histories import Histories
-from rag_harness.plugin.identities import Identities
 from rag_harness.plugin.options import read_settings
 from rag_harness.plugin.run_cases import RunCases
 from rag_harness.plugin.service_versions import versions_for_workers, versions_told
 from rag_harness.plugin.snapshots import Snapshots
 from rag_harness.plugin.trial_ids import KnownTrials
-from rag_harness.plugin.wanted import WantedMeasures
+from rag_harness.report.wanted import WantedMeasures
 from rag_harness.types import GOLDEN
 from rag_harness.work.once import Once
 
@@ -59,7 +59,8 @@ class RagSession:
         self.cases = RunCases(self._settings, self.snapshots)
         self.histories = Histories(self._settings, self.cases)
         self.experiments = Experiments(self._settings, self.cases, self._parts, self._golden)
-        self.identities = Identities(self._settings, self.experiments, self._parts, self._golden)
+        is_traced = self.experiments.tracing.is_of
+        self.identities = Identities(self._settings, self._parts, self._golden, is_traced)
         self._versions = Once(lambda: versions_for_workers(self.settings))
         self.wanted = WantedMeasures(self._settings.get, self.cases.of)
         self._pages: dict[str, dict[str, str]] = {}

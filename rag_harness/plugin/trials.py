@@ -14,7 +14,6 @@ from rag_harness.plugin.judgements import Judgements
 from rag_harness.plugin.own_turns import OwnTurns
 from rag_harness.plugin.repeats import Repeats
 from rag_harness.plugin.shipped import NotRun, Shipped
-from rag_harness.results.dates import seconds_of
 from rag_harness.work.local_work import harness_at_work
 
 if TYPE_CHECKING:
@@ -151,11 +150,8 @@ class TrialRunner:
     def _stored(self, trial: Trial, experiment: Experiment) -> tuple[ExperimentResult, bool] | None:
         fingerprint = self._session.identities.fingerprint(experiment)
         found = self.equipment.stored.get().find(trial.experiment, fingerprint, trial.case.query.query_id)
-        if found and found[1] and found[0].timings_recorded:
-            # If something was recorded since the row was made, the answer may be another one now.
-            is_renewed = self._session.identities.has_recorded_since(trial.experiment, seconds_of(found[0].finished_at))
-            return None if is_renewed else found
-        return found
+        is_renewed = found is not None and found[1] and self._session.identities.is_renewed(found[0])
+        return None if is_renewed else found
 
     def _stored_or_left(self, trial: Trial, experiment: Experiment) -> tuple[ExperimentResult, bool] | None:
         """Return the row as ``stored`` does. Before the first trial runs, rows on a cluster's nodes count, too."""

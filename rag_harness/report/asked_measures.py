@@ -8,11 +8,12 @@ from typing import Any
 
 from rag_harness.errors import SettingsError
 from rag_harness.gates.gates_of_run import measures_by_suite
-from rag_harness.measures import Measure, default_measures, measure_named
+from rag_harness.measures import Measure, default_measures, is_judged, measure_named
 from rag_harness.measures.metamorphic import metamorphic_of
 from rag_harness.report.slices_asked import measures_of
 from rag_harness.results.manifest import RunManifest
 from rag_harness.results.score import CHECKED, read_scores
+from rag_harness.settings.listed import names_in
 from rag_harness.types import GOLDEN
 
 
@@ -27,7 +28,10 @@ def asked_measures(output: Path, manifest: RunManifest, suite: str) -> list[Meas
     checked = metamorphic_of({score.measure for score in read_scores(output / CHECKED / record.file)})
     played = ["goal_reached"] if record.history == "played" else []
     more = dict.fromkeys(
-        [*played, *record.judged, *checked, *_gated(manifest.settings, suite, k), *_sliced(manifest.settings, k)]
+        [
+            *(*played, *record.judged, *checked, *_gated(manifest.settings, suite, k)),
+            *(*_sliced(manifest.settings, k), *_named(manifest.settings)),
+        ]
     )
     return [*kept.values(), *(measure_named(name) for name in more if name not in kept)]
 
@@ -47,6 +51,17 @@ def _sliced(settings: dict[str, Any], k: int) -> Iterator[str]:
     for text in slices_in(settings):
         try:
             yield from measures_of([text], k)
+        except SettingsError:
+            continue
+
+
+def _named(settings: dict[str, Any]) -> Iterator[str]:
+    """Yield the measures that the run named and that are read off its rows: judged ones are in its record."""
+    found = settings.get("measures")
+    for name in names_in(each for each in found if isinstance(each, str)) if isinstance(found, list) else ():
+        try:
+            if not is_judged(name):
+                yield measure_named(name).name
         except SettingsError:
             continue
 

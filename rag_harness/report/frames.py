@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
@@ -16,7 +16,7 @@ from rag_harness.registry import missing_package
 from rag_harness.report.flat_table import Records
 from rag_harness.report.trial_columns import Kind, Record
 from rag_harness.report.trial_csv import csv_lines
-from rag_harness.report.trial_records import TrialRecords, read_trials
+from rag_harness.report.trial_records import read_trials
 
 Frame = Literal["pandas", "polars", "records"]
 _GROUP = 10_000
@@ -67,11 +67,26 @@ def load_results(path: str | PathLike[str], frame: Frame | None = None) -> Any:
     Raises:
         PrerequisiteError: ``path`` holds no run, or the package is not installed; says what to do.
     """
+    _check_frame(frame)
+    trials = read_trials(Path(path))
+    return frame_of(trials, trials.experiments, frame)
+
+
+def frame_of(records: Records, experiments: Sequence[str], frame: Frame | None = None) -> Any:
+    """Return records as a frame, a row each; ``experiments`` are the categories of that column, in their order.
+
+    Raises:
+        PrerequisiteError: the package is not installed; says what to do.
+    """
+    _check_frame(frame)
+    return _MADE[frame or _usual()](records, experiments)
+
+
+def _check_frame(frame: Frame | None) -> None:
     if frame is not None and frame not in _MADE:
         raise SettingsError(unknown("frame", frame, _MADE))
     if frame in ("pandas", "polars"):
         _check_installed(f"frame {frame!r}", frame, _WITHOUT)
-    return _MADE[frame or _usual()](read_trials(Path(path)))
 
 
 def _usual() -> Frame:
@@ -100,20 +115,20 @@ def _write(file: Path, content: bytes | Iterable[bytes]) -> None:
         ) from error
 
 
-def _pandas(trials: TrialRecords) -> Any:
+def _pandas(trials: Records, experiments: Sequence[str]) -> Any:
     import pandas
 
     types = {"text": "string", "flag": "boolean", "number": "Float64", "count": "Int64"}
 
     def series(values: list[Any], kind: Kind) -> Any:
         if kind == "name":
-            return pandas.Categorical(values, categories=trials.experiments)
+            return pandas.Categorical(values, categories=[*experiments])
         return pandas.Series(values, dtype=types.get(kind, "object"))
 
     return pandas.DataFrame({name: series(*found) for name, found in _by_column(trials).items()})
 
 
-def _polars(trials: TrialRecords) -> Any:
+def _polars(trials: Records, _: Sequence[str]) -> Any:
     import polars
 
     types: Mapping[Kind, Any] = {
@@ -129,11 +144,11 @@ def _polars(trials: TrialRecords) -> Any:
     return polars.DataFrame([polars.Series(name, values, types[kind]) for name, (values, kind) in columns])
 
 
-def _records(trials: TrialRecords) -> list[Record]:
+def _records(trials: Records, _: Sequence[str]) -> list[Record]:
     return list(trials)
 
 
-def _by_column(trials: TrialRecords) -> dict[str, tuple[list[Any], Kind]]:
+def _by_column(trials: Records) -> dict[str, tuple[list[Any], Kind]]:
     columns: dict[str, tuple[list[Any], Kind]] = {name: ([], kind) for name, kind in trials.columns.items()}
     for record in trials:
         for name, (values, _) in columns.items():
@@ -171,4 +186,8 @@ def _groups(trials: Records) -> Iterator[list[Record]]:
         yield group
 
 
-_MADE: Mapping[Frame, Callable[[TrialRecords], Any]] = {"pandas": _pandas, "polars": _polars, "records": _records}
+_MADE: Mapping[Frame, Callable[[Records, Sequence[str]], Any]] = {
+    "pandas": _pandas,
+    "polars": _polars,
+    "records": _records,
+}

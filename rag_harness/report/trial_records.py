@@ -33,7 +33,7 @@ class TrialRecords:
 
     Every selected case has one; its status is "lost" where it has no row. Rows of other runs are left out, and so are
     cases that were not asked for. It may be iterated more than once: each time the rows are read from the files, and
-    only those of one suite are in memory.
+    only those of one suite are in memory. ``only`` names the one suite that is looked at; empty for all.
 
     Attributes:
         columns: kind of each column, in their order.
@@ -44,9 +44,12 @@ class TrialRecords:
         SettingsError: the run was judged on a measure that is not registered here.
     """
 
-    def __init__(self, output: Path) -> None:
+    def __init__(self, output: Path, only: str = "") -> None:
         self._output, self._manifest = output, read_manifest(output)
-        self.tables = read_tables(output, lambda suite: asked_measures(output, self._manifest, suite))
+        if only:
+            suites = {name: each for name, each in self._manifest.suites.items() if name == only}
+            self._manifest = self._manifest.model_copy(update={"suites": suites})
+        self.tables = read_tables(output, lambda suite: asked_measures(output, self._manifest, suite), self._manifest)
         self._causes: dict[TrialId, CauseLine] = {line.trial: line for line in read_causes(output)}
         labels = sorted({name for table in self.tables.values() for name in table.slices()} - {"query_type"})
         names = dict.fromkeys(name for table in self.tables.values() for name in table.columns)

@@ -32,6 +32,7 @@ BUILT_BY = ("chunker", "chunk_size", "chunk_overlap", "embed_model", "index")
 FOUND_BY = ("top_k", "candidates", "rerank_model")
 ANSWERED_BY = ("chat_model", "temperature", "max_output_tokens")
 _KINDS = {str: "a text", float: "a number", bool: "true or false"}
+_JSON_TYPES = {str: "string", float: "number", bool: "boolean"}
 _ALONE = (*SHAPE, *BUILT_BY, *FOUND_BY, *ANSWERED_BY)
 _OF_EXPERIMENTS = ("retrieval", "reranking", "generation")
 
@@ -139,6 +140,18 @@ def _checked_option(where: str, name: str, value: Any) -> ParameterValue:
     except ValidationError as error:
         raise SettingsError(f"{where}: {name} is {value!r}: {error.errors()[0]['msg']}.") from None
     return checked
+
+
+def parameter_schema(name: str) -> dict[str, Any]:
+    """Return the JSON Schema of a value of a known parameter."""
+    if name == "retriever":
+        return {"enum": [*RETRIEVERS]}
+    if name == "dense_weight":
+        return {"type": "number", "minimum": 0, "maximum": 1}
+    if name in SHAPE:
+        return {"type": _JSON_TYPES[SHAPE[name]]}
+    found: dict[str, Any] = _adapter(name).json_schema()
+    return found
 
 
 @lru_cache

@@ -13,10 +13,13 @@ from rag_harness.settings.secret_names import SECRET_HEADER, is_secret
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 """The form in which a value names an environment variable."""
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,59}")
+EXPERIMENT_NAME = r"[A-Za-z][A-Za-z0-9_-]{0,59}"
+"""The pattern of a name that an experiment can have."""
+_NAME = re.compile(EXPERIMENT_NAME)
 _RESERVED = ("golden", "queries")
 _PYTEST = ("filterwarnings", "parametrize", "rag_expect", "rag_experiment", "skip", "skipif", "usefixtures", "xfail")
 """Markers with a meaning. An experiment marks its tests with its name, so its name must be none of these."""
+RESERVED_NAMES = (*_RESERVED, *_PYTEST)
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _SECRET_VALUE = re.compile(
     r"(?i)^(bearer|basic|token)\s|^(sk|pk|ghp|xox[a-z]|AKIA|eyJ)[-_A-Za-z0-9]{8}|[A-Za-z0-9+/_=-]{32}"
@@ -30,7 +33,7 @@ def check_name(name: Any, where: str) -> None:
     Raises:
         SettingsError: the name is not allowed; says which names are.
     """
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or name in (*_RESERVED, *_PYTEST):
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name in RESERVED_NAMES:
         raise SettingsError(
             f"{where}: {name!r} is no name for an experiment: a letter, then letters, digits, _ and - (not golden, "
             f'queries or a marker of pytest). Say it in the file: name = "my_service".'

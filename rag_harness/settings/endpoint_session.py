@@ -12,7 +12,7 @@ from rag_harness.settings.endpoint_checks import refuse_variables, text
 from rag_harness.settings.endpoint_spec import OpenRequest, SessionReading
 from rag_harness.settings.profiles import check_table_keys
 
-_TEXTS, _FLAGS = ("path", "id", "lost"), ("changes", "resumes")
+SESSION_TEXTS, SESSION_FLAGS = ("path", "id", "lost"), ("changes", "resumes")
 SESSION_SENT = re.compile(r"\{\{\s{0,9}session\s{0,9}(\??)\s{0,9}\}\}")
 """Where the session stands in what is sent."""
 _HISTORY = re.compile(r"\{\{\s{0,9}\*?\s{0,9}(history|messages)\b")
@@ -29,9 +29,9 @@ def read_session(table: Mapping[str, Any], where: str, url: str, headers: Sequen
     given, here = table["session"], f"{where}, [session]"
     if not isinstance(given, Mapping):
         raise SettingsError(f"{where}: session is {given!r}: expected a table, [session].")
-    check_table_keys(here, given, {*_TEXTS, *_FLAGS, "open"})
-    told: dict[str, Any] = {name: text(here, name, given[name]) for name in _TEXTS if name in given}
-    told |= {name: _flag(here, name, given[name]) for name in _FLAGS if name in given}
+    check_table_keys(here, given, {*SESSION_TEXTS, *SESSION_FLAGS, "open"})
+    told: dict[str, Any] = {name: text(here, name, given[name]) for name in SESSION_TEXTS if name in given}
+    told |= {name: _flag(here, name, given[name]) for name in SESSION_FLAGS if name in given}
     told |= {"open": _open(here, given["open"])} if "open" in given else {}
     found = SessionReading(**told)
     _check_id(found, here)

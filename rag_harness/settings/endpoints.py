@@ -28,11 +28,11 @@ from rag_harness.settings.profiles import check_table_keys, pyproject_table, tom
 ENDPOINT_KINDS = ("json", "sse", "openai", "mcp")
 
 
-_TEXTS = ("url", "kind", "method", "model", "tool", "data", "traces")
-_OF_TRACES = ("traces_port", "traces_wait", "traces_late")
-_NUMBERS = ("timeout", "concurrency", "rpm", "usd_per_call", *_OF_TRACES)
-_WHOLE = ("concurrency", "traces_port")
-_TRACES = ("otlp",)
+TEXTS = ("url", "kind", "method", "model", "tool", "data", "traces")
+OF_TRACES = ("traces_port", "traces_wait", "traces_late")
+_NUMBERS = ("timeout", "concurrency", "rpm", "usd_per_call", *OF_TRACES)
+WHOLE = ("concurrency", "traces_port")
+TRACES = ("otlp",)
 _MESSAGES = "{{messages}}"
 _QUESTION_ALONE = [{"role": "user", "content": "{{query}}"}]
 _STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
@@ -87,14 +87,14 @@ def _spec(name: Any, table: Any, where: str) -> EndpointSpec:
         raise SettingsError(f"{where} is {table!r}: expected a table with url, and maybe body and read.")
     known = {*(each.name for each in fields(EndpointSpec)), "arguments"} - {"name", "where"}
     check_table_keys(where, table, known)
-    given: dict[str, Any] = {key: text(where, key, table[key]) for key in _TEXTS if key in table}
-    given |= {key: number(where, key, table[key], whole=key in _WHOLE) for key in _NUMBERS if key in table}
+    given: dict[str, Any] = {key: text(where, key, table[key]) for key in TEXTS if key in table}
+    given |= {key: number(where, key, table[key], whole=key in WHOLE) for key in _NUMBERS if key in table}
     kind = given.setdefault("kind", "json")
     if kind not in ENDPOINT_KINDS:
         raise SettingsError(f"{where}: {unknown('kind', kind, ENDPOINT_KINDS)}")
-    if "traces" in given and given["traces"] not in _TRACES:
-        raise SettingsError(f"{where}: {unknown('traces', given['traces'], _TRACES)}")
-    for key in _OF_TRACES:
+    if "traces" in given and given["traces"] not in TRACES:
+        raise SettingsError(f"{where}: {unknown('traces', given['traces'], TRACES)}")
+    for key in OF_TRACES:
         if key in given and "traces" not in given:
             raise SettingsError(f'{where}: {key} is about spans that are received, and nothing says traces = "otlp".')
     wait, late = (given.get(key, getattr(EndpointSpec, key)) for key in ("traces_wait", "traces_late"))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import shutil
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -139,12 +141,26 @@ def test_recording_of_own_calls(suite: Suite, monkeypatch: pytest.MonkeyPatch) -
     assert not [each for each in ("Ada", "planted") if each in kept]
 
 
+def test_evaluating_in_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs/how-to/notebooks.md").read_text(encoding="utf-8")
+    shown = textwrap.dedent(page.partition("\nresult\n```\n\n")[2].partition("\n\nA notebook")[0])
+    found: dict[str, Any] = {"__name__": "__main__"}
+    evaluated, looked_at, with_version, awaited, *_ = _blocks("docs/how-to/notebooks.md")
+    exec(evaluated, found)
+    assert repr(found["result"]).splitlines()[:5] == shown.splitlines()
+    exec(looked_at + with_version, found)
+    assert found["result"].figures["token_f1"].n == 2
+    exec("async def cell():\n" + textwrap.indent(f"{awaited}return result\n", "    "), found)
+    assert asyncio.run(found["cell"]()).figures == found["result"].figures
+
+
 def test_notebooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_output(tmp_path / "output")
     write_csv(tmp_path / "output", tmp_path / "trials.csv")
     monkeypatch.chdir(tmp_path)
     found: dict[str, Any] = {}
-    load, pandas, polars, from_csv = _blocks("docs/how-to/notebooks.md")
+    *_, load, pandas, polars, from_csv = _blocks("docs/how-to/notebooks.md")
     exec(load + pandas, found)
     assert found["by_type"].loc["direct", "golden"] == found["paired"].loc["g1", "golden"] == 1.0
     assert set(found["lost"]["query_id"]) == {"failed", "lost"}

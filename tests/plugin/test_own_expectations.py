@@ -12,8 +12,8 @@ import pytest
 
 from rag_harness.__main__ import main
 from rag_harness.expectations import expectations_of
-from rag_harness.plugin.wanted import WantedMeasures
 from rag_harness.report.trial_records import read_trials
+from rag_harness.report.wanted import WantedMeasures
 from rag_harness.settings import Settings
 from rag_harness.types import Case, Query
 from tests.plugin.conftest import Suite

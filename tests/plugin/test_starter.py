@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from rag_harness.__main__ import main
+from rag_harness.commands.schema import schema_text
 from rag_harness.commands.starter import drafted
 from tests.plugin.conftest import PAGES
 from tests.unit.authoring.questions.shop import folder
@@ -201,7 +202,7 @@ def test_any_file_that_pytest_would_read_is_told_the_keys(
     assert f"{said}{tmp_path / name}:\n    rag_kb_dir = " in capsys.readouterr().out
     assert (tmp_path / name).read_bytes() == content
     assert sorted(each.name for each in tmp_path.iterdir()) == sorted(
-        [".gitignore", "docs", name, "queries.jsonl", "test_retrieval.py"]
+        [".gitignore", ".rag_harness", "docs", name, "queries.jsonl", "test_retrieval.py"]
     )
 
 
@@ -338,3 +339,21 @@ def test_a_gitignore_that_cannot_be_added_to_is_named(tmp_path: Path, capsys: py
     (tmp_path / ".gitignore").mkdir()
     assert init(tmp_path, "--example") == 2
     assert f"{tmp_path / '.gitignore'} cannot be added to: " in capsys.readouterr().err
+
+
+def test_schemas_for_editors_are_those_of_this_version(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(tmp_path / "docs")
+    assert init(tmp_path) == 0
+    capsys.readouterr()
+    files = {kind: tmp_path / ".rag_harness" / f"{kind}.schema.json" for kind in ("endpoint", "space")}
+    assert {kind: file.read_text(encoding="utf-8") for kind, file in files.items()} == {
+        kind: schema_text(kind) for kind in files
+    }
+    main(["doctor", str(tmp_path)])
+    assert "schema.json" not in capsys.readouterr().out
+    files["space"].write_text("{}")
+    main(["doctor", str(tmp_path)])
+    assert f"rag-harness schema space -o {files['space']}" in capsys.readouterr().out
+    assert init(tmp_path) == 0
+    assert f"wrote  {files['space']}" in capsys.readouterr().out
+    assert files["space"].read_text(encoding="utf-8") == schema_text("space")

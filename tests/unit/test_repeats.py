@@ -22,8 +22,8 @@ from rag_harness.plugin.judgements import Judgements
 from rag_harness.plugin.own_turns import OwnTurns
 from rag_harness.plugin.repeats import Repeats
 from rag_harness.plugin.session import RagSession
-from rag_harness.plugin.wanted import WantedMeasures
 from rag_harness.protocols import Experiment
+from rag_harness.report.wanted import WantedMeasures
 from rag_harness.results.repeat_names import repeat_fingerprint
 from rag_harness.results.result_paths import result_path
 from rag_harness.results.row import ExperimentResult, parse_row

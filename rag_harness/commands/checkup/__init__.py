@@ -54,9 +54,19 @@ def _of_suite(folder: Path, network: bool) -> tuple[list[str], list[Presence]]:
         settings = suite_settings(folder)
     except PrerequisiteError as error:
         return ["they cannot be used, see below"], [Presence("broken", "settings", str(error))]
-    found = presences(settings)
+    found = [*presences(settings), *_schemas(folder)]
     if network:
         from rag_harness.commands.checkup.chat_server import chat_server
 
         found.append(chat_server(settings))
     return setting_lines(settings), found
+
+
+def _schemas(folder: Path) -> list[Presence]:
+    """Return which schemas for editors are of another version; nothing where none is there."""
+    from rag_harness.commands.starter.editor_schemas import outdated
+
+    return [
+        Presence("absent", file.name, "that of this version", f"rag-harness schema {kind} -o {file}")
+        for kind, file in outdated(folder).items()
+    ]

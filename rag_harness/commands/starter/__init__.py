@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rag_harness.commands.starter.documents_folder import Documents, documents_folder
 from rag_harness.commands.starter.drafted import drafted_questions
+from rag_harness.commands.starter.editor_schemas import write_schemas
 from rag_harness.commands.starter.example import EXAMPLE_QUERIES_FILE, copy_pages, questions
 from rag_harness.commands.starter.ignored import ignore_results
 from rag_harness.commands.starter.ini_keys import write_ini
@@ -32,7 +33,9 @@ _OLD = "golden.json"
 
 
 def start(folder: Path, kb: str = "") -> Started:
-    """Write a test file, the ini keys, drafted questions and lines of ``.gitignore``. Existing files are left alone.
+    """Write a test file, the ini keys, drafted questions, schemas for editors and lines of ``.gitignore``.
+
+    Existing files are left alone, but for schemas of another version.
 
     Without ``kb``, the folder of documents is searched for.
 
@@ -47,6 +50,7 @@ def start(folder: Path, kb: str = "") -> Started:
     done.write(folder / "test_retrieval.py", TEST)
     done.write(folder / golden, text)
     write_ini(folder, _pairs(documents, golden), GATE, done)
+    write_schemas(folder, done)
     ignore_results(folder, done)
     return done
 
@@ -68,6 +72,7 @@ def start_example(folder: Path, kb: str = "") -> Started:
     done.write(folder / "test_retrieval.py", TEST)
     done.write(folder / EXAMPLE_QUERIES_FILE, questions())
     write_ini(folder, _pairs(Documents(named, pages), EXAMPLE_QUERIES_FILE), EXAMPLES_GATE, done)
+    write_schemas(folder, done)
     ignore_results(folder, done)
     done.todo.append(f"{named} is made up, and so are its questions: what they score says nothing of your documents.")
     return done

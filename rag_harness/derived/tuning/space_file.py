@@ -19,13 +19,15 @@ from rag_harness.settings.profiles import check_table_keys, toml_file
 
 MOST_CONFIGURATIONS = 2000
 """The most configurations of a space."""
+MOST_OBJECTIVES = 3
+"""The most measures of an objective."""
 TODAY = "today"
 """Name of the configuration that the options are without any of the values."""
 _KEYS = (
     *("objective", "constraints", "experiment", "margin", "held_out", "confidence", "seed"),
     *("parameters", "start"),
 )
-_RANGES = {"margin": (0.0, 1.0), "held_out": (0.1, 0.9), "confidence": (0.5, 0.999)}
+RANGES = {"margin": (0.0, 1.0), "held_out": (0.1, 0.9), "confidence": (0.5, 0.999)}
 
 
 def read_space(file: Path) -> Space:
@@ -44,7 +46,7 @@ def read_space(file: Path) -> Space:
         constraints=tuple(_constraint(where, each) for each in _texts(where, table, "constraints")),
         start=_start(where, table.get("start", []), experiment),
         experiment=experiment,
-        **{name: _number(where, name, table[name]) for name in _RANGES if name in table},
+        **{name: _number(where, name, table[name]) for name in RANGES if name in table},
         seed=_seed(where, table.get("seed", 0)),
         where=where,
         digest=json_digest([{key: value for key, value in table.items() if key != "constraints"}]),
@@ -70,7 +72,8 @@ def _objective(where: str, said: Any) -> tuple[str, ...]:
     if said is None:
         raise SettingsError(f'{where}: there is no objective. Name a measure: objective = "evidence_recall"')
     names = [said] if isinstance(said, str) else said
-    if not isinstance(names, list) or not 1 <= len(names) <= 3 or not all(isinstance(each, str) for each in names):
+    is_list = isinstance(names, list) and 1 <= len(names) <= MOST_OBJECTIVES
+    if not is_list or not all(isinstance(each, str) for each in names):
         raise SettingsError(f"{where}: objective is {said!r}: expected the name of a measure, or up to three of them.")
     try:
         first, *_ = [measure_named(name) for name in names]
@@ -107,7 +110,7 @@ def _texts(where: str, table: Mapping[str, Any], key: str) -> list[str]:
 
 
 def _number(where: str, name: str, said: Any) -> float:
-    low, high = _RANGES[name]
+    low, high = RANGES[name]
     if isinstance(said, bool) or not isinstance(said, (int, float)) or not low <= said <= high:
         raise SettingsError(f"{where}: {name} is {said!r}: expected a number from {low:g} to {high:g}.")
     return float(said)

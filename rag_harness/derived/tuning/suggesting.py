@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from os.path import relpath
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,8 +39,10 @@ _ASKED = (
 _MORE, _FEWER = {_BELOW, _RERANKED}, {_DISTRACTED, _UNREAD}
 
 
-def suggest_space(output: Path, file: Path) -> int:
+def suggest_space(output: Path, file: Path, schema: Path | None = None) -> int:
     """Write a space for the causes of the run in ``output``; return the number of trials that ask for something.
+
+    ``schema`` is the file by which editors complete a space; the written one begins with it.
 
     Raises:
         SettingsError: the file is there already.
@@ -62,9 +65,16 @@ def suggest_space(output: Path, file: Path) -> int:
             f"{output}: none of its {len(lines)} causes is of what a configuration changes ({found}). "
             f"What to do about them: rag-harness explain {output}."
         )
-    text = "".join(f"{line}\n" for line in _content(output, lines, known, settings))
+    completed = [f"#:schema {_from_beside(schema, file)}"] if schema is not None else []
+    text = "".join(f"{line}\n" for line in [*completed, *_content(output, lines, known, settings)])
     write_atomically(file, text.encode())
     return sum(known[cause] for cause in wanted)
+
+
+def _from_beside(schema: Path, file: Path) -> str:
+    """Return the path of a schema as it is seen from a file."""
+    found = Path(relpath(schema, file.parent)).as_posix()
+    return found if found.startswith("..") else f"./{found}"
 
 
 def _content(

@@ -14,14 +14,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from rag_harness.results.row import ExperimentResult, parse_row, rows_among, rows_in
+from rag_harness.results.row_schema import row_schema
 from tests.unit.rows import failed_row, make_chunk, make_row
 
-SCHEMA_FILE = Path(__file__).parents[3] / "docs" / "reference" / "result.schema.json"
-
-
-def row_schema() -> dict[str, Any]:
-    schema = ExperimentResult.model_json_schema(mode="serialization")
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+SCHEMA_FILE = Path(__file__).parents[3] / "docs" / "schemas" / "result.schema.json"
 
 
 VALIDATOR = jsonschema.Draft202012Validator(row_schema())
@@ -158,7 +154,7 @@ def test_the_schema_says_of_every_null_what_it_means() -> None:
 
 
 def test_the_published_schema_is_that_of_the_code() -> None:
-    """Write it anew: python -c "import json; from tests.unit.results.test_row import row_schema as s; print(json.dumps(s(), indent=2))" """  # noqa: E501
+    """Write it anew: rag-harness schema result -o docs/schemas/result.schema.json."""
     assert json.loads(SCHEMA_FILE.read_text(encoding="utf-8")) == row_schema()
 
 

@@ -98,3 +98,12 @@ def test_a_space_that_is_there_is_kept(tmp_path: Path) -> None:
     output = _run(tmp_path / "out", (MISS, "not found"))
     assert main(["tune", "--suggest", str(output), "-o", str(tmp_path / "space.toml")]) == CANNOT_RUN
     assert (tmp_path / "space.toml").read_text() == "mine"
+
+
+def test_a_space_refers_to_the_schema_by_which_an_editor_completes_it(tmp_path: Path) -> None:
+    schema, output = tmp_path / ".rag_harness" / "space.schema.json", _run(tmp_path / "out", (MISS, "not found"))
+    (tmp_path / "spaces").mkdir()
+    for file, said in ((tmp_path / "a.toml", "./.rag_harness"), (tmp_path / "spaces" / "b.toml", "../.rag_harness")):
+        suggest_space(output, file, schema)
+        assert file.read_text().startswith(f"#:schema {said}/space.schema.json\n# Suggested")
+        assert read_space(file).parameters

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rag_harness.plugin.options import names_in
+from rag_harness.settings.listed import names_in
 from rag_harness.types import GOLDEN
 from rag_harness.work.once import Once
 

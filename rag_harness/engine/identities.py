@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from rag_harness.engine.golden.suite import GoldenSuite
     from rag_harness.pipelines.parts import RunParts
-    from rag_harness.plugin.experiments import Experiments
     from rag_harness.protocols import Experiment
+    from rag_harness.results.row import ExperimentResult
     from rag_harness.settings import Settings
     from rag_harness.work.once import Once
 
@@ -22,15 +23,19 @@ class Identities:
 
     Args:
         settings: of the run.
-        experiments: of the run.
         parts: have the data.
         golden: the golden suite.
+        is_traced: whether an experiment is asked below spans.
     """
 
     def __init__(
-        self, settings: Once[Settings], experiments: Experiments, parts: Once[RunParts], golden: Once[GoldenSuite]
+        self,
+        settings: Once[Settings],
+        parts: Once[RunParts],
+        golden: Once[GoldenSuite],
+        is_traced: Callable[[str], bool],
     ) -> None:
-        self._settings, self._experiments, self._parts, self._golden = settings, experiments, parts, golden
+        self._settings, self._parts, self._golden, self._is_traced = settings, parts, golden, is_traced
         self._fingerprints: dict[str, tuple[Experiment, str]] = {}
         self._recorded_last: dict[Path, float] = {}
 
@@ -66,14 +71,25 @@ class Identities:
         access = access_of(self._settings.get())
         if self._settings.get().rerecord and access.records:
             return True
-        is_replayed = self._asked_by(experiment.id) in self._experiments.endpoints and access.reads_recordings
+        is_replayed = self._is_service(self._asked_by(experiment.id)) and access.reads_recordings
         return not experiment.has_version and not is_replayed
+
+    def _is_service(self, name: str) -> bool:
+        from rag_harness.pipelines import endpoints_of
+
+        return name in endpoints_of(self._settings.get())
 
     def _asked_by(self, suite: str) -> str:
         """Return the experiment that answers a suite. For the golden suite it is the retriever's experiment."""
         from rag_harness.pipelines import answering
 
         return answering(self._settings.get().retriever if suite == GOLDEN else suite, self._settings.get())
+
+    def is_renewed(self, row: ExperimentResult) -> bool:
+        """Whether something was recorded since a stored row was made, so that its answer may be another one now."""
+        from rag_harness.results.dates import seconds_of
+
+        return row.timings_recorded and self.has_recorded_since(row.experiment, seconds_of(row.finished_at))
 
     def has_recorded_since(self, suite: str, seconds: float) -> bool:
         """Whether an answer that a suite would replay may have been recorded later than ``seconds`` since 1970."""
@@ -87,10 +103,10 @@ class Identities:
 
         settings = self._settings.get()
         name, folder = self._asked_by(suite), settings.path(settings.cassettes)
-        if self._experiments.tracing.is_of(name):
+        if self._is_traced(name):
             folder = folder / OWN
         else:
-            folder = folder / SERVICES / name if name in self._experiments.endpoints else folder / settings.profile
+            folder = folder / SERVICES / name if self._is_service(name) else folder / settings.profile
         if folder not in self._recorded_last:
             self._recorded_last[folder] = last_written(folder)
         return self._recorded_last[folder]

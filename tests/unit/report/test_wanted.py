@@ -9,7 +9,7 @@ import pytest
 from rag_harness.errors import PrerequisiteError, SettingsError
 from rag_harness.measures import Measure, measure_named
 from rag_harness.measures.metamorphic import METAMORPHIC
-from rag_harness.plugin.wanted import WantedMeasures
+from rag_harness.report.wanted import WantedMeasures
 from rag_harness.settings import Settings
 from rag_harness.types import GOLDEN
 

@@ -1,0 +1,169 @@
+"""What a person hands over as a pipeline -> an experiment: a function, an object, an ``Experiment``, or a name."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from rag_harness.errors import SettingsError
+from rag_harness.files.sources import text_digest
+from rag_harness.pipelines.calling import called
+from rag_harness.pipelines.declared import declared, written_in
+from rag_harness.protocols import Experiment
+from rag_harness.settings.endpoint_checks import check_name
+from rag_harness.types import PipelineOutput, Query
+
+Loop = asyncio.AbstractEventLoop
+_WANTED = (
+    "a function of a question, an object with a method answer(query), an Experiment, or the name of an experiment or "
+    "endpoint"
+)
+_NOTEBOOK = "__main__"
+
+
+class AskedApp:
+    """A function, or an object with ``answer``, as a pipeline.
+
+    Args:
+        app: what is asked. A function gets the text of a question, or the ``Query`` where its parameter says so.
+        name: what messages call it.
+        loop: where what is ``async`` is asked; None: where trials run.
+    """
+
+    def __init__(self, app: Any, name: str, loop: Loop | None = None) -> None:
+        self.app, self._name, self._loop = app, name, loop
+        self._ask: Callable[[Any], Any] = app if _is_function(app) else app.answer
+        self._takes_query = not _is_function(app) or _says_query(app)
+
+    @property
+    def fingerprint(self) -> str:
+        """What the app says of its version; empty where it says nothing."""
+        return str(getattr(self.app, "fingerprint", ""))
+
+    async def answer(self, query: Query) -> Any:
+        """Answer a query.
+
+        Raises:
+            TypeError: the app returned something that is no answer.
+        """
+        given = query if self._takes_query else query.text
+        if self._loop is not None and inspect.iscoroutinefunction(self._ask):
+            asked = asyncio.run_coroutine_threadsafe(self._ask(given), self._loop)
+            answered = await asyncio.wrap_future(asked)
+        else:
+            answered = await called(self._ask, given, self._name)
+        if not isinstance(answered, (str, PipelineOutput)):
+            raise TypeError(
+                f"{self._name} returned {type(answered).__name__}; it must return a PipelineOutput or the answer as a "
+                f"string."
+            )
+        return answered
+
+
+def own_pipeline(pipeline: object, name: str, version: str, loop: Loop | None = None) -> Experiment:
+    """Return the experiment of a function, an object or an ``Experiment``.
+
+    Args:
+        pipeline: one of these.
+        name: of the experiment; by default that of the function or class.
+        version: says that answers of this version are the same; needed where nobody can see the code.
+        loop: where what is ``async`` is asked; None: where trials run.
+
+    Raises:
+        SettingsError: it is none of these, or cannot be called with one question; or the name is none.
+    """
+    if isinstance(pipeline, Experiment):
+        named = replace(pipeline, id=name or pipeline.id)
+        check_name(named.id, "evaluate")
+        return _with_version(named, version)
+    function = pipeline if _is_function(pipeline) else getattr(pipeline, "answer", None)
+    if isinstance(pipeline, type) or not callable(function):
+        raise SettingsError(f"evaluate: the pipeline is {pipeline!r:.80}: expected {_WANTED}.")
+    called_name = _name_of(pipeline)
+    _check_parameters(function, called_name)
+    name = name or called_name.removesuffix(".answer")
+    check_name(name, "evaluate: the name of the pipeline, name=")
+    is_function = _is_function(pipeline)
+    asked: Any = AskedApp(pipeline, f"{called_name}()", loop) if is_function or loop is not None else pipeline
+    made = declared(name, asked, "")
+    is_seen = made.has_version and _is_seen(function)
+    return _with_version(made if is_seen else _unseen(made, pipeline, function, version), version)
+
+
+def _unseen(made: Experiment, pipeline: object, function: Any, version: str) -> Experiment:
+    """Return the experiment of what was typed into a notebook: what it calls is in no file that could be looked at.
+
+    Where not even its own code is known, it is another one each time, unless a version says that it is the same.
+    """
+    source = _source(pipeline, function) or ("" if version else uuid4().hex)
+    return replace(made, code={}, has_version=False, ingredients={"source": source})
+
+
+def _with_version(made: Experiment, version: str) -> Experiment:
+    if not version:
+        return made
+    return replace(made, has_version=True, ingredients={**made.ingredients, "version": version})
+
+
+def _is_function(pipeline: object) -> bool:
+    return callable(pipeline) and not callable(getattr(pipeline, "answer", None)) and not isinstance(pipeline, type)
+
+
+def _is_seen(function: Any) -> bool:
+    """Whether the code is in a module or a file: not in a notebook, and not in an object that only holds a function."""
+    if not (inspect.isfunction(function) or inspect.ismethod(function)):
+        return False
+    place = written_in(function)
+    # A debugger of Jupyter writes single cells to files: what they call stands in others.
+    return place != _NOTEBOOK and not Path(place).parent.name.startswith("ipykernel_")
+
+
+def _source(pipeline: object, function: Any) -> str:
+    """Return the digest of the code as it was typed; empty where it is not known."""
+    for part in (type(pipeline), function):
+        try:
+            return text_digest(inspect.getsource(part))
+        except (OSError, TypeError):
+            continue
+    return ""
+
+
+def _name_of(pipeline: object) -> str:
+    if not _is_function(pipeline):
+        return f"{type(pipeline).__name__}.answer"
+    name = getattr(pipeline, "__name__", type(pipeline).__name__)
+    return "pipeline" if name == "<lambda>" else str(name)
+
+
+def _check_parameters(function: Any, name: str) -> None:
+    """Refuse what cannot be called with one question.
+
+    Raises:
+        SettingsError: names the parameters.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return  # of C code, which says so when it is called
+    try:
+        signature.bind("")
+    except TypeError as error:
+        raise SettingsError(
+            f"evaluate: {name}{signature} cannot be called with one question: {error}. Give it one parameter, the "
+            f"question; functools.partial gives it the others."
+        ) from None
+
+
+def _says_query(function: Any) -> bool:
+    """Whether the first parameter of a function is annotated as a ``Query``."""
+    try:
+        first = next(iter(inspect.signature(function).parameters.values()))
+    except (StopIteration, TypeError, ValueError):
+        return False
+    said = first.annotation
+    return said is Query or (isinstance(said, str) and said.strip("'\"").rpartition(".")[2] == Query.__name__)
