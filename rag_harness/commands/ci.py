@@ -56,12 +56,12 @@ def status_arguments(parser: argparse.ArgumentParser) -> None:
 def run_status(chosen: argparse.Namespace) -> int:
     """Set the status of a commit by the verdict of the run's gates."""
     from rag_harness.exports.hosts.github_host import GitHubRepository
-    from rag_harness.page.badge import status_of
+    from rag_harness.page.badge import status_by_gates
     from rag_harness.page.report_files import read_runs
 
     repository = GitHubRepository(os.environ)
     try:
-        state, said = status_of(read_runs([chosen.output])[0], chosen.outcome == "success")
+        state, said = status_by_gates(read_runs([chosen.output])[0], chosen.outcome == "success")
     except DataError as error:
         state, said = "error", f"NO VERDICT: {error}"
     context = "rag-harness" if chosen.name == "." else f"rag-harness: {chosen.name}"

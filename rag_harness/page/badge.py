@@ -22,7 +22,7 @@ def badge_of(run: Run) -> str:
     return json.dumps(badge, ensure_ascii=False, indent=1) + "\n"
 
 
-def status_of(run: Run, has_succeeded: bool) -> tuple[str, str]:
+def status_by_gates(run: Run, has_succeeded: bool) -> tuple[str, str]:
     """Return state and description of the commit's status.
 
     Args:

@@ -29,7 +29,9 @@ class GitLabNotes:
     """
 
     def __init__(self, environment: Mapping[str, str], number: int) -> None:
-        token, project = environment.get(TOKEN, ""), environment.get("CI_PROJECT_ID", "")
+        # The merge request is the project's that it goes to, also where its pipeline runs in a fork.
+        project = environment.get("CI_MERGE_REQUEST_PROJECT_ID") or environment.get("CI_PROJECT_ID", "")
+        token = environment.get(TOKEN, "")
         if not token or not project:
             raise SettingsError(
                 f"GitLab: CI_PROJECT_ID and {TOKEN} are needed. Make a project access token with the scope api and the "

@@ -35,7 +35,7 @@ def place(kind: str, host: FakeHost) -> CommentPlace:
 
 @pytest.fixture(autouse=True)
 def no_other_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("GITHUB_REPOSITORY", "GITLAB_CI", "CI_MERGE_REQUEST_IID", "GH_TOKEN"):
+    for name in ("GITHUB_REPOSITORY", "GITLAB_CI", "CI_MERGE_REQUEST_IID", "CI_MERGE_REQUEST_PROJECT_ID", "GH_TOKEN"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -159,6 +159,10 @@ def test_a_merge_request_is_that_of_the_job(host: FakeHost, monkeypatch: pytest.
     (tmp_path / "c.md").write_text("x")
     for name, value in environment("gitlab", host).items():
         monkeypatch.setenv(name, value)
+    assert main(["ci", "comment", str(tmp_path / "c.md")]) == 0
+    assert len(host.comments) == 1
+    monkeypatch.setenv("CI_PROJECT_ID", "9")  # the pipeline of a fork
+    monkeypatch.setenv("CI_MERGE_REQUEST_PROJECT_ID", "5")
     assert main(["ci", "comment", str(tmp_path / "c.md")]) == 0
     assert len(host.comments) == 1
     monkeypatch.delenv("CI_MERGE_REQUEST_IID")
