@@ -64,7 +64,8 @@ class Posting:
             with _OPENER.open(request, timeout=self._seconds) as answer:
                 return _reply(answer.status, answer)
         except urllib.error.HTTPError as error:
-            reply = _reply(error.code, error)
+            with error:
+                reply = _reply(error.code, error)
             if error.code in known:
                 return reply
             raise self.refusal(path, reply) from None
