@@ -54,12 +54,12 @@ def brought_by(name: str) -> list[str]:
 def outside(name: str, allowed: Collection[str]) -> str:
     """Return the licence of a distribution if it is not allowed; else an empty text."""
     about = metadata.metadata(name)
-    if expression := about.get("License-Expression"):
+    if expression := (about.get_all("License-Expression") or [""])[0]:
         choices = [re.findall(r"[^\s()]+", each) for each in re.split(r"\bOR\b", expression)]
         is_in = any(set(each) - {"AND"} <= set(allowed) for each in choices)
         return "" if is_in else expression
     stated = [each.rpartition(" :: ")[2] for each in about.get_all("Classifier") or [] if each.startswith("License ::")]
-    stated = stated or [(about.get("License") or "no licence stated").strip().splitlines()[0]]
+    stated = stated or [(about.get_all("License") or ["no licence stated"])[0].strip().splitlines()[0]]
     return "" if {OLD_NAMES.get(each, each) for each in stated} <= set(allowed) else ", ".join(stated)
 
 
