@@ -142,6 +142,13 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
             "prune": Command("remove what was not used for long; it is made again when it is needed", "cache"),
         },
     ),
+    "ci": (
+        "what a job says on GitHub or GitLab",
+        {
+            "comment": Command("keep one comment on a pull request, or note on a merge request, up to date", "ci"),
+            "status": Command("set the status of a commit on GitHub by the verdict of the gates", "ci"),
+        },
+    ),
     "endpoint": (
         "services under test",
         {"try": Command("ask a service once, and show what was sent, what came, what was read", "endpoint")},

@@ -16,7 +16,9 @@ def report_arguments(parser: argparse.ArgumentParser) -> None:
     outputs = "output folder of a run; of several the last is now, and those named first are before; default: output"
     parser.add_argument("outputs", type=Path, nargs="*", default=[Path("output")], metavar="OUTPUT", help=outputs)
     parser.add_argument("-o", dest="file", type=Path, metavar="FILE", help="default: report with the format's ending")
-    wanted = "html: one page that opens offline; md: for a pull request; csv, parquet: a line a trial"
+    wanted = (
+        "html: one page that opens offline; md: for a pull request; csv, parquet: a line a trial; badge: for shields.io"
+    )
     parser.add_argument("--format", choices=FORMATS, help=f"{wanted}; default: as FILE ends, or html")
     link = "address at which the page will be, e.g. https://…/report.html: the Markdown then links trials to it"
     parser.add_argument("--link", default="", metavar="URL", help=link)
@@ -26,7 +28,7 @@ def report_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_report(chosen: argparse.Namespace) -> int:
     """Write the report, and print its place."""
-    from rag_harness.page.formats import check_place, format_of
+    from rag_harness.page.formats import check_place, format_of, usual_name
 
     if chosen.file and not chosen.format:
         check_place(chosen.file)
@@ -35,7 +37,7 @@ def run_report(chosen: argparse.Namespace) -> int:
         from rag_harness.page.comment.links import check_address
 
         check_address(chosen.link)
-    file = chosen.file or Path(f"report.{wanted}")
+    file = chosen.file or Path(usual_name(wanted))
     with uncollected():  # imports also make objects that stay
         from rag_harness.page.report_files import size_said, write_report
 

@@ -18,6 +18,7 @@ from filelock import FileLock, Timeout
 
 from rag_harness.errors import CriticalError
 from rag_harness.files.full_disk import unwritable
+from rag_harness.files.open_files import APPENDING, remove_unless_open
 
 JOURNALS = "journal"
 """Folder beside the result files."""
@@ -43,7 +44,7 @@ class Journal:
             folder.mkdir(parents=True, exist_ok=True)
             # The lock comes before the file: another process may take over a file whose lock is free.
             self._lock = _locked(self.file)
-            self._descriptor = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            self._descriptor = os.open(self.file, APPENDING, 0o644)
         except OSError as error:
             raise CriticalError(
                 f"The journal {self.file} cannot be written: {error}. Nothing was asked yet. Make room, or choose "
@@ -198,7 +199,8 @@ def remove(file: Path) -> None:
     """Delete a journal whose rows are safe elsewhere."""
     file.unlink(missing_ok=True)
     _reserve_of(file).unlink(missing_ok=True)
-    file.with_suffix(".lock").unlink(missing_ok=True)
+    # Windows removes it when it is let go.
+    remove_unless_open(file.with_suffix(".lock"))
 
 
 def tidy(folder: Path) -> None:

@@ -44,13 +44,14 @@ class Posting:
         self._tool, self._url, self._headers = tool, url.rstrip("/"), headers
         self._seconds = seconds
 
-    def send(self, path: str, body: Any = None, known: tuple[int, ...] = ()) -> Reply:
+    def send(self, path: str, body: Any = None, known: tuple[int, ...] = (), method: str | None = None) -> Reply:
         """Return the reply to a POST of ``body``, or to a GET where there is none.
 
         Args:
             path: behind the address.
             body: plain JSON, or bytes of protobuf.
             known: error statuses that the caller understands; others are raised.
+            method: another than these two.
 
         Raises:
             PrerequisiteError: no server answers, or it refuses; says what it said, and no key.
@@ -58,12 +59,13 @@ class Posting:
         kind = f"application/{'x-protobuf' if isinstance(body, bytes) else 'json'}"
         data = body if body is None or isinstance(body, bytes) else json.dumps(body, allow_nan=False).encode()
         headers = {"Content-Type": kind, "Accept": kind, **self._headers}
-        request = urllib.request.Request(f"{self._url}{path}", data, headers)
+        request = urllib.request.Request(f"{self._url}{path}", data, headers, method=method)
         try:
             with _OPENER.open(request, timeout=self._seconds) as answer:
                 return _reply(answer.status, answer)
         except urllib.error.HTTPError as error:
-            reply = _reply(error.code, error)
+            with error:
+                reply = _reply(error.code, error)
             if error.code in known:
                 return reply
             raise self.refusal(path, reply) from None

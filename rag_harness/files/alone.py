@@ -37,7 +37,8 @@ def alone(lock: Path) -> Iterator[None]:
     except Timeout:
         raise HeldError(by or _holder(lock) or "another process") from None
     try:
-        lock.write_text(f"process {os.getpid()} on {platform.node()}", encoding="utf-8")
+        with suppress(PermissionError):  # Windows lets nobody write to a locked file: there its holder has no name
+            lock.write_text(f"process {os.getpid()} on {platform.node()}", encoding="utf-8")
         yield
     finally:
         with suppress(OSError):  # Windows removes no open file

@@ -7,6 +7,8 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from rag_harness.files.open_files import put_in_place
+
 
 def write_atomically(file: Path, content: bytes | Iterable[bytes]) -> None:
     """Write ``file`` so that a reader always sees all of the old content or all of the new."""
@@ -18,7 +20,7 @@ def write_atomically(file: Path, content: bytes | Iterable[bytes]) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         os.chmod(name, 0o644)  # noqa: PTH101 - mkstemp makes 0600, which another user's CI could not read
-        os.replace(name, file)  # noqa: PTH105
+        put_in_place(name, file)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise

@@ -7,8 +7,10 @@ from typing import Literal, get_args
 
 from rag_harness.errors import SettingsError
 
-Format = Literal["html", "md", "csv", "parquet"]
+Format = Literal["html", "md", "csv", "parquet", "badge"]
 FORMATS: tuple[Format, ...] = get_args(Format)
+BADGE = "badge.json"
+"""How the name of a badge's file ends: another JSON file is not meant to be one."""
 
 
 def format_of(file: Path) -> Format:
@@ -18,9 +20,19 @@ def format_of(file: Path) -> Format:
         SettingsError: the ending belongs to no format.
     """
     for known in FORMATS:
-        if file.suffix.lower() == f".{known}":
+        if file.name.lower().endswith(ending(known)):
             return known
-    raise SettingsError(f"{file}: no format ends like that. Use one of {', '.join(f'.{each}' for each in FORMATS)}.")
+    raise SettingsError(f"{file}: no format ends like that. Use one of {', '.join(map(ending, FORMATS))}.")
+
+
+def ending(wanted: Format) -> str:
+    """Return how the name of a file of this format ends."""
+    return BADGE if wanted == "badge" else f".{wanted}"
+
+
+def usual_name(wanted: Format) -> str:
+    """Return the name of a report of this format, where none was given."""
+    return BADGE if wanted == "badge" else f"report.{wanted}"
 
 
 def check_place(file: Path) -> None:

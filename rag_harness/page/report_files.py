@@ -8,7 +8,7 @@ from pathlib import Path
 from rag_harness.errors import DataError, SettingsError
 from rag_harness.files.atomic import write_atomically
 from rag_harness.page.beside import intervals_beside
-from rag_harness.page.formats import Format
+from rag_harness.page.formats import Format, usual_name
 from rag_harness.page.run import Run, read_run
 from rag_harness.page.sampled import is_sampled, sample_of
 from rag_harness.page.sections import sections_of
@@ -41,7 +41,7 @@ def write_report(
         SettingsError: the file cannot be written, or the format is not for several runs.
     """
     if file.is_dir():
-        raise SettingsError(f"{file} is a folder. Name a file in it: {file / f'report.{wanted}'}.")
+        raise SettingsError(f"{file} is a folder. Name a file in it: {file / usual_name(wanted)}.")
     try:
         if wanted in ("csv", "parquet"):
             _write_table(outputs, file, wanted)
@@ -87,6 +87,10 @@ def _text(runs: Sequence[Run], wanted: Format, is_plain: bool, link: str) -> str
         from rag_harness.page.comment import comment_of
 
         return comment_of(runs, link)
+    if wanted == "badge":
+        from rag_harness.page.badge import badge_of
+
+        return badge_of(runs[0])
     from rag_harness.page.html import html_of
     from rag_harness.page.payload.index import payload_of
 
@@ -104,7 +108,9 @@ def _race_alone(outputs: Sequence[Path], wanted: Format) -> str:
     """Return the report of a folder that a race has written, and no run; empty where there is a run, or no race."""
     from rag_harness.derived.tuning.outcome import read_outcome
 
-    if len(outputs) > 1 or (outputs[0] / MANIFEST).exists() or (outcome := read_outcome(outputs[0])) is None:
+    if len(outputs) > 1 or wanted == "badge" or (outputs[0] / MANIFEST).exists():
+        return ""
+    if (outcome := read_outcome(outputs[0])) is None:
         return ""
     if wanted == "md":
         from rag_harness.page.comment.race import race_text

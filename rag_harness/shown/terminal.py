@@ -103,7 +103,11 @@ def redraw(text: str, to: TextIO) -> None:
 
 
 def _write(text: str, to: TextIO) -> None:
-    to.write(text)
+    try:
+        to.write(text)
+    except UnicodeEncodeError:  # a pipe of Windows, or an old locale: what its charset lacks is written as an escape
+        charset = to.encoding or "ascii"
+        to.write(text.encode(charset, "backslashreplace").decode(charset))
     to.flush()
 
 

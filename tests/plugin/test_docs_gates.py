@@ -141,22 +141,13 @@ def test_the_measure_on_the_page_measures(suite: Suite, monkeypatch: pytest.Monk
 
 def test_workflows_are_yaml_that_runs_pytest() -> None:
     workflows = [yaml.safe_load(block) for block in blocks(PAGE, "yaml")]
-    assert len(workflows) == 4
+    assert len(workflows) == 3
     for workflow in workflows[1:3]:
         (job,) = workflow["jobs"].values()
         (command,) = [step["run"] for step in job["steps"] if step.get("run", "").startswith("pytest ")]
         assert shlex.split(command)[0] == "pytest"
         assert "\n" not in command.strip()
         assert [step["if"] for step in job["steps"] if "upload-artifact" in step.get("uses", "")] == ["always()"]
-
-
-def test_the_action_gets_inputs_that_it_has() -> None:
-    (job,) = yaml.safe_load(blocks(PAGE, "yaml")[3])["jobs"].values()
-    (ours,) = [step for step in job["steps"] if step["uses"].startswith("OWNER/rag_harness@")]
-    inputs = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["inputs"]
-    assert ours["with"].keys() <= inputs.keys()
-    asked = shlex.split(ours["with"]["args"])
-    parse_gate(asked[asked.index("--rag-gate") + 1], 5)
 
 
 MY_SERVICE = """

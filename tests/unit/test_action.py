@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,11 @@ import pytest
 import yaml
 
 from rag_harness.registry.installed import NAME, VERSION
+from tests.unit.exports.hosts.fake_hosts import TOKEN, FakeHost, fake_host
+from tests.unit.page.runs import gate, summarise, write_study
 
 ROOT = Path(__file__).parents[2]
 FILES = ("action.yml", "comment/action.yml")
-KEEPER = ROOT / "action" / "keep_comment.sh"
 FIRST = "<!-- rag-harness: . -->"
 
 
@@ -136,80 +137,70 @@ def bash(script: str, at: Path = ROOT, **env: str) -> subprocess.CompletedProces
     )
 
 
-GH = """#!{python}
-import json, os, sys
-with open(os.environ["CALLS"], "a") as calls:
-    body = [each[6:] for each in sys.argv if each.startswith("body=@")]
-    print(json.dumps([sys.argv[1:], open(body[0]).read() if body else ""]), file=calls)
-if "--jq" in sys.argv:
-    print(os.environ["PULLS" if "GET" in sys.argv else "FOUND"])
-sys.exit(int(os.environ.get("WRITES", "0")) if "--silent" in sys.argv else 0)
-"""
+@pytest.fixture
+def host() -> Iterator[FakeHost]:
+    with fake_host() as found:
+        yield found
 
 
-def keep(tmp_path: Path, body: str = "## PASS\n", **env: str) -> tuple[str, list[tuple[list[str], str]]]:
-    """Run the script with a ``gh`` that notes its calls; return what it said, and the calls with their bodies."""
-    fake = tmp_path / "gh"
-    fake.write_text(GH.format(python=sys.executable))
-    fake.chmod(0o755)
-    (tmp_path / "body.md").write_text(body, encoding="utf-8")
-    given = {"MARKER": ".", "NUMBER": "7", "FOUND": "", "PULLS": "", "GITHUB_REPOSITORY": "o/r", **env}
-    path = f"{tmp_path}:{os.environ['PATH']}"
-    places = {"BODY": str(tmp_path / "body.md"), "CALLS": str(tmp_path / "calls"), "PATH": path}
-    ran = bash(str(KEEPER), ROOT, **places, **given)
-    assert ran.returncode == 0, ran.stderr
-    calls = tmp_path / "calls"
-    return ran.stdout, [tuple(json.loads(line)) for line in calls.read_text().splitlines()] if calls.exists() else []
+def job(tmp_path: Path, host: FakeHost, **env: str) -> dict[str, str]:
+    """Return variables of a job whose ``rag-harness`` and ``python3`` have, as on a runner, no package beside them."""
+    for name, command in {"rag-harness": f"{sys.executable} -m rag_harness", "python3": f"{sys.executable} -S"}.items():
+        (tmp_path / name).write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+        (tmp_path / name).chmod(0o755)
+    given = {"GITHUB_REPOSITORY": "o/r", "GH_TOKEN": TOKEN, "GITHUB_API_URL": host.url, "NAME": ".", **env}
+    return {**given, "PATH": f"{tmp_path}:{os.environ['PATH']}", "GITHUB_ACTION_PATH": str(ROOT / "comment")}
 
 
-def test_a_first_comment_is_written(tmp_path: Path) -> None:
-    _, (looked, wrote) = keep(tmp_path)
-    assert looked[0][:3] == ["api", "--paginate", "repos/o/r/issues/7/comments?per_page=100"]
-    assert wrote[0][1:4] == ["--method", "POST", "repos/o/r/issues/7/comments"]
-    assert wrote[1] == f"{FIRST}\n## PASS\n"
+def test_the_comment_is_written_and_what_may_not_be_is_a_warning(tmp_path: Path, host: FakeHost) -> None:
+    (tmp_path / "output").mkdir()
+    (tmp_path / "output" / "comment.md").write_text("## PASS\n")
+    script = step("action.yml", "Comment")["run"]
+    ran = bash(script, at=tmp_path, **job(tmp_path, host, NUMBER="7"))
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert [each["body"] for each in host.comments.values()] == [f"{FIRST}\n## PASS\n"]
+    host.refuses = "PATCH"
+    ran = bash(script, at=tmp_path, **job(tmp_path, host, NUMBER="7"))
+    assert ran.returncode == 0
+    assert ran.stdout.startswith("::warning::The comment cannot be written.")
 
 
-def test_a_comment_that_is_there_is_kept_up_to_date(tmp_path: Path) -> None:
-    _, (looked, wrote) = keep(tmp_path, FOUND="41\n52")
-    assert wrote[0][1:4] == ["--method", "PATCH", "repos/o/r/issues/comments/41"]
-    assert "env.LOGIN" in looked[0][-1]
-    assert "startswith(env.FIRST)" in looked[0][-1]
+def test_the_status_is_that_of_the_pull_requests_commit(tmp_path: Path, host: FakeHost) -> None:
+    asked = step("action.yml", "Set the status of the commit")
+    assert asked["env"]["SHA"] == "${{ github.event.pull_request.head.sha || github.sha }}"
+    assert asked["env"]["OUTCOME"] == "${{ steps.suite.outcome }}"
+    assert "!github.event.pull_request.head.repo.fork" in asked["if"]
+    assert step("action.yml", "Run the suite")["id"] == "suite"
+    summarise(write_study(tmp_path / "output"), gate("e3: recall@5 >= 0.7"))
+    ran = bash(asked["run"], at=tmp_path, **job(tmp_path, host, SHA="c0ffee", OUTCOME="success", REPORT=""))
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert [(each["sha"], each["state"]) for each in host.statuses] == [("c0ffee", "success")]
+    host.refuses = "POST"
+    ran = bash(asked["run"], at=tmp_path, **job(tmp_path, host, SHA="c0ffee", OUTCOME="success", REPORT=""))
+    assert ran.returncode == 0
+    assert "::warning::The status cannot be set." in ran.stdout
 
 
-def test_a_marker_cannot_leave_its_comment(tmp_path: Path) -> None:
-    _, calls = keep(tmp_path, MARKER="a --> @all")
-    first, _, body = calls[-1][1].partition("\n")
-    assert first.startswith("<!-- rag-harness: a-")
-    assert first.count(">") == 1
-    assert body == "## PASS\n"
-
-
-def test_a_long_text_is_cut_and_says_so(tmp_path: Path) -> None:
-    _, calls = keep(tmp_path, body="ä" * 40_000)
-    assert len(calls[-1][1]) < 65_536
-    assert calls[-1][1].endswith("Cut after 60000 bytes. The whole text is in the results of the run.\n")
-
-
-def test_a_comment_that_may_not_be_written_is_a_warning(tmp_path: Path) -> None:
-    said, _ = keep(tmp_path, WRITES="1")
-    assert said.startswith("::warning::The comment cannot be written.")
-
-
-def test_the_pull_request_of_a_fork_is_that_of_the_event(tmp_path: Path) -> None:
-    head = {"HEAD_OWNER": "fork", "HEAD_BRANCH": "mine", "HEAD_SHA": "abc"}
-    _, (asked, *_, wrote) = keep(tmp_path, NUMBER="", PULLS="12", **head)
-    assert "head=fork:mine" in asked[0]
-    assert ".head.sha == env.HEAD_SHA" in asked[0][-1]
-    assert "repos/o/r/issues/12/comments" in wrote[0]
-    (tmp_path / "calls").unlink()
-    said, calls = keep(tmp_path, NUMBER="", PULLS="", **head)
-    assert said.startswith("No open pull request has this commit")
-    assert len(calls) == 1
+def test_the_comment_for_a_fork_needs_the_standard_library_alone_and_sets_no_status(
+    tmp_path: Path, host: FakeHost
+) -> None:
+    host.pulls = [{"number": 7, "head": {"label": "fork:mine", "sha": "abc"}}]
+    (tmp_path / "comment.md").write_text("recall@5 by @everyone\n")
+    places = {"FROM": str(tmp_path / "comment.md"), "BODY": str(tmp_path / "body.md")}
+    script = step("comment/action.yml", "Comment")["run"]
+    ran = bash(script, at=tmp_path, **job(tmp_path, host, HEAD="fork:mine", SHA="abc", **places))
+    assert (ran.returncode, ran.stderr) == (0, "")
+    (comment,) = host.comments.values()
+    assert comment["body"] == f"{FIRST}\nrecall@\u200b5 by @\u200beveryone\n"
+    assert "ci status" not in "".join(each.get("run", "") for each in steps("comment/action.yml"))
+    ran = bash(script, at=tmp_path, **job(tmp_path, host, HEAD="fork:mine", SHA="old", **places))
+    assert ran.stdout.startswith("No open pull request has this commit")
+    assert len(host.comments) == 1
 
 
 def test_the_text_of_a_fork_mentions_nobody(tmp_path: Path) -> None:
     (tmp_path / "comment.md").write_text("recall@5 by @everyone\n")
-    script = step("comment/action.yml", "Comment")["run"].rsplit("\n", 2)[0]
+    script = step("comment/action.yml", "Comment")["run"].partition("\ncd ")[0]
     ran = bash(script, FROM=str(tmp_path / "comment.md"), BODY=str(tmp_path / "body.md"))
     assert ran.returncode == 0, ran.stderr
     assert (tmp_path / "body.md").read_text() == "recall@\u200b5 by @\u200beveryone\n"

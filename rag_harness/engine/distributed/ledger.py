@@ -14,6 +14,7 @@ from pathlib import Path
 from time import monotonic, time
 
 from rag_harness.files.json_text import read_json
+from rag_harness.files.open_files import APPENDING
 from rag_harness.models.budget import PARTS_OF_A_DOLLAR, in_parts
 from rag_harness.models.call_rates import Cap, Turn
 
@@ -64,7 +65,7 @@ class RunLedger:
         self._spent = self._aside = 0
         self._read(file)
         file.parent.mkdir(parents=True, exist_ok=True)
-        self._descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self._descriptor = os.open(file, APPENDING, 0o644)
 
     def calls(self, server: str, caps: Caps, waiting: Mapping[str, float], used: Mapping[str, float]) -> Grant:
         """Grant as many of ``waiting`` as may start now, in their order.

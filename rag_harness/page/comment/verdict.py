@@ -12,7 +12,7 @@ from rag_harness.report.brief.gates_state import BAD, GateLine
 from rag_harness.report.wording import counted
 from rag_harness.types import GOLDEN
 
-_SIGNS = {"FAIL": "❌", "UNDECIDED": "❔", "PASS": "✅"}
+_SIGNS = {"FAIL": "❌", "UNDECIDED": "❔", "PASS": "✅", "NO VERDICT": "❔"}
 _OTHERS = {
     "inconclusive": "undecided",
     "passed": "passed",
@@ -23,12 +23,14 @@ _OTHERS = {
 
 def verdict_line(brief: Brief, run: Run) -> str:
     """Return the verdict of all gates, with the number of gates of each verdict."""
+    word, said = verdict_said(brief, run)
+    return f"## {_SIGNS[word]} {word}: {said}"
+
+
+def verdict_said(brief: Brief, run: Run) -> tuple[str, str]:
+    """Return the verdict of all gates as a word, FAIL, UNDECIDED, PASS or NO VERDICT, and the gates counted."""
     state = brief.gates
-    if not state.total:
-        return f"## ❔ NO VERDICT: {_why_none(run)}"
-    if not state.verdict:
-        return f"## ❔ NO VERDICT: {_counted(state)}"
-    return f"## {_SIGNS[state.verdict]} {state.verdict}: {_counted(state)}"
+    return state.verdict or "NO VERDICT", _counted(state) if state.total else _why_none(run)
 
 
 def run_line(brief: Brief, run: Run, room: Room) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -98,6 +98,10 @@ class RowBlock:
         )
 
 
+_Kept = TypeVar("_Kept")
+"""``typing.Self``, which Python 3.10 lacks."""
+
+
 class KeptBlock(Protocol):
     """A block of any kind of lines, as a shelf keeps it. ``texts`` is a dataclass of JSON values."""
 
@@ -112,6 +116,6 @@ class KeptBlock(Protocol):
         ...
 
     @classmethod
-    def of(cls, arrays: Mapping[str, Array], texts: Mapping[str, Any]) -> Self:
+    def of(cls: type[_Kept], arrays: Mapping[str, Array], texts: Mapping[str, Any]) -> _Kept:
         """Return the block that was kept as these arrays and texts."""
         ...
