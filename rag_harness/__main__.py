@@ -70,6 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parser_of(given: Sequence[str]) -> argparse.ArgumentParser:
+    """Return the parser of all commands. The one that ``given`` names has its arguments, the others have their help."""
     parser = argparse.ArgumentParser(COMMAND, description="Data and results of RAG evaluations.")
     parser.add_argument("--version", action=_Version, nargs=0, help="print the installed version, and end")
     groups = parser.add_subparsers(required=True, metavar="GROUP")

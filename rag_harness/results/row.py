@@ -61,7 +61,7 @@ class ExperimentResult(FrozenModel):
     reasoning_steps: tuple[StorableText, ...] | None = Field(
         description="null where the experiment asks for no reasoning"
     )
-    ground_truth: StorableText = Field(description="the right answer, for people and judges; empty where nobody wrote one")
+    ground_truth: StorableText = Field(description="the right answer; empty where nobody wrote one")
     context_reference: tuple[StorableText, ...] = Field(description="names of the documents that have the answer")
     metadata: Metadata = Field(description="what else the line of queries.jsonl says of the case")
     retrieval_time_ms: Milliseconds | None = Field(description="null where the experiment does not retrieve")
