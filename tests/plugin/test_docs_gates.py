@@ -143,6 +143,12 @@ def test_save_and_compare_as_the_page_says(suite: Suite) -> None:
     result.stdout.fnmatch_lines(["passed *golden: ndcg@10 >= baseline - 0.02 *"])
 
 
+def test_scores_in_any_list_stop_early_as_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = blocks((DOCS / "how-to/stop-early.md").read_text(encoding="utf-8"), "python")
+    exec(code, {"query_ids": [f"q{n}" for n in range(200)], "score_of": lambda _: 1.0})
+    assert capsys.readouterr().out.startswith("passed settled after ")
+
+
 def test_every_measure_is_in_the_table_with_its_unit_and_direction() -> None:
     rows = re.findall(r"^\| `([\w@]+)` \| (\w+) \| (\w+) \|", MEASURES, re.MULTILINE)
     shown = {name.removesuffix("@k"): (name.endswith("@k"), unit, better) for name, unit, better in rows}

@@ -1,4 +1,4 @@
-"""judge-with-a-panel.md does what it says: its command names a panel, its commands and refusals are as the tool has them."""
+"""judge-with-a-panel.md does what it says: its command names a panel, its refusals are as the tool has them."""
 
 from __future__ import annotations
 
