@@ -56,7 +56,7 @@ def _link_to_the_source(app: Sphinx, page: str, source: list[str]) -> None:
 def setup(app: Sphinx) -> None:
     """Register what is done to a page before it is read, and languages of code blocks that only tests tell apart."""
     app.connect("source-read", _link_to_the_source)
-    for name in ("gates", "csv"):
+    for name in ("gates", "gates-refused", "csv"):
         app.add_lexer(name, TextLexer)
     for name in ("python-langchain", "python-shop"):
         app.add_lexer(name, PythonLexer)

@@ -151,9 +151,12 @@ def test_a_tool_over_mcp(service: Suite) -> None:
 
 
 def test_a_version_stands_where_the_pages_say(tmp_path: Path) -> None:
-    (on_trust,) = _blocks("docs/explanation/trust.md", "toml")
+    (on_answers,) = _blocks("docs/reference/answers.md", "toml")
     file = tmp_path / "my_service.toml"
-    for spec, way in ((VERSION, ("http://127.0.0.1:8000/health", "build.commit")), (on_trust, (f"{HERE}version", ""))):
+    for spec, way in (
+        (VERSION, ("http://127.0.0.1:8000/health", "build.commit")),
+        (on_answers, (f"{HERE}version", "")),
+    ):
         file.write_text(spec)
         version = read_endpoint(file).version
         assert (version.url, version.path) == way

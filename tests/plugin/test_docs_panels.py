@@ -1,4 +1,4 @@
-"""panels.md does what it says: its command names a panel, and its commands and refusals are those of the tool."""
+"""judge-with-a-panel.md does what it says: its command names a panel, its refusals are as the tool has them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rag_harness.settings.loading import load_settings
 from tests.plugin.conftest import Suite
 from tests.plugin.test_panels import asked, panel
 
-PAGE = (Path(__file__).parents[2] / "docs" / "explanation" / "panels.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "judge-with-a-panel.md").read_text(encoding="utf-8")
 __all__ = ["panel"]
 
 

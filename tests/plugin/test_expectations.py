@@ -17,7 +17,11 @@ from rag_harness.settings.profiles import parsed_toml
 from tests.plugin.conftest import QUERIES, Suite
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "how-to" / "expectations.md").read_text(encoding="utf-8")
+DOCS = ROOT / "docs"
+PAGE = (DOCS / "how-to" / "expectations.md").read_text(encoding="utf-8")
+OF_ONE = (DOCS / "how-to" / "expectations-of-an-experiment.md").read_text(encoding="utf-8")
+OWN = (DOCS / "how-to" / "own-expectation.md").read_text(encoding="utf-8")
+SNAPSHOTS = (DOCS / "how-to" / "snapshots.md").read_text(encoding="utf-8")
 PIPELINE = """
 import pytest
 from rag_harness import Answer, Chunk, Hit, PipelineOutput
@@ -38,8 +42,8 @@ def test_it(rag_result):
 """
 
 
-def blocks(kind: str) -> list[str]:
-    return re.findall(rf"```{kind}\n(.*?)```", PAGE, re.DOTALL)
+def blocks(kind: str, page: str = PAGE) -> list[str]:
+    return re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL)
 
 
 @pytest.fixture
@@ -62,7 +66,8 @@ def test_the_questions_of_the_page_run_and_its_gates_name_what_is_not_kept(fixed
 
 
 def test_the_table_of_the_page_names_every_kind() -> None:
-    table = PAGE.partition("## Kinds")[2].partition("A kind of your own")[0]
+    reference = (DOCS / "reference" / "expectations.md").read_text(encoding="utf-8")
+    table = reference.partition("## Kinds")[2].partition("A kind of your own")[0]
     named = {
         word for row in re.findall(r"^\| (`[^|]+) \|", table, re.MULTILINE) for word in re.findall(r"`(\w+)`", row)
     }
@@ -72,7 +77,7 @@ def test_the_table_of_the_page_names_every_kind() -> None:
 
 def test_a_kind_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
     names: dict[str, object] = {}
-    exec(blocks("python")[1], names)
+    exec(blocks("python", OWN)[0], names)
     made = names["Polite"]()  # type: ignore[operator]
     from rag_harness.expectations import AnswerSeen, looking, reading
 
@@ -86,13 +91,13 @@ def test_a_kind_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_kind_of_ones_own_is_installed_as_the_page_says(fixed: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
-    ((group, points),) = parsed_toml(blocks("toml")[1])["project"]["entry-points"].items()
+    ((group, points),) = parsed_toml(blocks("toml", OWN)[0])["project"]["entry-points"].items()
     about = fixed.path / "site" / "polite-1.0.dist-info"
     about.mkdir(parents=True)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: polite\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in points.items()))
     (fixed.path / "site" / "my_package").mkdir()
-    (fixed.path / "site" / "my_package" / "polite.py").write_text(blocks("python")[1])
+    (fixed.path / "site" / "my_package" / "polite.py").write_text(blocks("python", OWN)[0])
     monkeypatch.setenv("PYTHONPATH", str(fixed.path / "site"))
     expecting(fixed, [{"polite": True}], [{"not": {"polite": True}}])
     text = fixed.run("--rag-gate=mine: expect_polite >= 0.5").stdout.str()
@@ -101,11 +106,11 @@ def test_a_kind_of_ones_own_is_installed_as_the_page_says(fixed: Suite, monkeypa
 
 def test_the_mark_of_the_page_and_the_table_of_a_service(suite: Suite) -> None:
     (file,) = suite.path.glob("test_*.py")
-    file.write_text(blocks("python")[0])
+    file.write_text(blocks("python", OF_ONE)[0])
     found = suite.run("--rag-gate=e3: expect_max_words >= 1", "--rag-gate=e3: expect_contains >= 1")
     found.assert_outcomes(passed=4)
     assert len(re.findall(r"passed +e3: expect_(?:max_words|contains) >= 1 +1\.000 ", found.stdout.str())) == 2
-    (suite.path / "pyproject.toml").write_text(blocks("toml")[0])
+    (suite.path / "pyproject.toml").write_text(blocks("toml", OF_ONE)[0])
     (spec,) = read_endpoints(suite.path, ())
     said = [json.loads(each) for each in spec.expect]
     assert said == [{"max_words": 80}, {"not": {"contains": "as an AI"}}]
@@ -120,7 +125,7 @@ def test_each_command_of_the_page_runs(
     lines[0]["expect"] += [{"snapshot": True}]
     suite.write_queries(lines)
     shutil.copytree(suite.path / "kb", suite.path / "docs")
-    for command in re.findall(r"^    ((?:pytest|rag-harness|pip)\b.*?)(?:  .*)?$", PAGE, re.MULTILINE):
+    for command in re.findall(r"^    ((?:pytest|rag-harness|pip)\b.*?)(?:  .*)?$", PAGE + SNAPSHOTS, re.MULTILINE):
         program, *words = shlex.split(command)
         if program == "pip":
             extra = words[-1].partition("[")[2].removesuffix("]")

@@ -53,6 +53,6 @@ def test_every_field_of_a_file_has_words() -> None:
 
 
 def test_every_measure_and_every_kind_of_expectation_is_named() -> None:
-    measures, kinds = text("reference/measures.md"), text("how-to/expectations.md")
+    measures, kinds = text("reference/measures.md"), text("reference/expectations.md")
     assert [name for name in known_measures() if f"`{name}" not in measures] == []
     assert [kind for kind in known_kinds() if f"`{kind}`" not in kinds] == []
