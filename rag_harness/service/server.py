@@ -6,8 +6,9 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 # Both are imported late where they are used. If one is missing, the error should come at the start and name it.
@@ -43,6 +44,8 @@ _LEAVES_WITHIN = 9.5
 """Seconds within which the server ends when it is told to, whatever it is doing."""
 _ANSWERS_GET = 6
 """How many of these seconds are for answers under way, and for documents whose clients wait."""
+_TURN_S = 0.0001
+"""Seconds for which a thread computes while another waits to. Shorter turns gain nothing (docs/performance.md)."""
 _LOADING_GETS = 6.0
 """How many of these seconds are for the loading of documents. No question is answered meanwhile."""
 
@@ -65,7 +68,7 @@ def serve(options: Options, settings: Settings, log_format: Format, log_level: s
     with ending_within(_LEAVES_WITHIN, _leave) as server_type, StateFolder(options.state) as state:
         check_host(options.host, service_keys.any_made(state.database))
         sockets = listening_on(options.host, options.port)
-        with logging_to(level=log_level, shape=log_format):
+        with logging_to(level=log_level, shape=log_format), _quick_turns():
             failure = _run(options, settings, state, sockets, server_type)
     if failure is not None:
         raise failure
@@ -101,6 +104,21 @@ def _run(
     return failures[0] if failures else None
 
 
+@contextmanager
+def _quick_turns() -> Iterator[None]:
+    """Let threads take turns more often while the server runs.
+
+    A thread that computes keeps the interpreter for 5 ms by default, and the loop of HTTP asks for it again after each
+    system call: a request of ten of them would wait 50 ms beside one busy pipeline.
+    """
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_TURN_S)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
 def _end(*_: object) -> None:
     raise SystemExit(0)
 
@@ -134,7 +152,7 @@ async def opened(
         else:
             opening.add_done_callback(lambda done: loaded(done.exception()))
         traces.start()
-        yield Service(options, collections, state, traces, metrics, settings.chat_model)
+        yield Service(options, collections, state, traces, metrics, settings.chat_model, answers=corpora.answers)
     finally:
         # A thread cannot be told to end. What it writes to must stay open until it has ended.
         await asyncio.wait({opening}, timeout=_LOADING_GETS if loaded else None)
