@@ -6,9 +6,8 @@ import asyncio
 import os
 import signal
 import socket
-import sys
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 # Both are imported late where they are used. If one is missing, the error should come at the start and name it.
@@ -44,8 +43,6 @@ _LEAVES_WITHIN = 9.5
 """Seconds within which the server ends when it is told to, whatever it is doing."""
 _ANSWERS_GET = 6
 """How many of these seconds are for answers under way, and for documents whose clients wait."""
-_TURN_S = 0.0001
-"""Seconds for which a thread computes while another waits to. Shorter turns gain nothing (docs/performance.md)."""
 _LOADING_GETS = 6.0
 """How many of these seconds are for the loading of documents. No question is answered meanwhile."""
 
@@ -68,7 +65,7 @@ def serve(options: Options, settings: Settings, log_format: Format, log_level: s
     with ending_within(_LEAVES_WITHIN, _leave) as server_type, StateFolder(options.state) as state:
         check_host(options.host, service_keys.any_made(state.database))
         sockets = listening_on(options.host, options.port)
-        with logging_to(level=log_level, shape=log_format), _quick_turns():
+        with logging_to(level=log_level, shape=log_format):
             failure = _run(options, settings, state, sockets, server_type)
     if failure is not None:
         raise failure
@@ -102,21 +99,6 @@ def _run(
     with suppress(KeyboardInterrupt):
         server.run(sockets)
     return failures[0] if failures else None
-
-
-@contextmanager
-def _quick_turns() -> Iterator[None]:
-    """Let threads take turns more often while the server runs.
-
-    A thread that computes keeps the interpreter for 5 ms by default, and the loop of HTTP asks for it again after each
-    system call: a request of ten of them would wait 50 ms beside one busy pipeline.
-    """
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(_TURN_S)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)
 
 
 def _end(*_: object) -> None:
