@@ -79,7 +79,6 @@ class AnswerLoop:
             return
         ending = asyncio.run_coroutine_threadsafe(_wind_down(at_last), loop)
         await asyncio.wait({asyncio.wrap_future(ending)}, timeout=2 * _WIND_UP)
-        loop.call_soon_threadsafe(loop.stop)
         await asyncio.to_thread(thread.join, _WIND_UP)
         if thread.is_alive():
             log.warning("An experiment blocks the event loop of the answers: it is left behind.")
@@ -122,10 +121,14 @@ class _Errand:
 
 
 async def _wind_down(at_last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    loop = asyncio.get_running_loop()
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
-    if others:
-        await asyncio.wait(others, timeout=_WIND_UP)
-    await at_last()
-    await asyncio.get_running_loop().shutdown_asyncgens()
+    try:
+        if others:
+            await asyncio.wait(others, timeout=_WIND_UP)
+        await at_last()
+        await loop.shutdown_asyncgens()
+    finally:
+        loop.call_soon(loop.stop)
