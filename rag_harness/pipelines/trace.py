@@ -15,6 +15,7 @@ from rag_harness.errors import ModelCallError
 from rag_harness.pipelines.watched import watched_call
 from rag_harness.types import Answer, Call, Completion, Decision, Hit, Message, PipelineOutput, Stage, Usage
 from rag_harness.work.local_work import on_local_thread
+from rag_harness.work.worker_process import worker
 
 if TYPE_CHECKING:
     from rag_harness.protocols import ChatModel, Reranker, Retriever
@@ -65,6 +66,16 @@ class Trace:
                 return work(*args)
 
         return await on_local_thread(timed)
+
+    async def beside(self, name: str, work: Callable[..., _T], *args: object) -> _T:
+        """Run pure ``work`` of picklable arguments as a stage: in a server's worker process, else as ``off_loop``."""
+        there = worker()
+        if there is None:
+            return await self.off_loop(name, work, *args)
+        with self._timed(name, lambda _: None):
+            result, milliseconds = await there.run(work, *args)
+        self.milliseconds[name] = self.milliseconds.get(name, 0.0) + milliseconds
+        return result
 
     async def retrieve(self, retriever: Retriever, query: str, k: int) -> None:
         """Run the stage ``retrieve``. A lookup that another trial has made is reused."""

@@ -29,6 +29,9 @@ from rag_harness.service.telling import AnswerEvent, retrieval
 from rag_harness.types import Answer, PipelineOutput
 from rag_harness.work.local_work import in_a_thread
 
+_SHORT = 4_000
+"""Most characters of an answer whose citations are made on the loop: to start a thread costs more than they do."""
+
 
 class Shape(Protocol):
     """How an interface shows answers."""
@@ -55,7 +58,7 @@ class QuestionUnderWay:
         ids: the ids of its trace.
         debug: whether to say how the answer was made.
         conversation: the conversation that it is a turn of, where the server keeps one; else empty.
-        pipeline_ms: time that the experiment took, once it has answered.
+        pipeline_ms: time that the experiment took, once it has answered, its turns on the answers' loop included.
         answered: the answer in the form of ``POST /query``, once there is one.
     """
 
@@ -132,17 +135,22 @@ class QuestionUnderWay:
 
     async def _answered_alone(self, streamed: bool) -> PipelineOutput:
         with log_context(trace_id=self.ids.trace_id), self.service.metrics.in_flight():
-            began = time.perf_counter()
             try:
-                output = await answer(self.serving, self.question, self.service.options.seconds)
-                self.pipeline_ms = (time.perf_counter() - began) * 1000
-                # Making the citations of a long answer takes a while.
-                kept = await in_a_thread(partial(self._shown_and_kept, output))
+                output, kept = await self.service.answers.run(self._made(time.perf_counter()))
             except BaseException as error:
                 self._observe(self._failed(error, streamed))
                 raise
             self._observe(self._seen(outcome_of(output), output, streamed, answered=kept))
             return output
+
+    async def _made(self, began: float) -> tuple[PipelineOutput, dict[str, Any]]:
+        """Return the output, and the answer as the page shows it again. Runs on the loop of the answers."""
+        output = await answer(self.serving, self.question, self.service.options.seconds)
+        self.pipeline_ms = (time.perf_counter() - began) * 1000
+        if len(output.answer.text) <= _SHORT:
+            return output, self._shown_and_kept(output)
+        # Making the citations of a long answer takes a while.
+        return output, await in_a_thread(partial(self._shown_and_kept, output))
 
     def _shown_and_kept(self, output: PipelineOutput) -> dict[str, Any]:
         """Make the answer for the client, and return it as the page shows it again."""

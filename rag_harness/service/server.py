@@ -35,6 +35,7 @@ from rag_harness.service.state.folder import StateFolder
 from rag_harness.settings import Settings, access_of
 from rag_harness.shown.terminal import say
 from rag_harness.work.once import IMPORTING
+from rag_harness.work.worker_process import worker_beside
 
 if TYPE_CHECKING:
     import uvicorn
@@ -65,7 +66,7 @@ def serve(options: Options, settings: Settings, log_format: Format, log_level: s
     with ending_within(_LEAVES_WITHIN, _leave) as server_type, StateFolder(options.state) as state:
         check_host(options.host, service_keys.any_made(state.database))
         sockets = listening_on(options.host, options.port)
-        with logging_to(level=log_level, shape=log_format):
+        with logging_to(level=log_level, shape=log_format), worker_beside():
             failure = _run(options, settings, state, sockets, server_type)
     if failure is not None:
         raise failure
@@ -134,7 +135,7 @@ async def opened(
         else:
             opening.add_done_callback(lambda done: loaded(done.exception()))
         traces.start()
-        yield Service(options, collections, state, traces, metrics, settings.chat_model)
+        yield Service(options, collections, state, traces, metrics, settings.chat_model, answers=corpora.answers)
     finally:
         # A thread cannot be told to end. What it writes to must stay open until it has ended.
         await asyncio.wait({opening}, timeout=_LOADING_GETS if loaded else None)

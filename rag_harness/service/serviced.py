@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rag_harness.service.access.principal import Principal
+from rag_harness.service.answer_loop import AnswerLoop
 from rag_harness.service.conversations import Conversations
 from rag_harness.service.corpus.serving import DEFAULT, DocumentInfo, Serving
 from rag_harness.service.options import Options
@@ -75,7 +76,7 @@ class Collections(Protocol):
 class Service:
     """One server: its options, its collections, its state and the conversations that it keeps.
 
-    ``model`` is the name of the model that answers.
+    ``model`` is the name of the model that answers, ``answers`` the loop on which experiments do so.
     """
 
     options: Options
@@ -85,6 +86,7 @@ class Service:
     metrics: Metrics
     model: str = ""
     conversations: Conversations = field(default_factory=Conversations)
+    answers: AnswerLoop = field(default_factory=AnswerLoop)
 
     @property
     def database(self) -> Database:

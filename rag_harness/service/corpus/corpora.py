@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 from rag_harness.dataset.data import charset_of
 from rag_harness.dataset.document_languages import language_of
 from rag_harness.files.log import log
 from rag_harness.protocols import Stores
+from rag_harness.service.answer_loop import AnswerLoop
 from rag_harness.service.corpus import document_rows
 from rag_harness.service.corpus.folder_documents import FolderDocuments
 from rag_harness.service.corpus.incoming import Incoming
@@ -57,6 +59,7 @@ class Corpora:
         self._settings, self._options, self._state, self._told = settings, options, state, told
         self._experiment = experiment_name
         self.loading: Loading = Loading()
+        self.answers: AnswerLoop = AnswerLoop()
         self._thread = IngestThread()
         self._collections: dict[str, TenantCollection] = {}
         self._creating = asyncio.Lock()
@@ -67,7 +70,6 @@ class Corpora:
         Raises:
             RagHarnessError: says what is wrong, and what to do.
         """
-        self._loop = asyncio.get_running_loop()
         with uncollected():
             await asyncio.to_thread(self._open)
         # Objects that exist now stay. The garbage collector need not look through them again.
@@ -93,13 +95,13 @@ class Corpora:
         if not await asyncio.to_thread(self._thread.close):
             return False
         await asyncio.to_thread(self._close)
-        await self._models.endpoints.aclose()
+        await self.answers.close(self._models.endpoints.aclose)
         return True
 
     def _open(self) -> None:
         self._models = ServerModels(self._settings)
         # Limits and connections belong to the loop. A document that needs a model waits for it in its thread.
-        self._models.parts.loop = lambda calls: self._thread.result(asyncio.run_coroutine_threadsafe(calls, self._loop))
+        self._models.parts.loop = self._called
         self._wanted: ServedExperiment = served_experiment(self._experiment, self._models)
         self._models.load(self._wanted.ways[0].spec.embedder)
         self._incoming = Incoming(self._state.incoming)
@@ -112,6 +114,9 @@ class Corpora:
         )
         for collection in self._collections.values():
             collection.complete()
+
+    def _called(self, calls: Coroutine[Any, Any, Any]) -> Any:
+        return self._thread.result(asyncio.run_coroutine_threadsafe(calls, self.answers.started()))
 
     def _opened(self, name: str, number: int) -> TenantCollection:
         database, folder = self._state.database, self._state.of_collection(number)

@@ -19,8 +19,11 @@ MOST_WAITING = 32
 """How many documents may wait, of all collections. Above it, each collection may still have one."""
 MOST_OF_ONE = 16
 """How many documents of one collection may wait, so that others have room."""
-_NICE = 5
-"""Lowers the thread's priority, so that questions go first on a busy processor. Only Linux can do so by thread."""
+_NICE = 19
+"""Lowers the thread's priority, so that questions go first on a busy processor. Only Linux can do so by thread.
+
+A document still comes in while all cores answer, but slowly: docs/results/performance.md has both sides.
+"""
 _LOOKS_EVERY = 0.1
 """How often a wait for models looks whether the server is being stopped, in seconds."""
 _Job = tuple[Callable[[], Any], "Future[Any]"]

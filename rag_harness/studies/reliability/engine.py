@@ -108,7 +108,7 @@ class Reliable:
             return Checked(reasons=DECLINED if answer.abstained else UNVERIFIED)
         checks = (
             asyncio.ensure_future(grounded(self.judge, query.text, answer, trace.context, trace)),
-            asyncio.ensure_future(trace.off_loop("contradict", conflicts, answer, tuple(trace.context))),
+            asyncio.ensure_future(trace.beside("contradict", conflicts, answer, tuple(trace.context))),
             asyncio.ensure_future(self.again.agreement(query, answer, trace)),
         )
         try:

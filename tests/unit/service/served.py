@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -87,9 +87,15 @@ def said_by(pipeline: Any) -> Serving:
     return Serving(Experiment("e3", pipeline), None, documents.__getitem__, 1)
 
 
+async def _nothing() -> None:
+    """A test's models have no connections."""
+
+
 @contextmanager
-def made_app(folder: Path, serving: Serving, **options: Any) -> Iterator[tuple[FastAPI, Service]]:
-    """Give the application, which whoever serves it starts."""
+def made_app(
+    folder: Path, serving: Serving, at_last: Callable[[], Coroutine[Any, Any, None]] = _nothing, **options: Any
+) -> Iterator[tuple[FastAPI, Service]]:
+    """Give the application, which whoever serves it starts. ``at_last`` is run at its end, where answers were made."""
     made = Options(serving.experiment.id, **{"state": folder / "state", **options})
     with StateFolder(made.state) as state:
         traces = Traces(state.database, made.trace_days, made.trace_content)
@@ -100,6 +106,7 @@ def made_app(folder: Path, serving: Serving, **options: Any) -> Iterator[tuple[F
             traces.start()
             yield service
             await traces.stop()
+            await service.answers.close(at_last)
 
         yield create_app(opening), service
 

@@ -47,10 +47,9 @@ async def posted(folder: Path, url: str, headers: dict[str, str] | None = None, 
     import openai  # noqa: F401
 
     serving = serving_of(folder, "r1", mode="live", chat_model="some/model", chat_base_url=url)
-    async with client_of(folder, serving, **options) as client:
-        answered = await client.post("/query", json=ASKED, headers=headers or {})
-        await cast("Any", serving.experiment.pipeline).generator.chat.aclose()
-        return answered
+    closes = cast("Any", serving.experiment.pipeline).generator.chat.aclose
+    async with client_of(folder, serving, at_last=closes, **options) as client:
+        return await client.post("/query", json=ASKED, headers=headers or {})
 
 
 def refuses(status: str, wait: str = "") -> bytes:
