@@ -38,7 +38,7 @@ _EXTRA_OF = {
 _WITHOUT_CUDA = (
     ". On Linux that brings gigabytes of CUDA, unless torch is there before: pip install torch --index-url "
     f"https://download.pytorch.org/whl/cpu. Without torch: {installed.install('local-light')}, and "
-    "--rag-embed-backend=onnx-int8"
+    "--rag-embed-backend=onnx-int8, which ranks a little worse"
 )
 
 _ONE = {

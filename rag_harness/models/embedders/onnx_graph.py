@@ -2,8 +2,7 @@
 
 Nodes are those fused ones of ONNX Runtime (domain ``com.microsoft``) that its own optimizer makes of an exported BERT.
 An export differs from one release of torch to the next; this graph follows from the weights alone. Of ``int8`` graphs,
-weights are rounded per column, symmetrically, and what flows into a product is rounded while it runs, per text. The
-last product of a layer stays in floats: what flows into it is so uneven that rounding it costs most of the ranking.
+weights are rounded per column, symmetrically, and what flows into a product is rounded while it runs, per text.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ PRODUCTS = (
     "output.dense",
 )
 """The products of a layer, by their names in BERT's weights, in the order in which they are computed."""
-_FLOATING = PRODUCTS[-1]
 
 
 @dataclass(frozen=True)
@@ -118,7 +116,7 @@ class _Graph:
     def _product(self, begin: str, product: str, read: str) -> str:
         name = f"{begin}{product}"
         matrix = self._of(f"{name}.weight").T
-        if not self.int8 or product == _FLOATING:
+        if not self.int8:
             return self._add("MatMul", [read, self._constant(f"{name}.weight", matrix)], [name], domain="")
         return self._add("DynamicQuantizeMatMul", [read, *self._rounded(f"{name}.weight", matrix), ""], [name])
 
