@@ -11,7 +11,8 @@ def embedder_name(settings: Settings) -> str:
     """Return the registered name of the embedder: ``name:model``, or guessed from the model's name."""
     local = settings.embed_model.startswith("sentence-transformers/") or not settings.embed_base_url
     guess = "sentence-transformers" if local else "openai"
-    return _adapter("embedders", settings.embed_model, guess)
+    found = _adapter("embedders", settings.embed_model, guess)
+    return "onnx" if found == "sentence-transformers" and settings.embed_backend != "torch" else found
 
 
 def reranker_name(settings: Settings) -> str:

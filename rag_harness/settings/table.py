@@ -22,6 +22,7 @@ _T = TypeVar("_T")
 Mode = Literal["auto", "replay", "record", "live"]
 Precision = Literal["float32", "bfloat16"]
 Device = Literal["cpu", "cuda", "mps"]
+EmbedBackend = Literal["torch", "onnx", "onnx-int8"]
 VerdictBy = Literal["point", "evidence"]
 Inconclusive = Literal["warn", "fail"]
 StopOrSkip = Literal["stop", "skip"]
@@ -145,6 +146,12 @@ class Settings:
     )
     # It changes the last digits of vectors and scores. The model's revision contains it.
     device: Device = option("cpu", "where local models run: cpu, or cuda or mps, a GPU that torch knows", "nothing")
+    # The model's revision contains it, too.
+    embed_backend: EmbedBackend = option(
+        "torch",
+        "what computes a local embedding model: torch, onnx (ONNX Runtime), or onnx-int8, with weights of eight bits",
+        "nothing",
+    )
     embed_base_url: str = option("", "endpoint for embeddings; default: the profile's", "retrieval")
     rerank_model: str = option("", "reranker; default: the profile's", "reranking")
     chunker: str = option("sections", "how pages are cut, by its registered name", "retrieval")

@@ -212,7 +212,7 @@ def test_saved_runs_are_compared_and_gate(golden: Suite) -> None:
 def test_retrievers_by_name(golden: Suite) -> None:
     for name in ("bm25", "hybrid", "reranked", "e3"):
         result = golden.run(f"--rag-retriever={name}")
-        result.stdout.fnmatch_lines([f"profile mock, retriever {name} *", "all * 5 *"])
+        result.stdout.fnmatch_lines([f"profile mock, retriever {name}*, k = *", "all * 5 *"])
     result = golden.run("--rag-retriever=e1")
     result.stdout.fnmatch_lines(["*Experiment 'e1' retrieves nothing that could be tested.*"])
     result = golden.run("--rag-retriever=dens")

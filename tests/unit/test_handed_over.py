@@ -49,7 +49,7 @@ def _session(settings: Settings) -> Any:
         share=settings,
         output=Path(settings.output),
         cases=SimpleNamespace(renewed=lambda trial, _: trial),
-        identities=SimpleNamespace(fingerprint=lambda _: "print"),
+        identities=SimpleNamespace(fingerprint=lambda _: "print", is_renewed=lambda _: False),
         wanted=SimpleNamespace(judged_measures=lambda *_: []),
         close_models=close_models,
     )

