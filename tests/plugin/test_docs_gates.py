@@ -31,7 +31,12 @@ PAGE = (ROOT / "docs/how-to/gates.md").read_text(encoding="utf-8")
 MEASURES = (ROOT / "docs/reference/measures.md").read_text(encoding="utf-8")
 OTHER_PAGES = (
     "docs/how-to/conversations.md",
+    "docs/how-to/beir.md",
     "docs/how-to/golden.md",
+    "docs/how-to/mtrag.md",
+    "docs/how-to/run-affected.md",
+    "docs/reference/golden.md",
+    "docs/reference/queries.md",
     "docs/explanation/judging.md",
     "docs/reference/measures.md",
     "docs/how-to/metamorphic.md",
