@@ -32,6 +32,7 @@ class Quoting:
 def rag_pipeline():
     return Quoting()
 """
+OWN_PACKAGE = "docs/how-to/experiment-in-your-package.md"
 _BLOCK = re.compile(r"```(?:python|json)\n(.*?)```", re.DOTALL)
 
 
@@ -69,7 +70,7 @@ def test_scores_in_a_test_of_ones_own(suite: Suite) -> None:
 
 @pytest.mark.usefixtures("cold_python")  # another package than the warm one has
 def test_add_an_experiment(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
-    pipeline, test, *_ = _blocks("docs/how-to/add-an-experiment.md")
+    pipeline, test = _blocks("docs/how-to/add-an-experiment.md")
     # A copy of the package stands before the installed one, as if the file had been added to a clone.
     shutil.copytree(ROOT / "rag_harness", suite.path / "clone" / "rag_harness")
     (suite.path / "clone" / "rag_harness" / "studies" / "retail" / "e5_short_context.py").write_text(pipeline)
@@ -83,12 +84,12 @@ def test_add_an_experiment(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_an_experiment_outside_of_the_package(
     suite: Suite, monkeypatch: pytest.MonkeyPatch, is_rewritten: bool
 ) -> None:
-    _, _, writer, pipeline, _ = _blocks("docs/how-to/add-an-experiment.md")
+    (writer,), (pipeline, test) = map(_blocks, ("docs/how-to/search-by-other-texts.md", OWN_PACKAGE))
     if is_rewritten:
         searched = "Short(parts.rewritten(retrieval, FirstLines()).dense,"
         pipeline = f"{pipeline.replace('Short(retrieval.dense,', searched)}\n\n{writer}"
         assert searched in pipeline
-    page = (ROOT / "docs/how-to/add-an-experiment.md").read_text(encoding="utf-8")
+    page = (ROOT / OWN_PACKAGE).read_text(encoding="utf-8")
     name, place = re.findall(r'^(short) = "(my_package\.short:build)"$', page, re.MULTILINE)[0]
     package, about = suite.path / "site" / "my_package", suite.path / "site" / "my_package-1.0.dist-info"
     package.mkdir(parents=True)
@@ -99,8 +100,7 @@ def test_an_experiment_outside_of_the_package(
     monkeypatch.setenv("PYTHONPATH", str(suite.path / "site"), prepend=os.pathsep)
     for file in suite.path.glob("test_*.py"):
         file.unlink()
-    test = '@pytest.mark.rag_experiment("short")\ndef test_short(rag_result):\n    assert rag_result.ok, rag_result.why'
-    suite.pytester.makepyfile(f"import pytest\n\n{test}")
+    suite.pytester.makepyfile(test)
     suite.run().assert_outcomes(passed=4)
     rows: list[Any] = suite.rows("short")
     assert {len(row["retrieved_chunks"]) for row in rows} == {2}
@@ -110,7 +110,7 @@ def test_an_experiment_outside_of_the_package(
 
 @pytest.mark.usefixtures("cold_python")  # another package than the warm one has
 def test_one_more_of_the_textbook_is_one_file(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
-    *_, pipeline = _blocks("docs/how-to/add-an-experiment.md")
+    (pipeline,) = _blocks("docs/how-to/add-to-a-family.md")
     shutil.copytree(ROOT / "rag_harness", suite.path / "clone" / "rag_harness")
     (suite.path / "clone" / "rag_harness/studies/textbook/t6_short_sections.py").write_text(pipeline)
     monkeypatch.setenv("PYTHONPATH", str(suite.path / "clone"))
@@ -120,7 +120,7 @@ def test_one_more_of_the_textbook_is_one_file(suite: Suite, monkeypatch: pytest.
 
 
 def test_recording_of_own_calls(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
-    test, conftest = _blocks("docs/how-to/recording.md")
+    (test,), (conftest,) = map(_blocks, ("docs/how-to/record-own-calls.md", "docs/how-to/private-recordings.md"))
     pipeline = """
         def answer(client, question):
             asked = [{"role": "user", "content": question + " asks Ada Lovelace"}]

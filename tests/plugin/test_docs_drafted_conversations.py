@@ -1,4 +1,4 @@
-"""generate.md and docs/how-to/conversations.md: the drafted turns that they show, and how many there are."""
+"""docs/how-to/draft-conversations.md and conversations.md: the drafted turns that they show, and how many there are."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pytest
 from rag_harness.__main__ import main
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "how-to" / "generate.md").read_text(encoding="utf-8")
-SECTION = PAGE.partition("\n## Conversations\n")[2].partition("\n## ")[0]
+PAGE = (ROOT / "docs" / "how-to" / "draft-conversations.md").read_text(encoding="utf-8")
+FIGURES = (ROOT / "docs" / "results" / "drafted-conversations.md").read_text(encoding="utf-8")
 ASKED = 500
 
 
@@ -37,7 +37,7 @@ def turns(drafted: tuple[list[dict[str, Any]], str]) -> list[dict[str, Any]]:
 
 def test_turns_that_are_shown_are_drafted(turns: list[dict[str, Any]]) -> None:
     there = {(turn["metadata"]["turn_kind"], turn["query"], turn.get("standalone", "")) for turn in turns}
-    shown = re.findall(r'^\| (\w+) \| "([^"]+)"[^|]* \| "?([^|"]*?)"? ?\|$', SECTION, re.MULTILINE)
+    shown = re.findall(r'^\| (\w+) \| "([^"]+)"[^|]* \| "?([^|"]*?)"? ?\|$', PAGE, re.MULTILINE)
     assert len(shown) == 6
     assert set(shown) <= there
 
@@ -54,16 +54,16 @@ def test_the_line_of_the_other_page_is_drafted(turns: list[dict[str, Any]]) -> N
 
 def test_figures_are_those_of_the_table(turns: list[dict[str, Any]]) -> None:
     kinds = Counter(turn["metadata"]["turn_kind"] for turn in turns)
-    rows = re.findall(r"^\| (\w+(?:, \w+)+) \| ([\d, ]+) \|", SECTION, re.MULTILINE)
+    rows = re.findall(r"^\| (\w+(?:, \w+)+) \| ([\d, ]+) \|", FIGURES, re.MULTILINE)
     assert len(rows) == 2
     for names, row in rows:
         assert [int(count) for count in row.split(", ")] == [kinds[name] for name in names.split(", ")]
-    assert f"{kinds['first']} conversations of {len(turns)} turns" in SECTION
-    assert f"| turns | {len(turns)} |" in SECTION
+    assert f"{kinds['first']} conversations of {len(turns)} turns" in PAGE
+    assert f"| turns | {len(turns)} |" in FIGURES
 
 
 def test_it_says_why_there_are_fewer(drafted: tuple[list[dict[str, Any]], str]) -> None:
-    block = SECTION.partition("    wrote my_docs/queries.jsonl: ")[2].partition("\n\n")[0]
+    block = PAGE.partition("    wrote my_docs/queries.jsonl: ")[2].partition("\n\n")[0]
     shown = [line.strip() for line in block.splitlines()]
     assert len(shown) == 7
     assert [line for line in shown if line != "…" and line not in drafted[1]] == []

@@ -18,6 +18,7 @@ from tests.plugin.conftest import Suite
 from tests.plugin.test_docs_gates import ROOT, blocks
 
 PAGE = (ROOT / "docs/how-to/golden.md").read_text(encoding="utf-8")
+REFERENCE = (ROOT / "docs/reference/golden.md").read_text(encoding="utf-8")
 DATA = (ROOT / "data/README.md").read_text(encoding="utf-8")
 
 
@@ -37,7 +38,7 @@ def test_golden_example_is_read_and_found(suite: Suite, language: str, entries: 
 
 
 def test_every_retriever_is_in_the_table() -> None:
-    section = PAGE.partition("## Retrievers")[2].partition("\n## ")[0]
+    section = REFERENCE.partition("## Retrievers")[2].partition("\n## ")[0]
     assert set(RETRIEVERS) <= set(re.findall(r"^\| `(\w+)`", section, re.MULTILINE))
 
 

@@ -15,7 +15,7 @@ from textwrap import dedent
 import pytest
 import yaml
 
-from rag_harness.__main__ import main
+from rag_harness.__main__ import main, parser_of
 from rag_harness.authoring.importing.importing import SOURCES
 from rag_harness.exports.targets import TARGETS
 from rag_harness.settings import options
@@ -25,6 +25,9 @@ from tests.unit.report.trial_run import write_output
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "how-to" / "import-export.md").read_text(encoding="utf-8")
+IMPORTING = (DOCS / "reference" / "importing.md").read_text(encoding="utf-8")
+TABLES = (DOCS / "how-to" / "questions-in-tables.md").read_text(encoding="utf-8")
+EXPORTS = (DOCS / "how-to" / "export-scores.md").read_text(encoding="utf-8")
 PROFILE = "addopts = -p no:cacheprovider\nrag_profile = mock\n"
 GOLDENS = """
 import json
@@ -69,7 +72,8 @@ def test_the_import_prints_and_writes_what_the_page_says(
     monkeypatch.chdir(suite.path)
     (config,) = blocks(PAGE, "yaml")
     Path("promptfooconfig.yaml").write_text(config, encoding="utf-8")
-    (command,) = commands(PAGE, "rag-harness queries import")
+    command, mapped = commands(PAGE, "rag-harness queries import")
+    assert callable(parser_of(mapped[1:]).parse_args(mapped[1:]).run)
     assert main(command[1:]) == 1
     (shown,) = re.findall(r"`rag-harness queries import .*` prints\n\n((?:    .+\n)+)", PAGE)
     assert capsys.readouterr().out == dedent(shown)
@@ -78,9 +82,9 @@ def test_the_import_prints_and_writes_what_the_page_says(
 
 
 def test_a_table_is_asked_as_the_page_says(suite: Suite) -> None:
-    (table,) = blocks(PAGE, "csv")
+    (table,) = blocks(TABLES, "csv")
     (suite.path / "questions.csv").write_text(table, encoding="utf-8")
-    (command,) = commands(PAGE, "pytest")
+    (command,) = commands(TABLES, "pytest")
     assert command[0] == "pytest"
     result = suite.run(*command[1:], "--rag-gate", "e3: recall@5 >= 0")
     result.assert_outcomes(passed=2)
@@ -93,14 +97,15 @@ def test_files_are_exported_as_the_page_says(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_summary(write_output(tmp_path / "output"), GATES)
-    (command,) = [each for each in commands(PAGE, "rag-harness results export") if each[5] == target]
+    (command,) = [each for each in commands(EXPORTS, "rag-harness results export") if each[5] == target]
     assert main(command[1:]) == 0
     assert command[7] in capsys.readouterr().out
 
 
 def test_every_tool_and_option_is_on_the_page() -> None:
-    assert {each[5] for each in commands(PAGE, "rag-harness results export")} >= set(TARGETS)
-    assert all(f"`{name}`" in PAGE for name in (*SOURCES, *TARGETS))
+    assert {each[5] for each in commands(EXPORTS, "rag-harness results export")} >= set(TARGETS)
+    assert all(f"`{name}`" in IMPORTING for name in SOURCES)
+    assert all(f"`{name}`" in EXPORTS for name in TARGETS)
     assert "map" in {each.name for each in options()}
 
 

@@ -1,6 +1,7 @@
 """Rewords a question so that it shares fewer words with its page: by fixed turns, and by a list of synonyms.
 
-Names, codes, numbers and quoted words stay. The list replaces few words; docs/how-to/generate.md says how many stay.
+Names, codes, numbers and quoted words stay. The list replaces few words: docs/results/drafted-questions.md has
+the figures.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def _expected(values: Mapping[str, Any]) -> Sequence[Demand]:
 TABLE = SourceFields(
     "csv",
     {ours: names for ours, names in MEANINGS.items() if ours in MAPPED},
-    unmatched={"qrels": "grades are taken over where all fields of a record are ours (docs/how-to/import-export.md)"},
+    unmatched={"qrels": "grades are taken over where all fields of a record are ours (docs/reference/importing.md)"},
     objects=("metadata",),
     unread=(_EXPECT,),
     separator="|",
