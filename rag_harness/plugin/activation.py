@@ -68,7 +68,8 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: TrialR
     # The recorder comes first: it takes over what an earlier run left before a trial is looked up. The gates come
     # second: they are read before the costs of the run are printed.
     run_end = RunEnd(session, recorder, findings, trials, gates, recording, affected)
-    checks = (Readiness(session, trials), Slices(session, measures), run_end.shown, run_end.otlp, run_end.tuning)
+    ends = (run_end.shown, run_end.otlp, run_end.tuning)
+    checks = (Readiness(session, trials), Slices(session, measures), *ends)
     collection = CollectedTrials(session, (recorder, gates, *checks, progress, trial_log, recording, keeping))
     register = config.pluginmanager.register
     register(recorder, "rag_harness.recorder")
@@ -78,6 +79,7 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: TrialR
     register(progress, "rag_harness.progress")
     register(trial_log, "rag_harness.trial_log")
     register(recording, "rag_harness.recording")
+    register(run_end.worker_cost, "rag_harness.worker_cost")
     register(collection, "rag_harness.collection")
     register(InnerEnd(run_end), "rag_harness.inner_end")
     register(OuterEnd(run_end, progress), "rag_harness.outer_end")

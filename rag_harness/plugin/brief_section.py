@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.recording_report import RecordingReport
     from rag_harness.plugin.run_findings import RunFindings
     from rag_harness.plugin.session import RagSession
+    from rag_harness.plugin.worker_cost import WorkerCost
     from rag_harness.report.brief.writer import Line
 
 _USUAL = 80
@@ -34,6 +35,7 @@ class BriefSection:
         gates: has the verdicts.
         attribution: has the causes of failures.
         recording: knows which recordings were not used.
+        worker_cost: knows what the workers of xdist have cost.
     """
 
     def __init__(
@@ -44,9 +46,10 @@ class BriefSection:
         gates: GateKeeper,
         attribution: Attribution,
         recording: RecordingReport,
+        worker_cost: WorkerCost,
     ) -> None:
         self._session, self._recorder, self._findings, self._gates = session, recorder, findings, gates
-        self._attribution, self._recording = attribution, recording
+        self._attribution, self._recording, self._worker_cost = attribution, recording, worker_cost
 
     def print(self, terminal: pytest.TerminalReporter) -> None:
         """Print the section; with -q its three lines."""
@@ -90,5 +93,6 @@ class BriefSection:
 
         yield from (Line(text, "") for text in languages_noted(self._findings.manifest.suites.values()))
         yield from (Line(text, "red") for text in errors_said(self._findings, self._session))
-        remarks = remarks_said(self._findings, self._recorder, self._session)
-        yield from (Line(text, "yellow") for text in [*remarks, *self._recording.unused_lines()])
+        remarks = [*remarks_said(self._findings, self._recorder, self._session)]
+        remarks += [*self._recording.unused_lines(), *self._worker_cost.lines()]
+        yield from (Line(text, "yellow") for text in remarks)

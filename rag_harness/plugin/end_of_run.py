@@ -29,6 +29,7 @@ from rag_harness.plugin.sections_shown import SectionsShown
 from rag_harness.plugin.snapshots_section import SnapshotsSection
 from rag_harness.plugin.summary_section import SummarySection
 from rag_harness.plugin.tuning import Tuning
+from rag_harness.plugin.worker_cost import WorkerCost
 
 if TYPE_CHECKING:
     from rag_harness.plugin.affected import Affected
@@ -75,6 +76,11 @@ class RunEnd:
         return EarlierTurns(self.session, self.recorder, self.trials)
 
     @cached_property
+    def worker_cost(self) -> WorkerCost:
+        """Knows what the workers of xdist have cost."""
+        return WorkerCost()
+
+    @cached_property
     def metamorphic(self) -> Metamorphic:
         """Checks relations between a query and its variants."""
         return Metamorphic(self.session, self.recorder, self.findings, self.trials)
@@ -97,7 +103,9 @@ class RunEnd:
     @cached_property
     def brief(self) -> BriefSection:
         """Prints the run in brief."""
-        return BriefSection(self.session, self.recorder, self.findings, self.gates, self.attribution, self.recording)
+        return BriefSection(
+            self.session, self.recorder, self.findings, self.gates, self.attribution, self.recording, self.worker_cost
+        )
 
     @cached_property
     def snapshots(self) -> SnapshotsSection:

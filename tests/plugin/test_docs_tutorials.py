@@ -32,6 +32,7 @@ class Reader:
     def __init__(self, folder: Path, port: int, stack: ExitStack) -> None:
         self.folder, self.port, self.stack = folder, port, stack
         self.env = {key: value for key, value in os.environ.items() if not key.startswith(("RAG_", "PYTEST_"))}
+        self.env["COLUMNS"] = "100"
         self.env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{self.env['PATH']}"
 
     def does(self, before: str, language: str, block: str) -> None:
