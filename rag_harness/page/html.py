@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -14,25 +13,24 @@ from rag_harness.page.charts import stylesheet
 from rag_harness.page.content import Section
 from rag_harness.page.drawings.kinds_of_answers import kind_class
 from rag_harness.page.payload.index import Payload
-from rag_harness.page.payload.packed import packed, script_json
+from rag_harness.page.payload.packing import Packing
 from rag_harness.shown.every_page import policy, scripted, styled
 from rag_harness.shown.html import visible
 
 _STYLES = ("page.css", "trials.css")
 _SCRIPTS = ("conversation.js", "steps.js", "page.js")
-_PACKERS = 2
 _ABOVE_TRIALS = ("first", "diff", "race", "decisions", "differences", "failures")
 """What a reader wants before the list of trials: which is better, and what failed."""
 
 
-def html_of(title: str, sections: Sequence[Section], payload: Payload | None, is_plain: bool = False) -> str:
+def html_of(title: str, sections: Sequence[Section], payload: Payload | None, packing: Packing | None = None) -> str:
     """Return the page.
 
     Args:
         title: title of the page.
         sections: sections in their order.
         payload: every trial, for the script; None for a page without trials, which needs no script.
-        is_plain: keep trials as plain JSON, for browsers that cannot unpack gzip: about three times the size.
+        packing: packs the payload, and may have begun; by default as gzip.
     """
     style, script = styled("\n".join(map(_asset, _STYLES)), before=stylesheet()), _script() if payload else ""
     return (
@@ -42,7 +40,7 @@ def html_of(title: str, sections: Sequence[Section], payload: Payload | None, is
             title=title,
             sections=sections,
             split=_split(sections),
-            blocks=list(_blocks(payload, is_plain)) if payload else [],
+            blocks=_blocks(payload, packing or Packing()) if payload else [],
             sampled=payload.sampled if payload else "",
             style=Markup(style),
             script=Markup(script),
@@ -56,13 +54,10 @@ def _split(sections: Sequence[Section]) -> int:
     return max((n for n, section in enumerate(sections, 1) if section.ident in _ABOVE_TRIALS), default=0)
 
 
-def _blocks(payload: Payload, is_plain: bool) -> Iterator[tuple[str, str, Markup]]:
-    """Yield name, packing and text of each block of data."""
-    names, values = zip(*payload.blocks(), strict=True)
-    how, pack = ("json", script_json) if is_plain else ("gzip", packed)
-    with ThreadPoolExecutor(_PACKERS) as packers:  # zlib releases the interpreter lock
-        for name, text in zip(names, packers.map(pack, values), strict=True):
-            yield name, how, Markup(text)
+def _blocks(payload: Payload, packing: Packing) -> list[tuple[str, str, Markup]]:
+    """Return name, packing and text of each block of data."""
+    with packing:
+        return [(name, packing.how, Markup(text)) for name, text in packing.of(payload)]
 
 
 def _script() -> str:

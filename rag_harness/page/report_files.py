@@ -93,15 +93,17 @@ def _text(runs: Sequence[Run], wanted: Format, is_plain: bool, link: str) -> str
         return badge_of(runs[0])
     from rag_harness.page.html import html_of
     from rag_harness.page.payload.index import payload_of
+    from rag_harness.page.payload.packing import Packing
 
     names = dict.fromkeys(name for run in runs for name in run.experiments)
     title = f"RAG evaluation: {listed(list(names)) or 'no trial'}"
-    if not is_sampled(runs):
-        with intervals_beside(runs):
-            payload = payload_of(runs)
-        return html_of(title, sections_of(runs), payload, is_plain)
-    sections = sections_of(runs)
-    return html_of(title, sections, payload_of(runs, sample_of(runs, sections)), is_plain)
+    with Packing(is_plain) as packing:
+        if not is_sampled(runs):
+            with intervals_beside(runs):
+                payload = payload_of(runs, finished=packing.begin)
+            return html_of(title, sections_of(runs), payload, packing)
+        sections = sections_of(runs)
+        return html_of(title, sections, payload_of(runs, sample_of(runs, sections), packing.begin), packing)
 
 
 def _race_alone(outputs: Sequence[Path], wanted: Format) -> str:

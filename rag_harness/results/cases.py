@@ -28,6 +28,8 @@ _TYPES: Mapping[str, type] = {
     **dict.fromkeys(("evidence", "expected"), list),
     "answerable": bool,
 }
+_MOST_KEPT = 10_000
+"""Cases of one file that are kept in memory: some 25 MB."""
 _WAS = "was"
 """Beside a snapshot: the answer that was kept."""
 _NO_CASE = (ValueError, KeyError, TypeError, AttributeError)
@@ -55,7 +57,9 @@ def write_cases(output: Path, data: str, cases: Iterable[KeptCase]) -> None:
 
 
 class CaseFile:
-    """Cases by id, in their order. Only ids and labels are in memory; a case is read when it is asked for.
+    """Cases by id, in their order. Ids and labels are in memory; a case is read when it is asked for.
+
+    The first ``_MOST_KEPT`` cases that were read are kept, for each experiment asks for them again.
 
     Attributes:
         ids: ids of all cases.
@@ -72,6 +76,7 @@ class CaseFile:
         self.labels: list[Mapping[str, str]] = []
         self._places = array("q")
         self._stream: IO[bytes] | None = None
+        self._kept: dict[int, KeptCase] = {}
         try:
             self._read()
         except FileNotFoundError:
@@ -95,11 +100,16 @@ class CaseFile:
                 place += len(line)
 
     def __getitem__(self, position: int) -> KeptCase:
-        """Read the case at a position."""
+        """Return the case at a position."""
+        if (kept := self._kept.get(position)) is not None:
+            return kept
         if self._stream is None:
             self._stream = self.file.open("rb")
         self._stream.seek(self._places[position])
-        return self._parsed(self._stream.readline(), position + 1)
+        found = self._parsed(self._stream.readline(), position + 1)
+        if len(self._kept) < _MOST_KEPT:
+            self._kept[position] = found
+        return found
 
     @cached_property
     def digest(self) -> str:

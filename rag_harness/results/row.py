@@ -207,7 +207,7 @@ def numbered_lines(file: Path) -> Iterator[tuple[int, bytes, bool]]:
         return
     with file.open("rb") as stream:
         for number, line in enumerate(stream, 1):
-            if line.strip():
+            if not line.isspace():
                 yield number, line, not line.endswith(b"\n")
 
 

@@ -106,16 +106,21 @@ def parse_score(line: bytes | str) -> ScoreLine | None:
     """Read one line; None where it is no score."""
     try:
         said = read_json(line)
+        who = (said["judge"], said["model"], said["revision"])
+        named = (said["measure"], said["experiment"], said["query_id"], said["row"], said.get("gold", ""))
+        reason, value = said.get("reason", ""), said["value"]
+        _check_texts(*who, *named, reason)
+        measure, experiment, query_id, row, gold = named
         return ScoreLine(
-            measure=_text(said["measure"]),
+            measure=measure,
             version=int(said["version"]),
-            experiment=_text(said["experiment"]),
-            query_id=_text(said["query_id"]),
-            row=_text(said["row"]),
-            gold=_text(said.get("gold", "")),
-            author=Author(_text(said["judge"]), _text(said["model"]), _text(said["revision"])),
-            value=None if said["value"] is None else _finite(said["value"]),
-            reason=_text(said.get("reason", "")),
+            experiment=experiment,
+            query_id=query_id,
+            row=row,
+            gold=gold,
+            author=Author(*who),
+            value=None if value is None else _finite(value),
+            reason=reason,
             undefined=bool(said.get("undefined")),
             detail=dict((said.get("detail") or {}).items()),
             repeat=int(said.get("repeat") or 0),
@@ -124,10 +129,10 @@ def parse_score(line: bytes | str) -> ScoreLine | None:
         return None
 
 
-def _text(said: Any) -> str:
-    if not isinstance(said, str):
-        raise TypeError(f"{said!r:.40} is no text")
-    return said
+def _check_texts(*texts: Any) -> None:
+    for text in texts:
+        if type(text) is not str:
+            raise TypeError(f"{text!r:.40} is no text")
 
 
 def _finite(said: Any) -> float:
@@ -179,8 +184,6 @@ def _did(row: ExperimentResult) -> list[str]:
 
 def text_digest(texts: Sequence[str]) -> str:
     """Return the digest of texts in their order."""
-    state = blake2b(digest_size=12)
-    for text in texts:
-        encoded = text.encode("utf-8", "surrogatepass")
-        state.update(len(encoded).to_bytes(8, "big") + encoded)
-    return state.hexdigest()
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    whole = b"".join([part for each in encoded for part in (len(each).to_bytes(8, "big"), each)])
+    return blake2b(whole, digest_size=12).hexdigest()

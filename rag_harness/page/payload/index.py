@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from rag_harness.work.garbage import uncollected
 
 BLOCK = 250
 """Trials whose details are unpacked together."""
+Finished = Callable[[str, list[dict[str, Any]]], None]
 
 
 @dataclass(frozen=True)
@@ -42,26 +43,33 @@ class Payload:
         yield "index", self.index
         yield "texts", self.texts
         for number, block in enumerate(self.trials):
-            yield f"trials-{number}", block
+            yield _name(number), block
 
 
-def payload_of(runs: Sequence[Run], sample: Sample | None = None) -> Payload:
-    """Return the trials of ``runs``, all or a sample, grouped by run and experiment."""
+def payload_of(runs: Sequence[Run], sample: Sample | None = None, finished: Finished | None = None) -> Payload:
+    """Return the trials of ``runs``, all or a sample, grouped by run and experiment.
+
+    ``finished`` is called with name and content of each block of details as soon as that will not change.
+    """
     with uncollected():  # all of it is kept, and the garbage collector would take a third of the time
-        return _Gathering(runs, sample or sample_of(runs)).payload()
+        return _Gathering(runs, sample or sample_of(runs), finished).payload()
+
+
+def _name(number: int) -> str:
+    return f"trials-{number}"
 
 
 class _Gathering:
     """The payload as it grows."""
 
-    def __init__(self, runs: Sequence[Run], sample: Sample) -> None:
-        self._runs, self._sample = runs, sample
+    def __init__(self, runs: Sequence[Run], sample: Sample, finished: Finished | None) -> None:
+        self._runs, self._sample, self._finished = runs, sample, finished
         self._chunks: Pool[Chunk] = Pool()
         self._strings: Pool[str] = Pool()
         self._names: Pool[str] = Pool()
         self._cases = Cases()
         self._columns = Columns(table for run in runs for table in run.experiments.values())
-        self._details: list[dict[str, Any]] = []
+        self._details: list[list[dict[str, Any]]] = []
 
     def payload(self) -> Payload:
         """Return the finished payload."""
@@ -81,8 +89,7 @@ class _Gathering:
             "strings": self._strings.values,
             "names": self._names.values,
         }
-        blocks = [self._details[start : start + BLOCK] for start in range(0, len(self._details), BLOCK)]
-        return Payload(index, texts, blocks, self._sample.said)
+        return Payload(index, texts, self._details, self._sample.said)
 
     def _add(self, number: int, run: Run, name: str) -> None:
         """Add the listed trials of an experiment: those with a row, and lost ones."""
@@ -112,9 +119,17 @@ class _Gathering:
                 line = causes.get(table.ids[position])
                 said = rows.get(position, of_row(None))
                 self._columns.add(number, case, table, position, said, line.cause if line else "")
-                self._details.append(found.pop(position, {}))
+                self._keep(found.pop(position, {}))
         finally:
             cases.close()
+
+    def _keep(self, details: dict[str, Any]) -> None:
+        if not self._details or len(self._details[-1]) == BLOCK:
+            self._details.append([])
+        block = self._details[-1]
+        block.append(details)
+        if len(block) == BLOCK and self._finished is not None:
+            self._finished(_name(len(self._details) - 1), block)
 
 
 def _said(run: Run, place: int, name: str) -> dict[str, Any]:

@@ -27,7 +27,9 @@ class Prompts:
     def pieces(self, digest: str, chunks: Mapping[int, str]) -> PromptPieces | None:
         """Return a prompt; None where its file is missing. ``chunks`` are the row's, by their number in the pool."""
         try:
-            messages = read_json((self._folder / f"{digest}.json").read_bytes())
+            # A path of ``pathlib`` takes longer to make than such a file to read.
+            with open(f"{self._folder}/{digest}.json", "rb", buffering=0) as file:  # noqa: PTH123
+                messages = read_json(file.read())
             return [[m["role"], *self._cut(m["content"], chunks)] for m in messages]
         except (OSError, ValueError, KeyError, TypeError):
             return None

@@ -57,7 +57,7 @@ class Kind(Generic[_Line, _Block]):
     def fill(self, maker: Making[_Line, _Block], content: bytes) -> None:
         """Add lines to ``maker``. Lines of no such kind, as a kill leaves them, are skipped."""
         for text in content.split(b"\n"):
-            line = self.read(text) if text.strip() else None
+            line = self.read(text) if text and not text.isspace() else None
             if line is not None:
                 maker.add(line)
 

@@ -1,6 +1,7 @@
 """Shards of Qdrant Edge: build, write, open and search. Only ``live_edge`` and ``edge_trial`` also import the engine.
 
-A shard holds only vectors. Point i is chunk i; text and metadata stay with the chunks, which the process has anyway.
+A shard holds only vectors; text and metadata stay with the chunks, which the process has anyway. In a new one
+point i is chunk i; in one that was changed, ``shard_points`` says which.
 A shard has no write-ahead log, so several processes can open it at once.
 
 The engine cannot open a shard without writing: it replaces some small files of its own with the same content.
@@ -8,6 +9,7 @@ The engine cannot open a shard without writing: it replaces some small files of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from uuid import UUID
 import qdrant_edge as edge
 
 from rag_harness.files.room import check_room, fills_when_read
+from rag_harness.retrieval.indexes.shard_points import Numbers
 from rag_harness.types import Matrix, Vector
 
 EDGES, BUILD_DEPTH, SEARCH_DEPTH = 32, 128, 200
@@ -39,27 +42,51 @@ def build(folder: Path, vectors: Matrix, graph: bool) -> Shard:
     spare = _SPARE + (_CHUNK if fills_when_read(folder) else 0)
     check_room(folder, vectors.nbytes * (3 if graph else 1) + spare)
     shard = Shard.create(str(folder), config(vectors.shape[1], graph, wal=False))
-    for start in range(0, len(vectors), _BATCH):
-        rows = vectors[start : start + _BATCH].tolist()
-        points = [edge.Point(position, row) for position, row in enumerate(rows, start)]
-        shard.update(edge.UpdateOperation.upsert_points(points))
+    _upsert(shard, range(len(vectors)), vectors)
     if graph:
         shard.optimize()
     return shard
 
 
+def _upsert(shard: Shard, numbers: Sequence[int], vectors: Matrix) -> None:
+    for start in range(0, len(vectors), _BATCH):
+        rows = vectors[start : start + _BATCH].tolist()
+        points = [edge.Point(number, row) for number, row in zip(numbers[start : start + _BATCH], rows, strict=True)]
+        shard.update(edge.UpdateOperation.upsert_points(points))
+
+
+def check_change(folder: Path, taken: int, added: int) -> None:
+    """Check that the disk has room for a copy of ``taken`` bytes and new vectors of ``added`` bytes.
+
+    Raises:
+        NoRoomError: it has not.
+    """
+    check_room(folder, taken + added + _SPARE + (_CHUNK if fills_when_read(folder) else 0))
+
+
+def change(shard: Shard, removed: Sequence[int], added: Sequence[int], vectors: Matrix) -> None:
+    """Remove points of a shard and add others, which are in no graph: each search compares them one by one."""
+    if removed:
+        shard.update(edge.UpdateOperation.delete_points(list(removed)))
+    _upsert(shard, added, vectors)
+
+
 def write(folder: Path, vectors: Matrix, graph: bool) -> None:
     """Build a permanent shard. All of it is on disk when this returns."""
-    shard = build(folder, vectors, graph)
-    (folder / _SAMPLE).write_text(vectors_digest(shard, len(vectors)), encoding="ascii")
+    complete(folder, build(folder, vectors, graph), range(len(vectors)))
+
+
+def complete(folder: Path, shard: Shard, numbers: Sequence[int] | Numbers) -> None:
+    """Close a shard with these points. All of it is on disk when this returns."""
+    (folder / _SAMPLE).write_text(vectors_digest(shard, numbers), encoding="ascii")
     shard.flush()
     shard.close()
     # The engine completes its configuration at the first load of a shard.
-    load(folder, len(vectors)).close()
+    load(folder, numbers).close()
 
 
-def load(folder: Path, count: int) -> Shard:
-    """Open a shard.
+def load(folder: Path, numbers: Sequence[int] | Numbers) -> Shard:
+    """Open a shard with these points.
 
     Raises:
         ValueError: the shard is damaged: the engine refuses it, or points or vectors differ.
@@ -68,20 +95,20 @@ def load(folder: Path, count: int) -> Shard:
     try:
         shard = Shard.load(str(folder))
         found = shard.info().points_count
-        vectors = vectors_digest(shard, count)
+        vectors = vectors_digest(shard, numbers)
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic of the engine is no Exception
         raise ValueError(f"the engine says {type(error).__name__}: {error}") from error
-    if found != count:
-        raise ValueError(f"it holds {found} points, not {count}")
+    if found != len(numbers):
+        raise ValueError(f"it holds {found} points, not {len(numbers)}")
     if vectors != (folder / _SAMPLE).read_text(encoding="ascii"):
         raise ValueError("its vectors are not those that were written")
     return shard
 
 
 def nearest(shard: Shard, vector: Vector, limit: int, exact: bool) -> list[tuple[float, int]]:
-    """Return cosine and position of the ``limit`` nearest points, best first. Ties are in any order."""
+    """Return cosine and number of the ``limit`` nearest points, best first. Ties are in any order."""
     rescored = edge.QuantizationSearchParams(rescore=True, oversampling=2.0)
     by_graph = edge.SearchParams(hnsw_ef=max(SEARCH_DEPTH, 2 * limit), quantization=rescored)
     params = edge.SearchParams(exact=True) if exact else by_graph
@@ -89,9 +116,9 @@ def nearest(shard: Shard, vector: Vector, limit: int, exact: bool) -> list[tuple
     return [(point.score, int(point.id)) for point in points]
 
 
-def vectors_digest(shard: Shard, count: int) -> str:
+def vectors_digest(shard: Shard, numbers: Sequence[int] | Numbers) -> str:
     """Return a digest of some vectors. A power cut may leave a file of zeros, which the engine opens silently."""
-    positions: list[int | UUID | str] = list(range(0, count, count // 64 + 1))
+    positions: list[int | UUID | str] = [int(number) for number in numbers[:: len(numbers) // 64 + 1]]
     vectors = {point.id: point.vector for point in shard.retrieve(positions, False, True)}
     return blake2b(repr([vectors.get(position) for position in positions]).encode(), digest_size=16).hexdigest()
 

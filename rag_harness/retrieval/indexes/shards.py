@@ -16,7 +16,7 @@ from typing import Any
 MARKER = "complete.json"
 """File that is written last: the shard's content, the size in bytes of each file, and a digest of its numbers."""
 
-_NUMBERS = "segments/*/*id_tracker*"
+_NUMBERS = ("segments/*/*id_tracker*", "points.npy")
 """Files of a shard with the places of points. If these are damaged, the engine requests too much memory."""
 
 _ZEROS = bytes(1 << 20)
@@ -29,10 +29,33 @@ class ShardFolder:
     Attributes:
         path: its folder. Beside it are the lock of the building process and, meanwhile, the unfinished shard.
         digest: digest of chunks and embedding model.
+        embedder: digest of the embedding model; empty: the shard is never changed into another.
     """
 
     path: Path
     digest: str
+    embedder: str = ""
+
+    @classmethod
+    def kept(cls, path: Path) -> ShardFolder | None:
+        """Return the complete shard in a folder; None where its marker cannot be read."""
+        try:
+            marker = json.loads((path / MARKER).read_text(encoding="utf-8"))
+            return cls(path, str(marker["digest"]), str(marker.get("embedder", "")))
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            return None
+
+    def said(self, name: str) -> int:
+        """Return a number of the marker: ``count`` of points, or ``graph``, those with numbers below are in the graph.
+
+        Raises:
+            OSError: there is no marker.
+            ValueError: it has no such number.
+        """
+        found = json.loads((self.path / MARKER).read_text(encoding="utf-8"))
+        if not isinstance(found, dict) or not isinstance(found.get(name, 0), int):
+            raise ValueError(f"{MARKER} has no {name}")
+        return int(found.get(name, 0))
 
     def fault(self, count: int) -> str:
         """Return why this is no shard of ``count`` points; empty where it may be opened."""
@@ -71,12 +94,19 @@ class ShardFolder:
             yield
 
     @contextmanager
-    def building(self, count: int, run: str) -> Iterator[Path]:
-        """Yield a folder to build in. It becomes the shard if the block succeeds. Call it only inside ``alone``."""
+    def building(self, count: int, run: str, in_graph: int = 0) -> Iterator[Path]:
+        """Yield a folder to build in. It becomes the shard if the block succeeds. Call it only inside ``alone``.
+
+        Args:
+            count: points of the shard.
+            run: the run that builds it.
+            in_graph: points whose numbers are below this one are in its graph.
+        """
         made = Path(tempfile.mkdtemp(dir=self.path.parent, prefix=f".{self.path.name}."))
         try:
             yield made
             marker = {"digest": self.digest, "count": count, "run": run, "files": _sizes(made)}
+            marker |= {"embedder": self.embedder, "graph": in_graph}
             marker["numbers"] = _numbers(made)
             (made / MARKER).write_text(json.dumps(marker), encoding="utf-8")
             made.chmod(0o755)  # mkdtemp makes 0700, which other users cannot read
@@ -123,7 +153,7 @@ def _sizes(folder: Path) -> dict[str, int]:
 
 def _numbers(folder: Path) -> str:
     digest = blake2b(digest_size=16)
-    for file in sorted(folder.glob(_NUMBERS)):
+    for file in sorted(file for pattern in _NUMBERS for file in folder.glob(pattern)):
         digest.update(file.read_bytes())
     return digest.hexdigest()
 

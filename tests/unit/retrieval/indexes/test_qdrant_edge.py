@@ -218,7 +218,7 @@ def test_damaged_shard_is_built_again_and_the_log_says_why(
 
 def test_a_panic_of_the_engine_is_damage(tmp_path: Path, logged: pytest.LogCaptureFixture, monkeypatch: Any) -> None:
     monkeypatch.setattr(qdrant_edge, "GRAPH_FROM", 20)
-    monkeypatch.setattr(shards, "_NUMBERS", "none")  # or the damage would be seen before the engine is asked
+    monkeypatch.setattr(shards, "_NUMBERS", ())  # or the damage would be seen before the engine is asked
     rows = random_rows(20)
     built(tmp_path, rows)
     (file,) = (tmp_path / "shard").rglob("id_tracker.mappings")
@@ -388,7 +388,11 @@ def test_shard_that_cannot_be_written_is_copied(tmp_path: Path, monkeypatch: pyt
 
 
 def parts_of(folder: Path, **options: Any) -> Any:
-    return SimpleNamespace(settings=Settings(rootdir=str(folder), **options), content_digest=DIGEST)
+    return SimpleNamespace(
+        embedder=SimpleNamespace(model="hashing", revision="1"),
+        settings=Settings(rootdir=str(folder), **options),
+        content_digest=DIGEST,
+    )
 
 
 def test_kept_below_the_cache_under_the_digest_and_the_engines_version(tmp_path: Path) -> None:
