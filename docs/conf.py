@@ -19,12 +19,15 @@ if TYPE_CHECKING:
 _ROOT = Path(__file__).parents[1]
 _PROJECT = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 _SOURCE = _PROJECT["urls"]["Repository"].removesuffix(".git")
+_PAGE = re.compile(r"\]\(([a-z-]+/[a-z0-9-]+)\.md[#)]")
 _LINK = re.compile(r"\]\(((?:\.\./)+[^()\s#]{1,200})((?:#[^()\s]{0,100})?)\)")
 
 project = "rag_harness"
 author = _PROJECT["authors"][0]["name"]
 release = version = _PROJECT["version"]
 language = "en"
+# Options begin with two hyphens.
+smartquotes = False
 extensions = ["myst_parser", "sphinx_copybutton"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["images"]
@@ -53,9 +56,22 @@ def _link_to_the_source(app: Sphinx, page: str, source: list[str]) -> None:
     source[0] = _LINK.sub(led, source[0])
 
 
+def _list_as_mapped(_: Sphinx, page: str, source: list[str]) -> None:
+    """List the pages beside each page as the map of all pages has them: a list for each of its headings."""
+    if page != "index":
+        return
+    listed = set[str]()
+    for section in source[0].split("\n## ")[1:]:
+        caption, _, text = section.partition("\n")
+        pages = [each for each in dict.fromkeys(_PAGE.findall(text)) if each not in listed]
+        listed.update(pages)
+        source[0] += "\n```{toctree}\n:hidden:\n:caption: " + "\n".join([caption, "", *pages]) + "\n```\n"
+
+
 def setup(app: Sphinx) -> None:
     """Register what is done to a page before it is read, and languages of code blocks that only tests tell apart."""
     app.connect("source-read", _link_to_the_source)
+    app.connect("source-read", _list_as_mapped)
     for name in ("gates", "gates-refused", "csv"):
         app.add_lexer(name, TextLexer)
     for name in ("python-langchain", "python-shop"):

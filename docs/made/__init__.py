@@ -1,4 +1,4 @@
-"""Pages of the reference that are made from the code: `python -m docs.made` writes them anew into docs/reference.
+"""Pages and pictures made from the code: `python -m docs.made` writes them into docs/reference and docs/images.
 
 Each page is a file here with one function, ``page() -> str``. A test holds the committed pages to what they would be.
 """
@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from docs.made import api, commands, errors, options, output
+from docs.made import api, commands, errors, options, output, pictures
 
 REFERENCE = Path(__file__).parents[1] / "reference"
+IMAGES = Path(__file__).parents[1] / "images"
+PICTURES: Mapping[str, Callable[[], str]] = {"wings.svg": pictures.wings, "trial.svg": pictures.trial}
 PAGES: Mapping[str, Callable[[], str]] = {
     "options.md": options.page,
     "commands.md": commands.page,

@@ -1,8 +1,10 @@
-"""Writes the pages that are made from the code."""
+"""Writes the pages and pictures that are made from the code."""
 
 from __future__ import annotations
 
-from docs.made import PAGES, REFERENCE
+from docs.made import IMAGES, PAGES, PICTURES, REFERENCE
 
 for name, page in PAGES.items():
     (REFERENCE / name).write_text(page(), encoding="utf-8")
+for name, picture in PICTURES.items():
+    (IMAGES / name).write_text(picture(), encoding="utf-8")

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import rag_harness
-from docs.made import PAGES, REFERENCE
+from docs.made import IMAGES, PAGES, PICTURES, REFERENCE
 from rag_harness.__main__ import ALONE, COMMANDS
 from rag_harness.expectations import known_kinds
 from rag_harness.measures import known_measures
@@ -25,6 +25,11 @@ def text(page: str) -> str:
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_that_of_the_code(name: str) -> None:
     assert text(f"reference/{name}") == PAGES[name](), "write it anew: python -m docs.made"
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_is_that_of_the_code(name: str) -> None:
+    assert (IMAGES / name).read_text(encoding="utf-8") == PICTURES[name](), "draw it anew: python -m docs.made"
 
 
 def test_every_option_is_there() -> None:
