@@ -56,7 +56,7 @@ def _link_to_the_source(app: Sphinx, page: str, source: list[str]) -> None:
     source[0] = _LINK.sub(led, source[0])
 
 
-def _list_as_mapped(_: Sphinx, page: str, source: list[str]) -> None:
+def _list_as_mapped(_app: Sphinx, page: str, source: list[str]) -> None:
     """List the pages beside each page as the map of all pages has them: a list for each of its headings."""
     if page != "index":
         return

@@ -36,7 +36,7 @@ def sentences(page: Path) -> Iterator[str]:
 
 def is_long(sentence: str) -> bool:
     """Whether a sentence has more words than the style allows."""
-    return len(re.findall(r"[A-Za-z][\w'’-]*", sentence)) > STYLE["words"]
+    return len(re.findall(r"[A-Za-z][\w'’-]*", sentence)) > int(STYLE["words"])
 
 
 def test_sentences_are_split_where_they_end() -> None:
