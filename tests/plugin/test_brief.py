@@ -138,6 +138,6 @@ def test_the_readme_shows_the_end_of_its_first_command(study: Path) -> None:
 
 
 def test_the_docs_name_every_section() -> None:
-    text = (ROOT / "docs" / "how-to" / "terminal.md").read_text()
+    text = (ROOT / "docs" / "reference" / "terminal.md").read_text()
     named = {name for cell in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE) for name in re.findall(r"`(\w+)`", cell)}
     assert {each.name for each in SECTIONS if each is not SHORT_SUMMARY} <= named

@@ -1,4 +1,4 @@
-"""What architecture.md says one touches to add a part: one file and a registration, from outside the package.
+"""What docs/reference/parts.md says one touches to add a part: one file and a registration, from outside the package.
 
 They import from ``rag_harness`` alone, as the page about what is public says that they can.
 """

@@ -26,9 +26,9 @@ def test_it_is_small_and_says_nothing_to_readers() -> None:
 
 
 def test_the_page_about_the_report_says_how_much_of_a_chat_is_in_sight() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "how-to" / "report.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "read-a-report.md").read_text(encoding="utf-8")
     most, last = (re.findall(rf"\b{name} = (\d+)", script()) for name in ("MOST_TURNS", "LAST_TURNS"))
-    assert f"Of more than {most[0]} earlier turns the last {last[0]} are in sight" in page
+    assert f"more than {most[0]} earlier turns, the last {last[0]} are shown" in page
 
 
 def test_no_text_of_it_spans_lines() -> None:

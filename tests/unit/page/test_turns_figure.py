@@ -58,7 +58,7 @@ def test_of_many_turns_the_later_ones_share_a_place(tmp_path: Path) -> None:
 
 
 def test_the_page_about_the_report_says_how_much_is_drawn() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "how-to" / "report.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "report.md").read_text(encoding="utf-8")
     assert f"at most {_MOST_MEASURES} measures, and of more than {_MOST_TURNS} turns the eighth and all later" in page
 
 
