@@ -141,7 +141,7 @@ class Assertions:
         if kind in types.JUDGED:
             name = types.JUDGED[kind]
             self._lose(
-                f"{kind}: a judged measure here: --rag-measures={name}, and a gate on it (docs/how-to/judge-answers.md)"
+                f"{kind}: a judged measure here: --rag-measures={name}, and a gate on it (docs/explanation/judging.md)"
             )
         else:
             self._lose(f"{kind}: {types.why_unmatched(kind)}")
