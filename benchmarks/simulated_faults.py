@@ -54,7 +54,7 @@ EXPECTED_CAUSES: Mapping[str, Callable[[Truth], str]] = {
     ),
     DECLINED: lambda _: "Logic Failure: wrong refusal",
 }
-"""The cause that follows from a fault, by the rules of ``docs/reference/causes.md``; without a detail, any detail does."""
+"""The cause that follows from a fault, by the rules of docs/reference/causes.md; without a detail, any detail does."""
 Row = Mapping[str, Any]
 
 

@@ -199,3 +199,10 @@ def _shortened(written: Any, example: Any) -> Any:
 def test_every_option_on_a_page_exists(page: Path) -> None:
     known = {f"--rag-{each.name.replace('_', '-')}" for each in options()} | {"--rag-kb"}
     assert set(_FLAG.findall(page.read_text(encoding="utf-8"))) <= known
+
+
+def test_what_the_pages_of_judges_set_is_known() -> None:
+    (measures,) = re.findall(r"^    rag_measures = (.+)", (DOCS / "how-to/judge-answers.md").read_text("utf-8"), re.M)
+    assert set(measures.split(", ")) <= set(known_measures())
+    (gate,) = re.findall(r"^ {8}(e3: .+)", (DOCS / "how-to/calibrate-a-judge.md").read_text("utf-8"), re.M)
+    assert parse_gate(gate, k=5) != parse_gate(gate.replace("~calibrated", ""), k=5)
