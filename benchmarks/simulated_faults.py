@@ -1,4 +1,4 @@
-"""Compares the faults that the simulated model planted with what the harness found, for ``docs/how-to/simulated.md``.
+"""Compares the faults that the simulated model planted with what the harness found, for ``docs/results/simulated.md``.
 
     pytest -m "e1 or e2 or e3 or e4" --rag-profile=simulated --rag-mode=replay --rag-output=OUTPUT
     python benchmarks/simulated_faults.py OUTPUT
@@ -54,7 +54,7 @@ EXPECTED_CAUSES: Mapping[str, Callable[[Truth], str]] = {
     ),
     DECLINED: lambda _: "Logic Failure: wrong refusal",
 }
-"""The cause that follows from a fault, by the rules of ``attribution.md``; without a detail, any detail does."""
+"""The cause that follows from a fault, by the rules of docs/reference/causes.md; without a detail, any detail does."""
 Row = Mapping[str, Any]
 
 

@@ -59,7 +59,7 @@ def test_readme_pipeline(suite: Suite) -> None:
 
 
 def test_scores_in_a_test_of_ones_own(suite: Suite) -> None:
-    (code,) = _blocks("docs/explanation/judging.md")
+    (code,) = _blocks("docs/how-to/judge-answers.md")
     suite.pytester.makepyfile("import pytest\npytestmark = pytest.mark.e3\n\n" + code)
     # The placeholder that the mock profile answers stands in no source.
     suite.run().assert_outcomes(failed=4)

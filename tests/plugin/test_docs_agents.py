@@ -57,7 +57,7 @@ def test_each_call_in_its_table_is_there() -> None:
 def test_links_and_changes_lead_somewhere() -> None:
     for target in re.findall(r"\]\((?!http)([^)#]+)", PAGE):
         assert (ROOT / "docs" / "how-to" / target).exists(), target
-    causes = (ROOT / "docs" / "how-to" / "attribution.md").read_text(encoding="utf-8")
+    causes = (ROOT / "docs" / "reference" / "causes.md").read_text(encoding="utf-8")
     assert f"`{GOLD_SEARCHES[0]}`, `_2`, `_3`" in causes
     assert f"`{STOPPED}`" in causes
 

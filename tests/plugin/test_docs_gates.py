@@ -31,6 +31,7 @@ PAGES = [*sorted(DOCS.rglob("*.md")), ROOT / "CONTRIBUTING.md", ROOT / "data" / 
 PAGE = (DOCS / "how-to/gates.md").read_text(encoding="utf-8")
 FORMS = (DOCS / "reference/gates.md").read_text(encoding="utf-8")
 MEASURES = (DOCS / "reference/measures.md").read_text(encoding="utf-8")
+OWN_MEASURE = (DOCS / "how-to/own-measure.md").read_text(encoding="utf-8")
 _FLAG = re.compile(r"--rag-[a-z-]*[a-z]")
 TEST = "def test_finds_what_is_expected(rag_retrieval):\n    assert rag_retrieval.found\n"
 ENTRIES = [
@@ -159,7 +160,7 @@ def test_every_measure_is_in_the_table_with_its_unit_and_direction() -> None:
 
 
 def test_the_measure_on_the_page_measures(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
-    (code, judged), (toml,) = blocks(MEASURES, "python"), blocks(MEASURES, "toml")
+    (code, judged), (toml,) = blocks(OWN_MEASURE, "python"), blocks(OWN_MEASURE, "toml")
     site = suite.path / "site"
     (site / "mine-1.0.dist-info").mkdir(parents=True)
     (site / "mine-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
@@ -198,3 +199,10 @@ def _shortened(written: Any, example: Any) -> Any:
 def test_every_option_on_a_page_exists(page: Path) -> None:
     known = {f"--rag-{each.name.replace('_', '-')}" for each in options()} | {"--rag-kb"}
     assert set(_FLAG.findall(page.read_text(encoding="utf-8"))) <= known
+
+
+def test_what_the_pages_of_judges_set_is_known() -> None:
+    (measures,) = re.findall(r"^    rag_measures = (.+)", (DOCS / "how-to/judge-answers.md").read_text("utf-8"), re.M)
+    assert set(measures.split(", ")) <= set(known_measures())
+    (gate,) = re.findall(r"^ {8}(e3: .+)", (DOCS / "how-to/calibrate-a-judge.md").read_text("utf-8"), re.M)
+    assert parse_gate(gate, k=5) != parse_gate(gate.replace("~calibrated", ""), k=5)

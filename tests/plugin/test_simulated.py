@@ -15,7 +15,8 @@ from rag_harness.models.simulated.fault_rates import FAULTS
 from tests.plugin.study import ROOT, replay
 
 pytestmark = pytest.mark.usefixtures("cold_python")
-PAGE = ROOT / "docs/how-to/simulated.md"
+PAGE = ROOT / "docs/results/simulated.md"
+RATES = ROOT / "docs/reference/simulated.md"
 NAME = "simulated/known-faults"
 
 
@@ -75,7 +76,7 @@ def test_the_page_has_the_recount_of_this_code(simulated: Path) -> None:
 
 
 def test_the_page_has_the_rates_of_the_model() -> None:
-    page = PAGE.read_text(encoding="utf-8")
+    page = RATES.read_text(encoding="utf-8")
     for name, fault in FAULTS.items():
         assert f"| {name} | {fault.possible} | {fault.made} | {fault.rate:.0%} | {fault.reasoned:.0%} |" in page
 

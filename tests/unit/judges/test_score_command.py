@@ -17,7 +17,7 @@ from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings import Settings
 from tests.unit.judges.answers import line, written
 
-PAGE = Path(__file__).parents[3] / "docs" / "reference" / "measures.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "judged-scores.md"
 
 
 @pytest.fixture

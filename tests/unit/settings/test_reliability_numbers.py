@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, replace
 from functools import reduce
 from operator import add
@@ -20,6 +21,8 @@ strict.passed = 0.9
 weights = { relevance = 0.7, margin = 0.1, coverage = 0.2, dispersion = 0 }
 formula = { alpha = 1, beta = 0.0 }
 """
+
+DOCS = Path(__file__).parents[3] / "docs"
 
 
 def read(root: Path, table: str = "", threshold: tuple[str, ...] = (), weight: tuple[str, ...] = ()) -> object:
@@ -125,3 +128,21 @@ def test_the_numbers_as_shipped() -> None:
         "weights": {"relevance": 0.4, "margin": 0.2, "coverage": 0.2, "dispersion": 0.2},
         "formula": {"alpha": 0.5, "beta": 0.5, "gamma": 0.5},
     }
+
+
+def test_the_table_of_the_page_is_read(tmp_path: Path) -> None:
+    (shown,) = re.findall(r"```toml\n(.*?)```", (DOCS / "how-to" / "reliability.md").read_text(encoding="utf-8"), re.S)
+    found = read(tmp_path, shown)
+    assert isinstance(found, ReliabilityNumbers)
+    assert (found.thresholds.passed, found.strict.passed, found.formula.beta) == (0.65, 0.8, 0.4)
+
+
+def test_the_reference_has_every_threshold_with_its_default() -> None:
+    page = (DOCS / "reference" / "reliability.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`\w+`, `\w+`|`\w+`) \| ([\d., ]+) \| ([\d., ]+) \|", page, re.M)
+    told: dict[str, tuple[float, float]] = {}
+    for names, normal, strict in rows:
+        values = zip(map(float, normal.split(",")), map(float, strict.split(",")), strict=True)
+        told |= dict(zip(re.findall(r"\w+", names), values, strict=True))
+    strict_ones = asdict(STRICT)
+    assert told == {name: (value, strict_ones[name]) for name, value in asdict(NORMAL).items()}
