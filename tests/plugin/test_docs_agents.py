@@ -1,4 +1,4 @@
-"""The pages on agents do what they say: their agent is run, their gates are judged on it, their table of calls is whole."""
+"""The pages on agents do what they say: their agent is run, their gates are judged on it, their calls are there."""
 
 from __future__ import annotations
 
