@@ -22,7 +22,7 @@ PAGE, TOOLS, REFERENCE, RESULTS = (
 
 
 def gates_of(page: str) -> list[str]:
-    return re.findall(r"```gates\n(.*?)```", page, re.DOTALL)[0].splitlines()
+    return str(re.findall(r"```gates\n(.*?)```", page, re.DOTALL)[0]).splitlines()
 
 
 GATES = gates_of(REFERENCE)
