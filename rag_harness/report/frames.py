@@ -1,4 +1,4 @@
-"""A run's trials for notebooks: as a frame of pandas or polars, as CSV, as Parquet. See ``notebooks.md``."""
+"""A run's trials for notebooks: as a frame of pandas or polars, as CSV, as Parquet. See ``trials-table.md``."""
 
 from __future__ import annotations
 

@@ -132,5 +132,6 @@ class SpanInbox:
             )
         return (
             f" Start the service with OTEL_EXPORTER_OTLP_TRACES_ENDPOINT={self._address} and "
-            f"OTEL_BSP_SCHEDULE_DELAY=500, and instrument it, its web framework included: docs/how-to/traces.md."
+            "OTEL_BSP_SCHEDULE_DELAY=500, and instrument it, its web framework included: "
+            "docs/how-to/traces-service.md."
         )

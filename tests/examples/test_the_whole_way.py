@@ -1,4 +1,4 @@
-"""traces.md, "The whole way": an app of LangChain with three more lines, from its questions to its scores."""
+"""traces-langchain.md: an app of LangChain with three more lines, from its questions to its scores."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.model_server import ModelServer
 # MLflow's database warns of SQLAlchemy's changes.
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("default")]
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "how-to" / "traces.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "traces-langchain.md").read_text(encoding="utf-8")
 NEEDED = ("langchain_classic", "langchain_openai", "openinference.instrumentation.langchain", "mlflow")
 WRONG = "The deposit is 80 euros. [Source 1]"
 ITEMS = [
@@ -113,8 +113,7 @@ def is_installed(package: str) -> bool:
 
 
 def commands() -> list[str]:
-    section = PAGE.partition("## The whole way")[2]
-    found = re.search(r"```sh\n(.*?)```", section, re.DOTALL)
+    found = re.search(r"```sh\n(.*?)```", PAGE, re.DOTALL)
     assert found
     return found[1].splitlines()
 

@@ -146,7 +146,8 @@ def test_evaluating_in_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     page = (ROOT / "docs/how-to/notebooks.md").read_text(encoding="utf-8")
     shown = textwrap.dedent(page.partition("\nresult\n```\n\n")[2].partition("\n\nA notebook")[0])
     found: dict[str, Any] = {"__name__": "__main__"}
-    evaluated, looked_at, with_version, awaited, *_ = _blocks("docs/how-to/notebooks.md")
+    evaluated, looked_at, with_version = _blocks("docs/how-to/notebooks.md")
+    (awaited,) = _blocks("docs/how-to/notebooks-async.md")
     exec(evaluated, found)
     assert repr(found["result"]).splitlines()[:5] == shown.splitlines()
     exec(looked_at + with_version, found)
@@ -160,7 +161,7 @@ def test_notebooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_csv(tmp_path / "output", tmp_path / "trials.csv")
     monkeypatch.chdir(tmp_path)
     found: dict[str, Any] = {}
-    *_, load, pandas, polars, from_csv = _blocks("docs/how-to/notebooks.md")
+    load, pandas, polars, from_csv = _blocks("docs/how-to/results-as-a-table.md")
     exec(load + pandas, found)
     assert found["by_type"].loc["direct", "golden"] == found["paired"].loc["g1", "golden"] == 1.0
     assert set(found["lost"]["query_id"]) == {"failed", "lost"}

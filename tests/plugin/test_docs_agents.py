@@ -1,4 +1,4 @@
-"""The page on agents does what it says: its agent is run, its gates are judged on it, its table of calls is whole."""
+"""The pages on agents do what they say: their agent is run, their gates are judged on it, their calls are there."""
 
 from __future__ import annotations
 
@@ -15,8 +15,17 @@ from rag_harness.measures.measure import RowMeasure
 from tests.plugin.conftest import Suite
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "how-to" / "agents.md").read_text(encoding="utf-8")
-GATES = re.findall(r"```gates\n(.*?)```", PAGE, re.DOTALL)[0].splitlines()
+PAGE, TOOLS, REFERENCE, RESULTS = (
+    (ROOT / "docs" / page).read_text(encoding="utf-8")
+    for page in ("how-to/agents.md", "how-to/expected-tools.md", "reference/agents.md", "results/agents.md")
+)
+
+
+def gates_of(page: str) -> list[str]:
+    return str(re.findall(r"```gates\n(.*?)```", page, re.DOTALL)[0]).splitlines()
+
+
+GATES = gates_of(REFERENCE)
 MEASURES = {
     made.called
     for module in (search_measures, tool_measures)
@@ -27,7 +36,7 @@ MEASURES = {
 
 def test_its_agent_is_run_and_passes_its_gates(suite: Suite) -> None:
     conftest, test = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    (lines,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    (lines,) = re.findall(r"```json\n(.*?)```", TOOLS, re.DOTALL)
     for file in suite.path.glob("test_*.py"):
         file.unlink()
     suite.pytester.makeconftest(conftest)
@@ -46,16 +55,17 @@ def test_it_has_a_gate_on_each_measure_of_agents() -> None:
     named = {parse_gate(gate, k=5).measure.partition("@")[0] for gate in GATES}
     assert named == MEASURES <= set(known_measures())
     assert all(measure_named(parse_gate(gate, k=5).measure) for gate in GATES)
+    assert {*gates_of(PAGE), *gates_of(TOOLS)} <= {*GATES}
 
 
 def test_each_call_in_its_table_is_there() -> None:
-    named = re.findall(r"trace\.(\w+)\(", PAGE.partition("| call |")[2].partition("\n\n")[0])
+    named = re.findall(r"trace\.(\w+)\(", REFERENCE.partition("| call |")[2].partition("\n\n")[0])
     assert named == ["search", "ranked", "tool", "complete", "step"]
     assert all(hasattr(StepTrace, name) for name in named)
 
 
 def test_links_and_changes_lead_somewhere() -> None:
-    for target in re.findall(r"\]\((?!http)([^)#]+)", PAGE):
+    for target in re.findall(r"\]\((?!http)([^)#]+)", PAGE + TOOLS):
         assert (ROOT / "docs" / "how-to" / target).exists(), target
     causes = (ROOT / "docs" / "reference" / "causes.md").read_text(encoding="utf-8")
     assert f"`{GOLD_SEARCHES[0]}`, `_2`, `_3`" in causes
@@ -65,4 +75,4 @@ def test_links_and_changes_lead_somewhere() -> None:
 def test_what_it_says_of_the_study_is_so() -> None:
     lines = (ROOT / "data" / "kb" / "agent_queries.jsonl").read_text(encoding="utf-8").splitlines()
     pages = [len(json.loads(line)["context_reference"]) for line in lines]
-    assert f"{pages.count(2)} need two pages, {pages.count(3)} three" in PAGE
+    assert f"{pages.count(2)} need two pages, {pages.count(3)} three" in RESULTS

@@ -1,4 +1,4 @@
-"""docs/how-to/conversations.md does what it says: its conversations, its assistant and its commands are run."""
+"""The pages on conversations do what they say: their conversations, their assistant and their commands are run."""
 
 from __future__ import annotations
 
@@ -12,9 +12,20 @@ import pytest
 from rag_harness.dataset.conversations import MOST_TURNS
 from rag_harness.derived.attribution.whole_trial import _LINES_OF_MESSAGE, _MOST_TURNS
 from rag_harness.engine.own_history import SHOWN
+from rag_harness.gates import parse_gate
+from rag_harness.measures import known_measures
 from tests.plugin.conftest import Suite
 
-PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "conversations.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE, HISTORY, MEASURES, REFERENCE = (
+    (DOCS / page).read_text(encoding="utf-8")
+    for page in (
+        "how-to/conversations.md",
+        "how-to/conversation-history.md",
+        "how-to/measure-conversations.md",
+        "reference/conversations.md",
+    )
+)
 
 
 def block(kind: str) -> str:
@@ -23,9 +34,8 @@ def block(kind: str) -> str:
     return found[1]
 
 
-def commands(part: str) -> list[list[str]]:
-    section = PAGE.partition(f"\n## {part}\n")[2].partition("\n## ")[0] if part else PAGE.partition("\n## ")[0]
-    return [shlex.split(line)[1:] for line in section.splitlines() if line.startswith("    pytest ")]
+def commands(page: str) -> list[list[str]]:
+    return [shlex.split(line)[1:] for line in page.splitlines() if line.startswith("    pytest ")]
 
 
 @pytest.fixture
@@ -38,7 +48,7 @@ def mine(suite: Suite) -> Suite:
 
 
 def test_its_conversations_are_asked_with_the_reference_replies(mine: Suite) -> None:
-    everything, one = commands("")
+    everything, one = commands(PAGE)
     mine.run(*everything).assert_outcomes(passed=5)
     rows = {row["query_id"]: row for row in mine.rows("mine")}
     assert rows["conv_007#3"]["llm_answer"] == "You asked 2 questions before: Do you ship to Mars?"
@@ -49,7 +59,7 @@ def test_its_conversations_are_asked_with_the_reference_replies(mine: Suite) -> 
 
 
 def test_both_histories_are_two_experiments(mine: Suite) -> None:
-    (command,) = commands("Two histories")
+    (command,) = commands(HISTORY)
     mine.run(*command, "--rag-gate=mine: error_rate <= mine-own").stdout.fnmatch_lines(["*not the same questions*"])
     assert len(mine.rows("mine")) == len(mine.rows("mine-own")) == 5
     own: dict[str, dict[str, object]] = {str(row["query_id"]): row for row in mine.rows("mine-own")}
@@ -57,13 +67,23 @@ def test_both_histories_are_two_experiments(mine: Suite) -> None:
 
 
 def test_explain_shows_the_chat_as_the_page_does(mine: Suite) -> None:
-    mine.run(*commands("")[0]).assert_outcomes(passed=5)
-    section = PAGE.partition("\n## In the report\n")[2].partition("\n## ")[0]
+    mine.run(*commands(PAGE)[0]).assert_outcomes(passed=5)
+    section = PAGE.partition("\n## When a turn fails\n")[2].partition("\n## ")[0]
     command, *shown = [line.removeprefix("    ") for line in section.splitlines() if line.startswith("    ")]
     assert mine.pytester.run(*shlex.split(command)).outlines[: len(shown)] == shown
     assert f"the last {_MOST_TURNS} turns, {_LINES_OF_MESSAGE} lines a message" in section
 
 
 def test_it_says_what_a_user_sees_and_how_long_a_conversation_may_be() -> None:
-    assert f'"{SHOWN}"' in PAGE
-    assert f"more than {MOST_TURNS} turns" in PAGE
+    assert f'"{SHOWN}"' in HISTORY
+    assert f"more than {MOST_TURNS} turns" in REFERENCE
+
+
+def test_its_gates_are_gates_and_its_measures_are_there() -> None:
+    (gates,) = re.findall(r"```gates\n(.*?)```", MEASURES, re.DOTALL)
+    assert all(parse_gate(gate, k=5) for gate in gates.splitlines())
+    (command,) = commands(MEASURES)
+    named = next(each for each in command if each.startswith("--rag-measures=")).partition("=")[2].split(",")
+    assert {*named} <= {*known_measures()}
+    table = REFERENCE.partition("## Measures of turns")[2]
+    assert {*re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)} == {*named} - {"faithfulness"}

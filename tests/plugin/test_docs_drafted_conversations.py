@@ -1,4 +1,4 @@
-"""docs/how-to/draft-conversations.md and conversations.md: the drafted turns that they show, and how many there are."""
+"""docs/how-to/draft-conversations.md: the drafted turns that it shows, and how many there are."""
 
 from __future__ import annotations
 
@@ -43,9 +43,8 @@ def test_turns_that_are_shown_are_drafted(turns: list[dict[str, Any]]) -> None:
 
 
 def test_the_line_of_the_other_page_is_drafted(turns: list[dict[str, Any]]) -> None:
-    page = (ROOT / "docs" / "how-to" / "conversations.md").read_text(encoding="utf-8")
-    section = page.partition("\n## From your documents\n")[2].partition("\n## ")[0]
-    found = re.search(r"```json\n(.*?)```", section, re.DOTALL)
+    page = (ROOT / "docs" / "how-to" / "draft-conversations.md").read_text(encoding="utf-8")
+    found = re.search(r"```json\n(.*?)```", page, re.DOTALL)
     assert found is not None
     shown = json.loads(found[1])
     (turn,) = (turn for turn in turns if turn.get("standalone") == shown["standalone"])

@@ -26,7 +26,18 @@ def _blocks(page: str, language: str) -> list[str]:
     return [text for kind, text in _BLOCK.findall((ROOT / page).read_text(encoding="utf-8")) if kind == language]
 
 
-PLAIN, VERSION, CHAT, TALK, MEMORY, SSE, MCP = _blocks("docs/how-to/endpoints.md", "toml")
+(PLAIN,), (VERSION,), (CHAT, SSE), (TALK,), (MEMORY,), (MCP,) = (
+    _blocks(f"docs/how-to/{page}.md", "toml")
+    for page in (
+        "endpoints",
+        "endpoint-version",
+        "endpoint-streams",
+        "endpoint-history",
+        "endpoint-sessions",
+        "endpoint-mcp",
+    )
+)
+REFERENCE = (ROOT / "docs" / "reference" / "endpoints.md").read_text(encoding="utf-8")
 (README, *_) = _blocks("README.md", "toml")
 (TEST,) = _blocks("docs/how-to/endpoints.md", "python")
 
@@ -113,8 +124,11 @@ def test_what_was_said_before_is_sent_in_one_line(service: Suite) -> None:
     assert [each["content"] for each in last] == ["Answer in one sentence.", "how long?", "45 days", "and lamps?"]
 
 
-def test_the_page_about_conversations_has_the_same_service() -> None:
-    assert _blocks("docs/how-to/conversations.md", "toml") == [MEMORY]
+def test_the_reference_has_every_key() -> None:
+    schema = json.loads((ROOT / "docs" / "schemas" / "endpoint.schema.json").read_text(encoding="utf-8"))
+    named = {*re.findall(r"`\[?(\w+)\]?`", REFERENCE)}
+    for table in (schema, *(schema["properties"][name] for name in ("read", "session", "history"))):
+        assert {*table["properties"]} - named == set()
 
 
 def test_a_service_that_keeps_conversations_itself(service: Suite) -> None:

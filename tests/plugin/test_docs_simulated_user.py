@@ -1,4 +1,4 @@
-"""The section on simulated users does what it says: its scenarios are played, its limits are those of the code."""
+"""The pages on simulated users do what they say: their scenarios are played, their limits are those of the code."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from rag_harness.types import Scenario
 from tests.plugin.conftest import Suite
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "how-to" / "conversations.md").read_text(encoding="utf-8")
-SECTION = PAGE.partition("## A simulated user\n")[2].partition("\n## ")[0]
-ONE, FOUR = re.findall(r"```json\n(.*?)```", SECTION, re.DOTALL)
+PAGE, BY_A_MODEL, REFERENCE = (
+    (ROOT / "docs" / page).read_text(encoding="utf-8")
+    for page in ("how-to/simulate-users.md", "how-to/simulate-users-with-a-model.md", "reference/scenarios.md")
+)
+ONE, FOUR = re.findall(r"```json\n(.*?)```", PAGE + REFERENCE, re.DOTALL)
 
 
 def test_its_example_is_a_scenario_with_each_field_that_there_is() -> None:
@@ -29,17 +31,17 @@ def test_its_example_is_a_scenario_with_each_field_that_there_is() -> None:
     turns, wrong = lines_of(json.dumps(raw))
     assert not wrong
     assert len(turns) == raw["scenario"]["max_turns"] == 6
-    documented = set(re.findall(r"^\| `(\w+)` \|", SECTION, re.MULTILINE))
+    documented = set(re.findall(r"^\| `(\w+)` \|", REFERENCE, re.MULTILINE))
     assert documented == set(raw["scenario"]) == {each.name for each in fields(Scenario)} - {"ground_truth"}
-    assert f"{USUAL_TURNS} by default and {MOST_PLAYED} at most" in SECTION
+    assert f"{USUAL_TURNS} by default and {MOST_PLAYED} at most" in REFERENCE
 
 
 def test_its_options_variable_and_measure_are_there() -> None:
     flags = {f"--rag-{each.name.replace('_', '-')}" for each in options()}
-    assert {*re.findall(r"--rag-[a-z-]+", SECTION)} - flags == set()
+    assert {*re.findall(r"--rag-[a-z-]+", PAGE + BY_A_MODEL + REFERENCE)} - flags == set()
     settings = Settings(user_model="gpt-x", user_base_url="https://models.example.org/v1", chat_base_url="https://x/v1")
-    assert f"`{key_variable(settings, 'user')}`" in SECTION
-    assert measure_named("goal_reached").name in SECTION
+    assert f"`{key_variable(settings, 'user')}`" in BY_A_MODEL
+    assert measure_named("goal_reached").name in PAGE
 
 
 def test_its_four_scenarios_are_about_the_shipped_pages(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""docs/how-to/traces.md does what it says: its code is run."""
+"""The pages on traces do what they say: their code is run."""
 
 from __future__ import annotations
 
@@ -17,15 +17,29 @@ from tests.unit.pipelines.endpoint.tracing_service import tracing_service
 from tests.unit.traces.exported.files import langfuse, otlp, phoenix, written
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "how-to" / "traces.md").read_text(encoding="utf-8")
+PAGES = {
+    name: (ROOT / "docs" / page).read_text(encoding="utf-8")
+    for name, page in {
+        "in process": "how-to/traces.md",
+        "by hand": "how-to/traces-by-hand.md",
+        "service": "how-to/traces-service.md",
+        "production": "how-to/traces-production.md",
+        "backend": "how-to/traces-backend.md",
+        "reference": "reference/traces.md",
+    }.items()
+}
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", PAGES[page], re.DOTALL)
+
+
+def code_of_two_pages() -> list[str]:
+    return [*blocks("in process", "python"), *blocks("by hand", "python")]
 
 
 def test_spans_by_hand(suite: Suite) -> None:
-    test, conftest = blocks("python")
+    test, conftest = code_of_two_pages()
     suite.pytester.makeconftest(conftest)
     suite.pytester.makepyfile(test)
     suite.run().assert_outcomes(passed=4)
@@ -42,12 +56,12 @@ def test_three_lines_of_langchain(suite: Suite) -> None:
             pytest.skip(
                 f"{package} is not installed: pip install openinference-instrumentation-langchain langchain-core"
             )
-    (conftest,) = blocks("python-langchain")
+    (conftest,) = blocks("in process", "python-langchain")
     folder = suite.path / "app"
     shutil.copytree(ROOT / "examples" / "kb", suite.path / "kb", dirs_exist_ok=True)
     shutil.copytree(ROOT / "examples" / "langchain", folder, ignore=shutil.ignore_patterns("test_*", "pytest.ini"))
     (suite.path / "conftest.py").write_text(f"import sys\nsys.path.insert(0, {str(folder)!r})\n{conftest}")
-    suite.pytester.makepyfile(blocks("python")[0])
+    suite.pytester.makepyfile(code_of_two_pages()[0])
     suite.run().assert_outcomes(passed=6)
     rows: list[Any] = suite.rows("mine")
     assert all(len(row["retrieved_chunks"]) == 3 for row in rows)
@@ -57,7 +71,7 @@ def test_three_lines_of_langchain(suite: Suite) -> None:
 def test_commands_for_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     written(Path("traces.jsonl"), otlp(1), *phoenix(2), langfuse(3))
-    commands = re.findall(r"^    rag-harness (.+)$", PAGE, re.MULTILINE)
+    commands = re.findall(r"^    rag-harness (.+)$", PAGES["production"], re.MULTILINE)
     assert len(commands) == 2
     for command in commands:
         more = ["--profile=mock"] if command.startswith("traces") else []
@@ -68,11 +82,11 @@ def test_commands_for_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_service_that_sends_its_spans(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYTEST_XDIST_WORKER_COUNT", raising=False)
-    (described,) = blocks("toml")
+    (described,) = blocks("service", "toml")
     with tracing_service() as service:
         more = f"traces_port = {service.port}\ntraces_late = 0.1\n"
         (suite.path / "mine.toml").write_text(f'url = "{service.url}"\n{described}{more}')
-        suite.pytester.makepyfile(blocks("python")[0])
+        suite.pytester.makepyfile(code_of_two_pages()[0])
         record = suite.run("--rag-endpoint=mine.toml", "--rag-mode=record")
         record.assert_outcomes(passed=4)
     suite.run("--rag-endpoint=mine.toml", "--rag-mode=replay", "--rag-overwrite").assert_outcomes(passed=4)
@@ -90,8 +104,8 @@ def test_scores_stand_on_the_traces_of_the_app(
     suite: Suite, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", raising=False)
-    run, export = next(block.splitlines() for block in blocks("sh") if "--rag-otlp" in block)
-    test, conftest = blocks("python")
+    run, export = blocks("backend", "sh")[0].splitlines()
+    test, conftest = code_of_two_pages()
     suite.pytester.makeconftest(conftest)
     suite.pytester.makepyfile(test)
     with otlp_receiver() as backend:
@@ -105,3 +119,13 @@ def test_scores_stand_on_the_traces_of_the_app(
         assert main(export.replace("http://127.0.0.1:4318", backend.url).split()[1:]) == 0
         assert backend.spans == before
     assert "4 trials with" in capsys.readouterr().out
+
+
+def test_each_attribute_that_it_names_is_read() -> None:
+    code = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "rag_harness" / "traces").glob("*.py"))
+    table = PAGES["reference"].partition("## Attributes")[2].partition("## Hits")[0]
+    named = {
+        name for name in re.findall(r"`([^`]+)`", table) if not re.match(r"llm\.\w+_messages|gen_ai\.\w+put\.", name)
+    }
+    assert len(named) > 25
+    assert [name for name in named if f'"{name}"' not in code] == []

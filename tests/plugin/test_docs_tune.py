@@ -1,7 +1,8 @@
-"""tune.md: its two commands are run on documents, each space on it is read, and its tables name what there is."""
+"""The pages on tuning: their two commands are run, each space on them is read, and their tables name what there is."""
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -13,10 +14,15 @@ from rag_harness.__main__ import main
 from rag_harness.derived.tuning.outcome import read_outcome
 from rag_harness.derived.tuning.space_file import _KEYS, read_space
 from rag_harness.settings.configurations import known_parameters, read_configuration
+from rag_harness.settings.endpoints import read_endpoint
 from tests.plugin.test_docs_gates import ROOT, blocks
 
-PAGE = (ROOT / "docs/how-to/tune.md").read_text(encoding="utf-8")
-SPACES = blocks(PAGE, "toml")
+PAGE, SERVICE, KEYS = (
+    (ROOT / "docs" / page).read_text(encoding="utf-8")
+    for page in ("how-to/tune.md", "how-to/tune-a-service.md", "reference/spaces.md")
+)
+OF_A_SERVICE, ASKED = blocks(SERVICE, "toml")
+SPACES = [*blocks(PAGE, "toml"), OF_A_SERVICE, *blocks(KEYS, "toml")]
 (COMMANDS,) = blocks(PAGE, "sh")
 
 
@@ -55,7 +61,16 @@ def test_each_space_is_read(tmp_path: Path, number: int) -> None:
 
 
 def test_every_key_and_every_parameter_is_named() -> None:
-    section = PAGE.partition("## The space")[2].partition("## How")[0]
-    rows = {name.strip("[]") for name in re.findall(r"^\| `([^`]+)`", section, re.MULTILINE)}
+    rows = {name.strip("[]") for name in re.findall(r"^\| `([^`]+)`", KEYS, re.MULTILINE)}
     assert rows == {*_KEYS}
-    assert {*known_parameters("")} <= {*re.findall(r"`(\w+)`", section)}
+    assert {*known_parameters("")} <= {*re.findall(r"`(\w+)`", KEYS)}
+
+
+def test_the_service_has_the_place_that_its_space_varies(tmp_path: Path) -> None:
+    (tmp_path / "my_service.toml").write_text(ASKED)
+    (tmp_path / "service.toml").write_text(OF_A_SERVICE)
+    place = json.loads(read_endpoint(tmp_path / "my_service.toml").body)
+    (varied,) = read_space(tmp_path / "service.toml").parameters
+    for name in varied.name.removeprefix("body.").split("."):
+        place = place[name]
+    assert place == 5

@@ -90,7 +90,7 @@ _PARSED: dict[str, Callable[[str], Any]] = {
 
 
 def parsed(line: dict[str, str], trials: TrialRecords) -> dict[str, Any]:
-    """Return a record as its line of CSV says it, by the rules of docs/how-to/notebooks.md."""
+    """Return a record as its line of CSV says it, by the rules of docs/reference/trials-table.md."""
     unmarked = {name: cell[1:] if cell.startswith("'") else cell for name, cell in line.items()}
     return {
         name: _PARSED.get(kind, str)(unmarked[name]) if unmarked[name] else None

@@ -65,7 +65,7 @@ DEEPEVAL = SourceFields(
     unmatched={
         "expected_labels": _CLASSES,
         "expectedLabels": _CLASSES,
-        "persona": "who a simulated user is: write it into a scenario (docs/how-to/conversations.md)",
+        "persona": "who a simulated user is: write it into a scenario (docs/how-to/simulate-users.md)",
     },
     unread=("expectations", "expected_outcome", "expectedOutcome", "turns"),
     objects=("additional_metadata", "additionalMetadata", "custom_column_key_values", "customColumnKeyValues"),
