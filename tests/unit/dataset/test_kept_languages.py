@@ -82,6 +82,13 @@ def test_nothing_is_kept_where_nothing_may_be_written(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_cache_that_may_only_be_read_gets_nothing_new(tmp_path: Path, asked: list[str]) -> None:
+    shares_kept_in(tmp_path, writes=True)(MIXED)
+    for _ in range(2):
+        shares_kept_in(tmp_path, writes=False)(PROSE["fr"])
+    assert asked == [MIXED, PROSE["fr"], PROSE["fr"]]
+
+
 def test_a_cache_that_refuses_costs_time_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "languages").write_text("a file")
     assert shares_kept_in(tmp_path, writes=True)(MIXED) == shares(MIXED)
