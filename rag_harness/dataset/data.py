@@ -31,7 +31,7 @@ from rag_harness.words.languages import ENGLISH
 
 
 def keeping_of(settings: Settings) -> ParsedKeeping:
-    """Return where a run keeps parsed files: beside its vectors, unless its mode keeps nothing."""
+    """Return where a run keeps parsed files and languages: beside its vectors, unless its mode keeps nothing."""
     writes = access_of(settings).keeps != "nothing"
     return ParsedKeeping(
         settings.path(settings.cache_dir), writes, charset=charset_of(settings), language=language_of(settings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from rag_harness.errors import SettingsError, unknown
@@ -40,14 +40,18 @@ def language_of(settings: Settings) -> str:
     raise SettingsError(f"rag_language: {said}; without rules: {others}.")
 
 
-def with_languages(documents: Sequence[Document], asked: str = AUTO) -> list[Document]:
+def with_languages(
+    documents: Sequence[Document], asked: str = AUTO, shares_of: Callable[[str], dict[str, float]] = shares
+) -> list[Document]:
     """Return the documents, each with its language in its metadata, unless that is English.
 
     Args:
         documents: a collection. What is too short to tell gets the most frequent language of the others.
         asked: the language of all that state none; ``auto``: it is found in the text.
+        shares_of: finds the languages of a text and their shares, the largest first.
     """
-    found = [_stated(document) or ({asked: 1.0} if asked != AUTO else shares(document.text)) for document in documents]
+    by_option = {} if asked == AUTO else {asked: 1.0}
+    found = [_stated(document) or by_option or shares_of(document.text) for document in documents]
     told = Counter(next(iter(each)) for each in found if each)
     usual = told.most_common(1)[0][0] if told else ENGLISH
     return [_told(document, each, usual) for document, each in zip(documents, found, strict=True)]

@@ -10,6 +10,7 @@ from rag_harness.dataset.document_languages import AUTO, with_languages
 from rag_harness.dataset.ingest import files_below, load
 from rag_harness.dataset.ingest.file_reading import reading
 from rag_harness.dataset.ingest.parsed import GUESSED, PassingError, read_in, unread_parts
+from rag_harness.dataset.kept_languages import shares_kept_in
 from rag_harness.errors import DataError, PrerequisiteError
 from rag_harness.files.log import log
 from rag_harness.shown.terminal import line as shown
@@ -51,7 +52,7 @@ class Library:
 
 @dataclass(frozen=True, slots=True)
 class ParsedKeeping:
-    """The cache of parsed files. Without ``folder`` there is none; without ``writes`` it is only read.
+    """The cache of parsed files and their languages. Without ``folder`` there is none; without ``writes`` it is read.
 
     ``apart``: no other process reads the same files meanwhile. ``charset``: for files that name none. ``language``: of
     all documents that state none, or "auto".
@@ -94,7 +95,8 @@ def read_library(sources: Sequence[SourceFile], refused: Sequence[Unread], keepi
                 _tell_what_lacks(found)
                 documents.append(found)
         report("reading", len(sources), len(sources), "files")
-    return Library(tuple(with_languages(documents, keeping.language)), tuple(unread), going_on.parsed)
+    told = with_languages(documents, keeping.language, shares_kept_in(keeping.folder, keeping.writes))
+    return Library(tuple(told), tuple(unread), going_on.parsed)
 
 
 def _read(source: SourceFile) -> Document | Unread:

@@ -27,6 +27,7 @@ KINDS = {
     "duplicates": "chunks compared with each other",
     "indexes": "indexes of this machine",
     "parsed": "text of files",
+    "languages": "languages of documents",
 }
 """The folders of a cache, and what is in them."""
 LATELY = 3600.0
