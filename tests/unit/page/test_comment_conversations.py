@@ -8,6 +8,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from rag_harness.page.comment import comment_of
+from rag_harness.stats import bounded
 from tests.browser.talks import LAMP, Talks, hostile_talk
 from tests.hostile import WHOLE
 from tests.unit.page.runs import gate, read, summarise
@@ -41,7 +42,8 @@ def test_a_run_where_none_got_worse_says_nothing(tmp_path: Path) -> None:
     assert worse(checked(*two_runs(tmp_path, Talks(), Talks(worse=[f"{LAMP}#3"])))) == []
 
 
-def test_it_stays_short_whatever_many_conversations_are_called(tmp_path: Path) -> None:
+def test_it_stays_short_whatever_many_conversations_are_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded, "DRAWS", 100)  # most of the time, and no bound is looked at
     experiments = [f"x{n:02}-own" for n in range(40)]
     questions = {f"{text}{n}": ["How?", "And?"] for n, text in enumerate(WHOLE[::6])}
     both = [
