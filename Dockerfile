@@ -1,4 +1,4 @@
-# The service: docs/how-to/service.md, section Container. tests/container builds it and runs it, without a daemon.
+# The service: docs/how-to/service-container.md. tests/container builds it and runs it, without a daemon.
 #
 #   docker build -t rag-harness .                              without torch: chat and embeddings behind an API
 #   docker build -t rag-harness --build-arg EXTRAS=service,otlp,local \

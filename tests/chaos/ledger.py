@@ -39,7 +39,7 @@ def account(what: str) -> Account:
 
 
 def table() -> list[str]:
-    """Return the lines of the table; Markdown, for docs/results/performance.md."""
+    """Return the lines of the table; Markdown, for docs/results/faults.md."""
     lines = [
         "| trouble | attempts | failures | lost | paid twice | asked again, in flight |",
         "|---|--:|--:|--:|--:|--:|",

@@ -1,4 +1,4 @@
-"""What README and service.md promise of a service is done: one command serves, and the service is evaluated."""
+"""What README and the pages about the service promise is done: one command serves, and the service is evaluated."""
 
 from __future__ import annotations
 
@@ -30,9 +30,12 @@ from rag_harness.service.conversations import (
 from tests.plugin.conftest import Suite
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/how-to/service.md").read_text(encoding="utf-8")
+HOW_TO = ROOT / "docs/how-to"
+PAGE = (HOW_TO / "service.md").read_text(encoding="utf-8")
+EVALUATED = (HOW_TO / "service-evaluate.md").read_text(encoding="utf-8")
+CONVERSATIONS = (HOW_TO / "service-conversations.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-SERVED, TALKING = (text for text in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL) if text.startswith("# "))
+SERVED, TALKING = re.findall(r"```toml\n(.*?)```", EVALUATED, re.DOTALL)
 (COMMAND,) = re.findall(r"^    (rag-harness serve --experiment r1 --kb my_docs)", README, re.MULTILINE)
 ASKED = 15
 TEST = """
@@ -127,8 +130,7 @@ def _said_to(url: str, line: str, conversation: str, question: str) -> Any:
 
 
 def test_a_conversation_is_kept_by_the_server_or_by_the_client_as_the_page_says(url: str) -> None:
-    section = PAGE.partition("\n## Conversations\n")[2].partition("\n## ")[0]
-    begin, first, second, end, by_client = (line for line in section.splitlines() if line.startswith("    curl "))
+    begin, first, second, end, by_client = (line for line in CONVERSATIONS.splitlines() if line.startswith("    curl "))
     question = json.loads(_questions()[4])["query"]
     talk = _said_to(url, begin, "", "")["conversation"]
     said = [_said_to(url, line, talk, question) for line in (first, second, by_client)]
@@ -142,12 +144,11 @@ def test_a_conversation_is_kept_by_the_server_or_by_the_client_as_the_page_says(
 
 
 def test_the_limits_of_conversations_are_those_of_the_page() -> None:
-    section = PAGE.partition("\n## Conversations\n")[2].partition("\n## ")[0]
-    assert f"{MOST_TURNS_KEPT} turns, and no turn after {MOST_CHARACTERS_EACH:,} characters" in section
-    assert f"{2 * MOST_TURNS_KEPT} at most" in section
-    assert f"{MOST_OF_OWNER} conversations" in section
-    assert f"{MOST_OF_ALL:,} conversations with {MOST_CHARACTERS_OF_ALL >> 20} million characters" in section
-    assert "a day since its last turn" in section
+    assert f"{MOST_TURNS_KEPT} turns, and no turn after {MOST_CHARACTERS_EACH:,} characters" in CONVERSATIONS
+    assert f"{2 * MOST_TURNS_KEPT} at most" in CONVERSATIONS
+    assert f"{MOST_OF_OWNER} conversations" in CONVERSATIONS
+    assert f"{MOST_OF_ALL:,} conversations with {MOST_CHARACTERS_OF_ALL >> 20} million characters" in CONVERSATIONS
+    assert "a day since its last turn" in CONVERSATIONS
     assert OLDEST_S == 24 * 60 * 60
 
 

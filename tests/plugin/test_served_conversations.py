@@ -1,4 +1,4 @@
-"""The service keeps conversations, and is evaluated by its address: by the TOML of service.md, without Python."""
+"""The service keeps conversations, and is evaluated by its address: by the TOML of service-evaluate.md, without Python."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.plugin.conftest import Suite
 from tests.unit.service.listened import serving
 from tests.unit.service.served import made_app, said_by
 
-PAGE = (Path(__file__).parents[2] / "docs/how-to/service.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/how-to/service-evaluate.md").read_text(encoding="utf-8")
 (TALKING,) = re.findall(r"```toml\n(# talking\.toml\n.*?)```", PAGE, re.DOTALL)
 FILE = "--rag-endpoint=talking.toml"
 TURNS = [{"query": f"q{turn}", "ground_truth": "45 days"} for turn in (1, 2, 3)]

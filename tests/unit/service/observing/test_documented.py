@@ -1,4 +1,4 @@
-"""What docs/how-to/service.md says of traces, metrics and containers is what the code does."""
+"""What the pages about the service say of traces, metrics and settings and containers is what the code does."""
 
 from __future__ import annotations
 
@@ -19,11 +19,19 @@ from rag_harness.service.observing.spans import spans_of
 from tests.unit.service.observing.seen import seen
 from tests.unit.service.observing.test_metrics import told
 
-PAGE = (Path(__file__).parents[4] / "docs" / "how-to" / "service.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[4] / "docs"
+
+
+def _page(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+REFERENCE = _page("reference/service.md")
+TRACES = _page("how-to/service-traces.md")
 
 
 def _section(title: str) -> str:
-    return PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    return REFERENCE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
 def _blocks(section: str, language: str) -> list[str]:
@@ -46,14 +54,15 @@ def test_every_metric_of_the_page_is_there() -> None:
 
 def test_every_attribute_of_the_page_is_one_of_ours() -> None:
     known = {value for name, value in vars(genai_names).items() if name.isupper()}
-    example = re.findall(r'"((?:gen_ai|rag_harness)\.[\w.]+)"', _section("Traces"))
+    example = re.findall(r'"((?:gen_ai|rag_harness)\.[\w.]+)"', TRACES)
     assert len(example) >= 5
     assert [name for name in example if name not in known] == []
-    assert genai_names.SCHEMA_URL.rpartition("/")[2] in _section("Traces")
+    for said in (TRACES, _section("Traces")):
+        assert genai_names.SCHEMA_URL.rpartition("/")[2] in said
 
 
 def test_the_example_of_a_trace_has_the_fields_of_one() -> None:
-    (example,) = _blocks(_section("Traces"), "json")
+    (example,) = _blocks(TRACES, "json")
     own = spans_of(seen())[0].json()
     for name in own:
         assert f'"{name}"' in example
@@ -62,7 +71,7 @@ def test_the_example_of_a_trace_has_the_fields_of_one() -> None:
 
 
 def _workflow() -> dict[str, Any]:
-    (text,) = [block for block in _blocks(_section("Container"), "yaml") if "jobs:" in block]
+    (text,) = [block for block in _blocks(_page("how-to/service-container.md"), "yaml") if "jobs:" in block]
     read: dict[str, Any] = yaml.safe_load(text)
     return read
 
@@ -81,7 +90,7 @@ def test_the_workflow_starts_the_image_as_it_can_be_started() -> None:
 
 
 def test_the_command_for_labels_is_one_that_there_is() -> None:
-    line = next(line for line in _section("Feedback").splitlines() if "from-traces" in line)
+    line = next(line for line in _page("how-to/service-cases.md").splitlines() if "from-traces" in line)
     words = shlex.split(line)[1:]
     chosen = parser_of(words).parse_args(words)
     assert (chosen.since, chosen.sample, chosen.queries) == ("7d", 50, Path("asked.jsonl"))
