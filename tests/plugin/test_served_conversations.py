@@ -1,4 +1,4 @@
-"""The service keeps conversations, and is evaluated by its address: by the TOML of service-evaluate.md, without Python."""
+"""The service keeps conversations, and is evaluated by its address, by the TOML of service-evaluate.md."""
 
 from __future__ import annotations
 
