@@ -16,6 +16,7 @@ from rag_harness.commands.serve import serve_arguments
 from rag_harness.service.observing import genai_names
 from rag_harness.service.observing.metrics import Metrics
 from rag_harness.service.observing.spans import spans_of
+from rag_harness.service.schemas import Answered, Asked, Doc, Health
 from tests.unit.service.observing.seen import seen
 from tests.unit.service.observing.test_metrics import told
 
@@ -94,3 +95,23 @@ def test_the_command_for_labels_is_one_that_there_is() -> None:
     words = shlex.split(line)[1:]
     chosen = parser_of(words).parse_args(words)
     assert (chosen.since, chosen.sample, chosen.queries) == ("7d", 50, Path("asked.jsonl"))
+
+
+def test_the_settings_of_the_page_have_their_defaults() -> None:
+    parser = argparse.ArgumentParser()
+    serve_arguments(parser)
+    rows = re.findall(r"^\| (`--[^|]*) \| ([^|]*) \|", _section("Settings"), re.MULTILINE)
+    told = [(re.findall(r"`--([a-z-]+)`", flags), shown.replace("`", "").split(", ")) for flags, shown in rows]
+    said = {flag: value for flags, shown in told for flag, value in zip(flags, shown, strict=True)}
+    chosen = vars(parser.parse_args(["--experiment", "e2"]))
+    same = ("state", "host", "port", "concurrency", "upload-limit", "rate", "trace-days", "log-format", "log-level")
+    assert {name: said[name] for name in same} == {name: str(chosen[name.replace("-", "_")]) for name in same}
+    assert float(said["seconds"]) == chosen["seconds"]
+    assert {name.replace("-", "_") for name in said} <= set(chosen)
+
+
+def test_the_fields_of_the_page_are_those_of_the_routes() -> None:
+    for section, model in (("A question", Asked), ("An answer", Answered), ("A document", Doc), ("Health", Health)):
+        first = _section(section).split("\n\n| field of a citation")[0]
+        named = " ".join(line.split("|")[1] for line in first.splitlines() if line.startswith("| `"))
+        assert set(re.findall(r"`(\w+)`", named)) == set(model.model_fields), section
