@@ -36,6 +36,7 @@ myst_heading_anchors = 4
 html_theme = "furo"
 html_title = f"rag_harness {release}"
 html_show_sourcelink = False
+html_search_scorer = str(Path(__file__).with_name("scorer.js"))
 html_static_path: list[str] = []
 copybutton_prompt_text = "$ "
 # JSON in which "…" stands for what is left out is coloured as far as that goes.

@@ -12,7 +12,7 @@ from rag_harness.__main__ import ALONE, COMMANDS, parser_of
 
 _INTRODUCTION = """# Commands
 
-What `rag-harness` does beside a run of pytest. Its exit status:
+What `rag-harness` does beside a run of pytest. Its exit status, which shells call the exit code:
 
 - 0: done, and nothing was found;
 - 1: something was found, such as a line that is not valid;

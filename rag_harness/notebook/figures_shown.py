@@ -7,15 +7,16 @@ from html import escape
 
 from rag_harness.notebook.measure_figures import MeasureFigure
 from rag_harness.report.summary import table
-from rag_harness.shown import html, markdown, terminal
+from rag_harness.shown import html, markdown
+from rag_harness.shown.terminal import line
 
 _HEADS = ("measure", "mean", "95 % interval", "n")
 
 
 def as_text(title: str, figures: Mapping[str, MeasureFigure], notes: Sequence[str]) -> str:
     """Return lines of plain text, the columns aligned."""
-    rows = [tuple(map(terminal.line, row)) for row in _rows(figures)]
-    return "\n".join([terminal.line(title), *table([_HEADS, *rows]), *map(terminal.line, notes)])
+    rows = [tuple(map(line, row)) for row in _rows(figures)]
+    return "\n".join([line(title), *table([_HEADS, *rows]), *map(line, notes)])
 
 
 def as_markdown(title: str, figures: Mapping[str, MeasureFigure], notes: Sequence[str]) -> str:

@@ -38,8 +38,8 @@ class WorkerCost:
         self._began: list[float] = []
         self._tests = 0.0
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self) -> None:
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self) -> None:
         """Look at the clock before the first test."""
         self._begun = time.process_time()
 

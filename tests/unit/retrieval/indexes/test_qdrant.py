@@ -49,7 +49,9 @@ import numpy as np
 from rag_harness.retrieval.indexes.qdrant import create
 from rag_harness.settings import Settings
 from rag_harness.types import Chunk
-index = create(SimpleNamespace(settings=Settings(rootdir={str(tmp_path)!r}), content_digest="ab" * 16))
+embedder = SimpleNamespace(model="hashing", revision="1")
+settings = Settings(rootdir={str(tmp_path)!r})
+index = create(SimpleNamespace(settings=settings, embedder=embedder, content_digest="ab" * 16))
 index.upsert([Chunk("a#0", "a", "Text.", 0, 5)], np.ones((1, 3), np.float32))
 assert index.search(np.ones(3, np.float32), 1)
 print([name for name in ("qdrant_client", "grpc", "httpx", "pydantic") if name in sys.modules])
