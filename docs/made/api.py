@@ -7,14 +7,13 @@ import inspect
 import itertools
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import rag_harness
-from docs.made.markdown import MADE, documented, link_to, prose
+from docs.made.markdown import MADE, documented, prose
 
-_DOCS = Path(__file__).parents[1]
 _INTRODUCTION = """# Python API
 
 Every name that `import rag_harness` gives. Nothing else in the package is public, but for the errors in
@@ -115,9 +114,10 @@ def _members(thing: Any) -> Iterator[str]:
 
 def _pages_with(name: str) -> list[str]:
     """Return links to the pages whose code uses a name."""
-    used, found = re.compile(rf"\b{name}\b"), []
-    for file in prose(_DOCS):
-        blocks = re.findall(r"```python.*?```", file.read_text(encoding="utf-8"), re.DOTALL)
-        if any(used.search(block) for block in blocks):
-            found.append(link_to(file))
-    return found
+    used = re.compile(rf"\b{name}\b")
+    return [link for link, blocks in _code_of_pages().items() if used.search(blocks)]
+
+
+@cache
+def _code_of_pages() -> dict[str, str]:
+    return {link: "\n".join(re.findall(r"```python.*?```", text, re.DOTALL)) for link, text in prose().items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 MADE = "<!-- Made from the code by `python -m docs.made`: change it there. -->\n\n"
@@ -58,12 +59,17 @@ def described(cls: type) -> dict[str, str]:
     return found
 
 
-def prose(docs: Path) -> list[Path]:
-    """Return the pages that show how a thing is used: all but reference and results."""
-    return [file for folder in ("tutorials", "how-to", "explanation") for file in sorted((docs / folder).glob("*.md"))]
+_DOCS = Path(__file__).parents[1]
 
 
-def link_to(file: Path) -> str:
-    """Return a link from a page of the reference to another page, under its title."""
-    title = file.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
-    return f"[{title}](../{file.parent.name}/{file.name})"
+@cache
+def prose() -> dict[str, str]:
+    """Return the pages that show how a thing is used, all but reference and results: a link to each, and its text."""
+    files = [
+        file for folder in ("tutorials", "how-to", "explanation") for file in sorted((_DOCS / folder).glob("*.md"))
+    ]
+    texts = {file: file.read_text(encoding="utf-8") for file in files}
+    return {
+        f"[{text.partition(chr(10))[0].removeprefix('# ')}](../{file.parent.name}/{file.name})": text
+        for file, text in texts.items()
+    }

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import Field
-from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from docs.made.markdown import MADE, code, link_to, prose
+from docs.made.markdown import MADE, code, prose
 from rag_harness.plugin.options import SHORT
 from rag_harness.settings import Settings, env_name, options, table
 from rag_harness.settings.affects import Affects
 
-_DOCS = Path(__file__).parents[1]
 _GROUPS = {
     "data": "What is asked, and of which documents",
     "retrieval": "How documents are cut, embedded and searched",
@@ -111,4 +109,4 @@ def _inert(text: str) -> str:
 def _pages_about(flag: str) -> list[str]:
     """Return links to the pages that name a flag; the reference does not count."""
     named = re.compile(rf"{flag}(?![\w-])")
-    return [link_to(file) for file in prose(_DOCS) if named.search(file.read_text(encoding="utf-8"))]
+    return [link for link, text in prose().items() if named.search(text)]

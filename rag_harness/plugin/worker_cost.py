@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
+from rag_harness.work.processors import usable_processors
 
 _CPU = "rag_cpu_seconds"
 _LEAST = 0.5
@@ -59,7 +60,7 @@ class WorkerCost:
 
     def lines(self) -> Iterator[str]:
         """Say that workers have cost time, where they have."""
-        processors, workers = os.cpu_count() or 1, len(self._began)
+        processors, workers = usable_processors(), len(self._began)
         if workers > 1 and lost(self._began, self._tests, processors) >= _LEAST:
             yield (
                 f"-n {workers} costs time here: to begin took {sum(self._began):.1f} s of {processors} processors, all "

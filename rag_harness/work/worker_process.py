@@ -20,6 +20,7 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from rag_harness.errors import RagHarnessError
+from rag_harness.work.processors import usable_processors
 
 _T = TypeVar("_T")
 MOST_STARTS = 5
@@ -78,17 +79,13 @@ def worker() -> WorkerProcess | None:
 @contextmanager
 def worker_beside() -> Iterator[None]:
     """Have a worker process while the block runs. With one core there is none: it would take from this process."""
-    if _cores() > 1:
+    if usable_processors() > 1:
         _workers.append(WorkerProcess())
     try:
         yield
     finally:
         while _workers:
             _workers.pop().close()
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _timed(work: Callable[..., _T], args: tuple[object, ...]) -> tuple[_T, float]:

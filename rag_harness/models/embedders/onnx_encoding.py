@@ -7,7 +7,6 @@ batch a text's vector would depend on the others. Chunks of 280 tokens take half
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 from rag_harness.models.embedders.model_windows import windows
 from rag_harness.models.embedders.onnx_graph import BertShape, bert_graph
 from rag_harness.types import Matrix, Pieces, TokenVectors, Vector
+from rag_harness.work.processors import usable_processors
 
 _WINDOW = 220
 """Most word pieces that ``pieces`` reads at once."""
@@ -84,7 +84,7 @@ def pieces(
 
 
 def _on_all_cores(compute: Callable[[Sequence[int]], Any], texts: Sequence[Sequence[int]]) -> list[Any]:
-    cores = min(_cores(), len(texts))
+    cores = min(usable_processors(), len(texts))
     if cores < 2:
         return [compute(ids) for ids in texts]
     with ThreadPoolExecutor(cores) as threads:
@@ -92,12 +92,6 @@ def _on_all_cores(compute: Callable[[Sequence[int]], Any], texts: Sequence[Seque
         order = sorted(range(len(texts)), key=lambda place: -len(texts[place]))
         found = dict(zip(order, threads.map(compute, [texts[place] for place in order]), strict=True))
     return [found[place] for place in range(len(texts))]
-
-
-def _cores() -> int:
-    """Return the cores that this process may use: fewer than the machine's, in a container."""
-    allowed = getattr(os, "sched_getaffinity", None)
-    return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 
 def _mean(states: Matrix) -> Vector:

@@ -53,14 +53,14 @@ def test_a_process_that_dies_fails_its_work_and_is_started_again_a_few_times(
 
 
 def test_one_core_has_no_worker_and_a_stage_runs_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_process, "_cores", lambda: 1)
+    monkeypatch.setattr(worker_process, "usable_processors", lambda: 1)
     with worker_beside():
         assert worker() is None
         assert asyncio.run(Trace().beside("contradict", os.getpid)) == os.getpid()
 
 
 def test_a_stage_runs_there_and_a_dead_worker_leaves_its_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_process, "_cores", lambda: 2)
+    monkeypatch.setattr(worker_process, "usable_processors", lambda: 2)
 
     async def ask(trace: Trace) -> None:
         assert await trace.beside("contradict", os.getpid) != os.getpid()
