@@ -39,7 +39,7 @@ _SHORT = {
     "faithfulness": "faithful",
 }
 _KINDS = {
-    "Clean Pass": "clean",
+    "Clean Pass": "good",
     CORRECT_ABSTENTION: "rightly declined",
     WRONG_ABSTENTION: "WRONGLY declined",
     ANSWERED_UNANSWERABLE: "answered what no page answers",

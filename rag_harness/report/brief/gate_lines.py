@@ -49,7 +49,7 @@ def gate_count_lines(state: GatesState, writer: LineWriter) -> list[Line]:
     bad = sum(counts.get(name, 0) for name in BAD)
     said = [f"{counts.get('passed', 0)} passed", f"{bad} failed"]
     said += [f"{counts[name]} {words}" for name, words in _OTHER_STATES.items() if counts.get(name)]
-    needs = f" (need {listed(state.needed, _FEW_NEEDED)})" if state.needed and counts.get("not judged") else ""
+    needs = f" ({listed(state.needed, _FEW_NEEDED)} did not run)" if state.needed and counts.get("not judged") else ""
     colour = _COLOURS.get(state.verdict, "yellow")
     word = f"{state.verdict}{TIE}{TIE} " if state.verdict else ""
     lines = writer.labelled("gates", f"{word}{', '.join(said)}{needs}", colour)
