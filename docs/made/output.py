@@ -26,7 +26,7 @@ they do not know. The JSON Schema of a row is [result.schema.json](../schemas/re
 | `summary.json` | each aggregate of each experiment by its name, and `gates`: [the verdicts](#summary-json) |
 | `causes.jsonl` | [why each failed trial failed](#causes-jsonl), with `--rag-attribute` |
 | `cases/<data>.jsonl` | the cases with their gold |
-| `cases/<data>+<experiment>.jsonl` | the same where an experiment owes more than its data |
+| `cases/<data>+<experiment>.jsonl` | the same, of an experiment that has expectations of its own |
 | `cases/<data>+scenarios.jsonl` | scenarios of simulated users |
 | `prompts/<digest>.json` | messages as they were sent, named by the rows |
 | `metamorphic/<experiment>.jsonl` | a line a score of a metamorphic check |
