@@ -6,6 +6,7 @@ Nothing is loaded from elsewhere, search works without a network, and a link tha
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 _ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(_ROOT))
 _PROJECT = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 _SOURCE = _PROJECT["urls"]["Repository"].removesuffix(".git")
 _PAGE = re.compile(r"\]\(([a-z-]+/[a-z0-9-]+)\.md[#)]")
@@ -28,7 +30,7 @@ release = version = _PROJECT["version"]
 language = "en"
 # Options begin with two hyphens.
 smartquotes = False
-extensions = ["myst_parser", "sphinx_copybutton"]
+extensions = ["myst_parser", "sphinx_copybutton", "docs.site.sections"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["images"]
 # Each heading down to the fourth can be linked to, by the name that GitHub gives it.
@@ -36,8 +38,8 @@ myst_heading_anchors = 4
 html_theme = "furo"
 html_title = f"rag_harness {release}"
 html_show_sourcelink = False
-html_search_scorer = str(Path(__file__).with_name("scorer.js"))
-html_static_path: list[str] = []
+templates_path = ["site"]
+html_static_path = ["site/static"]
 copybutton_prompt_text = "$ "
 # JSON in which "…" stands for what is left out is coloured as far as that goes.
 suppress_warnings = ["misc.highlighting_failure"]

@@ -39,17 +39,39 @@ they do not know. The JSON Schema of a row is [result.schema.json](../schemas/re
 _VERDICT = """
 ## summary.json
 
-An object. Each experiment has its aggregates by the names of [measures](measures.md), with `n`, `total` and `lost`.
-`run` is the time of the run, `profile` and `mode` are those of its settings. `gates` has an object a gate:
+An object. Each experiment is a key, and so is `golden`. Beside them are `run`, the time of the run, `profile` and
+`mode` of its settings, `provenance`, which says [where the answers come from](answers.md), and `gates`. An experiment
+has:
+
+| field | what it is |
+|---|---|
+| `n`, `total`, `lost` | cases of this run; cases of the data; cases that were lost to a crash |
+| names of [measures](measures.md) | the mean over the cases that have a value |
+| `by_query_type` | the same for each type of question |
+| `intervals` | the 95 % interval of each judged mean |
+| `p95` | the value of `hri` and `hri_gold` that only 5 % of the answers exceed |
+| `categories` | the share of each [kind of answer](measures.md#kinds-of-answers) |
+| `unmeasured` | how many cases of each judged measure could not be measured |
+| `by_turn`, `drift` | of conversations: each measure at each turn, and its change a turn |
+| `stages_ms` | p50, p95 and p99 of each stage, in milliseconds |
+| `cost_usd` | the cost of all answers together; null where no price is known |
+
+`gates` has an object a gate:
 
 | field | what it is |
 |---|---|
 | `gate` | the gate as it was written |
-| `state` | `passed`, `failed`, `inconclusive`, `xfailed`, `xpassed` or `not judged` |
-| `value`, `threshold` | what was measured, and what it was held against |
+| `state` | `passed`, `failed`, `stale`, `inconclusive`, `xfailed`, `xpassed` or `not judged` |
+| `value`, `threshold` | what was measured, and the limit that it was compared with |
 | `interval` | the 95 % interval of the value, two numbers; null where there is none |
 | `unit`, `n` | unit of the value; number of cases that it is a figure of |
 | `reason` | why the gate is in this state |
+| `confidence`, `bounds` | of a gate with `@`: its confidence, and the bounds that decide it |
+| `family` | how many gates with `@` hold together, where they [share their confidence](gates.md#evidence) |
+| `expected` | of a gate marked `xfail`: why it is known to fail |
+| `otherwise`, `due` | of a gate with `else`: what to do, and whether it is to be done now |
+| `unreviewed` | how many drafts were left out |
+| `counts`, `conversations` | of a gate over conversations: what it counts, and how many conversations it has |
 """
 
 
