@@ -8,11 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from docs.made import api, commands, errors, options, output, pictures
+from docs.made import api, chat, commands, errors, options, output, pictures, race
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 IMAGES = Path(__file__).parents[1] / "images"
-PICTURES: Mapping[str, Callable[[], str]] = {"wings.svg": pictures.wings, "trial.svg": pictures.trial}
+PICTURES: Mapping[str, Callable[[], str]] = {
+    "wings.svg": pictures.wings,
+    "trial.svg": pictures.trial,
+    "race.svg": race.rule,
+    "race-e3.svg": race.shipped,
+    "chat.svg": chat.picture,
+}
 PAGES: Mapping[str, Callable[[], str]] = {
     "options.md": options.page,
     "commands.md": commands.page,

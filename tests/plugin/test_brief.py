@@ -8,10 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.page.run import read_run
 from rag_harness.plugin.end_of_run import SECTIONS, SHORT_SUMMARY
-from rag_harness.report.brief import brief_of
-from rag_harness.report.brief.terminal_lines import brief_lines
 from tests.plugin.conftest import TEST, Suite
 from tests.plugin.study import ROOT
 
@@ -120,21 +117,6 @@ def test_the_study_takes_22_lines_of_80_columns_and_the_docs_show_them(study: Pa
     # The folder of the results is the only thing that may differ, and commands alone may be wider.
     assert [line.replace(str(study / "out"), "output") for line in found] == shown
     assert [line for line in shown if len(line) > 80] == []
-
-
-def test_the_readme_shows_the_end_of_its_first_command(study: Path) -> None:
-    run = read_run(study / "out")
-    tables = {"e3": run.tables["e3"]}
-    gates = [gate for gate in run.gates if gate["gate"].startswith("e3: ") and " e2" not in gate["gate"]]
-    causes = [line for line in run.causes.values() if line.experiment == "e3"]
-    found = [line.text for line in brief_lines(brief_of(tables, run.manifest, gates, causes), "output")]
-    assert len(found) <= 14
-    shown = re.findall(r"```\n(rag .*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[0]
-    # What the other gates of the study need is of the whole run, which the README does not shorten.
-    gates_lines = r"^gates .*\n(?: {9}.*\n)*"
-    assert re.sub(gates_lines, "", shown, flags=re.MULTILINE) == re.sub(
-        gates_lines, "", "".join(f"{line}\n" for line in found), flags=re.MULTILINE
-    )
 
 
 def test_the_docs_name_every_section() -> None:

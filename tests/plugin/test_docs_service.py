@@ -19,6 +19,8 @@ from urllib.error import HTTPError
 
 import pytest
 
+from docs.made import IMAGES
+from docs.made.recorded import QUESTION
 from rag_harness.service.conversations import (
     MOST_CHARACTERS_EACH,
     MOST_CHARACTERS_OF_ALL,
@@ -94,6 +96,18 @@ def test_one_command_serves(url: str) -> None:
     assert cited.keys() == shown["citations"][0].keys()
     text = (ROOT / "data/kb" / cited["document"]).read_text(encoding="utf-8")
     assert text[cited["start"] : cited["end"]] == cited["quote"]
+
+
+def test_the_picture_of_the_page_shows_what_is_answered(url: str) -> None:
+    shown = json.loads((IMAGES / "made.json").read_text(encoding="utf-8"))["service-page.png"]
+    question = json.dumps({"query": QUESTION}).encode()
+    asked = urllib.request.Request(f"{url}/query", question, {"content-type": "application/json"})
+    with urllib.request.urlopen(asked, timeout=30) as answered:
+        said = json.loads(answered.read())
+    assert QUESTION in shown
+    assert any(f", {said['confidence']:.0%}".replace("%", " %") in each for each in shown)
+    answer = re.sub(r"\s*\[Source \d\]\s*", "|", said["answer"]).strip("|").split("|")
+    assert [each for each in answer if each not in shown] == [], "take it again: python -m docs.made.screenshots"
 
 
 def test_the_page_of_the_readme_is_there(url: str) -> None:

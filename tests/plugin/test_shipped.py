@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import rag_harness
+from docs.made.recorded import RECORDED, race_of
 from rag_harness.__main__ import main
 from rag_harness.settings.configurations import read_configuration
 from tests.plugin.study import BLOCKED, BLOCKER, ROOT, replay
@@ -65,6 +66,8 @@ def test_the_search_of_e3_tuned_replays_and_chooses_what_ships(tmp_path: Path) -
     command = ["tune", str(study / "tuning.toml"), "--mode", "replay", *places, "-o", str(chosen)]
     assert main([*command, "--cassettes", str(ROOT / "cassettes")]) == 0
     assert read_configuration(chosen).by_name == read_configuration(study / "tuned.toml").by_name
+    # The drawing of the race shows these figures.
+    assert race_of(tmp_path / "out") == RECORDED["race"], "record it again: python -m docs.made.screenshots"
 
 
 def test_e3_tuned_replays_beside_e3(study: Path, tmp_path: Path) -> None:
