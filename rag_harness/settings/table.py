@@ -82,28 +82,28 @@ class Settings:
     )
     map: tuple[str, ...] = option(
         (),
-        "which column of a table of questions is which field, with commas between or repeatable: question=user_input",
+        "which column of a table of questions is which field, separated by commas, or repeatable: question=user_input",
         "nothing",
     )
     bad_queries: StopOrSkip = option(
         "stop",
-        "a line of queries.jsonl that cannot be used: stop names all and runs nothing, skip leaves it out and says so",
+        "if lines of queries.jsonl cannot be used: stop names them and runs nothing, skip leaves them out and says so",
         "data",
     )
     query_types: tuple[str, ...] = option(
         (),
-        "types of questions of your own, with commas between or repeatable; needed for one that is spelt nearly like a "
-        "known one",
+        "types of questions of your own, separated by commas, or repeatable; needed for one that is spelt nearly "
+        "like a known one",
         "nothing",
     )
     expect: tuple[str, ...] = option(
         (),
-        'what every answer has to keep to, a JSON object, repeatable: {"max_words": 120}',
+        'expectation that every answer must meet, a JSON object, repeatable: {"max_words": 120}',
         "nothing",
     )
     unreadable: StopOrSkip = option(
         "stop",
-        "a document that cannot be read: stop names all and runs nothing, skip leaves them out and says so",
+        "if documents cannot be read: stop names them and runs nothing, skip leaves them out and says so",
         "data",
     )
     charset: str = option(
@@ -133,7 +133,7 @@ class Settings:
     abridge: bool = option(
         False, "in mode record, keep of each long paragraph of a request its first words and a digest", "nothing"
     )
-    overwrite: bool = option(False, "start result files anew instead of resuming", "nothing", env="OVERWRITE")
+    overwrite: bool = option(False, "start result files again instead of resuming", "nothing", env="OVERWRITE")
 
     chat_model: str = option("", "chat model; default: the profile's", "generation")
     chat_base_url: str = option("", "OpenAI-compatible endpoint; default: the profile's", "generation")
@@ -142,7 +142,7 @@ class Settings:
         0, "longest input of a local embedding model in tokens; 0 is its default", "retrieval", ge=0
     )
     precision: Precision = option(
-        "float32", "of local models' weights: float32, or bfloat16 where the CPU knows it", "retrieval"
+        "float32", "precision of local models' weights: float32, or bfloat16 where the CPU supports it", "retrieval"
     )
     # It changes the last digits of vectors and scores. The model's revision contains it.
     device: Device = option("cpu", "where local models run: cpu, or cuda or mps, a GPU that torch knows", "nothing")
@@ -185,7 +185,7 @@ class Settings:
     chunk_overlap: int = option(128, "tokens repeated between pieces of a long section", "retrieval", ge=0)
     near_duplicates: float = option(
         0.0,
-        "leave out chunks that share so much of their words with one of an earlier document, 0.9 say; 0 keeps all",
+        "leave out chunks that share this part of their words with one of an earlier document, 0.9 say; 0 keeps all",
         "retrieval",
         ge=0,
         le=1,
@@ -202,7 +202,7 @@ class Settings:
         "data",
     )
     retriever: str = option(
-        "dense", "of the golden suite: dense, bm25, hybrid, reranked or an experiment's id", "golden"
+        "dense", "retriever of the golden suite: dense, bm25, hybrid, reranked or an experiment's id", "golden"
     )
     k: int = option(10, "cutoff of the golden suite", "golden", ge=1)
     gate: tuple[str, ...] = option((), 'threshold on an aggregate, repeatable: "e3: recall@5 >= 0.9"', "nothing")
@@ -210,18 +210,18 @@ class Settings:
     gate_unreviewed: bool = option(False, "judge gates on questions that nobody has reviewed, as on others", "nothing")
     verdict: VerdictBy = option(
         "point",
-        "point: the value decides; evidence: every gate is judged as if @95% stood behind it",
+        "point: the value decides; evidence: every gate is judged as if it ended with @95%",
         "nothing",
     )
     family: float = option(
         0.0,
-        "confidence with which all gates with evidence hold at once, 0.95: they are judged together; 0: each by itself",
+        "confidence with which all gates with evidence hold together, 0.95 say; 0 judges each gate by itself",
         "nothing",
         ge=0,
         lt=1,
     )
     inconclusive: Inconclusive = option(
-        "warn", "a gate that the cases are too few for: warn leaves the exit status alone, fail fails", "nothing"
+        "warn", "if a gate has too few cases to be decided: warn leaves the exit status alone, fail fails", "nothing"
     )
     not_judged: Inconclusive = option(
         "warn", "a gate that could not be judged: warn leaves the exit status alone, fail fails", "nothing"
@@ -231,8 +231,8 @@ class Settings:
     )
     cluster: str = option(
         "",
-        "what makes cases alike, for evidence: source_page, conversation, a key of their metadata, none; default: "
-        "conversation, where cases are turns",
+        "what makes cases alike, for gates with evidence: source_page, conversation, a key of their metadata, none; "
+        "default: conversation, where cases are turns",
         "nothing",
     )
     history: HistoryOf = option(
@@ -243,14 +243,16 @@ class Settings:
     )
     failed_turn: FailedTurn = option(
         "shown",
-        "own history after a turn that failed: shown asks later turns with what a user would see, skip asks none",
+        "after a turn that failed, with own history: shown asks later turns with what a user sees, skip asks none",
         "nothing",
     )
     population: Population = option(
-        "like", "what evidence is about: cases like these, or finite, these cases and no others", "nothing"
+        "like",
+        "what gates with evidence are about: like, cases like these; finite, these cases and no others",
+        "nothing",
     )
     stop_early: bool = option(
-        False, "ask cases in random order, and no more of an experiment when each of its gates is settled", "nothing"
+        False, "ask cases in random order, and stop asking an experiment when all its gates are settled", "nothing"
     )
     order_seed: int = option(0, "seed of the order in which --rag-stop-early asks cases", "nothing")
     strict: bool = option(False, "a miss of the golden suite is a failure", "nothing")
@@ -269,11 +271,11 @@ class Settings:
     baselines: str = path_option("baselines", "folder of saved baselines", "nothing")
 
     measures: tuple[str, ...] = option(
-        (), "what is judged, by name, with commas between or repeatable; what a gate names is judged anyway", "nothing"
+        (), "what is judged, by name, separated by commas, or repeatable; what a gate names is judged anyway", "nothing"
     )
     judge: str = option(
         "",
-        "how answers are judged: embedded, fused, ragas or encoder; several with commas between, fused@gpt-x,embedded, "
+        "how answers are judged: embedded, fused, ragas or encoder; several separated by commas, fused@gpt-x,embedded, "
         "are a panel; default: embedded without an LLM, else fused",
         "judging",
     )
@@ -308,20 +310,20 @@ class Settings:
     )
     slices: tuple[str, ...] = option(
         (),
-        "say on each slice which experiment wins: keys of the queries, and maybe measures: "
+        "say for each slice which experiment wins: keys of the queries, with measures if you like: "
         '"query_type, topic: recall@5", repeatable',
         "nothing",
     )
     sections: tuple[str, ...] = option(
         (),
-        "sections of the terminal summary: all, or their names with commas between; default: the run in brief, with -v "
+        "sections of the terminal summary: all, or their names separated by commas; default: the run in brief, with -v "
         "all, with -q three lines",
         "nothing",
     )
     judges: str = path_option("judges", "folder of calibrations of judges against people", "nothing")
     rubrics: str = path_option(
         "rubrics",
-        "folder of rubrics, criteria that a judge holds answers against: tone.toml is rubric_tone",
+        "folder of rubrics, criteria that a judge compares answers with: tone.toml is rubric_tone",
         "nothing",
     )
     snapshots: str = path_option(
@@ -346,7 +348,7 @@ class Settings:
     )
     max_unmeasured: float = option(
         0.05,
-        "share of cases without a value, though they could have one, above which a gate fails",
+        "a gate fails if a larger share of its cases has no value, though they could have one",
         "nothing",
         ge=0,
         le=1,
@@ -363,7 +365,7 @@ class Settings:
     ray_gpus: float = option(0.0, "GPUs that each Ray worker gets, or a part of one", "nothing", ge=0, le=64)
     run: tuple[str, ...] = option(
         (),
-        "experiments to ask, with commas between or repeatable; their tests are brought where none is here",
+        "experiments to ask: e2,e3, repeatable; the plugin brings their tests where the suite has none",
         "nothing",
     )
     limit: int = option(0, "only the first N queries; 0 is all", "nothing", ge=0)
