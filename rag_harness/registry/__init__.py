@@ -26,6 +26,7 @@ _EXTRA_OF = {
     "huggingface_hub": "local",
     "onnxruntime": "local-light",
     "onnx": "local-light",
+    "qdrant_client": "qdrant",
     "pyarrow": "parquet",
     "mlflow": "mlflow",
     "wandb": "wandb",

@@ -26,6 +26,7 @@ def presences(settings: Settings) -> list[Presence]:
         *_data(settings),
         *(_writable(name, settings.path(getattr(settings, name))) for name in _WRITTEN),
         _embedder(settings),
+        *_server(settings),
         _keys(settings),
     ]
 
@@ -92,6 +93,13 @@ def _embedder(settings: Settings) -> Presence:
     access = access_of(settings)
     state: PresenceState = "absent" if access.reads_recordings and not access.records else "broken"
     return Presence(state, "weights", f"{model}: {lacking}", f"{_remedy(settings)}. BM25 and replay need none")
+
+
+def _server(settings: Settings) -> Iterator[Presence]:
+    if settings.qdrant_url and settings.index == "qdrant":
+        is_there = find_spec("qdrant_client") is not None
+        said = "its client is installed" if is_there else "the package qdrant-client is not installed"
+        yield Presence("ok" if is_there else "broken", "qdrant server", said, "" if is_there else install("qdrant"))
 
 
 def _remedy(settings: Settings) -> str:
