@@ -25,7 +25,6 @@ _EXTRA_OF = {
     "tokenizers": "local",
     "huggingface_hub": "local",
     "onnxruntime": "local-light",
-    "onnx": "local-light",
     "qdrant_client": "qdrant",
     "pyarrow": "parquet",
     "mlflow": "mlflow",

@@ -108,7 +108,7 @@ def _remedy(settings: Settings) -> str:
 
 
 def _lacking_for_onnx(settings: Settings) -> str:
-    for package in ("onnxruntime", "onnx", "tokenizers"):
+    for package in ("onnxruntime", "tokenizers"):
         if find_spec(package) is None:
             return f"the package {package} is not installed"
     model = settings.embed_model

@@ -22,7 +22,7 @@ from rag_harness.pipelines.parts import RunParts
 from rag_harness.registry import missing_package
 from rag_harness.settings import Settings
 
-_RUNTIME = [name for name in ("onnxruntime", "onnx", "tokenizers") if find_spec(name) is None]
+_RUNTIME = [name for name in ("onnxruntime", "tokenizers") if find_spec(name) is None]
 _TORCH = [name for name in ("torch", "transformers", "sentence_transformers") if find_spec(name) is None]
 needs_runtime = pytest.mark.skipif(bool(_RUNTIME), reason=f"needs the extra 'local-light': {', '.join(_RUNTIME)}")
 needs_both = pytest.mark.skipif(
