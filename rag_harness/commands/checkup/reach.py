@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rag_harness.commands.checkup.presence import Presence, PresenceState
 from rag_harness.errors import PrerequisiteError
-from rag_harness.registry.installed import install
+from rag_harness.registry.installed import install, without_torch
 from rag_harness.settings import Settings, access_of
 from rag_harness.settings.profiles import BUILT_IN_PROFILES
 
@@ -103,8 +103,11 @@ def _server(settings: Settings) -> Iterator[Presence]:
 
 
 def _remedy(settings: Settings) -> str:
-    light = f"{install('local-light')} and --rag-embed-backend=onnx-int8"
-    return f"{install('local')}, or without torch {light}" if settings.embed_backend == "torch" else light
+    return (
+        f"{install('local')}, or without torch {without_torch()}"
+        if settings.embed_backend == "torch"
+        else without_torch()
+    )
 
 
 def _lacking_for_onnx(settings: Settings) -> str:
