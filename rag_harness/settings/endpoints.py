@@ -178,7 +178,7 @@ def _body(table: Mapping[str, Any], where: str, given: Mapping[str, Any]) -> str
     if kind == "openai":
         asked = {} if "stream" in body else _STREAMED
         messages = _QUESTION_ALONE if "session" in table else _MESSAGES
-        body = {"model": given["model"], "messages": messages, **asked, **body}
+        body = {"model": given["model"], "messages": messages, **asked, **dict(body)}
     return body_text(where, key, body)
 
 
