@@ -1,11 +1,12 @@
 # The service: docs/how-to/service-container.md. tests/container builds it and runs it, without a daemon.
 #
 #   docker build -t rag-harness .                              without torch: chat and embeddings behind an API
-#   docker build -t rag-harness --build-arg EXTRAS=service,otlp,local \
+#   docker build -t rag-harness --build-arg EXTRAS=service,otlp,qdrant,local \
 #     --build-arg PIP_EXTRA_INDEX_URL=<index of CPU builds> .  with it: embeddings, rerankers and judges, too (r1)
 
 FROM python:3.11-slim-bookworm AS build
-ARG EXTRAS=service,otlp
+# The service of compose.yaml has its vectors on a Qdrant server.
+ARG EXTRAS=service,otlp,qdrant
 # PyPI's torch for Linux brings gigabytes of CUDA; pytorch.org names an index of builds without.
 ARG PIP_EXTRA_INDEX_URL=""
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1

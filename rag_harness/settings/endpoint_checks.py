@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
-from math import isfinite
+from sys import float_info
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -58,7 +59,7 @@ def number(where: str, key: str, value: Any, whole: bool = False) -> float:
         SettingsError: the value is none.
     """
     is_number = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
-    if not is_number or value < 0 or not isfinite(value):
+    if not is_number or not 0 <= value <= float_info.max:
         raise SettingsError(f"{where}: {key} is {value!r}: expected a {'whole ' * whole}number, 0 or more.")
     found: float = value
     return found
@@ -129,14 +130,24 @@ def checked_headers(where: str, given: Any) -> tuple[tuple[str, str], ...]:
     return tuple(given.items())
 
 
-def refuse_variables(where: str, key: str, body: Any) -> None:
-    """Refuse ``${VARIABLE}`` in a request body: recordings and rows store bodies.
+def body_text(where: str, key: str, body: Any) -> str:
+    """Return a request body as JSON.
 
     Raises:
-        SettingsError: names the variable.
+        SettingsError: it is no JSON, or holds ``${VARIABLE}``: recordings and rows store bodies.
     """
+    try:
+        _refuse_variables(where, key, body)
+        return json.dumps(body, allow_nan=False)
+    except RecursionError:
+        raise SettingsError(f"{where}: {key} is nested too deeply.") from None
+    except (TypeError, ValueError) as error:
+        raise SettingsError(f"{where}: {key} is no JSON: {error}. Dates stand in quotes.") from None
+
+
+def _refuse_variables(where: str, key: str, body: Any) -> None:
     for value in body.values() if isinstance(body, Mapping) else body if isinstance(body, list) else ():
-        refuse_variables(where, key, value)
+        _refuse_variables(where, key, value)
     found = VARIABLE.search(body) if isinstance(body, str) else None
     if found:
         raise SettingsError(f"{where}: {key} holds {found[0]}, but it is kept in rows and recordings. Use a header.")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rag_harness.errors import SettingsError
-from rag_harness.settings.endpoint_checks import refuse_variables, text
+from rag_harness.settings.endpoint_checks import body_text, text
 from rag_harness.settings.endpoint_spec import OpenRequest, SessionReading
 from rag_harness.settings.profiles import check_table_keys
 
@@ -85,9 +84,9 @@ def _open(here: str, given: Any) -> OpenRequest:
         raise SettingsError(f'{here}, open has no url: name the address that opens a session, url = "/sessions".')
     if not isinstance(body, (Mapping, list)):
         raise SettingsError(f"{here}, open: body is {body!r}: expected a table or a list.")
-    refuse_variables(f"{here}, open", "body", body)
+    sent = body_text(f"{here}, open", "body", body)
     method = text(f"{here}, open", "method", given.get("method", "POST")).upper()
-    return OpenRequest(url, method, "" if method == "GET" else json.dumps(body))
+    return OpenRequest(url, method, "" if method == "GET" else sent)
 
 
 def _flag(here: str, name: str, value: Any) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.errors import SettingsError, unknown
-from rag_harness.settings.endpoint_checks import check_name, check_url, checked_headers, number, refuse_variables, text
+from rag_harness.settings.endpoint_checks import body_text, check_name, check_url, checked_headers, number, text
 from rag_harness.settings.endpoint_session import read_session
 from rag_harness.settings.endpoint_spec import (
     AnswerPaths,
@@ -26,8 +26,8 @@ from rag_harness.settings.expect_tables import expect_texts
 from rag_harness.settings.profiles import check_table_keys, pyproject_table, toml_file
 
 ENDPOINT_KINDS = ("json", "sse", "openai", "mcp")
-
-
+_OF_TABLES = ("openai", "mcp")
+"""Kinds whose body, or whose tool's arguments, have names."""
 TEXTS = ("url", "kind", "method", "model", "tool", "data", "traces")
 OF_TRACES = ("traces_port", "traces_wait", "traces_late")
 _NUMBERS = ("timeout", "concurrency", "rpm", "usd_per_call", *OF_TRACES)
@@ -167,25 +167,25 @@ def _body(table: Mapping[str, Any], where: str, given: Mapping[str, Any]) -> str
         raise SettingsError(f'{where} has no {needed}: kind "{kind}" needs it.')
     if given.get("method", "POST").upper() == "GET" and key not in table:
         return ""
-    body = table.get(key, {} if kind == "openai" else {"query": "{{query}}"})
+    if table.get(key) == "" and kind not in _OF_TABLES:
+        return ""  # its URL has the question
+    body: Any = table.get(key, {} if kind == "openai" else {"query": "{{query}}"})
     if isinstance(body, str):
         body = _parsed(body, where, key)
+    if not isinstance(body, Mapping if kind in _OF_TABLES else (Mapping, list)):
+        expected = "an object" if kind in _OF_TABLES else "an object or a list"
+        raise SettingsError(f"{where}: {key} is {body!r}: expected {expected}: a TOML value, or JSON in quotes.")
     if kind == "openai":
         asked = {} if "stream" in body else _STREAMED
         messages = _QUESTION_ALONE if "session" in table else _MESSAGES
-        body = {"model": given["model"], "messages": messages, **asked, **body}
-    refuse_variables(where, key, body)
-    try:
-        return json.dumps(body, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise SettingsError(f"{where}: {key} is no JSON: {error}. Dates stand in quotes.") from None
+        body = {"model": given["model"], "messages": messages, **asked, **dict(body)}
+    return body_text(where, key, body)
 
 
 def _parsed(body: str, where: str, key: str) -> Any:
     try:
-        found = json.loads(body)
+        return json.loads(body)
+    except RecursionError:
+        raise SettingsError(f"{where}: {key} is nested too deeply.") from None
     except ValueError as error:
         raise SettingsError(f"{where}: {key} is no JSON: {error}. Write a table, or JSON in quotes.") from None
-    if not isinstance(found, (dict, list)):
-        raise SettingsError(f"{where}: {key} is {found!r}: expected an object or a list.")
-    return found

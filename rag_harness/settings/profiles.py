@@ -124,7 +124,10 @@ def parsed_toml(text: str) -> Mapping[str, Any]:
         import tomllib
     else:
         import tomli as tomllib
-    return tomllib.loads(text)
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("its lists or tables are nested too deeply.") from None
 
 
 def toml_file(file: Path, said: str) -> Mapping[str, Any]:

@@ -90,6 +90,14 @@ def test_key_is_missing(suite: Suite) -> None:
     _assert_clean(result)
 
 
+def test_the_client_of_a_named_server_is_missing(suite: Suite) -> None:
+    suite.pytester.makeconftest("import sys\nsys.modules['qdrant_client'] = None\n")
+    result = suite.run("--rag-qdrant-url=http://127.0.0.1:6333")
+    result.stderr.fnmatch_lines(["ERROR: *Qdrant server http*:6333*pip install 'pytest-rag-harness[[]qdrant]'"])
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    _assert_clean(result)
+
+
 def test_long_query_is_a_row(suite: Suite) -> None:
     # Not importorskip: pytester takes out again what a test imports, and torch does not bear being imported twice.
     if find_spec("sentence_transformers") is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rag_harness.commands.checkup.presence import Presence, PresenceState
 from rag_harness.errors import PrerequisiteError
-from rag_harness.registry.installed import install
+from rag_harness.registry.installed import install, without_torch
 from rag_harness.settings import Settings, access_of
 from rag_harness.settings.profiles import BUILT_IN_PROFILES
 
@@ -26,6 +26,7 @@ def presences(settings: Settings) -> list[Presence]:
         *_data(settings),
         *(_writable(name, settings.path(getattr(settings, name))) for name in _WRITTEN),
         _embedder(settings),
+        *_server(settings),
         _keys(settings),
     ]
 
@@ -94,13 +95,23 @@ def _embedder(settings: Settings) -> Presence:
     return Presence(state, "weights", f"{model}: {lacking}", f"{_remedy(settings)}. BM25 and replay need none")
 
 
+def _server(settings: Settings) -> Iterator[Presence]:
+    if settings.qdrant_url and settings.index == "qdrant":
+        is_there = find_spec("qdrant_client") is not None
+        said = "its client is installed" if is_there else "the package qdrant-client is not installed"
+        yield Presence("ok" if is_there else "broken", "qdrant server", said, "" if is_there else install("qdrant"))
+
+
 def _remedy(settings: Settings) -> str:
-    light = f"{install('local-light')} and --rag-embed-backend=onnx-int8"
-    return f"{install('local')}, or without torch {light}" if settings.embed_backend == "torch" else light
+    return (
+        f"{install('local')}, or without torch {without_torch()}"
+        if settings.embed_backend == "torch"
+        else without_torch()
+    )
 
 
 def _lacking_for_onnx(settings: Settings) -> str:
-    for package in ("onnxruntime", "onnx", "tokenizers"):
+    for package in ("onnxruntime", "tokenizers"):
         if find_spec(package) is None:
             return f"the package {package} is not installed"
     model = settings.embed_model

@@ -18,7 +18,7 @@ from rag_harness.commands.starter.ini_keys import write_ini
 from rag_harness.commands.starter.started import Started
 from rag_harness.commands.starter.workflow import write_ci
 from rag_harness.errors import DataError
-from rag_harness.registry.installed import install
+from rag_harness.registry.installed import has_torch, install, without_torch
 
 __all__ = ["Started", "start", "start_example", "write_ci"]
 
@@ -31,11 +31,6 @@ def test_finds_what_is_expected(rag_retrieval):
 GATE = "recall@k >= 0.8 @95%"
 EXAMPLES_GATE = "recall@k >= 0.5 @95%"
 _OLD = "golden.json"
-_SEARCHED_BY = (
-    "Questions are searched by words (rag_retriever = bm25), which needs no model. By vectors: pytest "
-    f"--rag-retriever=hybrid, after {install('local')}, or without torch {install('local-light')} and "
-    "--rag-embed-backend=onnx-int8"
-)
 
 
 def start(folder: Path, kb: str = "") -> Started:
@@ -58,7 +53,7 @@ def start(folder: Path, kb: str = "") -> Started:
     write_ini(folder, _pairs(documents, golden), GATE, done)
     write_schemas(folder, done)
     ignore_results(folder, done)
-    done.todo.append(_SEARCHED_BY)
+    done.todo.append(_searched_by())
     return done
 
 
@@ -99,3 +94,11 @@ def _pairs(documents: Documents, golden: str) -> dict[str, str]:
         # However many gates there are, the chance that a run is wrong about any of them is one in twenty.
         "rag_family": "0.95",
     }
+
+
+def _searched_by() -> str:
+    option = "" if has_torch() else f", after {install('local')}, or without torch {without_torch()}"
+    return (
+        "Questions are searched by words (rag_retriever = bm25), which needs no model. By vectors: pytest "
+        f"--rag-retriever=hybrid{option}"
+    )

@@ -118,7 +118,9 @@ class Worker:
 
     async def close(self) -> None:
         """Drop the jobs under way, and close models, stores and the journal."""
-        self._is_closing, is_all_told = True, not (self._tasks or self._done)
+        # A task that has told its result may still be in the set: its callback runs after those who wait for results.
+        is_all_told = not self._done and all(task.done() for task in self._tasks)
+        self._is_closing = True
         self._has_done.set()  # ends a call of ``finished`` that waits for results
         for task in self._tasks:
             task.cancel()

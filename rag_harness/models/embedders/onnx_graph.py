@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from rag_harness.models.embedders import onnx_format
 from rag_harness.types import Matrix
 
 _FUSED = "com.microsoft"
@@ -60,25 +61,17 @@ class _Graph:
     weights: Mapping[str, Any]
     shape: BertShape
     int8: bool
-    nodes: list[Any] = field(default_factory=list)
-    constants: list[Any] = field(default_factory=list)
+    nodes: list[bytes] = field(default_factory=list)
+    constants: list[bytes] = field(default_factory=list)
 
     def serialized(self) -> bytes:
-        from onnx import TensorProto, helper
-
         last = self._embeddings()
         for layer in range(self.shape.layers):
             last = self._layer(f"encoder.layer.{layer}.", last)
         self._add("Identity", [last], ["last_hidden_state"], domain="")
-        read = [
-            helper.make_tensor_value_info(name, TensorProto.INT32, ["texts", "tokens"])
-            for name in ("input_ids", "attention_mask")
-        ]
-        said = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["texts", "tokens", "d"])
-        graph = helper.make_graph(self.nodes, "bert", read, [said], self.constants)
-        domains = [helper.make_opsetid("", 17), helper.make_opsetid(_FUSED, 1)]
-        made: bytes = helper.make_model(graph, opset_imports=domains, ir_version=9).SerializeToString()
-        return made
+        read = [onnx_format.input_of(name, ["texts", "tokens"]) for name in ("input_ids", "attention_mask")]
+        said = [onnx_format.output_of("last_hidden_state", ["texts", "tokens", "d"])]
+        return onnx_format.model(self.nodes, self.constants, read, said, {"": 17, _FUSED: 1})
 
     def _embeddings(self) -> str:
         # All tokens are of the first segment, so its vector is part of each position's.
@@ -138,13 +131,9 @@ class _Graph:
         return array
 
     def _constant(self, name: str, array: Any) -> str:
-        from onnx import numpy_helper
-
-        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        self.constants.append(onnx_format.constant(name, array))
         return name
 
     def _add(self, kind: str, read: Sequence[str], made: list[str], domain: str = _FUSED, **about: Any) -> str:
-        from onnx import helper
-
-        self.nodes.append(helper.make_node(kind, read, made, domain=domain, **about))
+        self.nodes.append(onnx_format.node(kind, read, made, domain, about))
         return made[0]

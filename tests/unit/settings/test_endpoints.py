@@ -44,6 +44,12 @@ def test_a_get_sends_nothing(tmp_path: Path) -> None:
     assert (spec.method, spec.body) == ("GET", "")
 
 
+def test_an_empty_body_is_none(tmp_path: Path) -> None:
+    assert read(tmp_path, 'url = "http://h/s?q={{query}}"\nbody = ""\n').body == ""
+    with pytest.raises(SettingsError, match="body is no JSON"):
+        read(tmp_path, URL + 'kind = "openai"\nmodel = "m"\nbody = ""\n')
+
+
 def test_a_chat_endpoint_is_asked_as_chat_endpoints_are(tmp_path: Path) -> None:
     spec = read(tmp_path, URL + 'kind = "openai"\nmodel = "m"\n[body]\ntemperature = 0\n')
     body = json.loads(spec.body)

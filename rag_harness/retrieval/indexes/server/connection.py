@@ -7,15 +7,28 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
-from rag_harness.errors import CriticalError, RagHarnessError, SettingsError
+from rag_harness.errors import CriticalError, PrerequisiteError, RagHarnessError, SettingsError
 from rag_harness.models.recording.network_guard import LOOPBACK
+from rag_harness.registry import missing_package
+from rag_harness.settings import Settings
 
 OLDEST = (1, 16)
 """The first version of the server with metadata of collections and conditional writes."""
 _SAID = 300
+
+
+def check_client(settings: Settings) -> None:
+    """Check that the client is installed if the settings name a server. It is not imported: that takes a second.
+
+    Raises:
+        PrerequisiteError: it is not installed; names the extra.
+    """
+    if settings.qdrant_url and settings.index == "qdrant" and find_spec("qdrant_client") is None:
+        raise _missing(settings.qdrant_url, ModuleNotFoundError(name="qdrant_client"))
 
 
 def connect(url: str, api_key: str, timeout: int = 30) -> Any:
@@ -23,6 +36,7 @@ def connect(url: str, api_key: str, timeout: int = 30) -> Any:
 
     Raises:
         SettingsError: the URL is invalid, or the key would be sent in clear.
+        PrerequisiteError: the client is not installed; names the extra.
     """
     if url and not url.startswith(("http://", "https://")):
         raise SettingsError(
@@ -31,7 +45,10 @@ def connect(url: str, api_key: str, timeout: int = 30) -> Any:
             f"process, or give a server such as http://127.0.0.1:6333."
         )
     _refuse_open_key(url, api_key)
-    from qdrant_client import QdrantClient
+    try:
+        from qdrant_client import QdrantClient
+    except ImportError as error:
+        raise _missing(url, error) from error
 
     if not url:
         return QdrantClient(":memory:")
@@ -139,6 +156,10 @@ def quiet() -> Iterator[None]:
         # A key in clear is sent only to this machine, see _refuse_open_key.
         warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
         yield
+
+
+def _missing(url: str, error: ImportError) -> PrerequisiteError:
+    return PrerequisiteError(missing_package(f"index on the Qdrant server {url}" if url else "index 'qdrant'", error))
 
 
 def _refuse_open_key(url: str, api_key: str) -> None:

@@ -170,6 +170,17 @@ def test_messages_travel_where_the_folder_is_not_shared_and_nothing_stays_on_the
     assert not [file for file in (root / "disk of the node").rglob("*") if file.is_file()]
 
 
+def test_nothing_stays_on_the_node_that_is_closed_as_soon_as_the_last_result_is_there(root: Path) -> None:
+    async def work(worker: Worker) -> None:
+        await worker.carry(_carried(root))
+        await worker.take([(0, _job("q0"))])
+        await worker._has_done.wait()  # ``finished`` waits in the same task since Python 3.12
+        worker._done.clear()
+
+    _with(_opening(root, is_shared=False), work)
+    assert not [file for file in (root / "disk of the node").rglob("*") if file.is_file()]
+
+
 def test_what_lies_on_the_disk_of_a_node_is_handed_over_whole_and_then_removed(root: Path) -> None:
     async def go() -> None:
         dead, later = Worker(), Worker()

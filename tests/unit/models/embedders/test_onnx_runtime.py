@@ -22,7 +22,7 @@ from rag_harness.pipelines.parts import RunParts
 from rag_harness.registry import missing_package
 from rag_harness.settings import Settings
 
-_RUNTIME = [name for name in ("onnxruntime", "onnx", "tokenizers") if find_spec(name) is None]
+_RUNTIME = [name for name in ("onnxruntime", "tokenizers") if find_spec(name) is None]
 _TORCH = [name for name in ("torch", "transformers", "sentence_transformers") if find_spec(name) is None]
 needs_runtime = pytest.mark.skipif(bool(_RUNTIME), reason=f"needs the extra 'local-light': {', '.join(_RUNTIME)}")
 needs_both = pytest.mark.skipif(
@@ -156,7 +156,8 @@ def test_weights_of_another_version_are_refused(monkeypatch: pytest.MonkeyPatch)
         onnx_weights.int8_file()
 
 
-def test_a_missing_torch_names_the_index_of_its_cpu_build_and_the_light_extra() -> None:
+def test_a_missing_torch_names_the_index_of_its_cpu_build_and_the_light_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rag_harness.registry.installed.find_spec", lambda _: None)
     said = missing_package("embedder", ImportError(name="sentence_transformers"))
     assert "pip install torch --index-url https://download.pytorch.org/whl/cpu" in said
     assert "[local-light]" in said

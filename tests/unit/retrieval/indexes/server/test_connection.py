@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ssl
+import sys
 from json import JSONDecodeError
 
 import pytest
@@ -9,8 +10,9 @@ from pydantic_core import ValidationError
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from rag_harness.errors import CriticalError, SettingsError
-from rag_harness.retrieval.indexes.server.connection import connect, explained, speaking
+from rag_harness.errors import CriticalError, PrerequisiteError, SettingsError
+from rag_harness.retrieval.indexes.server.connection import check_client, connect, explained, speaking
+from rag_harness.settings import Settings
 
 URL = "https://qdrant.example:6333"
 
@@ -73,3 +75,22 @@ def test_a_server_over_tls_is_verified(url: str, verifies: bool) -> None:
     assert (context.verify_mode == ssl.CERT_REQUIRED) == verifies
     assert context.check_hostname == verifies
     client.close()
+
+
+@pytest.mark.parametrize("url", [URL, ""])
+def test_without_the_client_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setitem(sys.modules, "qdrant_client", None)
+    wanted = f"index on the Qdrant server {URL}" if url else "index 'qdrant'"
+    says = f"The {wanted} needs the package 'qdrant_client', which is not installed. Install it: pip install "
+    with pytest.raises(PrerequisiteError) as caught:
+        connect(url, "")
+    assert str(caught.value) == f"{says}'pytest-rag-harness[qdrant]'"
+
+
+def test_the_client_is_asked_for_only_where_a_server_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_client(Settings(qdrant_url=URL))
+    monkeypatch.setitem(sys.modules, "qdrant_client", None)
+    check_client(Settings())
+    check_client(Settings(qdrant_url=URL, index="mine"))
+    with pytest.raises(PrerequisiteError, match=r"pip install 'pytest-rag-harness\[qdrant\]'"):
+        check_client(Settings(qdrant_url=URL))
