@@ -3,39 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, cast
-from urllib.parse import urlsplit
+from typing import Any
 
 from rag_harness.dataset.data import Data
 from rag_harness.dataset.owed import Owed, checked, plain, stated_in
 from rag_harness.engine.identities import Identities
-from rag_harness.errors import CriticalError, DataError, SettingsError
-from rag_harness.files.alone import RUN_LOCK, HeldError, alone
-from rag_harness.files.log import close_log, open_log
+from rag_harness.errors import CriticalError, SettingsError
 from rag_harness.models.api_keys import check_api_keys
-from rag_harness.models.recording.network_guard import LOOPBACK, allow_connections, refuse_connections
 from rag_harness.notebook.evaluation import Evaluation, evaluation_of
 from rag_harness.notebook.given_pipeline import Loop, own_pipeline
 from rag_harness.notebook.given_questions import questions_file
 from rag_harness.notebook.given_settings import notebook_settings
 from rag_harness.notebook.notebook_record import NotebookRecord
 from rag_harness.notebook.notebook_run import NotebookRun
-from rag_harness.pipelines import data_of, endpoints_of, experiment, is_known, known_experiments
-from rag_harness.pipelines.history_names import is_own_name, is_played_name
+from rag_harness.notebook.output_folder import written_to
+from rag_harness.notebook.refused import check_cases, check_named, check_questions, check_service
+from rag_harness.pipelines import data_of, endpoints_of, experiment, is_known
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment
-from rag_harness.registry.identity import remember_in
 from rag_harness.report.wanted import WantedMeasures
 from rag_harness.retrieval.indexes.server.connection import check_client
-from rag_harness.settings import Settings, access_of
-from rag_harness.types import GOLDEN, Case
+from rag_harness.settings import Settings
+from rag_harness.types import Case
 from rag_harness.work.once import Once
-
-_SNAPSHOT = "snapshot"
 
 
 def evaluate(
@@ -129,39 +122,28 @@ class _Evaluating:
         named = self._pipeline if isinstance(self._pipeline, str) else ""
         own = None if named else own_pipeline(self._pipeline, self._name, self._version, self._loop)
         if named:
-            self._check_named(named, settings)
+            check_named(named, settings, has_own_name=bool(self._name or self._version))
         elif own is not None and is_known(own.id, settings):
             raise SettingsError(
                 f"evaluate: {own.id!r} is the name of an experiment that there is. Choose another: name="
             )
         output = settings.path(settings.output)
         if self._queries is not None:
-            settings = _asked_of(settings, questions_file(self._queries, output), named)
-        with _opened(settings, output):
+            check_questions(named, settings)
+            settings = replace(settings, queries=str(questions_file(self._queries, output)), dataset="")
+        with written_to(settings, output):
             return self._asked(settings, named, own)
-
-    def _check_named(self, named: str, settings: Settings) -> None:
-        if self._name or self._version:
-            raise SettingsError(
-                f"evaluate: {named} is an experiment with a name and a version: leave name= and version= out."
-            )
-        if (
-            named == GOLDEN
-            or is_played_name(named)
-            or (is_own_name(named) and named not in known_experiments(settings))
-        ):
-            raise SettingsError(f"evaluate: {named} is asked by a run of pytest: pytest --rag-run={named}")
 
     def _asked(self, settings: Settings, named: str, own: Experiment | None) -> Evaluation:
         parts = RunParts(settings)
         asked = own if own is not None else _built(named, parts)
         data = parts.data(data_of(named, settings) if named else asked.data)
         cases = _owing(asked, data, settings)
-        _check_cases(cases, data, asked, settings)
+        check_cases(cases, data, asked, settings)
         chosen = cases[: settings.limit or None]
         wanted = WantedMeasures(lambda: settings, lambda _: chosen)
         wanted.check_judge([asked.id])
-        _check_service(asked, parts, chosen)
+        check_service(asked, parts, chosen)
         identities = Identities(Once(lambda: settings), Once(lambda: parts), Once(_no_golden), lambda _: False)
         pages = Once(lambda: {each.doc_id: each.text for each in data.documents})
 
@@ -181,47 +163,6 @@ class _Evaluating:
         return evaluation_of(settings, asked.id, run.arrived, takes_over=not identities.takes_over_nothing(asked))
 
 
-def _asked_of(settings: Settings, file: Path, named: str) -> Settings:
-    """Return the settings with other questions.
-
-    Raises:
-        SettingsError: the experiment has data of its own.
-    """
-    if named and (data := data_of(named, settings)):
-        raise SettingsError(
-            f"evaluate: {named} is asked about the data {data!r} of pyproject.toml. Leave the questions out, or those "
-            f"data."
-        )
-    return replace(settings, queries=str(file), dataset="")
-
-
-@contextmanager
-def _opened(settings: Settings, output: Path) -> Iterator[None]:
-    """Hold the output folder, write the log, and close the network where the mode calls nobody.
-
-    Raises:
-        CriticalError: the folder cannot be written, or another run writes there.
-    """
-    with ExitStack() as closing:
-        try:
-            output.mkdir(parents=True, exist_ok=True)
-            closing.enter_context(alone(output / RUN_LOCK))
-        except HeldError as error:
-            raise CriticalError(
-                f"Another run is writing to {output}: {error.by}. Wait until it has ended, or choose a folder: output="
-            ) from None
-        except OSError as error:
-            raise CriticalError(f"Results cannot be written to {output}: {error}. Choose another: output=") from None
-        open_log(settings.path(settings.logs))
-        closing.callback(close_log)
-        remember_in(settings.path(settings.cache_dir))
-        if access_of(settings).calls_nobody:
-            host = urlsplit(settings.qdrant_url).hostname
-            refuse_connections(LOOPBACK if host in LOOPBACK else ())
-            closing.callback(allow_connections)
-        yield
-
-
 def _built(named: str, parts: RunParts) -> Experiment:
     if named not in endpoints_of(parts.settings) and is_known(named, parts.settings):
         check_api_keys(parts.settings)
@@ -235,39 +176,6 @@ def _owing(asked: Experiment, data: Data, settings: Settings) -> list[Case]:
     where = f"{spec.where}: expect" if spec else f"{asked.id}: expect, in its Experiment(…)"
     owed = stated_in(spec.expect, where) if spec else checked(plain(asked.expect, where), where) if asked.expect else ()
     return Owed(owed, places=(where,)).added_to(data.cases, data.queries_file) if owed else data.cases
-
-
-def _check_cases(cases: Sequence[Case], data: Data, asked: Experiment, settings: Settings) -> None:
-    """Refuse questions of which only a run of pytest can ask.
-
-    Raises:
-        DataError: there is none, or only scenarios.
-        SettingsError: turns are to follow the pipeline's own answers, or answers are compared with kept ones.
-    """
-    if not cases:
-        why = "only scenarios, which pytest plays" if data.scenarios else "no question"
-        raise DataError(f"evaluate: there is {why} in {data.queries_file}.")
-    spec = endpoints_of(settings).get(asked.id)
-    keeps_conversations = spec is not None and bool(spec.session)
-    if any(case.query.place for case in cases) and (keeps_conversations or settings.history != "gold"):
-        raise SettingsError(
-            f"evaluate: turns of {data.queries_file.name} are to follow the answers of {asked.id} itself, which are "
-            f"asked one after the other by a run of pytest: pytest --rag-run={asked.id}"
-        )
-    if snapshot := next((each for each in cases if any(one.kind == _SNAPSHOT for one in each.expect)), None):
-        raise SettingsError(
-            f"evaluate: {snapshot.query.query_id} expects its snapshot, which a run of pytest keeps and compares."
-        )
-
-
-def _check_service(asked: Experiment, parts: RunParts, cases: Sequence[Case]) -> None:
-    spec = endpoints_of(parts.settings).get(asked.id)
-    if spec is not None:
-        from rag_harness.pipelines.endpoint.pipeline import EndpointPipeline
-        from rag_harness.pipelines.endpoint.ready import check_ready
-
-        queries = [case.query for case in cases]
-        check_ready(spec, cast("EndpointPipeline", asked.pipeline), queries, access_of(parts.settings))
 
 
 def _no_golden() -> Any:
