@@ -93,19 +93,29 @@ def _yaml(asked: CleanedRequest, content: bytes, body: Any, response: Recorded) 
         **({"version": response.version} if response.version else {}),
         **({"session": response.session} if response.session else {}),
     }
-    return serialize({"requests": [request], "responses": [said], "metadata": metadata}, _Readable).encode()  # type: ignore[no-any-return]
+    return serialize({"requests": [request], "responses": [said]}, _Readable(metadata)).encode()  # type: ignore[no-any-return]
 
 
 class _Readable:
-    """A dumper of vcrpy's YAML with bodies as blocks of lines, for reviewers."""
+    """A dumper of vcrpy's YAML with bodies as blocks of lines, for reviewers.
 
-    @staticmethod
-    def serialize(cassette: Mapping[str, Any]) -> str:
+    Args:
+        metadata: is written after the interactions. vcrpy writes it from 9.0 on, which Python 3.10 has not.
+    """
+
+    def __init__(self, metadata: Mapping[str, Any]) -> None:
+        self._metadata = metadata
+
+    def serialize(self, cassette: Mapping[str, Any]) -> str:
         import yaml
 
         dumper: Any = type("Dumper", (yaml.SafeDumper,), {})
         dumper.add_representer(str, lambda at, text: at.represent_scalar("tag:yaml.org,2002:str", text, _style(text)))
-        return str(yaml.dump(cassette, Dumper=dumper, allow_unicode=True, width=4096, sort_keys=False))
+        return str(
+            yaml.dump(
+                {**cassette, "metadata": self._metadata}, Dumper=dumper, allow_unicode=True, width=4096, sort_keys=False
+            )
+        )
 
 
 def _style(text: str) -> str | None:
