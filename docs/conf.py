@@ -40,6 +40,8 @@ html_title = f"rag_harness {release}"
 html_show_sourcelink = False
 templates_path = ["site"]
 html_static_path = ["site/static"]
+html_css_files = ["site.css"]
+html_show_copyright = False
 copybutton_prompt_text = "$ "
 # JSON in which "…" stands for what is left out is coloured as far as that goes.
 suppress_warnings = ["misc.highlighting_failure"]

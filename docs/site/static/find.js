@@ -98,10 +98,10 @@
     const results = asked ? found(asked) : [];
     document.getElementById("search-results").replaceChildren(...results.map(shown));
     document.getElementById("search-state").textContent = !asked
-      ? "Type what you look for into the box: an option, an error, a task."
+      ? "Type what you look for: an option, an error, a task."
       : results.length
-        ? `${results.length === MOST ? "The best " : ""}${results.length} of ${sections.length.toLocaleString("en")} sections for “${asked}”`
-        : `No section has any of the words of “${asked}”.`;
+        ? `${results.length === MOST ? "The best " : ""}${results.length} ${results.length === 1 ? "place" : "places"} for “${asked}”`
+        : `No page has any of the words of “${asked}”.`;
   };
 
   // A further question needs no further loading.
