@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
-import json
+import marshal
 import os
 import runpy
 import select
@@ -168,7 +168,7 @@ def _receive(client: socket.socket) -> Command:
     text = b""
     while len(text) < int.from_bytes(length, "big"):
         text += client.recv(65536)
-    args, folder, environment = json.loads(text)
+    args, folder, environment = marshal.loads(text)
     return Command(args, folder, environment, streams)
 
 
