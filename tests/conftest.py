@@ -10,6 +10,10 @@ from typing import Any
 import hypothesis
 import pytest
 
+# Workers share the processors: threads of torch and BLAS would wait for each other in loops, half of what models take.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+
 WHEN_ASKED = {"long": "takes minutes", "ray": "starts a cluster"}
 
 # A person's run looks at new examples each time, and finds what nobody thought of. A gate must not: the same code has
