@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import os
+from collections.abc import Generator
 from typing import Any
 
 import hypothesis
 import pytest
+
+# Workers share the processors: threads of torch and BLAS would wait for each other in loops, half of what models take.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
 WHEN_ASKED = {"long": "takes minutes", "ray": "starts a cluster"}
 
@@ -20,6 +26,17 @@ hypothesis.settings.load_profile(os.environ.get("RAG_TEST_EXAMPLES", "new"))
 def pytest_addoption(parser: pytest.Parser) -> None:
     about = "how many processes tests/chaos kills in all; default: 1,000 with -m chaos, else a few"
     parser.addoption("--chaos-kills", type=int, default=0, help=about)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Look for no garbage among tests that stay: a third of collecting, and more at each look during the tests."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

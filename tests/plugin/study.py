@@ -22,9 +22,12 @@ sys.meta_path.insert(0, Blocked())
 
 
 def replay(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    """Replay with results in ``folder``/out; Python has to start anew for it, or nothing is blocked."""
+    """Replay with results in ``folder``/out; Python has to start anew for it, or nothing is blocked.
+
+    It has as many threads as for anybody: no digit may depend on them.
+    """
     (folder / "sitecustomize.py").write_text(BLOCKER)
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("RAG_", "OPEN"))}
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("RAG_", "OPEN", "OMP_"))}
     kept["RAG_SECTIONS"] = "all"
     places = [f"--rag-output={folder / 'out'}", f"--rag-logs={folder}", f"--rag-cache-dir={folder / 'none'}"]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rag-mode=replay", *places, *args]

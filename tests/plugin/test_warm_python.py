@@ -87,9 +87,40 @@ def test_what_one_run_does_the_next_does_not_see(tmp_path: Path) -> None:
     assert run(code).stdout == "False False False\n"
 
 
-def test_it_is_finalized() -> None:
+def test_what_was_left_for_the_end_is_done() -> None:
     ran = run("import atexit; atexit.register(print, 'bye')")
     assert ran.stdout == "bye\n"
+
+
+def test_the_end_waits_for_threads_and_what_they_say_is_written() -> None:
+    code = "import threading, time; threading.Thread(target=lambda: (time.sleep(0.1), print('late'))).start()"
+    for ends, status in (("", 0), ("; raise SystemExit(3)", 3), ("; raise SystemExit('no')", 1)):
+        ran = run(code + ends)
+        assert (ran.stdout, ran.returncode) == ("late\n", status)
+
+
+def test_what_packages_say_is_remembered_until_their_files_change(tmp_path: Path) -> None:
+    code = """
+import os, sys
+from importlib.metadata import Distribution, PathDistribution, distribution, version
+from pathlib import Path
+
+for name in ("pytest", "numpy", "pytest-xdist"):
+    package = distribution(name)
+    for told in ("entry_points", "files"):
+        assert list(getattr(package, told)) == list(vars(Distribution)[told].fget(package))
+    assert package.metadata.items() == vars(Distribution)["metadata"].fget(package).items()
+    assert package.metadata is distribution(name).metadata
+sys.path.insert(0, os.getcwd())
+file = Path("lamp-1.dist-info/METADATA")
+for number, said in enumerate(("1", "2"), 1):
+    file.write_text(f"Name: lamp\\nVersion: {said}\\n")
+    os.utime(file, ns=(number, number))
+    print(version("lamp"))
+"""
+    (tmp_path / "lamp-1.dist-info").mkdir()
+    ran = run(code, cwd=tmp_path)
+    assert ran.stdout == "1\n2\n", ran.stderr
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 7), (signal.SIGTERM, -signal.SIGTERM)])

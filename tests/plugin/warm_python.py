@@ -18,27 +18,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# What the program is: it asks, lets go of its streams, passes signals on and ends as the fork ended.
+# What the program is: it asks, lets go of its streams, passes signals on and ends as the fork ended. A run starts up to
+# three; what socket, signal and json import besides would be more than half of each.
 _CLIENT = """
-import json, os, signal, socket, sys
+import _signal, _socket, marshal, os, sys
 
 python, address, *command = sys.argv[1:]
 if next((word[:2] for word in command if word not in ("-u", "-B")), "") not in ("-m", "-c"):
     os.execv(python, [python, *command])
-server = socket.socket(socket.AF_UNIX)
+server = _socket.socket(_socket.AF_UNIX)
 server.connect(address)
-for number in (signal.SIGINT, signal.SIGTERM):
-    signal.signal(number, lambda number, frame: server.send(bytes([number])))
-asked = json.dumps([command, os.getcwd(), dict(os.environ)]).encode()
-socket.send_fds(server, [len(asked).to_bytes(4, "big")], [0, 1, 2])
+for number in (_signal.SIGINT, _signal.SIGTERM):
+    _signal.signal(number, lambda number, frame: server.send(bytes([number])))
+asked = marshal.dumps([command, os.getcwd(), dict(os.environ)])
+streams = b"".join(stream.to_bytes(4, sys.byteorder) for stream in (0, 1, 2))
+server.sendmsg([len(asked).to_bytes(4, "big")], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
 server.sendall(asked)
 nothing = os.open(os.devnull, os.O_RDWR)
 for stream in (0, 1, 2):
     os.dup2(nothing, stream)
-status = int(server.recv(16) or -signal.SIGKILL)
+status = int(server.recv(16) or -_signal.SIGKILL)
 if status < 0:
-    if -status != signal.SIGKILL:
-        signal.signal(-status, signal.SIG_DFL)
+    if -status != _signal.SIGKILL:
+        _signal.signal(-status, _signal.SIG_DFL)
     os.kill(os.getpid(), -status)
 sys.exit(status)
 """
