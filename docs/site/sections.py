@@ -45,19 +45,19 @@ def _parts(page: str, section: nodes.section) -> Iterator[nodes.Element]:
             yield from own.findall(nodes.list_item)
         elif page.startswith(_LOOKED_UP) and page not in _WITHOUT_ROWS:
             for row in (row for body in own.findall(nodes.tbody) for row in body.findall(nodes.row)):
-                if _text(first := row.next_node(nodes.entry)):
-                    yield first
+                yield from (cell for cell in list(row.findall(nodes.entry))[:1] if _text(cell))
 
 
 def _own(section: nodes.section) -> list[nodes.Element]:
-    return [each for each in section.children if not isinstance(each, (nodes.section, nodes.title))]
+    others = (nodes.section, nodes.title)
+    return [each for each in section.children if isinstance(each, nodes.Element) and not isinstance(each, others)]
 
 
 def _sections(page: str, tree: nodes.document, words: dict[str, str]) -> Iterator[Section]:
     """Yield the sections of a page, and its rows and messages that are looked up. Takes their words from ``words``."""
     title = ""
     for section in tree.findall(nodes.section):
-        heading = section.next_node(nodes.title).astext()
+        heading = next(section.findall(nodes.title)).astext()
         title = title or heading
         is_top, anchor = section.parent is tree, section["ids"][0]
         said = words.pop(page if is_top else f"{page}#{anchor}", "")
