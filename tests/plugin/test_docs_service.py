@@ -158,7 +158,9 @@ def test_a_conversation_is_kept_by_the_server_or_by_the_client_as_the_page_says(
 
 
 def test_the_limits_of_conversations_are_those_of_the_page() -> None:
-    assert f"{MOST_TURNS_KEPT} turns; after {MOST_CHARACTERS_EACH:,} characters it takes no further turn" in CONVERSATIONS
+    assert (
+        f"{MOST_TURNS_KEPT} turns; after {MOST_CHARACTERS_EACH:,} characters it takes no further turn" in CONVERSATIONS
+    )
     assert f"{2 * MOST_TURNS_KEPT} at most" in CONVERSATIONS
     assert f"{MOST_OF_OWNER} conversations" in CONVERSATIONS
     assert f"{MOST_OF_ALL:,} conversations with {MOST_CHARACTERS_OF_ALL >> 20} million characters" in CONVERSATIONS

@@ -205,15 +205,15 @@ def _why(brief: Brief) -> Iterator[Sentence]:
 
 def shortfall_said(found: Shortfall) -> str:
     """Return how many answers fall short, and the main cause with its share."""
-    share = f"{found.causes[found.main]:,} of them ({percent(found.share)})" if found.n > 1 else "the cause"
-    detail = f", most often: {found.detail} ({found.of_detail:,})" if found.detail else ""
+    share = f"{found.of_main:,} of them ({percent(found.share)})" if found.n > 1 else "the cause"
+    detail = f", {found.detail}" if found.detail else ""
     name = short(found.experiment)
     if found.is_sample:
         head = f"{name}: the worst {found.n:,} of {found.answers:,} answers were looked into"
     else:
         head = f"{name}: {found.n:,} of {found.answers:,} answers fall short"
-    if found.n == found.of_detail and found.n > 1:
-        return f"{head}, all {found.n:,} for one cause: {found.main}, {found.detail}."
+    if found.n == found.of_main and found.n > 1:
+        return f"{head}, all {found.n:,} for one cause: {found.main}{detail}."
     return f"{head}; {share}: {found.main}{detail}."
 
 

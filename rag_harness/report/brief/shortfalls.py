@@ -20,9 +20,9 @@ class Shortfall:
         answers: number of all its answers.
         is_sample: whether nothing tells which answers failed, so that only the worst were looked into.
         causes: number of answers by cause, the most frequent first.
-        main: the most frequent cause; ``detail`` is its most frequent finer cause, with ``of_detail`` answers.
-        remedy: what helps against most answers with that finer cause.
-        worst: id of the worst trial with that finer cause; ``query`` is its question, ``evidence`` shows its cause.
+        main: the most frequent pair of a cause and a finer cause, ``detail``; ``of_main`` answers have it.
+        remedy: what helps against most of these.
+        worst: id of the worst of these trials; ``query`` is its question, ``evidence`` shows its cause.
     """
 
     experiment: str
@@ -32,7 +32,7 @@ class Shortfall:
     causes: Mapping[str, int]
     main: str
     detail: str
-    of_detail: int
+    of_main: int
     remedy: str
     worst: str
     query: str
@@ -40,8 +40,8 @@ class Shortfall:
 
     @property
     def share(self) -> float:
-        """The share of the main cause among the answers that fall short."""
-        return self.causes[self.main] / self.n
+        """The share of the answers that fall short for the main cause."""
+        return self.of_main / self.n
 
 
 def shortfalls(tables: Mapping[str, SuiteTable], causes: Sequence[CauseLine]) -> dict[str, Shortfall]:
@@ -54,21 +54,18 @@ def shortfalls(tables: Mapping[str, SuiteTable], causes: Sequence[CauseLine]) ->
 
 
 def _shortfall(name: str, table: SuiteTable, lines: Sequence[CauseLine]) -> Shortfall:
-    counted = Counter(line.cause for line in lines)
-    main = counted.most_common(1)[0][0]
-    mine = [line for line in lines if line.cause == main]
-    detail, of_detail = Counter(line.detail for line in mine).most_common(1)[0]
-    mine = [line for line in mine if line.detail == detail]
+    (main, detail), of_main = Counter((line.cause, line.detail) for line in lines).most_common(1)[0]
+    mine = [line for line in lines if (line.cause, line.detail) == (main, detail)]
     worst, remedy = mine[0], Counter(line.remedy for line in mine).most_common(1)[0][0]
     return Shortfall(
         experiment=name,
         n=len(lines),
         answers=table.totals.answered,
         is_sample=not table.shares(),
-        causes=dict(counted.most_common()),
+        causes=dict(Counter(line.cause for line in lines).most_common()),
         main=main,
         detail=detail,
-        of_detail=of_detail,
+        of_main=of_main,
         remedy=remedy,
         worst=str(worst.trial),
         query=worst.query,

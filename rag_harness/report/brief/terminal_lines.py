@@ -180,13 +180,20 @@ def _causes(found: Shortfall, is_alone: bool) -> str:
 
 def _next(brief: Brief, output: str, has_report: bool, writer: LineWriter) -> Iterator[Line]:
     found = brief.shortfall
-    remedy = writer.labelled("next", found.remedy) if found is not None else []
+    remedy = writer.labelled("next", _remedy(found)) if found is not None else []
     # Commands are to be copied: they are never cut.
     commands = [_explain(brief, output)] if brief.answered.rows else []
     commands += [] if has_report else [f"rag-harness report {output} -o report.html"]
     heads = ["" if remedy else "next", *[""] * len(commands)]
     yield from remedy
     yield from (Line(f"{head:<{LABEL}}{command}") for head, command in zip(heads, commands, strict=False))
+
+
+def _remedy(found: Shortfall) -> str:
+    """Return what helps most answers, and how many these are unless they are all."""
+    if found.of_main == found.n:
+        return found.remedy
+    return f"{found.remedy} (for{TIE}{found.of_main:,}{TIE}of{TIE}the{TIE}{found.n:,})"
 
 
 def _explain(brief: Brief, output: str) -> str:

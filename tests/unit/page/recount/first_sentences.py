@@ -23,8 +23,7 @@ _BEST = re.compile(
 _SURE = re.compile(r"(\S+) - (\S+) in (\S+): (\S+)(?: \[(\S+), (\S+)\])?, ([\d,]+) questions(?:, p (<?[\d.]+\d))?")
 _TESTS = re.compile(r"corrected for (\d+) tests")
 _SHORT = re.compile(
-    r"(\S+): ([\d,]+) of ([\d,]+) answers fall short; ([\d,]+) of them \((\S+) %\): ([\w ]+?)"
-    r"(?:, most often: (.+) \(([\d,]+)\))?\."
+    r"(\S+): ([\d,]+) of ([\d,]+) answers fall short; ([\d,]+) of them \((\S+) %\): ([\w ]+?)(?:, (.+))?\."
 )
 
 
@@ -74,13 +73,12 @@ def _why(files: RunFiles, text: str) -> Iterator[str]:
     if found is None:
         yield f"no figure in {text!r}"
         return
-    name, short, answers, of_main, share, main, detail, of_detail = found.groups()
+    name, short, answers, of_main, share, main, detail = found.groups()
     lines = [line for line in files.causes if line["experiment"] == name]
-    counted = Counter(line["cause"] for line in lines)
+    counted = Counter((line["cause"], line["detail"]) for line in lines)
+    main = (main, detail or "")
     yield problem(short, "{}", len(lines))
     yield problem(answers, "{}", len(files.suites[name].answered))
     yield problem(of_main, "{}", counted[main])
     yield "" if abs(float(share) - 100 * counted[main] / len(lines)) <= 0.5 else f"{share} % of {counted}"
     yield "" if counted[main] == max(counted.values()) else f"{main} is not the most frequent of {counted}"
-    if detail:
-        yield problem(of_detail, "{}", sum(line["cause"] == main and line["detail"] == detail for line in lines))

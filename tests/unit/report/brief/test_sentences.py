@@ -117,19 +117,21 @@ def test_why_says_when_nobody_has_looked() -> None:
     assert say(e1=table(LABELS))["why"].startswith("Nothing tells right answers from wrong ones")
 
 
-def test_the_main_cause_is_the_most_frequent_and_its_remedy_is_next() -> None:
+def test_the_main_cause_is_the_most_frequent_finer_one_and_its_remedy_is_next() -> None:
     def line(n: int, cause: str, detail: str, remedy: str) -> CauseLine:
         return CauseLine(experiment="e1", query_id=f"q{n}", cause=cause, detail=detail, remedy=remedy)
 
     causes = [
-        line(0, "Logic Failure", "misread", "a stronger model"),
-        *(line(n, "Retrieval Miss", "not found", "hybrid retrieval") for n in (1, 2)),
-        line(3, "Retrieval Miss", "lost in reranking", "another reranker"),
+        *(
+            line(n, "Logic Failure", detail, "a stronger model")
+            for n, detail in enumerate(("misread", "cut short", ""))
+        ),
+        *(line(n, "Retrieval Miss", "not found", "hybrid retrieval") for n in (3, 4)),
     ]
     only = found(0, 0)
     only.categories = ["Wrong Abstention"] * N
     said = say(causes, e1=only)
-    assert said["why"] == "e1: 4 of 60 answers fall short; 3 of them (75 %): Retrieval Miss, most often: not found (2)."
+    assert said["why"] == "e1: 5 of 60 answers fall short; 2 of them (40 %): Retrieval Miss, not found."
     assert said["next"] == "Hybrid retrieval."
 
 
