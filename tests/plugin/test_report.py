@@ -52,6 +52,7 @@ def test_the_golden_suite_has_a_report(suite: Suite) -> None:
 def test_the_first_tutorial_s_report_has_every_question(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("RAG_SECTIONS", raising=False)
     assert main(["init", str(pytester.path), "--example"]) == 0
     assert pytester.runpytest_subprocess().ret == 0
     quiet = [line for line in pytester.runpytest_subprocess("-q").outlines if line]

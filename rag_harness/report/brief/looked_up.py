@@ -43,15 +43,20 @@ class LookedUp:
         return f"recall@{self.k}"
 
     @property
-    def hits(self) -> str:
-        """What was looked at of each question: ``the first 3 hits``."""
-        return "the first hit" if self.k == 1 else f"the first {self.k} hits"
+    def where(self) -> str:
+        """Where an expected document counts as found: ``among the first 3 hits``."""
+        return place_said(self.k)
 
     @property
     def broken(self) -> list[str]:
         """How many questions ended with an error, and how many without a row; for people."""
         errors = [counted(self.errors, "error")] if self.errors else []
         return errors + ([f"{self.lost:,} without a result"] if self.lost else [])
+
+
+def place_said(k: int) -> str:
+    """Say where an expected document counts as found, by the cutoff ``k``."""
+    return f"among the first {k} hits" if k > 1 else "at rank 1"
 
 
 def looked_up(tables: Mapping[str, SuiteTable], k: int) -> LookedUp | None:

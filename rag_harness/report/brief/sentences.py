@@ -70,7 +70,7 @@ def _looked_up(found: LookedUp, brief: Brief) -> Iterator[Sentence]:
 
 def found_said(found: LookedUp) -> str:
     """Say for how many questions an expected document is among the first hits, and for how many it is not."""
-    head = f"For {found.found:,} of {found.asked:,} questions an expected document is among {found.hits}"
+    head = f"For {found.found:,} of {found.asked:,} questions an expected document is {found.where}"
     return f"{head}; for {found.missed:,} none is" if found.missed else head
 
 
