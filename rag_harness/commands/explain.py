@@ -21,8 +21,10 @@ from rag_harness.derived.attribution.whole_trial import (
     trial_named,
 )
 from rag_harness.derived.local_run import bench_of, running, settings_of
-from rag_harness.results.manifest import read_manifest
+from rag_harness.report.explained_misses import every_miss, one_question
+from rag_harness.results.manifest import RunManifest, read_manifest
 from rag_harness.shown.terminal import say
+from rag_harness.types import GOLDEN
 
 MODES = ("auto", "replay", "record", "live")
 
@@ -48,6 +50,9 @@ def run_explain(chosen: argparse.Namespace) -> int:
 
         return review(chosen.output, chosen.by)
     manifest = read_manifest(chosen.output)
+    if looked_up := _of_golden(chosen, manifest):
+        say(*looked_up)
+        return 0
     row = row_of_trial(chosen.output, manifest, chosen.trial) if chosen.trial else None
     if chosen.trial and row is None:
         chosen.trial = trial_named(manifest, chosen.trial)
@@ -62,6 +67,7 @@ def run_explain(chosen: argparse.Namespace) -> int:
     with _explainer(chosen) as explainer:
         if not chosen.trial:
             say(*cause_lines(explainer.every(), str(chosen.output), answers=explainer.answers))
+            say(*every_miss(chosen.output, manifest))
             return 0
         found = explainer.one(chosen.trial)
     broken = broken_lines(chosen.output, manifest, row) if row else []
@@ -72,6 +78,13 @@ def run_explain(chosen: argparse.Namespace) -> int:
     right = [unchecked if broken else is_right, *(trial_lines(row) if row else ())]
     say(*chat, *(cause_in_full(found) if found else right), *broken)
     return 0
+
+
+def _of_golden(chosen: argparse.Namespace, manifest: RunManifest) -> list[str]:
+    """Return what is to be said of the golden suite alone; empty where an experiment is asked about."""
+    if chosen.trial:
+        return one_question(chosen.output, manifest, chosen.trial)
+    return every_miss(chosen.output, manifest) if set(manifest.suites) == {GOLDEN} else []
 
 
 @contextmanager

@@ -97,6 +97,47 @@ class Failures:
 
 
 @dataclass(frozen=True, slots=True)
+class LookedUpHit:
+    """A hit of a question that was looked up: its rank, the name of its document, and whether that was expected."""
+
+    rank: int
+    name: str
+    is_expected: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LookedUpQuestion:
+    """A question that was looked up, for people.
+
+    Attributes:
+        ident: id of the question.
+        expected: names of the documents that should be found.
+        outcome: where the first of them was found, or that none was; ``tone`` says whether that is good.
+        hits: the first documents in their order, and below them those that were expected.
+        figures: measures of the question.
+        error: why it could not be looked up; empty where it was.
+    """
+
+    ident: str
+    query: str
+    expected: str
+    outcome: str
+    tone: Tone
+    hits: Sequence[LookedUpHit]
+    figures: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LookedUpQuestions:
+    """Questions of the golden suite, the misses first."""
+
+    title: str
+    shown: Sequence[LookedUpQuestion]
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """Names with their values."""
 
@@ -158,7 +199,7 @@ class More:
     blocks: Sequence[Block]
 
 
-Block: TypeAlias = "Table | Figure | Failures | Facts | Prose | Topics | Terms | Code | More"
+Block: TypeAlias = "Table | Figure | Failures | LookedUpQuestions | Facts | Prose | Topics | Terms | Code | More"
 
 
 @dataclass(frozen=True, slots=True)

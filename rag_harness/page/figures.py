@@ -8,7 +8,7 @@ from rag_harness.gates.units import bounds, value_said
 from rag_harness.measures import Measure
 from rag_harness.page.content import Cell
 from rag_harness.report.direction import better_of
-from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.suite_table import SliceLabels, SuiteTable
 from rag_harness.report.summary import SHORT_MEASURE_NAMES
 from rag_harness.stats import quantile, quantile_interval
 
@@ -34,17 +34,17 @@ def name_said(name: str) -> str:
     return name if short == name or short.lower() == name else f"{name} ({short})"
 
 
-def mean_cell(table: SuiteTable, measure: str, is_best: bool = False) -> Cell:
+def mean_cell(table: SuiteTable, measure: str, is_best: bool = False, where: SliceLabels | None = None) -> Cell:
     """Return mean ± half the width of its 95 % interval; only the mean for one case; or that there is no value."""
-    cases = table.values(measure, {}) if measure in table.columns else {}
+    cases = table.values(measure, where or {}) if measure in table.columns else {}
     values = list(cases.values())
     if not values:
         return no_value(table, measure)
     counted = f"n = {len(values)}{table.alike_said(cases)}"
-    mean, unit = table.aggregate([measure])[measure] or 0.0, table.columns[measure].measure.unit
+    mean, unit = table.aggregate([measure], where)[measure] or 0.0, table.columns[measure].measure.unit
     if len(values) == 1:
         return Cell(f"{value_said(mean, unit)} (1 case)", hint="one case has no interval")
-    found = table.interval(measure)
+    found = table.interval(measure, where)
     if found is None:
         return Cell(value_said(mean, unit), is_best=is_best, hint=f"{counted}; all are equal")
     low, high = found

@@ -13,7 +13,7 @@ from rag_harness.page.run import Run, read_run
 from rag_harness.page.sampled import is_sampled, sample_of
 from rag_harness.page.sections import sections_of
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.report.wording import listed
+from rag_harness.report.wording import counted, listed
 from rag_harness.results.manifest import MANIFEST
 from rag_harness.work.garbage import uncollected
 
@@ -96,6 +96,9 @@ def _text(runs: Sequence[Run], wanted: Format, is_plain: bool, link: str) -> str
     from rag_harness.page.payload.packing import Packing
 
     names = dict.fromkeys(name for run in runs for name in run.experiments)
+    if not names and runs[0].brief.alone is not None:
+        asked = counted(runs[0].brief.alone.asked, "question")
+        return html_of(f"RAG evaluation: the retrieval suite, {asked}", sections_of(runs), None)
     title = f"RAG evaluation: {listed(list(names)) or 'no trial'}"
     with Packing(is_plain) as packing:
         if not is_sampled(runs):

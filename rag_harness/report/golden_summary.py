@@ -11,13 +11,13 @@ from rag_harness.report.summary import table as aligned
 
 GOLDEN_MEASURES = ("recall@1", "recall@3", "recall@5", "recall@10", "mrr@10", "ndcg@10")
 SLICE = "query_type"
-_MOST_SLICES = 8
+MOST_SLICES = 8
 _MOST_MISSES = 5
 
 
 def golden_lines(table: SuiteTable, results: Sequence[RetrievalResult]) -> list[str]:
     """Return the table of measures and the misses."""
-    slices = sorted(table.slices().get(SLICE, set()))[:_MOST_SLICES]
+    slices = sorted(table.slices().get(SLICE, set()))[:MOST_SLICES]
     rows = [_row(table, {SLICE: each}, each) for each in slices if table.selected_of({SLICE: each})]
     misses = [result for result in results if not result.found]
     lines = aligned([("golden", "n", *GOLDEN_MEASURES), *rows, _row(table, {}, "all")])

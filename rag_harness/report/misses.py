@@ -24,7 +24,7 @@ def explain_miss(result: RetrievalResult) -> str:
         *(_labelled("passage", f"“{' '.join(result.passage.split())}”") if result.passage else ()),
         *(_labelled("error", result.error) if result.error else ()),
         *_found(result.top),
-        *_labelled("next", _remedy(result)),
+        *(() if result.found else _labelled("next", _remedy(result))),
     ]
     return "\n".join(lines)
 
@@ -51,6 +51,8 @@ def missed(result: RetrievalResult) -> list[str]:
 
 def where_found(result: RetrievalResult) -> str:
     """Say at which rank the first expected document was found."""
+    if result.found:
+        return f"rank {result.rank}"
     if result.rank is not None:
         return f"rank {result.rank}, not in the top {result.k}"
     return f"not in the top {len(result.ranked)}" if result.ranked else "nothing was returned"

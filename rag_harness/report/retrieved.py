@@ -22,7 +22,7 @@ def read_retrievals(output: Path, manifest: RunManifest) -> Iterator[RetrievalRe
     if record is None:
         return
     cases = CaseFile(output, record.cases)
-    k, retriever = manifest.settings["k"], manifest.settings["retriever"]
+    k, retriever = int(manifest.settings.get("k") or 10), str(manifest.settings.get("retriever") or "")
     try:
         for row in sorted(_rows(output, record, cases), key=lambda row: cases.position[row.query_id]):
             yield _result(row, cases[cases.position[row.query_id]], retriever, k)

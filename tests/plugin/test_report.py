@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 
 import pytest
 
+from rag_harness.__main__ import main
 from tests.plugin.conftest import Suite
 
 JUDGED = "--rag-measures=context_precision,faithfulness,answer_relevancy"
@@ -44,6 +46,29 @@ def test_the_golden_suite_has_a_report(suite: Suite) -> None:
     page = (suite.path / "report.html").read_text()
     assert "1 gate passed" in page
     assert "golden: recall@1" in page
+    assert "return a lamp" in page
+
+
+def test_the_first_tutorial_s_report_has_every_question(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RAG_SECTIONS", raising=False)
+    assert main(["init", str(pytester.path), "--example"]) == 0
+    assert pytester.runpytest_subprocess().ret == 0
+    quiet = [line for line in pytester.runpytest_subprocess("-q").outlines if line]
+    assert [line.split()[0] for line in quiet[-4:-1]] == ["gates", "golden", "next"]
+    assert quiet[-3:-1] == [
+        "golden   14 of 18 found an expected document among the first 3 hits, 4 missed",
+        "next     rag-harness explain output",
+    ]
+    monkeypatch.chdir(pytester.path)
+    assert main(["report", "output", "-o", "report.html"]) == 0
+    page = html.unescape(Path("report.html").read_text(encoding="utf-8"))
+    questions = [json.loads(line) for line in Path("queries.jsonl").read_text(encoding="utf-8").splitlines()]
+    asked = [each["query"] for each in questions if each["context_reference"]]
+    assert len(asked) == 18
+    assert [each for each in asked if each not in page] == []
+    assert "no trial" not in page.lower()
 
 
 def test_a_run_that_lost_every_trial_has_a_report_that_says_so(suite: Suite) -> None:

@@ -10,6 +10,7 @@ from rag_harness.page.comment.room import Room, below, table_rows
 from rag_harness.page.figures import NONE
 from rag_harness.page.run import Run
 from rag_harness.report.brief import Brief, Lead
+from rag_harness.report.golden_summary import GOLDEN_MEASURES
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.wording import counted
 from rag_harness.shown.markdown import plain
@@ -18,7 +19,6 @@ _MEASURES = (
     *("recall@5", "evidence_recall", "context_precision", "answer_correctness", "nugget_recall", "token_f1", "g_mean"),
     *("faithfulness", "answer_relevancy"),
 )
-_GOLDEN = ("recall@1", "recall@5", "recall@10", "mrr@10", "ndcg@10")
 _MOST_MEASURES = 6
 _LEGEND = "Bold: the best mean. ★: surely better than all others (95 %)."
 
@@ -47,7 +47,8 @@ def _leads(brief: Brief) -> list[Lead]:
 
 def _measures(brief: Brief, tables: Mapping[str, SuiteTable]) -> list[str]:
     """Return the measures of the table: those that decide first."""
-    known = _MEASURES if brief.tables else _GOLDEN
+    # The measure of the cutoff comes first: it is the one that the sentences and most gates are about.
+    known = dict.fromkeys([brief.alone.measure, *GOLDEN_MEASURES]) if brief.alone is not None else _MEASURES
     there = [name for name in known if any(found.has(name) for found in tables.values())]
     decide = [lead.standing.measure for lead in _leads(brief)]
     wanted = [*dict.fromkeys([*(name for name in decide if name in there), *there])][:_MOST_MEASURES]

@@ -10,7 +10,6 @@ from rag_harness.page.run import Run
 from rag_harness.report.brief import Brief, GatesState
 from rag_harness.report.brief.gates_state import BAD, GateLine
 from rag_harness.report.wording import counted
-from rag_harness.types import GOLDEN
 
 _SIGNS = {"FAIL": "❌", "UNDECIDED": "❔", "PASS": "✅", "NO VERDICT": "❔"}
 _OTHERS = {
@@ -39,8 +38,10 @@ def run_line(brief: Brief, run: Run, room: Room) -> str:
     parts = [f"RAG evaluation of {room.first(list(brief.tables or run.selected)) or 'nothing: no trial was selected'}"]
     if found.asked:
         parts[0] += f": **{found.rows:,} of {found.asked:,} answered**"
-    if not brief.tables and GOLDEN in run.selected:
-        parts[0] += f": **{counted(run.selected[GOLDEN].selected_of({}), 'question')} looked up**"
+    if brief.alone is not None:
+        golden = brief.alone
+        parts[0] += f": **{golden.found:,} of {counted(golden.asked, 'question')} found an expected document**"
+        parts += [f"❌ {each}" for each in golden.broken]
     parts += [f"❌ {counted(found.errors, 'error')}"] if found.errors else []
     parts += [f"❌ {found.lost:,} without a result"] if found.lost else []
     parts += [room.short(", ".join(found.origins))] if found.origins else []

@@ -16,6 +16,7 @@ from rag_harness.page.sections.failures import failures
 from rag_harness.page.sections.first_screen import first_screen
 from rag_harness.page.sections.method import method
 from rag_harness.page.sections.race import race
+from rag_harness.page.sections.retrieval import retrieval
 from rag_harness.page.sections.scorecard import scorecard
 from rag_harness.page.sections.slices import slices
 from rag_harness.page.sections.terms import terms
@@ -23,7 +24,7 @@ from rag_harness.page.sections.terms import terms
 SectionOf: TypeAlias = Callable[[Sequence[Run]], "Section | None"]
 SECTIONS: tuple[SectionOf, ...] = (
     *(first_screen, diff, race, decisions, differences, failures),
-    *(charts, scorecard, slices, about_run, method, terms),
+    *(retrieval, charts, scorecard, slices, about_run, method, terms),
 )
 
 

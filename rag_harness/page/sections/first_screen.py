@@ -14,11 +14,16 @@ from rag_harness.report.brief import Sentence, first_sentences
 from rag_harness.report.wording import counted
 
 _LABELS = {
+    "found": "What was found",
     "best": "Which is best",
     "sure": "How sure",
     "why": "Why answers fall short",
     "next": "What to do next",
 }
+_RETRIEVAL_ALONE = (
+    "This is a retrieval suite, also called the golden suite: documents were looked up for each question, and nothing "
+    "was answered. Every question stands below, the misses first."
+)
 _MOST = 2
 """Most sets of data that are spoken of first. The others stand in their sections."""
 _WORST_FIRST: Sequence[Tone] = ("bad", "unsure", "good", "")
@@ -34,7 +39,10 @@ def _blocks(runs: Sequence[Run]) -> Iterator[Block]:
     topics = [*_changed(runs), *_topics(run)]
     if topics:
         yield Topics(topics)
+    if run.brief.tables and topics:
         yield Prose(_answered(run), "bad" if run.brief.answered.errors or run.brief.answered.lost else "mute")
+    if run.brief.alone is not None:
+        yield Prose(_RETRIEVAL_ALONE, "mute")
     yield from (Prose(said, "unsure") for said in caveats(run))
     yield from gates_said(run)
     figure = compared(run)

@@ -16,6 +16,7 @@ from rag_harness.page.run import Run
 from rag_harness.page.sections.judged_gate import TONES, between, cutoff
 from rag_harness.report.brief.gates_state import BAD
 from rag_harness.report.wording import counted, listed
+from rag_harness.types import GOLDEN
 
 _ORDER = ("failed", "stale", "xpassed", "inconclusive", "xfailed", "passed", "not judged")
 _ALWAYS = ("failed", "inconclusive", "not judged")
@@ -75,7 +76,9 @@ def _table(run: Run, name: str, gates: Sequence[Gate], caption: str) -> Table:
     if name != "gates" or not worst:
         return Table(name, _HEAD, rows, caption, list(_notes(gates)))
     found = [worst.get(gate["gate"], "") for gate in gates]
-    links = [Cell(trial, trial=run.address(trial)) if trial else Cell("") for trial in found]
+    # The page lists only trials of experiments, so those of the golden suite have no link.
+    linked = [trial if trial and not trial.startswith(f"{GOLDEN}-") else "" for trial in found]
+    links = [Cell(trial, trial=run.address(to) if to else "") for trial, to in zip(found, linked, strict=True)]
     rows = [[*row, link] for row, link in zip(rows, links, strict=True)]
     return Table(name, (*_HEAD, _WORST), rows, caption, list(_notes(gates)))
 

@@ -30,9 +30,14 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     manifest, settings = run.manifest, run.manifest.settings
     yield "run", "" if run.is_alone else run.name
     yield "answers", answers_by(run.experiments).removeprefix("answers ") if run.experiments else ""
-    yield "judged by", " and ".join(judges_said(run.suites[name] for name in run.experiments)) or "nobody"
+    yield (
+        "judged by",
+        " and ".join(judges_said(run.suites[name] for name in run.experiments))
+        or ("nobody" if run.experiments else ""),
+    )
     users = {name: run.suites[name].user for name in run.experiments}
     yield "users", "; ".join(f"{name}: simulated by {user}" for name, user in users.items() if user)
+    yield "retriever", _retriever(run)
     yield "profile", str(settings.get("profile", ""))
     yield "mode", str(settings.get("mode", ""))
     yield "times", _times(run)
@@ -41,6 +46,12 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     yield "data", "; ".join(data_said(run))
     yield "cases", "; ".join(_cases(run))
     yield "drafts", "; ".join(draft_lines(run.selected))
+
+
+def _retriever(run: Run) -> str:
+    """Name what the golden suite asked, with its cutoff; empty where the suite did not run."""
+    settings = run.manifest.settings
+    return f"{settings.get('retriever', 'not known')}, k = {settings.get('k', 10)}" if GOLDEN in run.selected else ""
 
 
 def data_said(run: Run) -> Iterator[str]:

@@ -17,8 +17,7 @@ from rag_harness.report.direction import NEITHER
 from rag_harness.report.pairwise import RISKS, TAIL
 from rag_harness.report.scorecard import judged_in_order
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.report.wording import counted, joined_names
-from rag_harness.types import GOLDEN
+from rag_harness.report.wording import joined_names
 
 _ALONE = "One experiment: there is nothing to compare it with, so nothing is marked as best."
 _MARKS = (
@@ -29,12 +28,14 @@ _MARKS = (
 )
 
 
-def scorecard(runs: Sequence[Run]) -> Section:
-    """Return the scorecard of the first run."""
+def scorecard(runs: Sequence[Run]) -> Section | None:
+    """Return the scorecard of the first run; None where only the golden suite ran, which has a section of its own."""
     run = runs[0]
+    if not run.experiments and run.selected:
+        return None
     nothing = Prose("No trial was selected: there is nothing to score.", "unsure")
     blocks = [*_blocks(run)] if run.experiments else [nothing]
-    return Section("scorecard", "Scorecard", [block for block in [*blocks, _golden(run)] if block is not None])
+    return Section("scorecard", "Scorecard", [block for block in blocks if block is not None])
 
 
 def measures_shown(run: Run) -> list[Measure]:
@@ -71,17 +72,6 @@ def _blocks(run: Run) -> Iterator[Block | None]:
     yield panel_table(run)
     yield costs(run)
     yield times(run)
-
-
-def _golden(run: Run) -> Table | None:
-    """Return the measures of the golden suite."""
-    table = run.selected.get(GOLDEN)
-    if table is None:
-        return None
-    rows = [[Cell(measure_title(m)), mean_cell(table, m.name)] for m in measures_of([table])]
-    return Table(
-        "golden", ("measure", GOLDEN), rows, f"The golden suite: {counted(table.selected_of({}), 'query', 'queries')}"
-    )
 
 
 def _table(run: Run, name: str, measures: Sequence[Measure], caption: str) -> Table:

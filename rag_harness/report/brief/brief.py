@@ -9,6 +9,7 @@ from typing import Any
 from rag_harness.report.brief.answered import Answered, answered
 from rag_harness.report.brief.gates_state import GatesState, gates_state
 from rag_harness.report.brief.leads import ANSWERS, RETRIEVAL, Field, fields_of
+from rag_harness.report.brief.looked_up import LookedUp, looked_up
 from rag_harness.report.brief.shortfalls import Shortfall, shortfalls
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.causes import CauseLine
@@ -27,6 +28,7 @@ class Brief:
         shortfalls: why answers of an experiment fall short, by its name; empty where that was not looked into.
         tables: the tables of the experiments, by name.
         was_explained: whether the run was asked why answers fall short.
+        golden: what the golden suite found; None where it did not run.
     """
 
     answered: Answered
@@ -35,6 +37,7 @@ class Brief:
     shortfalls: Mapping[str, Shortfall]
     tables: Mapping[str, SuiteTable]
     was_explained: bool
+    golden: LookedUp | None = None
 
     @property
     def subject(self) -> str:
@@ -45,6 +48,11 @@ class Brief:
     def shortfall(self) -> Shortfall | None:
         """Why answers of the subject fall short, else those of the first experiment with causes; None without any."""
         return self.shortfalls.get(self.subject) or next(iter(self.shortfalls.values()), None)
+
+    @property
+    def alone(self) -> LookedUp | None:
+        """What the golden suite found in a run without an experiment; None in any other run."""
+        return None if self.tables else self.golden
 
     @property
     def is_measured(self) -> bool:
@@ -68,11 +76,13 @@ def brief_of(
     """
     selected = {name: table for name, table in tables.items() if table.selected_of({})}
     experiments = {name: table for name, table in sorted(selected.items()) if name != GOLDEN}
+    k = int(manifest.settings.get("k") or 10)
     return Brief(
         answered=answered(experiments, manifest),
-        gates=gates_state(gates, selected, causes, int(manifest.settings.get("k") or 10)),
+        gates=gates_state(gates, selected, causes, k),
         fields=fields_of(experiments, manifest.suites),
         shortfalls=shortfalls(experiments, causes),
         tables=experiments,
         was_explained=bool(manifest.settings.get("attribute")),
+        golden=looked_up(selected, k),
     )

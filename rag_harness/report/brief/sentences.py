@@ -1,4 +1,7 @@
-"""Writes the four sentences about a run: which is best, how sure that is, why answers fall short, what to do next."""
+"""Writes the four sentences about a run: which is best, how sure that is, why answers fall short, what to do next.
+
+Of a run of the golden suite alone there are three: what was found, how sure that is, what to do next.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,13 @@ from typing import Literal
 from rag_harness.gates.units import bounds, value_said
 from rag_harness.report.brief.brief import Brief
 from rag_harness.report.brief.leads import RETRIEVAL, Field, Lead
+from rag_harness.report.brief.looked_up import LookedUp
 from rag_harness.report.brief.shortfalls import Shortfall
 from rag_harness.report.pairwise_lines import p_said
 from rag_harness.report.summary import is_no_llm
 from rag_harness.report.wording import listed, short
 
-SentenceTopic = Literal["best", "sure", "why", "next"]
+SentenceTopic = Literal["found", "best", "sure", "why", "next"]
 _NOT_LOOKED = "Why answers fall short was not looked into. --rag-attribute runs the failed ones again to find out."
 _NOT_MEASURED = (
     "Nothing tells right answers from wrong ones: the questions have no gold, and no judge was asked. Name relevant "
@@ -35,9 +39,39 @@ class Sentence:
 
 def first_sentences(brief: Brief) -> list[Sentence]:
     """Return what a reader has to know first; the topics for which there is nothing to say are left out."""
+    if brief.alone is not None:
+        return [*_looked_up(brief.alone, brief)]
     if not brief.fields:
         return []
     return [*_best(brief), *_sure(brief), *_why(brief), *_next(brief)]
+
+
+def _looked_up(found: LookedUp, brief: Brief) -> Iterator[Sentence]:
+    """Yield what the golden suite found, how far its recall could move, and what to read."""
+    tone: Literal["", "bad"] = "bad" if found.errors or found.lost else ""
+    yield Sentence("found", "; ".join([found_said(found), *found.broken]) + ".", tone)
+    if found.mean is not None:
+        mean = f"{found.measure} is {found.mean:.3f}"
+        moves = "it has no interval, because too few questions have a value"
+        if found.interval is not None:
+            low, high = found.interval
+            moves = f"with other questions like these it could lie between {low:.2f} and {high:.2f} (95 %)"
+        yield Sentence("sure", f"{mean}; {moves}.")
+    worst = next((gate.worst for gate in brief.gates.failed if gate.worst), "")
+    if found.errors or found.lost:
+        yield Sentence("next", "Read the first error, mend it, and run again.", "unsure")
+    elif worst:
+        yield Sentence("next", f"Read {short(worst)}, the worst question of a failed gate.")
+    elif found.missed:
+        yield Sentence("next", "Read the misses: what was expected, and what came instead.")
+    else:
+        yield Sentence("next", "Nothing was missed. Harder questions would show where it ends.")
+
+
+def found_said(found: LookedUp) -> str:
+    """Say for how many questions an expected document is among the first hits, and for how many it is not."""
+    head = f"For {found.found:,} of {found.asked:,} questions an expected document is {found.where}"
+    return f"{head}; for {found.missed:,} none is" if found.missed else head
 
 
 def equals_said(field: Field, brief: Brief) -> Iterator[str]:

@@ -44,7 +44,7 @@ def brief_lines(
     """
     writer = LineWriter(min(width, _WIDEST))
     several = any(len(field.names) > 1 for field in brief.fields)
-    lines = [*failed_gate_lines(brief.gates, writer), *(_run(brief, writer) if brief.tables else ())]
+    lines = [*failed_gate_lines(brief.gates, writer), *_asked(brief, writer)]
     lines += [part for note in notes for part in writer.labelled("note", note.text, note.colour, most=4)]
     lines += writer.labelled("note", _earlier_said(brief.answered), "yellow") if brief.answered.earlier else []
     lines += writer.labelled("gates", _OPEN, "yellow") if is_open else gate_count_lines(brief.gates, writer)
@@ -62,6 +62,10 @@ def three_lines(brief: Brief, output: str, width: int = 80) -> list[Line]:
     writer = LineWriter(min(width, _WIDEST))
     several = [field for field in brief.fields if len(field.names) > 1]
     best = "".join(f"; {_on(each, brief)}{winners_said(each) or 'all are equal'}".rstrip(".") for each in several)
+    if brief.alone is not None:
+        commands = [*_commands(brief, output), _report(output)]
+        lines = [*gate_count_lines(brief.gates, writer)[:1], *_golden(brief, writer)[:1]]
+        return [*lines, Line(f"{'next':<{LABEL}}{commands[0]}")]
     found = brief.answered
     earlier = f" ({listed(found.earlier)} in an earlier run)" if found.earlier else ""
     simulated = f"{TIE}(SIMULATED)" if any(map(_is_simulated, found.authors)) else ""
@@ -73,6 +77,11 @@ def three_lines(brief: Brief, output: str, width: int = 80) -> list[Line]:
     ]
 
 
+def _asked(brief: Brief, writer: LineWriter) -> list[Line]:
+    """Return what was asked and answered; of a run of the golden suite alone what was found."""
+    return _run(brief, writer) if brief.tables else _golden(brief, writer)
+
+
 def _run(brief: Brief, writer: LineWriter) -> list[Line]:
     found = brief.answered
     whose = f" by {len(brief.tables)} experiments" if len(brief.tables) > 1 else ""
@@ -80,6 +89,17 @@ def _run(brief: Brief, writer: LineWriter) -> list[Line]:
     broken += [f"{found.lost:,} without a result"] if found.lost else []
     said = "; ".join([f"{found.rows:,} of {found.asked:,} answered{whose}", *broken, *_origins(found)])
     return [*writer.labelled("rag", said, "red" if broken else ""), *writer.labelled("", _by(found))]
+
+
+def _golden(brief: Brief, writer: LineWriter) -> list[Line]:
+    """Return what the golden suite found, where no experiment ran."""
+    found = brief.alone
+    if found is None:
+        return []
+    missed = [f"{found.missed:,} missed"] if found.missed else []
+    head = f"{found.found:,} of {found.asked:,} found an expected document {found.where}"
+    said = ", ".join([head, *missed, *found.broken])
+    return writer.labelled("golden", said, "red" if found.broken else "")
 
 
 def _by(found: Answered) -> str:
@@ -182,8 +202,7 @@ def _next(brief: Brief, output: str, has_report: bool, writer: LineWriter) -> It
     found = brief.shortfall
     remedy = writer.labelled("next", _remedy(found)) if found is not None else []
     # Commands are to be copied: they are never cut.
-    commands = [_explain(brief, output)] if brief.answered.rows else []
-    commands += [] if has_report else [f"rag-harness report {output} -o report.html"]
+    commands = [*_commands(brief, output), *([] if has_report else [_report(output)])]
     heads = ["" if remedy else "next", *[""] * len(commands)]
     yield from remedy
     yield from (Line(f"{head:<{LABEL}}{command}") for head, command in zip(heads, commands, strict=False))
@@ -194,6 +213,17 @@ def _remedy(found: Shortfall) -> str:
     if found.of_main == found.n:
         return found.remedy
     return f"{found.remedy} (for{TIE}{found.of_main:,}{TIE}of{TIE}the{TIE}{found.n:,})"
+
+
+def _commands(brief: Brief, output: str) -> list[str]:
+    """Return the command that explains the run, where there is something to explain."""
+    golden = brief.alone
+    is_open = golden.missed if golden is not None else brief.answered.rows
+    return [_explain(brief, output)] if is_open else []
+
+
+def _report(output: str) -> str:
+    return f"rag-harness report {output} -o report.html"
 
 
 def _explain(brief: Brief, output: str) -> str:

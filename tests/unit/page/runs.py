@@ -7,7 +7,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_harness.page.content import Block, Cell, Code, Facts, Failures, More, Prose, Section, Table, Terms, Topics
+from rag_harness.page.content import (
+    Block,
+    Cell,
+    Code,
+    Facts,
+    Failures,
+    LookedUpQuestions,
+    More,
+    Prose,
+    Section,
+    Table,
+    Terms,
+    Topics,
+)
 from rag_harness.page.report_files import read_runs
 from rag_harness.page.run import Run
 from rag_harness.report.summary_file import SUMMARY_FILE
@@ -141,6 +154,9 @@ def _lines(block: Block) -> Iterator[str]:
     elif isinstance(block, More):
         yield f"> {block.title}"
         yield from (f"  {line}" for inner in block.blocks for line in _lines(inner))
+    elif isinstance(block, LookedUpQuestions):
+        yield f"questions: {block.title}"
+        yield from map(str, block.shown)
     elif isinstance(block, Failures):
         yield f"failures of {block.experiment}: {len(block.shown)} of {block.total}"
         yield from map(str, block.shown)

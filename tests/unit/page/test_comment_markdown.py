@@ -348,7 +348,7 @@ def one_score(output: Path) -> None:
         (all_failed, "RAG evaluation of e3: **0 of 3 answered**; ❌ 3 errors"),
         (lost, "**0 of 1 answered**; ❌ 1 without a result"),
         (no_gold, "**3 of 3 answered**"),
-        (golden, "RAG evaluation of golden: **1 question looked up**"),
+        (golden, "RAG evaluation of golden: **0 of 1 question found an expected document**"),
         (no_retrieval, "| e1 | 3 of 3 |"),
         (one_score, "| e3 | 2 of 2 |"),
     ],

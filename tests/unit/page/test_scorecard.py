@@ -183,12 +183,11 @@ def test_latency_by_stage(tmp_path: Path) -> None:
     assert cell_in(table, "rerank", "e3").text == "1.0 / 1.0 / 1.0"
 
 
-def test_the_golden_suite_has_a_table_of_its_own(tmp_path: Path) -> None:
-    write_run(tmp_path, [golden_row("g1", ["returns.md"]), golden_row("g2", ["other.md", "returns.md"])])
-    section = scorecard(read(tmp_path))
-    assert cell_in(table_in(section, "golden"), "mrr@10 ↑", "golden").hint.startswith("n = 2;")
-    assert cell_in(table_in(section, "golden"), "mrr@10 ↑", "golden").text.startswith("0.750 ")
-    assert prose_in(section) == ["No trial was selected: there is nothing to score."]
+def test_the_golden_suite_alone_has_no_scorecard_and_nothing_at_all_says_so(tmp_path: Path) -> None:
+    write_run(tmp_path, [golden_row("g1", ["returns.md"])])
+    assert scorecard(read(tmp_path)) is None
+    write_run(tmp_path / "none", rows_of("e3", 3, 3), selected={"e3": ["none"]})
+    assert prose_in(scorecard(read(tmp_path / "none"))) == ["No trial was selected: there is nothing to score."]
 
 
 def test_what_is_shown_has_values_or_was_asked_for(study: Path) -> None:

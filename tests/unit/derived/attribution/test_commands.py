@@ -10,12 +10,15 @@ import pytest
 from rag_harness.__main__ import main
 from rag_harness.commands.explain import explain_arguments
 from rag_harness.derived.local_run import settings_of
+from rag_harness.results.cases import KeptCase
 from rag_harness.results.causes import read_causes
 from rag_harness.results.row_parts import RowError
 from rag_harness.settings import Settings, masked
+from rag_harness.types import Case, Query
 from tests.unit.derived.attribution.made_up import CASES
 from tests.unit.derived.attribution.test_failing import row
-from tests.unit.tables import write_run
+from tests.unit.page.runs import amend
+from tests.unit.tables import golden_row, write_run
 
 
 @pytest.fixture
@@ -78,3 +81,43 @@ def test_settings_come_back_from_the_run_without_keys_and_gates() -> None:
     back = settings_of(masked(run), {"mode": "auto"})
     assert (back.profile, back.mode, back.top_k, back.measures) == ("mock", "auto", 3, ("hri",))
     assert (back.gate, back.chat_api_key) == ((), "")
+
+
+@pytest.fixture
+def golden(tmp_path: Path) -> Path:
+    ranked = {"hit": ["a.md"], "low": ["x.md"] * 3 + ["a.md"], "none": []}
+    cases = [KeptCase(Case(Query(each, f"{each}?"), qrels={"a.md": 1}), {}, expected=("a.md",)) for each in ranked]
+    write_run(tmp_path, [golden_row(name, found, query=f"{name}?") for name, found in ranked.items()], cases)
+    amend(tmp_path, settings={"k": 3})
+    return tmp_path
+
+
+def test_misses_of_the_golden_suite_are_listed_with_their_ranks(
+    golden: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", str(golden)]) == 0
+    said = capsys.readouterr().out
+    assert "golden: 2 of 3 questions missed: no expected document among the first 3 hits" in said
+    assert "miss       low: expected a.md, rank 4, not in the top 3\n  asked    low?" in said
+    assert "miss       none: expected a.md, nothing was returned" in said
+    assert "--rag-misses=misses.jsonl" in said
+    assert "nothing to explain" not in said
+    assert f"one whole: rag-harness explain {golden} golden-low" in said
+
+
+def test_one_question_of_the_golden_suite_is_shown_whole(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", str(golden), "golden-low"]) == 0
+    low = capsys.readouterr().out.splitlines()
+    assert low[:2] == ["query      low?", "expected   a.md: rank 4, not in the top 3"]
+    assert low[-2].startswith("next       it is found, but too low")
+    assert main(["explain", str(golden), "golden-hit"]) == 0
+    hit = capsys.readouterr().out.splitlines()
+    assert hit[:3] == ["golden-hit is no miss: rank 1", "query      hit?", "expected   a.md: rank 1"]
+    assert main(["explain", str(golden), "golden-other"]) == 2
+
+
+def test_a_run_with_experiments_lists_the_misses_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_run(tmp_path, [row(0, "No idea."), row(1), golden_row("q0", ["x.md"])], CASES[:2])
+    assert main(["explain", str(tmp_path), "--rows-only"]) == 0
+    said = capsys.readouterr().out
+    assert said.index("    Logic Failure: wrong refusal") < said.index("golden: 1 of 1 question missed")

@@ -43,7 +43,7 @@ def make(
     }
     for found in tables.values():
         found.totals.rows = len(found.ids)
-    settings = {"attribute": more.get("attribute", True)}
+    settings = {"attribute": more.get("attribute", True), "k": more.get("k", 10)}
     return brief_of(tables, RunManifest(date="2026-01-01", settings=settings, suites=records), gates, causes)
 
 
@@ -196,3 +196,24 @@ def test_who_is_no_llm_is_said() -> None:
 def test_what_a_person_sees(name: str, width: int, snapshot: SnapshotAssertion) -> None:
     assert text(brief_lines(BAD_INPUT[name](), "output", width)) == snapshot
     assert "\n".join(f"{each.topic}: {each.text}" for each in first_sentences(BAD_INPUT[name]())) == snapshot
+
+
+@pytest.mark.parametrize(
+    ("ranks", "line", "commands"),
+    [
+        ([1, 2, 9], "golden   2 of 3 found an expected document among the first 3 hits, 1 missed", 2),
+        ([1, 2, 3], "golden   3 of 3 found an expected document among the first 3 hits", 1),
+    ],
+)
+def test_a_run_of_the_golden_suite_alone_speaks_of_its_questions(ranks: list[int], line: str, commands: int) -> None:
+    values = [1 / rank if rank <= 3 else 0.0 for rank in ranks]
+    found = table(kinds(any=len(ranks)), mrr_at_3=values, recall_at_3=[float(rank <= 3) for rank in ranks])
+    brief = make({"golden": found}, [gate("golden: recall@3 >= 0.4", "passed")], k=3)
+    lines = [each.text for each in brief_lines(brief, "output")]
+    assert lines[0] == line
+    explained = "rag-harness explain output"
+    assert [explained in each for each in lines[-commands:]] == [True, False][-commands:]
+    assert "answered" not in "".join(lines)
+    gates, golden, following = (each.text for each in three_lines(brief, "output"))
+    assert (gates.split()[0], golden) == ("gates", line)
+    assert following == f"next     {explained if commands > 1 else 'rag-harness report output -o report.html'}"
