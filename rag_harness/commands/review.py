@@ -25,7 +25,7 @@ _NAME_IT = "Name their folder: --kb DIR, or rag_kb_dir in the ini file"
 def review_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``queries review``."""
     parser.add_argument("file", type=Path, metavar="FILE", help="the questions: queries.jsonl")
-    documents = "folder of their documents; default: rag_kb_dir of the ini file or KB_DIR, else the file's own folder"
+    documents = "folder of their documents; default: rag_kb_dir of the ini file or KB_DIR, or the file's own folder"
     parser.add_argument("--kb", type=Path, metavar="DIR", help=documents)
     parser.add_argument("--by", metavar="NAME", help="who reviews; default: git's user.name, else the system's")
     parser.add_argument("--kind", default="", metavar="KIND", help="of this kind alone: direct, multi_hop, negative")

@@ -57,14 +57,18 @@ def questions_of_suite() -> Path:
 
 
 def documents_of(queries: Path, pages: Iterable[str]) -> Path:
-    """Return the folder in which the ``pages`` that a file of questions names are to be looked for.
+    """Return the folder of the documents that a file of questions is about.
 
-    It is the folder of the suite's documents, unless none of the pages is there and one lies beside the file.
+    It is that of the suite's documents, if these are the suite's questions or one of the ``pages`` that they name is
+    there; else the file's own, if it has documents.
     """
+    from rag_harness.dataset.ingest import page_files
+
     suite, own = documents_of_suite(), queries.absolute().parent
-    named = [page.partition("#")[0] for page in pages]
-    beside = [folder for folder in (suite, own) if any((folder / page).is_file() for page in named)]
-    return next(iter(beside), suite if suite.is_dir() else own)
+    is_of_suite = queries.absolute() == questions_of_suite().absolute()
+    if is_of_suite or any((suite / page.partition("#")[0]).is_file() for page in pages):
+        return suite
+    return suite if next(page_files(own), None) is None else own
 
 
 def settings_said(chosen: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:

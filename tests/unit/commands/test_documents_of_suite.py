@@ -53,8 +53,6 @@ def test_a_page_among_the_documents_is_refused(suite: Path, capsys: pytest.Captu
 
 def test_the_variable_counts_more_than_the_ini_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KB_DIR", "elsewhere")
-    assert documents_of(tmp_path / "asked.jsonl", ["delivery.md"]) == tmp_path
-    (tmp_path / "elsewhere").mkdir()
     assert documents_of(tmp_path / "asked.jsonl", ["delivery.md"]) == Path("elsewhere")
 
 
@@ -64,3 +62,4 @@ def test_questions_beside_documents_of_their_own_are_about_those(tmp_path: Path,
     (others / "of_theirs.md").write_text("# Theirs\n\nA page of theirs.")
     assert documents_of(others / "queries.jsonl", ["of_theirs.md#theirs"]) == others
     assert documents_of(others / "queries.jsonl", ["delivery.md"]) == Path(suite.name)
+    assert documents_of(others / "queries.jsonl", []) == others
