@@ -134,12 +134,21 @@ class RecordingWriteError(CriticalError):
 
 def is_near(name: str, known: Iterable[str]) -> bool:
     """Return whether a name is probably a misspelling of one of ``known``."""
-    return bool(get_close_matches(name, known, n=1))
+    return bool(name_meant(name, known))
+
+
+def name_meant(name: str, known: Iterable[str]) -> str:
+    """Return the one of ``known`` that ``name`` is probably a misspelling of; empty where none is near."""
+    return next(iter(get_close_matches(name, list(known), n=1)), "")
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Return `` Did you mean 'recall'?`` with the nearest of ``known``; empty where none is near."""
+    near = name_meant(name, known)
+    return f" Did you mean {near!r}?" if near else ""
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     """Return a message: ``name`` is no known ``kind``; the nearest names are these."""
     names = sorted(known)
-    close = get_close_matches(name, names, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    return f"Unknown {kind} {name!r}.{hint} Known: {', '.join(names) or 'none'}."
+    return f"Unknown {kind} {name!r}.{meant(name, names)} Known: {', '.join(names) or 'none'}."

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rag_harness.commands.with_settings import add_settings, run_closing, settings_said
+from rag_harness.commands.with_settings import add_settings, run_closing, settings_of_suite, settings_said
 from rag_harness.shown.terminal import say
 
 if TYPE_CHECKING:
@@ -41,9 +41,8 @@ class Scoring:
         from rag_harness.judges.answers.judging_answers import AskedMeasures
         from rag_harness.models.api_keys import check_one_judge
         from rag_harness.pipelines.parts import RunParts
-        from rag_harness.settings.loading import load_settings
 
-        self._settings = load_settings(settings_said(chosen, (*settings, *_SETTINGS)))
+        self._settings = settings_of_suite(settings, settings_said(chosen, (*settings, *_SETTINGS)))
         self._scores = chosen.scores
         named = chosen.measures.replace(",", " ").split()
         self._asked = AskedMeasures(named, self._settings.path(self._settings.rubrics))

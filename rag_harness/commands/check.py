@@ -6,15 +6,19 @@ import argparse
 from pathlib import Path
 
 from rag_harness.commands import FOUND
-from rag_harness.commands.with_settings import add_query_types, query_types
+from rag_harness.commands.with_settings import add_query_types, documents_of_suite, query_types, questions_of_suite
 from rag_harness.errors import DataError
 from rag_harness.shown.terminal import say, say_json
 
 
 def check_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``queries check``."""
-    parser.add_argument("folder", type=Path, metavar="DIR", help="folder of documents: Markdown, text, HTML, PDF")
-    queries = "questions, or a golden set (.json, .csv); default: queries.jsonl in the folder"
+    documents = "folder of documents: Markdown, text, HTML, PDF; default: rag_kb_dir of the ini file, KB_DIR or data/kb"
+    parser.add_argument("folder", type=Path, nargs="?", metavar="DIR", help=documents)
+    queries = (
+        "questions, or a golden set (.json, .csv); default: queries.jsonl in DIR; without DIR, rag_queries of the ini "
+        "file counts more"
+    )
     parser.add_argument("--queries", type=Path, metavar="FILE", help=queries)
     add_query_types(parser)
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
@@ -28,11 +32,12 @@ def run_check(chosen: argparse.Namespace) -> int:
     from rag_harness.dataset.knowledge_base import read_folder
     from rag_harness.files.atomic import write_atomically
 
-    file = chosen.queries or chosen.folder / "queries.jsonl"
+    folder = chosen.folder or documents_of_suite()
+    file = chosen.queries or (folder / "queries.jsonl" if chosen.folder else questions_of_suite())
     _check(file, chosen.mended)
     asked = read_asked(file, query_types(chosen))
-    library = read_folder(chosen.folder)
-    unread = [each.file.relative_to(chosen.folder).as_posix() for each in library.unread]
+    library = read_folder(folder)
+    unread = [each.file.relative_to(folder).as_posix() for each in library.unread]
     report = check(asked, DocumentCollection(library.documents), unread)
     if chosen.mended:
         write_atomically(chosen.mended, mended(file, report).encode())

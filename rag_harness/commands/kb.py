@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from rag_harness.commands import FOUND
-from rag_harness.commands.with_settings import add_query_types, query_types
+from rag_harness.commands.with_settings import add_query_types, documents_of_suite, query_types, questions_of_suite
 from rag_harness.shown.terminal import say, say_json
+
+_QUERIES = "default: queries.jsonl in DIR; without DIR, rag_queries of the ini file counts more"
 
 
 def graph_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``kb graph``."""
-    parser.add_argument("folder", nargs="?", metavar="DIR", help="folder of Markdown pages; default: KB_DIR or data/kb")
+    pages = "folder of Markdown pages; default: rag_kb_dir of the ini file, KB_DIR or data/kb"
+    parser.add_argument("folder", type=Path, nargs="?", metavar="DIR", help=pages)
 
 
 def validate_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``kb validate``."""
     graph_arguments(parser)
-    parser.add_argument("--queries", type=Path, metavar="FILE", help="default: queries.jsonl in the folder")
+    parser.add_argument("--queries", type=Path, metavar="FILE", help=_QUERIES)
     golden = "default: test_retrieval_golden/golden.json beside the folder's parent"
     parser.add_argument("--golden", type=Path, metavar="FILE", help=golden)
     add_query_types(parser)
@@ -30,11 +32,14 @@ def run_validate(chosen: argparse.Namespace) -> int:
     """Check pages, plan, queries and golden set."""
     from rag_harness.authoring.kb.validation import validate
 
-    folder = _folder(chosen)
+    folder = chosen.folder or documents_of_suite()
     golden = folder.absolute().parent.parent / "test_retrieval_golden" / "golden.json"
+    usual = folder / "queries.jsonl"
+    named = usual if chosen.folder else questions_of_suite()
+    queries = chosen.queries or (_if_there(usual) if named == usual else named)
     report = validate(
         folder,
-        chosen.queries or _if_there(folder / "queries.jsonl"),
+        queries,
         chosen.golden or _if_there(golden),
         query_types(chosen),
     )
@@ -49,14 +54,14 @@ def run_graph(chosen: argparse.Namespace) -> int:
     """Print the links between pages."""
     from rag_harness.authoring.kb.validation import graph
 
-    say(*graph(_folder(chosen)).splitlines())
+    say(*graph(chosen.folder or documents_of_suite()).splitlines())
     return 0
 
 
 def superseded_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``kb superseded``."""
     graph_arguments(parser)
-    parser.add_argument("--queries", type=Path, metavar="FILE", help="default: queries.jsonl in the folder")
+    parser.add_argument("--queries", type=Path, metavar="FILE", help=_QUERIES)
     parser.add_argument("-o", dest="marked", type=Path, required=True, metavar="FILE", help="the queries, marked")
 
 
@@ -65,17 +70,11 @@ def run_superseded(chosen: argparse.Namespace) -> int:
     from rag_harness.authoring.kb.superseded import mark_superseded
     from rag_harness.files.atomic import write_atomically
 
-    found = mark_superseded(_folder(chosen), chosen.queries)
+    queries = chosen.queries or (None if chosen.folder else questions_of_suite())
+    found = mark_superseded(chosen.folder or documents_of_suite(), queries)
     write_atomically(chosen.marked, "".join(f"{line}\n" for line in found.lines).encode())
     say(f"{found.marked} of {found.queries} queries ask for a fact that a superseded page tells otherwise")
     return 0 if found.marked else FOUND
-
-
-def _folder(chosen: argparse.Namespace) -> Path:
-    from rag_harness.settings.loading import load_settings
-
-    given: dict[str, Any] = {"kb_dir": chosen.folder} if chosen.folder else {}
-    return Path(load_settings(given).kb_dir)
 
 
 def _if_there(file: Path) -> Path | None:

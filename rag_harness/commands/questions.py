@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from rag_harness.commands import FOUND
-from rag_harness.commands.with_settings import add_settings, settings_said
+from rag_harness.commands.with_settings import add_settings, documents_of_suite, questions_of_suite, settings_said
 from rag_harness.commands.writer import WRITER_SETTINGS
 from rag_harness.errors import DataError
 from rag_harness.shown.terminal import say
@@ -25,10 +25,10 @@ _LANGUAGE = {"language": "language of all pages that state none, e.g. de; defaul
 
 def queries_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``kb queries``."""
-    parser.add_argument("folder", type=Path, metavar="DIR", help="folder of documents: Markdown, text, HTML, PDF")
-    parser.add_argument(
-        "-o", dest="file", type=Path, metavar="FILE", help="the questions; default: queries.jsonl in the folder"
-    )
+    documents = "folder of documents: Markdown, text, HTML, PDF; default: rag_kb_dir of the ini file, KB_DIR or data/kb"
+    parser.add_argument("folder", type=Path, nargs="?", metavar="DIR", help=documents)
+    queries = "the questions; default: queries.jsonl in DIR; without DIR, rag_queries of the ini file counts more"
+    parser.add_argument("-o", dest="file", type=Path, metavar="FILE", help=queries)
     parser.add_argument(
         "-n", dest="count", type=_count, metavar="N", help=f"questions of all kinds; default: {DEFAULT}"
     )
@@ -62,17 +62,18 @@ def run_queries(chosen: argparse.Namespace) -> int:
     from rag_harness.files.atomic import write_atomically
     from rag_harness.settings.loading import load_settings
 
-    file = chosen.file or chosen.folder / "queries.jsonl"
+    folder = chosen.folder or documents_of_suite()
+    file = chosen.file or (folder / "queries.jsonl" if chosen.folder else questions_of_suite())
     wanted = _wanted(chosen)
     _spare_reviewed(file, chosen.force)
     rejected = rejected_beside(file)
     asked = language_of(load_settings(settings_said(chosen, _LANGUAGE)))
-    library = read_folder(chosen.folder, ParsedKeeping(language=asked))
-    collection = DocumentCollection(library.documents, planned_facts(chosen.folder))
+    library = read_folder(folder, ParsedKeeping(language=asked))
+    collection = DocumentCollection(library.documents, planned_facts(folder))
     found = drafted(chosen, collection, wanted, rejected)
     lines = json_lines(found.rows(collection, rejected_ids(file)))
     if not lines:
-        raise DataError(why_nothing(chosen.folder, found))
+        raise DataError(why_nothing(folder, found))
     write_atomically(file, lines.encode())
     unread = [f"not read: {each.line}" for each in library.unread]
     say(*unread, *languages_said(library.documents), *drafted_lines(found, file))

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 
 _STATES = ("unreviewed", "accepted", "rejected")
 _GIT_SECONDS = 5
+_NAME_IT = "Name their folder: --kb DIR, or rag_kb_dir in the ini file"
 
 
 def review_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``queries review``."""
     parser.add_argument("file", type=Path, metavar="FILE", help="the questions: queries.jsonl")
-    parser.add_argument("--kb", type=Path, metavar="DIR", help="folder of their documents; default: the file's own")
+    documents = "folder of their documents; default: rag_kb_dir of the ini file or KB_DIR, or the file's own folder"
+    parser.add_argument("--kb", type=Path, metavar="DIR", help=documents)
     parser.add_argument("--by", metavar="NAME", help="who reviews; default: git's user.name, else the system's")
     parser.add_argument("--kind", default="", metavar="KIND", help="of this kind alone: direct, multi_hop, negative")
     parser.add_argument("--only", choices=_STATES, default="", help="in this state alone")
@@ -110,8 +112,6 @@ def _check(chosen: argparse.Namespace) -> None:
         raise SettingsError(f"--page {page} is no HTML file. Name one that ends with .html.")
     if page and not page.absolute().parent.is_dir():
         raise DataError(f"No folder {page.parent} to write {page.name} into. Make it, or name another file.")
-    if page and page.resolve().is_relative_to(_folder(chosen).resolve()):
-        raise SettingsError(f"--page {page} lies among the documents, and would be read as one. Name another place.")
     if not chosen.file.is_file():
         what = "is a folder" if chosen.file.is_dir() else "is not there"
         raise DataError(f"{chosen.file} {what}. Name a file of questions; rag-harness kb queries DIR writes one.")
@@ -120,26 +120,24 @@ def _check(chosen: argparse.Namespace) -> None:
     refuse_other_form(chosen.file)
 
 
-def _folder(chosen: argparse.Namespace) -> Path:
-    folder: Path = chosen.kb or chosen.file.absolute().parent
-    return folder
-
-
 def _showing(chosen: argparse.Namespace, file: ReviewFile) -> Showing:
     from rag_harness.authoring.questions import DocumentCollection
     from rag_harness.authoring.questions.review.showing import Showing, own_pages
+    from rag_harness.commands.with_settings import documents_of
     from rag_harness.dataset.knowledge_base import read_folder
 
-    folder = _folder(chosen)
+    named = {page for row in file.rows for page in own_pages(row)}
+    folder = chosen.kb or documents_of(chosen.file, named)
+    if chosen.page and chosen.page.resolve().is_relative_to(folder.resolve()):
+        raise SettingsError(
+            f"--page {chosen.page} lies among the documents, and would be read as one. Name a place outside of {folder}"
+        )
     try:
         library = read_folder(folder)
     except DataError as error:
-        raise DataError(f"No documents of {chosen.file} in {folder}. Name their folder: --kb DIR") from error
-    named = {page for row in file.rows for page in own_pages(row)}
+        raise DataError(f"No documents of {chosen.file} in {folder}. {_NAME_IT}") from error
     if named and named.isdisjoint(each.doc_id for each in library.documents):
-        raise DataError(
-            f"No page that {chosen.file} names is in {folder}: {min(named)}, say. Name their folder: --kb DIR"
-        )
+        raise DataError(f"No page that {chosen.file} names is in {folder}: {min(named)}, say. {_NAME_IT}")
     for each in library.unread:
         say(f"not read: {each.line}")
     if sys.stderr.isatty():

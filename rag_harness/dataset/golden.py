@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
-from rag_harness.dataset.golden_file import RawEntry, kind, raw_entries
+from rag_harness.dataset.golden_file import RawEntry, kind, no_golden, raw_entries
 from rag_harness.dataset.placeholder import labelled
 from rag_harness.dataset.queries import read_queries
 from rag_harness.errors import DataError
@@ -104,7 +104,7 @@ def read_golden(file: Path) -> list[GoldenEntry]:
 def _of_questions(file: Path) -> list[GoldenEntry]:
     """Return an entry for each question that has pages with its answer. Other questions have nothing to find."""
     if not file.is_file():
-        raise DataError(f"No file {file}. Name your golden set with --rag-golden FILE.")
+        raise DataError(no_golden(file))
     entries = [_entry_of(case) for case in read_queries(file) if case.context_reference and not case.scenario]
     if not entries:
         raise DataError(f"{file} holds no question with a context_reference: name the page that should be found.")

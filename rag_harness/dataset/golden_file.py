@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rag_harness.errors import DataError
+from rag_harness.files.near_names import meant_beside
 
 EXAMPLE_ENTRY = '[{"query": "…", "expected_document_id": "page.md#heading", "justification": "…"}]'
 GOLDEN_COLUMNS = ("query", "expected_document_id", "justification")
@@ -48,9 +49,14 @@ def kind(value: Any) -> str:
     return names.get(type(value), "a number")
 
 
+def no_golden(file: Path) -> str:
+    """Return the message of a golden set that is not there."""
+    return f"No file {file}.{meant_beside(file)} Name your golden set with --rag-golden FILE."
+
+
 def _text(file: Path) -> str:
     if not file.is_file():
-        raise DataError(f"No file {file}. Name your golden set with --rag-golden FILE.")
+        raise DataError(no_golden(file))
     try:
         content = file.read_bytes()
         return content.decode("utf-8-sig")

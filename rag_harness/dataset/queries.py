@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -23,9 +22,10 @@ from rag_harness.dataset.query_types import type_problem
 from rag_harness.dataset.records.field_names import field_meant, nearest_field
 from rag_harness.dataset.records.reading import is_table
 from rag_harness.dataset.scenarios import turns_of_scenario
-from rag_harness.errors import DataError
+from rag_harness.errors import DataError, meant
 from rag_harness.expectations import expectations_of
 from rag_harness.files.json_text import read_json
+from rag_harness.files.near_names import meant_beside
 from rag_harness.types import NEGATIVE, Case, Evidence, Query
 
 if TYPE_CHECKING:
@@ -227,8 +227,8 @@ def _lines(file: Path, undecoded: list[str] | None) -> Sequence[tuple[int, str]]
     """Return each line with its number. A line that is not UTF-8 is put into ``undecoded``, or is an error."""
     if not file.is_file():
         raise DataError(
-            f"No file {file}. Name your questions with --rag-queries FILE; to have some drafted for documents: "
-            f"rag-harness kb queries DIR -o {file.name}"
+            f"No file {file}.{meant_beside(file)} Name your questions with --rag-queries FILE; to have some drafted "
+            f"for documents: rag-harness kb queries DIR -o {file.name}"
         )
     try:
         text = file.read_text(encoding="utf-8-sig")
@@ -340,15 +340,10 @@ def _missing_pages(line: QueryLine, kb_dir: Path | None, pages: Sequence[str]) -
         return []
     named = dict.fromkeys([*line.context_reference, *line.qrels, *(each.filename for each in line.evidence)])
     return [
-        f"{line.query_id} refers to {name!r}, which is no page of {kb_dir}.{_meant(name, pages)}"
+        f"{line.query_id} refers to {name!r}, which is no page of {kb_dir}.{meant(name, pages)}"
         for name in named
         if name not in pages
     ]
-
-
-def _meant(name: str, pages: Sequence[str]) -> str:
-    close = get_close_matches(name, pages, n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def distribution(cases: Sequence[Case]) -> dict[str, int]:

@@ -282,12 +282,15 @@ def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Ite
     if SESSION not in config.stash:
         return []
     from rag_harness.plugin.bring import brought_line
+    from rag_harness.plugin.collected import of_items
     from rag_harness.plugin.markers import hint_without_tests
     from rag_harness.plugin.terminal import announcement
+    from rag_harness.plugin.unasked import unasked_questions
 
     session = config.stash[SESSION]
     said = announcement(session, items) or hint_without_tests(config, items)
-    return [block(each) for each in (brought_line(session.brought), said) if each]
+    unasked = unasked_questions(session, of_items(items).suites)
+    return [block(each) for each in (brought_line(session.brought), said, unasked) if each]
 
 
 @pytest.hookimpl(tryfirst=True)

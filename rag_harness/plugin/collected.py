@@ -51,6 +51,11 @@ class Collected:
         return [trial for trial in self.every if trial.experiment != GOLDEN]
 
     @property
+    def suites(self) -> set[str]:
+        """The experiments that the trials are of; the golden suite is ``golden``."""
+        return {trial.experiment for trial in self.by_node.values()}
+
+    @property
     def golden(self) -> list[str]:
         """The ids of the golden entries."""
         return [trial.query_id for trial in self.every if trial.experiment == GOLDEN]
@@ -96,14 +101,18 @@ class CollectedTrials:
         """Do the same under xdist, before work is handed out."""
         if not self._told:
             selected = Collected(trial_ids(ids, self._session.known))
-            self._say_brought(brought_in(selected.by_node))
+            self._say(selected)
             self._tell(selected)
 
-    def _say_brought(self, experiments: Sequence[str]) -> None:
+    def _say(self, selected: Collected) -> None:
+        from rag_harness.plugin.unasked import unasked_questions
+
         terminal = self._session.config.pluginmanager.get_plugin("terminalreporter")
-        if experiments and terminal is not None:
+        brought = brought_in(selected.by_node)
+        lines = [brought_line(brought) if brought else "", unasked_questions(self._session, selected.suites)]
+        if any(lines) and terminal is not None:
             terminal.ensure_newline()
-            write_lines(terminal, [brought_line(experiments)])
+            write_lines(terminal, filter(None, lines))
 
     def _tell(self, selected: Collected) -> None:
         self._told = True

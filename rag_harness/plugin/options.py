@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from rag_harness.errors import DataError
 from rag_harness.settings import Settings, env_name, options
 
 if TYPE_CHECKING:
@@ -69,11 +70,26 @@ def is_used(config: pytest.Config) -> bool:
     return bool(command_line(config) or ini(config))
 
 
+def names_questions(settings: Settings, from_ini: dict[str, Any]) -> bool:
+    """Return whether the command line or the environment names other questions than the ini file."""
+    return bool(settings.queries) and settings.queries != from_ini.get("queries", "")
+
+
+def _check_questions(settings: Settings, from_ini: dict[str, Any]) -> None:
+    """Refuse questions that somebody has named for this run and that are not there, whichever tests would read them."""
+    if names_questions(settings, from_ini) and not settings.queries_path.is_file():
+        from rag_harness.files.near_names import meant_beside
+
+        file = settings.queries_path
+        raise DataError(f"No file {file}.{meant_beside(file)} Name your questions with --rag-queries FILE.")
+
+
 def read_settings(config: pytest.Config) -> Settings:
     """Return the effective settings of this run.
 
     Raises:
         SettingsError: an option, ini value or environment variable cannot be used.
+        DataError: the file of questions that the command line or the environment names is not there.
     """
     from rag_harness.gates.belonging import gates_by_data
     from rag_harness.settings.loading import load_settings
@@ -83,6 +99,7 @@ def read_settings(config: pytest.Config) -> Settings:
     given, from_ini = command_line(config), ini(config)
     asked = given.pop("gate", [])
     settings = load_settings(given, from_ini, base)
+    _check_questions(settings, from_ini)
     # Gates of the command line are added to those of the ini file. Asking one more must not switch thresholds off.
     ours, elsewhere = gates_by_data(settings, from_ini)
     return replace(settings, gate=(*ours, *asked), gates_elsewhere=elsewhere)

@@ -24,6 +24,8 @@ _FENCE = re.compile(r"^```(\w*)\n", re.MULTILINE)
 _NAMED = re.compile(r"`([\w.]+\.(?:py|toml|ini|jsonl))`")
 _DELETED = re.compile(r"[Dd]elete `([\w.]+)`")
 _NOT_RUN = ("python -m venv", "python -m pip")
+_CANNOT_RUN = 2
+"""The least exit status of a command that could not do its work: 1 says that something was found, or has failed."""
 
 
 class Reader:
@@ -69,6 +71,7 @@ class Reader:
             command, shell=True, cwd=self.folder, env=self.env, capture_output=True, text=True, timeout=120, check=False
         )
         printed = ended.stdout + ended.stderr
+        assert ended.returncode < _CANNOT_RUN, f"$ {command}\n{printed}"
         pattern = "\n".join(".*" if line == "…" else re.escape(line).replace("…", ".*") for line in shown)
         assert re.search(pattern.replace("\n.*\n", "\n(?:.*\n)*?"), printed), f"$ {command}\n{printed}"
 

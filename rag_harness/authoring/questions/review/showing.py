@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from functools import cached_property
 
 from rag_harness.authoring.questions.document_collection import DocumentCollection
@@ -14,6 +13,7 @@ from rag_harness.authoring.questions.review.faults import against_its_kind, malf
 from rag_harness.authoring.questions.review.reviewed_rows import QueryRow, asked_alone
 from rag_harness.authoring.questions.review.shown_question import Near, Shown, ShownQuote
 from rag_harness.dataset.queries import QueryLine
+from rag_harness.errors import meant
 from rag_harness.types import NEGATIVE, Chunk
 from rag_harness.words.terms import terms
 
@@ -94,9 +94,8 @@ class Showing:
         return _cut(text.strip())
 
     def _no_page(self, name: str) -> str:
-        close = get_close_matches(name, list(self._collection.by_id), n=1)
-        meant = f" Did you mean {close[0]!r}?" if close else ""
-        return f"{name!r} is no page of the documents.{meant} Edit the question, or reject it."
+        hint = meant(name, self._collection.by_id)
+        return f"{name!r} is no page of the documents.{hint} Edit the question, or reject it."
 
     def _section(self, doc_id: str, at: int) -> tuple[str, ...]:
         chunks = self._chunks_of[doc_id]
