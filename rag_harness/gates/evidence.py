@@ -76,7 +76,7 @@ def weighed(point: Verdict, found: ValuesAndTarget, rules: GateRules, unit: str)
     cases = _cases(point.gate, rules, found.population, len(set(clusters)) if clusters else 0)
     more = _more(point.gate, found, unit, rules) if state == "inconclusive" else ""
     by = f", {how}" if how else ""
-    said = f"{_said(bounds, point.gate, found.target, unit, state)} for {cases}{by}{more}"
+    said = f"{bound_said(bounds, point.gate, found.target, unit, state)} for {cases}{by}{more}"
     return _with_reason(replace(point, state="failed" if found.lost else state, bounds=bounds), said)
 
 
@@ -93,7 +93,7 @@ def by_bounds(point: Verdict, bounds: Interval, lost: bool, unit: str, remedy: s
     """Return the verdict by given bounds, e.g. of a calibrated mean. ``remedy`` says what would settle it."""
     threshold = point.threshold or 0.0
     state = decided(bounds, point.gate.op, threshold)
-    said = f"{_said(bounds, point.gate, threshold, unit, state)} for {point.gate.counts} like these"
+    said = f"{bound_said(bounds, point.gate, threshold, unit, state)} for {point.gate.counts} like these"
     said += f"; {remedy}" if state == "inconclusive" else ""
     return _with_reason(replace(point, state="failed" if lost else state, bounds=bounds), said)
 
@@ -106,10 +106,13 @@ def _cases(gate: Gate, rules: GateRules, population: int, clusters: int) -> str:
     return f"{gate.counts} like these{by}"
 
 
-def _said(bounds: Interval, gate: Gate, target: float, unit: str, state: VerdictState) -> str:
+def bound_said(
+    bounds: Interval, gate: Gate, target: float, unit: str, state: VerdictState, between: str = "{} to {}"
+) -> str:
+    """Say which bound decides, e.g. ``at least 0.502``; both, as ``between`` says, where they leave the gate open."""
     low, high = (_shown(end, target, unit) for end in bounds)
     if state == "inconclusive":
-        said = f"{low} to {high}"
+        said = between.format(low, high)
     else:
         said = f"at least {low}" if (state == "passed") == (">" in gate.op) else f"at most {high}"
     difference = "difference " if isinstance(gate.right, Reference) else ""

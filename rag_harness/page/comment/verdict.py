@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rag_harness.page.comment.links import Links
 from rag_harness.page.comment.room import Room, below, table_rows
 from rag_harness.page.run import Run
+from rag_harness.page.sections.judged_gate import sureness_head
 from rag_harness.report.brief import Brief, GatesState
 from rag_harness.report.brief.gates_state import BAD, GateLine
 from rag_harness.report.wording import counted
@@ -58,7 +59,7 @@ def gate_lines(brief: Brief, run: Run, room: Room, links: Links) -> Iterator[str
         return
     to_do = {gate["gate"]: str(gate["otherwise"]) for gate in run.gates if gate.get("otherwise")}
     rows = [_row(line, to_do.get(line.condition, ""), room, links) for line in lines[: room.rows]]
-    head = ("gate", "verdict", "value, 95 % interval", "why", "worst trial", "what to do")
+    head = ("gate", "verdict", f"value, {sureness_head(run.gates)}", "why", "worst trial", "what to do")
     kept = [n for n in range(len(head)) if any(row[n] for row in rows)]
     yield from table_rows([head[n] for n in kept], [[row[n] for n in kept] for row in rows])
     if more := lines[room.rows :]:

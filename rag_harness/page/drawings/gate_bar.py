@@ -1,11 +1,13 @@
-"""Draws a gate as a bar: its value with the interval, against the threshold, on a scale."""
+"""Draws a gate as a bar: its value with the interval, or the bounds that decide, against the threshold."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
 from rag_harness.gates import Gate, Reference
+from rag_harness.gates.decisive import decisive_ends
 from rag_harness.page.charts import Estimate, IntervalBar, interval_bar
 from rag_harness.page.content import Tone
 
@@ -20,8 +22,8 @@ def gate_bar(said: Mapping[str, Any], gate: Gate, tone: Tone, ident: str) -> str
     the name of the other. A share or a score is drawn from 0 to 1, a value without an upper limit from 0, with its
     unit.
     """
-    interval, value, threshold = said.get("interval"), said.get("value"), said.get("threshold")
-    if not interval or value is None or threshold is None:
+    interval, value, threshold = decisive_ends(said), said.get("value"), said.get("threshold")
+    if interval is None or value is None or threshold is None:
         return ""
     unit = said.get("unit", "share")
     other = gate.right if isinstance(gate.right, Reference) else None
@@ -29,7 +31,7 @@ def gate_bar(said: Mapping[str, Any], gate: Gate, tone: Tone, ident: str) -> str
         # The interval is that of the difference, and the threshold is the other's value plus the offset.
         value, threshold = value - threshold + other.offset, other.offset
     low, high = interval
-    ends = None if low is None else min(low, value), None if high is None else max(high, value)
+    ends = min(low, value) if isfinite(low) else None, max(high, value) if isfinite(high) else None
     bar = IntervalBar(
         ident=ident,
         title=str(gate),

@@ -12,20 +12,21 @@ from rag_harness.gates.verdict import equal
 from rag_harness.page.content import Cell, Section, Table, word_cells
 from rag_harness.page.figures import NONE
 from rag_harness.page.run import Run
-from rag_harness.page.sections.judged_gate import TONES, between, cutoff
+from rag_harness.page.sections.judged_gate import TONES, cutoff, sureness, sureness_head
 
-_HEAD = ("assumption", "measured", "95 % interval", "n", "verdict", "what to do")
 _NOTE = "What to do is what stands behind the gate, after else. A gate that failed for want of values decides nothing."
 
 
 def decisions(runs: Sequence[Run]) -> Section | None:
     """Return the first run's gates that say what to do, in their order; None where there are none."""
     run = runs[0]
-    rows = [_row(gate, cutoff(run)) for gate in run.gates if gate.get("otherwise")]
-    if not rows:
+    gates = [gate for gate in run.gates if gate.get("otherwise")]
+    if not gates:
         return None
+    rows = [_row(gate, cutoff(run)) for gate in gates]
+    head = ("assumption", "measured", sureness_head(gates), "n", "verdict", "what to do")
     caption = "Assumptions, and what was agreed to do where one does not hold"
-    return Section("decisions", "Decisions", [Table("decisions", _HEAD, rows, caption, [_NOTE])])
+    return Section("decisions", "Decisions", [Table("decisions", head, rows, caption, [_NOTE])])
 
 
 def _row(said: Mapping[str, Any], k: int) -> list[Cell]:
@@ -34,7 +35,7 @@ def _row(said: Mapping[str, Any], k: int) -> list[Cell]:
     if said.get("value") is None or said.get("threshold") is None:
         return [*word_cells(said["gate"], NONE, NONE, str(said.get("n", 0))), verdict, to_do]
     unit = said.get("unit", "share")
-    figures = word_cells(said["gate"], _measured(said, unit, gate), between(said, unit, gate), f"{said['n']:,}")
+    figures = word_cells(said["gate"], _measured(said, unit, gate), sureness(said, gate), f"{said['n']:,}")
     return [*figures, verdict, to_do]
 
 

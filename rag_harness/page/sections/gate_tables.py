@@ -13,7 +13,7 @@ from rag_harness.page.content import Block, Cell, More, Prose, Table, Tone, word
 from rag_harness.page.drawings.gate_bar import gate_bar
 from rag_harness.page.figures import NONE
 from rag_harness.page.run import Run
-from rag_harness.page.sections.judged_gate import TONES, between, cutoff
+from rag_harness.page.sections.judged_gate import TONES, cutoff, sureness, sureness_head
 from rag_harness.report.brief.gates_state import BAD
 from rag_harness.report.wording import counted, listed
 from rag_harness.types import GOLDEN
@@ -22,7 +22,6 @@ _ORDER = ("failed", "stale", "xpassed", "inconclusive", "xfailed", "passed", "no
 _ALWAYS = ("failed", "inconclusive", "not judged")
 """States that are always counted, even with no gate."""
 _FOLDED = ("passed", "not judged")
-_HEAD = ("gate", "state", "value", "limit", "95 % interval", "n", "against the limit", "why, and what would settle it")
 _WORST = "worst trial"
 
 Gate = Mapping[str, Any]
@@ -73,14 +72,16 @@ def _why_none(run: Run) -> str:
 def _table(run: Run, name: str, gates: Sequence[Gate], caption: str) -> Table:
     worst = {line.condition: line.worst for line in run.brief.gates.failed if line.worst}
     rows = [_row(gate, cutoff(run), f"{name}-{n}") for n, gate in enumerate(gates)]
+    figures = ("value", "limit", sureness_head(gates), "n", "against the limit")
+    head = ("gate", "state", *figures, "why, and what would settle it")
     if name != "gates" or not worst:
-        return Table(name, _HEAD, rows, caption, list(_notes(gates)))
+        return Table(name, head, rows, caption, list(_notes(gates)))
     found = [worst.get(gate["gate"], "") for gate in gates]
     # The page lists only trials of experiments, so those of the golden suite have no link.
     linked = [trial if trial and not trial.startswith(f"{GOLDEN}-") else "" for trial in found]
     links = [Cell(trial, trial=run.address(to) if to else "") for trial, to in zip(found, linked, strict=True)]
     rows = [[*row, link] for row, link in zip(rows, links, strict=True)]
-    return Table(name, (*_HEAD, _WORST), rows, caption, list(_notes(gates)))
+    return Table(name, (*head, _WORST), rows, caption, list(_notes(gates)))
 
 
 def _row(said: Gate, k: int, ident: str) -> list[Cell]:
@@ -92,12 +93,18 @@ def _row(said: Gate, k: int, ident: str) -> list[Cell]:
     shown = told_apart(value, threshold, unit, equal(value, threshold))
     gate = gate_or_none(said["gate"], k)
     drawing = gate_bar(said, gate, tone, ident) if gate else ""
-    figures = word_cells(*shown, between(said, unit, gate), f"{said['n']:,}")
+    figures = word_cells(*shown, sureness(said, gate), f"{said['n']:,}")
     return [Cell(said["gate"]), state, *figures, Cell("", drawing=drawing), Cell(reason)]
 
 
 def _notes(gates: Sequence[Gate]) -> Iterator[str]:
-    if any(gate["state"] != "not judged" for gate in gates):
-        yield "The interval says how far the value could move with other questions of the same kind; the value decides."
+    judged = [gate for gate in gates if gate["state"] != "not judged"]
+    if any("confidence" not in gate for gate in judged):
+        yield (
+            "The interval says how far the value could move with other questions of the same kind; the value decides."
+        )
     if any("confidence" in gate for gate in gates):
-        yield "Of a gate with @ the bounds of that confidence decide: it is inconclusive where the cases are too few."
+        yield (
+            "Of a gate with @ a bound decides instead: with that confidence the value is at least, or at most, so high "
+            "for questions like these. With bounds on both sides of the limit the gate is inconclusive."
+        )

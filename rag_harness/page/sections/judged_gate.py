@@ -1,13 +1,14 @@
-"""Reads a gate from ``summary.json``: its text and its interval."""
+"""Reads a gate from ``summary.json``: its text, and how sure its value is."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rag_harness.gates import Gate, Reference
+from rag_harness.gates import Gate
+from rag_harness.gates.decisive import how_sure
 from rag_harness.page.content import Tone
-from rag_harness.page.figures import NONE, interval_said
+from rag_harness.page.figures import NONE
 from rag_harness.page.run import Run
 
 TONES: Mapping[str, Tone] = {
@@ -25,11 +26,11 @@ def cutoff(run: Run) -> int:
     return int(run.manifest.settings.get("k") or 10)
 
 
-def between(said: Mapping[str, Any], unit: str, gate: Gate | None) -> str:
-    """Return the interval of the value, or of the difference where a gate compares two suites."""
-    if not said.get("interval"):
-        return NONE
-    low, high = said["interval"]
-    if gate is not None and isinstance(gate.right, Reference):
-        return f"difference {interval_said(low, high, unit, signed=True)}"
-    return interval_said(low, high, unit)
+def sureness_head(gates: Sequence[Mapping[str, Any]]) -> str:
+    """Return the name of the column of ``sureness``."""
+    return "95 % interval or bound" if any(gate.get("bounds") for gate in gates) else "95 % interval"
+
+
+def sureness(said: Mapping[str, Any], gate: Gate | None) -> str:
+    """Return the bound that decides a gate with ``@``, of any other the 95 % interval of its value or difference."""
+    return how_sure(said, gate, digits=3) or NONE

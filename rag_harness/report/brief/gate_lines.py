@@ -27,17 +27,17 @@ def failed_gate_lines(state: GatesState, writer: LineWriter) -> Iterator[Line]:
     if more := len(state.failed) - FEW_GATES:
         yield from [Line(f"{'':<{LABEL}}and {counted(more, 'failed gate')} more: -v", "red")] if more > 0 else []
     for gate in state.undecided[:1]:
-        yield from _gate("UNSURE", gate, "yellow", writer)
+        yield from _gate("UNDECIDED", gate, "yellow", writer)
 
 
 def _gate(label: str, gate: GateLine, colour: Colour, writer: LineWriter) -> Iterator[Line]:
-    if len(label) >= LABEL:
-        label = label.lower()[: LABEL - 1]
+    # UNDECIDED is as wide as the column. It is one word everywhere, so it takes the space behind the column, too.
+    head = f"{label} ".ljust(LABEL)
     whole = f"{gate.condition}   {gate.figures or gate.reason}".rstrip()
-    if len(whole) <= writer.width - LABEL:
-        yield Line(f"{label:<{LABEL}}{whole}", colour)
+    if len(whole) <= writer.width - len(head):
+        yield Line(f"{head}{whole}", colour)
     else:
-        yield Line(f"{label:<{LABEL}}{writer.cut(gate.condition, LABEL)}", colour)
+        yield Line(f"{head}{writer.cut(gate.condition, len(head))}", colour)
         yield Line(f"{'':<{LABEL}}{writer.cut(gate.figures or gate.reason, LABEL)}", colour)
 
 

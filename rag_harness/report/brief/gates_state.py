@@ -9,8 +9,9 @@ from math import inf
 from typing import Any
 
 from rag_harness.gates import BASELINE, Gate, Reference
+from rag_harness.gates.decisive import how_sure
 from rag_harness.gates.gates_of_run import gate_or_none
-from rag_harness.gates.units import bounds, told_apart
+from rag_harness.gates.units import told_apart
 from rag_harness.gates.verdict import equal, meets_threshold
 from rag_harness.measures.judged.turn_criteria import OF_TURNS
 from rag_harness.report.over_repeats import over_repeats
@@ -33,7 +34,8 @@ class GateLine:
     Attributes:
         condition: its text.
         state: its verdict.
-        figures: value and 95 % interval, of a comparison both values and the difference; empty where not judged.
+        figures: value and how sure it is, of a comparison both values and the difference; empty where not judged. Of a
+            gate with ``@`` that is the bound that decides, of any other the 95 % interval.
         reason: what is to be said beside the figures.
         worst: id of the trial that counts most against it; empty where none can be named.
         worst_why: what that trial does not keep to; empty where nobody looked.
@@ -157,19 +159,9 @@ def _figures(said: Mapping[str, Any], gate: Gate | None) -> str:
         return ""
     unit = said.get("unit", "share")
     shown = told_apart(value, threshold, unit, equal(value, threshold))
-    ends = _ends(said.get("interval"))
-    if gate is not None and isinstance(gate.right, Reference):
-        between = f", difference {bounds(*ends, unit, signed=True)}" if ends else ""
-        return f"{shown[0]} against {shown[1]}{between}"
-    return shown[0] + (f" {bounds(*ends, unit)}" if ends else "")
-
-
-def _ends(interval: Sequence[float | None] | None) -> tuple[float, float] | None:
-    """Return the ends of an interval; an open one is infinite."""
-    if not interval:
-        return None
-    low, high = interval
-    return -inf if low is None else low, inf if high is None else high
+    is_difference = gate is not None and isinstance(gate.right, Reference)
+    parts = [" against ".join(shown) if is_difference else shown[0], how_sure(said, gate)]
+    return (", " if is_difference or said.get("bounds") else " ").join(filter(None, parts))
 
 
 def _slack(said: Mapping[str, Any]) -> float:

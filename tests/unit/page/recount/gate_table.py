@@ -74,7 +74,10 @@ def _gate(files: RunFiles, gate: re.Match[str], figures: Sequence[str]) -> Itera
     yield problem(n, "{}", len(values))
     is_paired = is_other and (not gate["sure"] or "=" not in gate["op"])
     by = chance.difference_bounds if is_paired else chance.bounds
-    yield problem(between, "difference [{}, {}]" if is_other else "[{}, {}]", *by(held, span, 0.025))
+    if gate["sure"]:
+        yield from _deciding(between, by(held, span, 1 - int(gate["sure"]) / 100))
+    else:
+        yield problem(between, "difference [{}, {}]" if is_other else "[{}, {}]", *by(held, span, 0.025))
     if differ := re.search(r", only (\d+) cases differ, so without assumptions", why):
         yield problem(differ[1], "{}", sum(abs(each) > 1e-12 for each in held))
         why = why.replace(differ[0], "")
@@ -85,6 +88,15 @@ def _gate(files: RunFiles, gate: re.Match[str], figures: Sequence[str]) -> Itera
         yield "" if state == ("passed" if (passes | strict)[gate["op"]] else "failed") else f"state {state}"
     elif span:
         yield from _sure(state, gate["op"], offset, by(held, span, 1 - int(gate["sure"]) / 100))
+
+
+def _deciding(said: str, bounds: chance.Interval) -> Iterator[str]:
+    """Recount the bound that decides a gate with ``@``, or both where they leave it open."""
+    one = re.fullmatch(r"(?:difference )?at (least|most) (\S+)", said)
+    if one:
+        yield problem(one[2], "{}", bounds[one[1] == "most"])
+    else:
+        yield problem(said.removeprefix("difference "), "between {} and {}", *bounds)
 
 
 def _why(files: RunFiles, gate: re.Match[str], why: str, bounds: chance.Interval | None) -> Iterator[str]:

@@ -81,7 +81,7 @@ BROKEN["e1"].states[:] = CaseState.ERROR
 BROKEN["e1"].totals.errors = 5
 GATES = [
     gate("e3: recall@5 >= 0.4", "passed"),
-    gate("e3: token_f1 >= 0.4 @95%", "inconclusive"),
+    gate("e3: token_f1 >= 0.4 @95%", "inconclusive", confidence=0.95, bounds=[0.39, 0.61]),
     gate(f"e3[query_type={HEBREW}]: token_f1 >= 0.6", "failed"),
     gate("e9: token_f1 >= 0.4", "not judged", value=None, threshold=None, interval=None),
 ]
@@ -160,7 +160,11 @@ def test_failed_gates_come_first_in_red_and_undecided_ones_in_yellow() -> None:
     lines = brief_lines(BAD_INPUT["one"](), "output")
     assert lines[0].text.startswith("FAILED")
     assert lines[0].colour == "red"
-    assert any(line.text.startswith("UNSURE") and line.colour == "yellow" for line in lines)
+    (open_gate,) = [line for line in lines if line.text.startswith("UNDECIDED e3: token_f1 >= 0.4 @95%")]
+    assert open_gate.colour == "yellow"
+    (counts,) = [line.text for line in lines if line.text.startswith("gates")]
+    assert "1 undecided" in counts
+    assert "unsure" not in text(lines).lower()
     assert not any(line.colour == "green" for line in lines if line.text.startswith("gates"))
 
 

@@ -1,0 +1,77 @@
+"""What stands beside a gate's value never contradicts its verdict."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_harness.gates import Verdict, judge, parse_gate
+from rag_harness.gates.decisive import decisive_ends, how_sure
+from rag_harness.report.brief.gates_state import gates_state
+from rag_harness.report.summary_file import verdict_json
+from tests.unit.report.standing_tables import kinds, table
+
+
+def said(text: str, state: str, **fields: Any) -> dict[str, Any]:
+    usual = {"value": 0.711, "threshold": 0.5, "interval": [0.47, 0.89], "n": 18, "unit": "share"}
+    return {"gate": text, "state": state, **usual, **fields}
+
+
+def sure(text: str, state: str, **fields: Any) -> str:
+    return how_sure(said(text, state, **fields), parse_gate(text, 10))
+
+
+AT = {"confidence": 0.95}
+
+
+@pytest.mark.parametrize(
+    ("text", "state", "fields", "shown"),
+    [
+        ("e1: recall@3 >= 0.5", "passed", {}, "[0.47, 0.89]"),
+        ("e1: recall@3 >= 0.5 @95%", "passed", {"bounds": [0.502, 0.87], **AT}, "at least 0.502"),
+        ("e1: recall@3 >= 0.5 @95%", "failed", {"bounds": [0.1, 0.4996], **AT}, "at most 0.4996"),
+        ("e1: recall@3 >= 0.5 @95%", "inconclusive", {"bounds": [0.45, None], **AT}, "between 0.450 and …"),
+        ("e1: error_rate <= 0.5 @95%", "passed", {"bounds": [0.1, 0.4], **AT}, "at most 0.400"),
+        ("e1: error_rate <= 0.5 @95%", "failed", {"bounds": [0.6, 0.9], **AT}, "at least 0.600"),
+        # Failed because a case was lost, though its bounds would have passed it.
+        ("e1: recall@3 >= 0.5 @95%", "failed", {"bounds": [0.502, 0.87], **AT}, "at least 0.502"),
+        ("e1: recall@3 >= e2 + 0.01 @95%", "passed", {"bounds": [0.02, 0.3], **AT}, "difference at least 0.020"),
+        ("e1: recall@3 >= e2", "passed", {"interval": [-0.1, 0.3]}, "difference [-0.10, +0.30]"),
+        # An early stop decides by other means than bounds: the interval could contradict it.
+        ("e1: recall@3 >= 0.5 @95%", "passed", {"bounds": None, **AT}, ""),
+        ("e1: recall@3 >= 0.5", "not judged", {"interval": None}, ""),
+    ],
+)
+def test_what_stands_beside_a_value(text: str, state: str, fields: dict[str, Any], shown: str) -> None:
+    assert sure(text, state, **fields) == shown
+
+
+def test_what_is_drawn_are_the_bounds_where_they_decide() -> None:
+    assert decisive_ends(said("", "passed", bounds=[0.502, None])) == (0.502, float("inf"))
+    assert decisive_ends(said("", "passed")) == (0.47, 0.89)
+
+
+@given(st.integers(1, 60), st.integers(0, 60), st.sampled_from([0.3, 0.5, 0.8]), st.sampled_from([">=", "<="]))
+def test_the_figure_of_a_brief_agrees_with_its_verdict(n: int, hits: int, threshold: float, op: str) -> None:
+    values = [float(place < hits) for place in range(n)]
+    tables = {"e1": table(kinds(any=n), hit_at_5=values)}
+    verdict: Verdict = judge(parse_gate(f"e1: hit@5 {op} {threshold} @95%", 10), tables)
+    line = gates_state([verdict_json(verdict)], tables, [], 10)
+    shown = [*line.failed, *line.undecided, *([line.closest] if line.closest else [])]
+    if not shown:
+        return  # the interval has an open end, so that no gate is the closest
+    figures = shown[0].figures
+    assert "[" not in figures
+    if one := re.search(r"at (least|most) ([\d.]+)$", figures):
+        is_above = one[1] == "least"
+        assert verdict.state == ("passed" if is_above == (op == ">=") else "failed")
+        assert float(one[2]) >= threshold if is_above else float(one[2]) <= threshold
+    elif both := re.search(r"between ([\d.]+) and ([\d.]+)$", figures):
+        assert verdict.state == "inconclusive"
+        assert float(both[1]) <= threshold <= float(both[2])
+    else:
+        assert verdict.bounds is None
