@@ -276,7 +276,7 @@ class Data:
     @cached_property
     def golden(self) -> list[GoldenEntry]:
         """The entries of the golden set."""
-        return read_golden(self.golden_file)
+        return read_golden(self.golden_file, self._settings.path(self._settings.kb_dir))
 
 
 def _marked(case: Case, is_golden: bool) -> Case:

@@ -77,8 +77,9 @@ def _gold(entry: GoldenEntry, names: _Names) -> Gold:
 
 def _lost(entry: GoldenEntry, expected: str, names: _Names) -> str:
     near = names.nearest(expected)
-    hint = f"Nearest: {', '.join(near)}." if near else "Name a page, a heading (page.md#heading) or a chunk."
-    return f"Golden entry {entry.entry_id} ({entry.query:.40}): expected_document_id {expected!r} names nothing. {hint}"
+    meant = f"Did you mean {' or '.join(map(repr, near))}?" if near else "A heading is named as page.md#heading."
+    where = entry.place or f"Golden entry {entry.entry_id}"
+    return f"{where}: {entry.said_by} {expected!r} is no page, heading or chunk of the documents. {meant}"
 
 
 class _Names:

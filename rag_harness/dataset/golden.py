@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
 from rag_harness.dataset.golden_file import RawEntry, kind, no_golden, raw_entries
+from rag_harness.dataset.pages_named import Pages
 from rag_harness.dataset.placeholder import labelled
-from rag_harness.dataset.queries import read_queries
+from rag_harness.dataset.queries import read_numbered
 from rag_harness.errors import DataError
 from rag_harness.types import Case, Metadata
 
@@ -38,7 +39,8 @@ class GoldenEntry:
     """A query and the ids that should be found for it.
 
     ``expected`` names pages (``a.md``), headings (``a.md#return-window``) or chunks (``a.md#chunk_3``). ``metadata``
-    are the slices: all other fields of the file, e.g. ``query_type``.
+    are the slices: all other fields of the file, e.g. ``query_type``. ``place`` is where it stands, and ``said_by`` the
+    field of the file that has ``expected``: both are for messages.
     """
 
     entry_id: str
@@ -47,6 +49,8 @@ class GoldenEntry:
     justification: str
     evidence: tuple[str, ...] = ()
     metadata: Metadata = field(default_factory=dict)
+    place: str = field(default="", compare=False, repr=False)
+    said_by: str = field(default="expected_document_id", compare=False, repr=False)
 
 
 class GoldenLine(BaseModel):
@@ -75,46 +79,66 @@ class GoldenLine(BaseModel):
         quotes = value if isinstance(value, list) else [value]
         return tuple(each.get("quote", each) if isinstance(each, dict) else each for each in quotes)
 
-    def entry(self, position: int) -> GoldenEntry:
+    def entry(self, position: int, place: str = "") -> GoldenEntry:
         """Return the line as an entry. Without an id in the file, its position is its id."""
         name = self.id or f"g{position:03}"
         expected = tuple(dict.fromkeys(self.expected_document_id))
         slices = labelled(self.query, {**self.metadata, **(self.model_extra or {})})
-        return GoldenEntry(name, self.query, expected, self.justification, self.evidence, slices)
+        return GoldenEntry(name, self.query, expected, self.justification, self.evidence, slices, place)
 
 
-def read_golden(file: Path) -> list[GoldenEntry]:
+def read_golden(file: Path, kb_dir: Path | None = None) -> list[GoldenEntry]:
     """Read and validate a golden set in JSON or CSV. Of a JSONL file of questions, read those with a page.
+
+    Args:
+        file: the golden set.
+        kb_dir: the pages that entries name must be in it. Their headings and chunks are looked up by ``resolve``.
 
     Raises:
         DataError: the file is missing, empty or malformed; lists every problem with its entry and what to do.
     """
     if file.suffix.lower() == ".jsonl":
-        return _of_questions(file)
+        return _of_questions(file, kb_dir)
     raws = raw_entries(file)
     lines = [(raw, _parsed(raw)) for raw in raws]
     problems = [f"{raw.where}: {each}" for raw, line in lines if isinstance(line, list) for each in line]
-    entries = [(raw, line.entry(raw.position)) for raw, line in lines if isinstance(line, GoldenLine)]
-    problems += _duplicates(entries)
+    entries = [(raw, line.entry(raw.position, raw.where)) for raw, line in lines if isinstance(line, GoldenLine)]
+    problems += [*_duplicates(entries), *_missing_pages([entry for _, entry in entries], kb_dir)]
     if problems:
         raise DataError("\n".join(problems))
     return [entry for _, entry in entries]
 
 
-def _of_questions(file: Path) -> list[GoldenEntry]:
+def _missing_pages(entries: Sequence[GoldenEntry], kb_dir: Path | None) -> list[str]:
+    pages = None if kb_dir is None else Pages(kb_dir, parts=True)
+    return [
+        f"{entry.place}: {pages.missing(entry.said_by, name)}"
+        for entry in entries
+        for name in entry.expected
+        if pages is not None and name not in pages
+    ]
+
+
+def _of_questions(file: Path, kb_dir: Path | None) -> list[GoldenEntry]:
     """Return an entry for each question that has pages with its answer. Other questions have nothing to find."""
     if not file.is_file():
         raise DataError(no_golden(file))
-    entries = [_entry_of(case) for case in read_queries(file) if case.context_reference and not case.scenario]
+    read = read_numbered(file, kb_dir, parts=True)
+    entries = [
+        _entry_of(case, f"{file}:{number}: {case.query.query_id}")
+        for number, case in read
+        if case.context_reference and not case.scenario
+    ]
     if not entries:
         raise DataError(f"{file} holds no question with a context_reference: name the page that should be found.")
     return entries
 
 
-def _entry_of(case: Case) -> GoldenEntry:
+def _entry_of(case: Case, place: str) -> GoldenEntry:
     quotes = tuple(each.quote for each in case.evidence)
     slices = {**case.metadata, "query_type": case.query_type}
-    return GoldenEntry(case.query.query_id, case.query.text, case.context_reference, case.ground_truth, quotes, slices)
+    name, text, expected = case.query.query_id, case.query.text, case.context_reference
+    return GoldenEntry(name, text, expected, case.ground_truth, quotes, slices, place, "context_reference")
 
 
 def _parsed(raw: RawEntry) -> GoldenLine | list[str]:

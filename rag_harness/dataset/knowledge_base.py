@@ -9,6 +9,7 @@ from typing import Any
 
 from rag_harness.dataset.ingest import kinds
 from rag_harness.dataset.library import Library, ParsedKeeping, read_library, sources_in
+from rag_harness.dataset.pages_named import check_folder
 from rag_harness.errors import DataError
 from rag_harness.files.json_text import read_json
 from rag_harness.types import Document
@@ -48,8 +49,7 @@ def read_folder(folder: Path, keeping: ParsedKeeping = NOWHERE) -> Library:
     Raises:
         DataError: the folder is missing, has no file with a loader, or has no text.
     """
-    if not folder.is_dir():
-        raise DataError(f"No folder {folder}. Name your own with --rag-kb DIR or KB_DIR.")
+    check_folder(folder)
     sources, refused = sources_in(folder, read_structure(folder / "structure.json"))
     library = read_library(sources, refused, keeping)
     if not library.unread and not any(document.text.strip() for document in library.documents):

@@ -15,14 +15,14 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from rag_harness.dataset.conversations import DECLINES, SaidTurn, histories, order_problems, turn_id, turns_of_line
 from rag_harness.dataset.expected_tools import tools_of
-from rag_harness.dataset.ingest import page_files
+from rag_harness.dataset.pages_named import Pages
 from rag_harness.dataset.placeholder import labelled
 from rag_harness.dataset.query_tables import QuestionRow, rows_of_table
 from rag_harness.dataset.query_types import type_problem
 from rag_harness.dataset.records.field_names import field_meant, nearest_field
 from rag_harness.dataset.records.reading import is_table
 from rag_harness.dataset.scenarios import turns_of_scenario
-from rag_harness.errors import DataError, meant
+from rag_harness.errors import DataError
 from rag_harness.expectations import expectations_of
 from rag_harness.files.json_text import read_json
 from rag_harness.files.near_names import meant_beside
@@ -149,7 +149,20 @@ def read_queries(
     skipped: list[str] | None = None,
     mapped: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Case]:
-    """Read and validate ``file``.
+    """Read and validate ``file``; arguments and errors are those of ``read_numbered``."""
+    return [case for _, case in read_numbered(file, kb_dir, types, skipped, mapped)]
+
+
+def read_numbered(
+    file: Path,
+    kb_dir: Path | None = None,
+    types: Sequence[str] | None = None,
+    skipped: list[str] | None = None,
+    mapped: Mapping[str, str] = MappingProxyType({}),
+    *,
+    parts: bool = False,
+) -> list[tuple[int, Case]]:
+    """Read and validate ``file``; return each case with the number of its line.
 
     Args:
         file: one JSON object a line, or a table: CSV, TSV or Parquet.
@@ -158,11 +171,13 @@ def read_queries(
             are not looked at.
         skipped: takes a text for each line that cannot be used, and these lines are left out. None: they are an error.
         mapped: the column of each field of a table that is not known by its name.
+        parts: references may name a heading or a chunk of a page, too: ``page.md#heading``.
 
     Raises:
-        DataError: the file is missing or empty, or lines are malformed; lists every problem as ``file:line: …``.
+        DataError: the file or the folder is missing or empty, or lines are malformed; lists every problem as
+            ``file:line: …``.
     """
-    pages = [page.relative_to(kb_dir).as_posix() for page in page_files(kb_dir)] if kb_dir else []
+    pages = None if kb_dir is None else Pages(kb_dir, parts)
     stops, found = skipped is None, [] if skipped is None else skipped
     kept: list[tuple[int, QueryLine]] = []
     first_line: dict[str, int] = {}
@@ -172,7 +187,7 @@ def read_queries(
         for line in lines:
             if line.query_id in first_line and not line.conversation:
                 wrong.append(f"query_id {line.query_id!r} stands already on line {first_line[line.query_id]}.")
-            wrong += [*_type_problems(line, types), *_missing_pages(line, kb_dir, pages), *_owed_problems(line)]
+            wrong += [*_type_problems(line, types), *_missing_pages(line, pages), *_owed_problems(line)]
         found += [f"{file}:{number}: {each}" for each in (wrong if stops else ["; ".join(wrong)] if wrong else ())]
         for line in lines if stops or not wrong else ():
             first_line.setdefault(line.query_id, number)
@@ -183,7 +198,7 @@ def read_queries(
     if stops and found:
         raise DataError("\n".join(found))
     if not cases:
-        empty = f"{file} holds no query: each line is an object with query_id, query_type and query."
+        empty = f"{file} holds no query: each line is a JSON object with query_id and query, at least."
         raise DataError("\n".join([*found[:_SAID], empty]))
     return cases
 
@@ -197,8 +212,8 @@ def said_turns(lines: Iterable[tuple[int, QueryLine]]) -> list[SaidTurn]:
     ]
 
 
-def _cases(kept: Sequence[tuple[int, QueryLine]], file: str, stops: bool) -> tuple[list[Case], list[str]]:
-    """Return the cases of lines, turns with their history, and what is wrong with the order of turns.
+def _cases(kept: Sequence[tuple[int, QueryLine]], file: str, stops: bool) -> tuple[list[tuple[int, Case]], list[str]]:
+    """Return the cases of lines with their numbers, turns with their history, and what is wrong with their order.
 
     A conversation with a turn that cannot be used is left out whole, where such lines do not stop the reading.
     """
@@ -208,8 +223,8 @@ def _cases(kept: Sequence[tuple[int, QueryLine]], file: str, stops: bool) -> tup
     broken = {conversation_of[number] for number, _ in problems}
     said_before = dict(zip(((each.conversation, each.turn) for each in turns), histories(turns), strict=True))
     cases = [
-        line.case(said_before.get((line.conversation or "", line.turn or 0), ()))
-        for _, line in kept
+        (number, line.case(said_before.get((line.conversation or "", line.turn or 0), ())))
+        for number, line in kept
         if stops or line.conversation not in broken
     ]
     return cases, [f"{file}{number}: {said}" for number, said in problems]
@@ -316,7 +331,8 @@ def _line(read: Callable[[], QueryLine]) -> tuple[QueryLine | None, list[str]]:
 def _said(problem: ErrorDetails) -> str:
     field = ".".join(str(part) for part in problem["loc"]) or "line"
     if problem["type"] != "extra_forbidden":
-        return f"{field}: {problem['msg']}"
+        # Of the JSON of one line the parser says "line 1", and the number of the file's line stands before this.
+        return f"{field}: {problem['msg'].replace(' at line 1 column ', ' at column ')}"
     near = nearest_field(field, [*QueryLine.model_fields, "turns"])
     return f"{field}: no field of a question.{f' Did you mean {near!r}?' if near else ' A label stands in metadata.'}"
 
@@ -335,15 +351,16 @@ def _owed_problems(line: QueryLine) -> list[str]:
     ]
 
 
-def _missing_pages(line: QueryLine, kb_dir: Path | None, pages: Sequence[str]) -> list[str]:
-    if kb_dir is None:
-        return []
-    named = dict.fromkeys([*line.context_reference, *line.qrels, *(each.filename for each in line.evidence)])
-    return [
-        f"{line.query_id} refers to {name!r}, which is no page of {kb_dir}.{meant(name, pages)}"
-        for name in named
-        if name not in pages
-    ]
+def _missing_pages(line: QueryLine, pages: Pages | None) -> list[str]:
+    named = {
+        "context_reference": line.context_reference,
+        "qrels": line.qrels,
+        "evidence": [each.filename for each in line.evidence],
+    }
+    fields: dict[str, str] = {}
+    for field, names in named.items() if pages is not None else ():
+        fields |= {name: field for name in names if name not in fields}
+    return [f"{line.query_id}: {pages.missing(fields[name], name)}" for name in fields if pages and name not in pages]
 
 
 def distribution(cases: Sequence[Case]) -> dict[str, int]:

@@ -34,7 +34,7 @@ from rag_harness.plugin.fixtures import (
 from rag_harness.plugin.items import trial_id_of
 from rag_harness.plugin.options import add_options, is_used
 from rag_harness.plugin.screen import make_inert, stop_tests, usage_error
-from rag_harness.plugin.stash_keys import NOT_RUN, OWED, RETRIEVAL, SESSION, SHIPPED, TRIALS
+from rag_harness.plugin.stash_keys import NOT_RUN, OWED, REFUSED, RETRIEVAL, SESSION, SHIPPED, TRIALS
 from rag_harness.shown.terminal import block, line
 
 if TYPE_CHECKING:
@@ -225,6 +225,8 @@ def pytest_runtest_makereport(
     if call.when == "teardown" and NOT_RUN in item.stash:
         # Another repeat of its conversation may have come to this turn.
         _ship_again(item, report, item.stash[NOT_RUN][0])
+    if REFUSED in item.stash and (refused := trial_id_of(item)) is not None:
+        vars(report).update(rag_refused=(refused.experiment, item.stash[REFUSED]))
     if RETRIEVAL in item.stash:
         from rag_harness.plugin import golden
 

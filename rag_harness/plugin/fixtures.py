@@ -8,7 +8,7 @@ import pytest
 
 from rag_harness.plugin.activation import wake
 from rag_harness.plugin.screen import failed, stop_tests
-from rag_harness.plugin.stash_keys import NOT_RUN, OWED, RETRIEVAL, SHIPPED, TRIALS
+from rag_harness.plugin.stash_keys import NOT_RUN, OWED, REFUSED, RETRIEVAL, SHIPPED, TRIALS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -89,6 +89,7 @@ def rag_result(
         experiment = rag_session.experiments.of(rag_trial.experiment, rag_pipeline, module)
         shipped = _shipped(request, rag_trial, experiment)
     if shipped.critical:
+        request.node.stash[REFUSED] = shipped.row.why
         stop_tests(request.config, shipped.row.why)
     if shipped.error is not None:
         raise shipped.error
@@ -140,7 +141,7 @@ def rag_retrieval(request: pytest.FixtureRequest, rag_session: RagSession, rag_g
         if shipped.critical:
             raise CriticalError(shipped.row.why)
     except (CriticalError, PrerequisiteError) as error:
-        golden.broken = str(error)
+        golden.broken = request.node.stash[REFUSED] = str(error)
         raise failed(golden.broken) from None
     result = request.node.stash[RETRIEVAL] = golden.result(shipped.row)
     return result
@@ -205,5 +206,6 @@ class _halting:  # noqa: N801 - a context manager reads as a verb
         from rag_harness.errors import CriticalError, PrerequisiteError
 
         if isinstance(error, (CriticalError, PrerequisiteError)):
+            self._request.node.stash[REFUSED] = str(error)
             stop_tests(self._request.config, error)
             raise failed(error) from None

@@ -67,6 +67,12 @@ class GateReach:
             return Verdict(gate, "failed", reason=why, lacking=True)
         return Verdict(gate, "not judged", reason=f"{suite} is not in this run: {self._how(gate, suite)}")
 
+    def not_collected(self, gate: Gate) -> Verdict:
+        """Return the verdict of a gate in a run whose tests could not be collected."""
+        from rag_harness.gates import Verdict
+
+        return Verdict(gate, "failed", reason="cannot be judged: tests could not be collected", lacking=True)
+
     def _is_registered(self, suite: str) -> bool:
         from rag_harness.pipelines import is_known
 

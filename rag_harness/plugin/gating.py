@@ -9,7 +9,7 @@ import pytest
 
 from rag_harness.plugin.left_behind import leave_behind
 from rag_harness.plugin.options import is_used
-from rag_harness.plugin.screen import make_inert, usage_error, write_lines, write_section
+from rag_harness.plugin.screen import has_failed_to_collect, make_inert, usage_error, write_lines, write_section
 from rag_harness.shown.terminal import block, columns
 
 if TYPE_CHECKING:
@@ -93,7 +93,9 @@ class GateKeeper:
         """Fail the gates if all tests were asked for and no trial is among them; else count the gates as not judged."""
         if not is_used(self._session.config):
             return
-        if self._run.reach.is_whole or self._session.settings.not_judged == "fail":
+        if has_failed_to_collect(self._session.config):
+            self.verdicts = [self._run.reach.not_collected(gate) for gate in self._run.gates]
+        elif self._run.reach.is_whole or self._session.settings.not_judged == "fail":
             self.verdicts = [self._run.reach.not_in_run(gate) for gate in self._run.gates]
         else:
             self._unselected = self._run.reach.configured_said

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
-from rag_harness.errors import SettingsError
+from rag_harness.errors import CriticalError, RecordingMissError, SettingsError
 from rag_harness.plugin.options import command_line
 from rag_harness.plugin.screen import usage_error
+from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
     from rag_harness.pipelines.endpoint.pipeline import EndpointPipeline
@@ -40,12 +42,21 @@ class Readiness:
         """
         from rag_harness.errors import PrerequisiteError
 
-        if self._session.config.option.collectonly or not selected.trials:
+        if self._session.config.option.collectonly or not selected.every:
             return
         try:
-            self._check(selected)
+            self._check_golden(selected)
+            if selected.trials:
+                self._check(selected)
         except PrerequisiteError as error:
             raise usage_error(error) from None
+
+    def _check_golden(self, selected: Collected) -> None:
+        """Check that the golden set is about the documents, and that its retriever can be made."""
+        if not any(trial.experiment == GOLDEN for trial in {*selected.every} - selected.left_out):
+            return
+        with suppress(CriticalError, RecordingMissError):  # the first test reports these
+            _ = self._session.golden.cases, self._session.golden.experiment
 
     def _check(self, selected: Collected) -> None:
         from rag_harness.pipelines import answering, built_in

@@ -41,6 +41,7 @@ class Recorder:
             after one that failed.
         ended: trials that were not asked because a simulated user had ended the conversation, with turn and reason.
         taken_out: conversations whose simulated user left its role, with the reason, by experiment and conversation.
+        refused: why an experiment, or the golden suite, can answer nothing more, such as settings that cannot be used.
         settled: experiments that were stopped early, since all of their gates were settled.
         missed: tests of golden entries that were not found.
         written: called with each row that was appended, and its line; None calls nothing.
@@ -65,6 +66,7 @@ class Recorder:
         self.ended: dict[TrialId, str] = {}
         self.taken_out: dict[tuple[str, str], str] = {}
         self.settled: set[str] = set()
+        self.refused: dict[str, str] = {}
         self.written: Callable[[ExperimentResult, bytes], None] | None = None
         self.scored: Callable[[ScoreLine, bytes], None] | None = None
         self.broken: OSError | None = None
@@ -187,6 +189,9 @@ class Recorder:
             # If two workers ran one trial, scores of the second row are dropped with that row.
             if judged is not None and is_new:
                 self._take_judged(row.experiment, judged)
+        if hasattr(report, "rag_refused"):
+            suite, why = report.rag_refused
+            self.refused.setdefault(suite, why)
         if hasattr(report, "rag_again"):
             self._take_again(vars(report).pop("rag_again"))
         if hasattr(report, "rag_not_run"):

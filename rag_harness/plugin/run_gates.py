@@ -135,6 +135,8 @@ class RunGates:
             return Verdict(gate, "failed", reason=f"cannot be judged: {not_run_said(not_run.values())}")
         if verdict := self.reach.out_of_reach(gate, self.baseline is not None):
             return verdict
+        if why := self._refused(gate):
+            return Verdict(gate, "failed", reason=f"cannot be judged: {why}", lacking=True)
         taken_out, are_too_many = self._taken_out(gate)
         if are_too_many:
             return Verdict(gate, "failed", reason=f"cannot be judged: {taken_out}", lacking=True)
@@ -156,6 +158,19 @@ class RunGates:
         said = [answers_said(gate, tables), self._histories_said(gate), taken_out] if verdict.value is not None else []
         verdict = replace(verdict, reason="; ".join(filter(None, [verdict.reason, *said])))
         return if_fresh(verdict, tables, settings.max_age)
+
+    def _refused(self, gate: Gate) -> str:
+        """Return why cases of a gate have no row, if an error that stopped the run or a suite says it; else empty."""
+        from rag_harness.gates import Reference
+
+        suites, refused = self.findings.manifest.suites, self._recorder.refused
+        names = [gate.suite, *([gate.right.name] if isinstance(gate.right, Reference) else [])]
+        lost = {name: len(suites[name].lost) for name in names if name in suites and suites[name].lost}
+        if not refused or not lost:
+            return ""
+        why = next((refused[name] for name in lost if name in refused), next(iter(refused.values())))
+        n = sum(lost.values())
+        return f"{n} case{'s' * (n != 1)} not run: {why.partition(chr(10))[0]}"
 
     def _not_comparable(self, gate: Gate, refused: bool) -> str:
         """Return why what a gate compares is not comparable; empty where it is, or where it compares nothing."""

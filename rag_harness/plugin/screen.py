@@ -34,6 +34,12 @@ def count_rightly(terminal: pytest.TerminalReporter) -> None:
         refresh()  # pytest remembers the names
 
 
+def has_failed_to_collect(config: pytest.Config) -> bool:
+    """Whether a test could not be collected, or its setup has failed."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    return bool(terminal is not None and terminal.stats.get("error"))
+
+
 def usage_error(why: object) -> pytest.UsageError:
     """Return the error that ends a run that cannot be as it was asked for."""
     return pytest.UsageError(block(str(why)))

@@ -10,6 +10,7 @@ from rag_harness.report.asked_measures import asked_measures
 from rag_harness.report.baseline import SavedRun, load_saved_run, saved_run
 from rag_harness.report.tables import read_tables
 from rag_harness.results.manifest import MANIFEST, read_manifest
+from rag_harness.results.missing_run import runs_near
 
 
 def read_run(named: str, baselines: Path = Path("baselines")) -> SavedRun:
@@ -31,7 +32,7 @@ def read_run(named: str, baselines: Path = Path("baselines")) -> SavedRun:
         return load_saved_run(baselines / f"{named}.json")
     raise DataError(
         f"{named!r} is no run: there is neither a folder {place} with {MANIFEST} nor a file {baselines / named}.json. "
-        f"Name the output folder of a run, or what --rag-save wrote of it."
+        f"Name the output folder of a run, or what --rag-save wrote of it.{runs_near(place, MANIFEST)}"
     )
 
 

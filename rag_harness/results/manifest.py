@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, Valid
 from rag_harness.errors import DataError
 from rag_harness.files.atomic import write_atomically
 from rag_harness.registry.installed import NAME
+from rag_harness.results.missing_run import no_run
 from rag_harness.results.row import ExperimentResult, first_problem
 
 MANIFEST = "run.json"
@@ -224,10 +225,10 @@ def read_manifest(output: Path) -> RunManifest:
     try:
         return RunManifest.model_validate_json(file.read_bytes())
     except FileNotFoundError:
-        problem = "there is no such file"
+        raise DataError(no_run(output, MANIFEST)) from None
     except ValidationError as error:
         problem = first_problem(error)
-    raise DataError(f"{file} does not describe a run: {problem}. Run pytest with --rag-output={output} first.")
+    raise DataError(f"{file} does not describe a run: {problem}. Run pytest with --rag-output={output} again.")
 
 
 def ids_or_all(ids: Collection[str], total: int) -> Some:

@@ -33,7 +33,7 @@ def test_queries_with_problems(suite: Suite) -> None:
 
 def test_missing_knowledge_base(suite: Suite) -> None:
     result = suite.run("--rag-kb=nowhere")
-    result.stdout.fnmatch_lines(["*No file *nowhere/queries.jsonl. Name your questions with --rag-queries FILE; *"])
+    result.stdout.fnmatch_lines(["*No folder *nowhere. Name your own with --rag-kb DIR*"])
     _assert_clean(result)
 
 
@@ -121,4 +121,4 @@ def test_several_problems_at_once_are_told_at_once(suite: Suite) -> None:
     bad = [{"query_id": "a", "query": "x", "context_reference": ["../../etc/passwd"]}, {"query_id": "b", "query": " "}]
     (suite.path / "kb" / "queries.jsonl").write_text("".join(json.dumps(line) + "\n" for line in bad))
     result = suite.run()
-    result.stdout.fnmatch_lines(["*:1: a refers to '../../etc/passwd', which is no *", "*:2: query: *"])
+    result.stdout.fnmatch_lines(["*:1: a: context_reference '../../etc/passwd' is no *", "*:2: query: *"])

@@ -28,7 +28,7 @@ def test_a_misspelt_type_stops_a_run_before_anything_is_asked(suite: Suite) -> N
 def test_bad_lines_stop_a_run_or_are_skipped_and_counted(suite: Suite) -> None:
     suite.write_queries([*QUERIES, *BAD])
     stopped = suite.run(*GATE)
-    stopped.stdout.fnmatch_lines(["*queries.jsonl:5: *", "*queries.jsonl:6: bad_2 refers to 'gone.md'*"])
+    stopped.stdout.fnmatch_lines(["*queries.jsonl:5: *", "*queries.jsonl:6: bad_2: context_reference 'gone.md'*"])
     assert stopped.ret != 0
 
     for workers in ((), ("-n", "2")):
@@ -46,7 +46,7 @@ def test_bad_lines_stop_a_run_or_are_skipped_and_counted(suite: Suite) -> None:
     log = (suite.path / "logs" / "e2_to_e4.log").read_text()
     skipped = [line for line in log.splitlines() if " main INFO Skipped: " in line]
     assert len(skipped) == 2 * len(BAD), "once a run, and not once a process"
-    assert "bad_2 refers to 'gone.md'" in skipped[1]
+    assert "bad_2: context_reference 'gone.md'" in skipped[1]
 
 
 def _left_behind(suite: Suite) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from _pytest.pytester import LineMatcher
 
 from tests.plugin.conftest import Suite
 
@@ -173,8 +174,13 @@ def test_vectors_that_do_not_match_are_one_error_and_no_green_gate(golden: Suite
     result = golden.run(workers, "--rag-gate=recall@k >= 0.75")
     assert result.ret == 1
     result.stdout.fnmatch_lines(
-        ["*Index and embedder do not match: *", "failed *golden: recall@1 >= 0.75 *n=5", "*5 cases lost to a crash*"]
+        [
+            "*Index and embedder do not match: *",
+            "failed *golden: recall@1 >= 0.75",
+            "*cannot be judged: 5 cases not run: Index and embedder do not match: *",
+        ]
     )
+    assert "crash" not in result.stdout.str()
     assert result.parseoutcomes()["failed"] <= (2 if workers == "-n0" else 5)
 
 
@@ -214,9 +220,9 @@ def test_retrievers_by_name(golden: Suite) -> None:
         result = golden.run(f"--rag-retriever={name}")
         result.stdout.fnmatch_lines([f"profile mock, retriever {name}*, k = *", "all * 5 *"])
     result = golden.run("--rag-retriever=e1")
-    result.stdout.fnmatch_lines(["*Experiment 'e1' retrieves nothing that could be tested.*"])
+    result.stderr.fnmatch_lines(["*Experiment 'e1' retrieves nothing that could be tested.*"])
     result = golden.run("--rag-retriever=dens")
-    result.stdout.fnmatch_lines(["*Unknown retriever 'dens'. Did you mean 'dense'?*"])
+    result.stderr.fnmatch_lines(["*Unknown retriever 'dens'. Did you mean 'dense'?*"])
 
 
 @pytest.mark.parametrize(
@@ -227,7 +233,8 @@ def test_retrievers_by_name(golden: Suite) -> None:
         (
             [{**ENTRIES[0], "expected_document_id": "retuns.md"}],
             [],
-            "*g001*'retuns.md' names nothing. Nearest: returns.md*",
+            "*golden.json: entry 1 ('return a lamp'): expected_document_id 'retuns.md' is no page of *. Did you mean "
+            "'returns.md'?",
         ),
         (ENTRIES, ["--rag-k=0"], "*k is '0'*greater than or equal to 1*"),
         (ENTRIES, ["--rag-k=-1"], "*k is '-1'*"),
@@ -238,8 +245,39 @@ def test_bad_input(golden: Suite, entries: Any, args: list[str], says: str) -> N
     write_golden(golden, entries)
     result = golden.run(*args)
     assert result.ret != 0
-    (result.stderr if "k is '" in says else result.stdout).fnmatch_lines([says])
+    (result.stderr if "k is " in says else result.stdout).fnmatch_lines([says])
     assert "Traceback" not in result.stdout.str() + result.stderr.str()
+
+
+@WORKERS
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (
+            ["--rag-golden=asked.jsonl"],
+            "*asked.jsonl:1: q1: context_reference 'retuns.md' is no page of *'returns.md'?",
+        ),
+        (
+            ["--rag-golden=parts.jsonl"],
+            "*parts.jsonl:2: q2: context_reference 'returns.md#refnds' is no *#refunds'*",
+        ),
+        (["-o", "rag_kb_dir=kbs"], "*No folder *kbs. Did you mean 'kb'?*"),
+        (["--rag-retriever=dens"], "*Unknown retriever 'dens'.*"),
+    ],
+)
+def test_what_cannot_be_run_stops_the_run_and_is_said(golden: Suite, args: list[str], says: str, workers: str) -> None:
+    for name, pages in (("asked", ["retuns.md", "waranty.md"]), ("parts", ["returns.md", "returns.md#refnds"])):
+        lines = [{"query_id": f"q{n}", "query": "a lamp", "context_reference": page} for n, page in enumerate(pages, 1)]
+        (golden.path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    result = golden.run(workers, *args, "--rag-gate=recall@k >= 0.5")
+    said = result.stdout.str() + result.stderr.str()
+    LineMatcher(said.splitlines()).fnmatch_lines([says])
+    assert ("'waranty.md'" in said) == ("--rag-golden=asked.jsonl" in args), "all problems are said at once"
+    assert result.ret != 0
+    assert not golden.rows("golden")
+    assert "crash" not in said
+    assert "its test is gone" not in said
+    assert "passed" not in result.stdout.str()
 
 
 def test_beir_folder(golden: Suite) -> None:

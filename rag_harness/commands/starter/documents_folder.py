@@ -8,8 +8,9 @@ from typing import NamedTuple
 from rag_harness.commands.starter.started import Started
 from rag_harness.dataset.ingest import is_page, kinds, page_files
 from rag_harness.errors import DataError
+from rag_harness.files.near_names import meant_beside
 
-USUAL_FOLDERS = ("docs", "doc", "documentation", "content", "kb")
+USUAL_FOLDERS = ("docs", "my_docs", "doc", "documentation", "content", "kb")
 """Usual names of folders of documents, the likeliest first."""
 _EXAMPLE = "In an empty folder, rag-harness init --example brings a small knowledge base to try."
 
@@ -35,10 +36,17 @@ def documents_folder(folder: Path, kb: str, done: Started) -> Documents:
             f"No document ({kinds()}) in {folder}, nor in a folder there called {places}. Name yours: "
             f"rag-harness init --kb DIR. {_EXAMPLE}"
         )
-    pages = sum(1 for _ in page_files(folder / named)) if (folder / named).is_dir() else 0
+    place = folder / named
+    if not place.is_dir():
+        what = f"{place} is a file, and no folder of documents" if place.exists() else f"No folder {place}"
+        raise DataError(
+            f"{what}.{meant_beside(place, Path.is_dir)} Name the folder of your documents: rag-harness init --kb DIR. "
+            f"{_EXAMPLE}"
+        )
+    pages = sum(1 for _ in page_files(place))
     if not pages:
         raise DataError(
-            f"No document ({kinds()}) in {folder / named}. Name the folder of your documents: rag-harness init --kb "
+            f"No document ({kinds()}) in {place}. Name the folder of your documents: rag-harness init --kb "
             f"DIR. {_EXAMPLE}"
         )
     done.found.append(f"found  {pages} document{'s' * (pages != 1)} in {_said(named, kb)}")

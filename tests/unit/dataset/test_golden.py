@@ -303,13 +303,13 @@ def test_ids_that_name_nothing_are_named_with_the_nearest() -> None:
     ]
     with pytest.raises(DataError) as error:
         resolve(entries, chunks_of())
-    start = "(How long may I return?): expected_document_id"
+    none = "is no page, heading or chunk of the documents."
     assert str(error.value).splitlines() == [
-        f"Golden entry g001 {start} 'a.md#return-windows' names nothing. "
-        "Nearest: a.md#return-window, a.md#returns, a.md#notes.",
-        f"Golden entry g002 {start} 'aa.md' names nothing. Nearest: a.md, b.md.",
-        f"Golden entry g003 {start} 'b.md#' names nothing. Nearest: b.md#chunk_0, b.md#shipping.",
-        f"Golden entry g004 {start} 'zzzzzzzz' names nothing. Name a page, a heading (page.md#heading) or a chunk.",
+        f"Golden entry g001: expected_document_id 'a.md#return-windows' {none} "
+        "Did you mean 'a.md#return-window' or 'a.md#returns' or 'a.md#notes'?",
+        f"Golden entry g002: expected_document_id 'aa.md' {none} Did you mean 'a.md' or 'b.md'?",
+        f"Golden entry g003: expected_document_id 'b.md#' {none} Did you mean 'b.md#chunk_0' or 'b.md#shipping'?",
+        f"Golden entry g004: expected_document_id 'zzzzzzzz' {none} A heading is named as page.md#heading.",
     ]
 
 

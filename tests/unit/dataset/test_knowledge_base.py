@@ -77,7 +77,12 @@ def test_every_file_that_is_not_utf8_is_named(tmp_path: Path) -> None:
 
 
 def test_a_missing_folder_says_how_to_name_one(tmp_path: Path) -> None:
-    assert data_error(tmp_path / "kb") == f"No folder {tmp_path / 'kb'}. Name your own with --rag-kb DIR or KB_DIR."
+    folder, own = tmp_path / "kb", "Name your own with --rag-kb DIR, rag_kb_dir in the ini file or KB_DIR."
+    assert data_error(folder) == f"No folder {folder}. {own}"
+    (tmp_path / "kbs").mkdir()
+    assert data_error(folder) == f"No folder {folder}. Did you mean 'kbs'? {own}"
+    folder.write_text("")
+    assert data_error(folder) == f"{folder} is a file, and no folder of documents. Did you mean 'kbs'? {own}"
 
 
 @pytest.mark.parametrize("pages", [{}, {"README": b"# About"}, {"blank": b" \n\n"}])

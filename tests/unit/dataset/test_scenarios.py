@@ -154,5 +154,5 @@ def test_a_bad_scenario_may_be_left_out(tmp_path: Path) -> None:
 def test_its_pages_are_looked_up(tmp_path: Path) -> None:
     (tmp_path / "kb").mkdir()
     (tmp_path / "kb" / "tent.md").write_text("# Tents\n")
-    with pytest.raises(DataError, match=r"refers to 'tents.md', which is no page of .* Did you mean 'tent.md'"):
+    with pytest.raises(DataError, match=r"context_reference 'tents.md' is no page of .* Did you mean 'tent.md'"):
         read(tmp_path, TENT, kb_dir=tmp_path / "kb")

@@ -193,7 +193,7 @@ def test_without_pyarrow_parquet_says_what_brings_it(output: Path, monkeypatch: 
 
 
 def test_what_cannot_be_read_or_written_is_said(output: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"run\.json does not describe a run: there is no such file. Run pytest"):
+    with pytest.raises(DataError, match=r"run\.json does not describe a run: there is no such file\."):
         rag_harness.load_results(tmp_path)
     with pytest.raises(DataError, match=r"run\.json is a file. Name the output folder of a run"):
         rag_harness.load_results(output / "run.json")
