@@ -90,9 +90,10 @@ def _questions(run: Run, table: SuiteTable) -> LookedUpQuestions:
     )
 
 
-def _place(result: RetrievalResult, recall: Mapping[str, float]) -> tuple[bool, float, float]:
+def _place(result: RetrievalResult, recall: Mapping[str, float]) -> tuple[float, float]:
+    # The recall of a miss is 0, and one that was never found is worse than one that was found too low.
     rank = float("inf") if result.rank is None else result.rank
-    return result.found, recall.get(result.case_id, 0.0), -rank
+    return recall.get(result.case_id, 0.0), -rank
 
 
 def _question(result: RetrievalResult, values: Mapping[str, Mapping[str, float]]) -> LookedUpQuestion:

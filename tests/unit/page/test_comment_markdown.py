@@ -192,6 +192,19 @@ def test_a_worst_trial_is_a_link_where_the_address_is_known(study: Path) -> None
     assert cells(text, "e2: recall@5 ")[4].startswith("[`e2-q")
 
 
+def test_the_bound_that_decides_stands_beside_the_value_and_not_a_second_time(study: Path) -> None:
+    why = "0.590 to 0.900 for cases like these; about 26 more would settle it"
+    at = {"confidence": 0.95, "bounds": [0.59, 0.9], "reason": why}
+    summarise(
+        study,
+        gate("e3: recall@5 >= 0.7 @95%", "inconclusive", **at),
+        gate("e3: mrr@10 >= 0.9", "failed", threshold=0.9, reason="2 cases like these were lost"),
+    )
+    text = checked(study)
+    assert cells(text, "e3: recall@5 ")[2:4] == ["0.750, between 0.590 and 0.900", "about 26 more would settle it"]
+    assert "2 cases like these were lost" in text
+
+
 def test_what_the_golden_suite_found_last_is_no_link(tmp_path: Path) -> None:
     ranked = {"q1": ["a.md"], "q2": ["b.md", "a.md"], "q3": ["b.md"]}
     cases = [Case(Query(each, f"{each}?"), qrels={"a.md": 1}) for each in ranked]

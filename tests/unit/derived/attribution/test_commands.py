@@ -100,6 +100,7 @@ def test_misses_of_the_golden_suite_are_listed_with_their_ranks(
     assert "golden: 2 of 3 questions missed: no expected document among the first 3 hits" in said
     assert "miss       low: expected a.md, rank 4, not in the top 3\n  asked    low?" in said
     assert "miss       none: expected a.md, nothing was returned" in said
+    assert "hit?" not in said
     assert "--rag-misses=misses.jsonl" in said
     assert "nothing to explain" not in said
     assert f"one whole: rag-harness explain {golden} golden-low" in said
