@@ -61,7 +61,7 @@ def _raised(
             yield tree.func.id, form
         if inside is not None and _is_list(tree.args[0]):
             for said in messages.listed(inside, module):
-                if said.rstrip().endswith((".", "?")):
+                if said.rstrip().endswith((".", "?", ". …", ".…")):
                     yield tree.func.id, said
 
 
