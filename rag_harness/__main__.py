@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from rag_harness.commands.command_parser import CommandParser
 from rag_harness.errors import RagHarnessError
 from rag_harness.registry.installed import COMMAND, NAME, strangers, version
 from rag_harness.shown.terminal import say, say_block
@@ -71,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def parser_of(given: Sequence[str]) -> argparse.ArgumentParser:
     """Return the parser of all commands. The one that ``given`` names has its arguments, the others have their help."""
-    parser = argparse.ArgumentParser(COMMAND, description="Data and results of RAG evaluations.")
+    parser = CommandParser(COMMAND, description="Data and results of RAG evaluations.")
     parser.add_argument("--version", action=_Version, nargs=0, help="print the installed version, and end")
     groups = parser.add_subparsers(required=True, metavar="GROUP")
     for name, command in ALONE.items():

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from docs.made.markdown import MADE
+from docs.made.messages import Messages
 from rag_harness import errors
 
 _PACKAGE = Path(errors.__file__).parent
@@ -29,9 +30,12 @@ that are no names.
 def page() -> str:
     """Return the page."""
     by_kind: dict[str, set[str]] = {name: set() for name in _KINDS}
-    for file in sorted(_PACKAGE.rglob("*.py")):
-        for kind, message in _raised(ast.parse(file.read_text(encoding="utf-8"))):
-            by_kind[kind].add(message)
+    trees = {str(file): ast.parse(file.read_text(encoding="utf-8")) for file in sorted(_PACKAGE.rglob("*.py"))}
+    made = Messages(trees)
+    for name, tree in trees.items():
+        for kind, said in _raised(tree, name, made):
+            if _says_enough(said):
+                by_kind[kind].add(_as_text(said))
     parts = [_INTRODUCTION]
     for kind, messages in by_kind.items():
         if messages:
@@ -44,23 +48,33 @@ def _first_word(message: str) -> tuple[str, str]:
     return re.sub(r"[^a-z ]", "", message.lower()).strip(), message
 
 
-def _raised(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _KINDS and node.args:
-            said = _said(node.args[0])
-            if len(said.replace("…", "")) >= _LEAST:
-                yield node.func.id, _as_text(said)
+def _raised(
+    tree: ast.AST, module: str, messages: Messages, inside: ast.FunctionDef | None = None
+) -> Iterator[tuple[str, str]]:
+    """Yield the kind of each error that is raised, with what it says."""
+    for node in ast.iter_child_nodes(tree):
+        yield from _raised(node, module, messages, node if isinstance(node, ast.FunctionDef) else inside)
+    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id in _KINDS and tree.args:
+        direct = messages.forms(tree.args[0], module, inside, depth=0)
+        # Where the literal says enough, its parts stay "…".
+        for form in direct if all(map(_says_enough, direct)) else messages.forms(tree.args[0], module, inside):
+            yield tree.func.id, form
+        if inside is not None and _is_list(tree.args[0]):
+            for said in messages.listed(inside, module):
+                if said.rstrip().endswith((".", "?", ". …", ".…")):
+                    yield tree.func.id, said
 
 
-def _said(node: ast.expr) -> str:
-    """Return a message with its variable parts left out."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    if isinstance(node, ast.JoinedStr):
-        return "".join(_said(each) for each in node.values)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return _said(node.left) + _said(node.right)
-    return "…"
+def _says_enough(said: str) -> bool:
+    return len(said.replace("…", "")) >= _LEAST
+
+
+def _is_list(node: ast.expr) -> bool:
+    """Whether a message is made of the problems that were found, one a line."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Constant(value="\n"), attr="join")):
+            return True
+    return False
 
 
 def _as_text(said: str) -> str:

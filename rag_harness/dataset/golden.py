@@ -112,7 +112,7 @@ def read_golden(file: Path, kb_dir: Path | None = None) -> list[GoldenEntry]:
 def _missing_pages(entries: Sequence[GoldenEntry], kb_dir: Path | None) -> list[str]:
     pages = None if kb_dir is None else Pages(kb_dir, parts=True)
     return [
-        f"{entry.place}: {pages.missing(entry.said_by, name)}"
+        f"{entry.place}: {pages.no_page_said(entry.said_by, name)}"
         for entry in entries
         for name in entry.expected
         if pages is not None and name not in pages

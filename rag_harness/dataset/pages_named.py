@@ -31,7 +31,7 @@ class Pages:
         ends = [at for at, letter in enumerate(name) if letter == "#"] if self._parts else []
         return any(each in self._names for each in (name, *(name[:end] for end in ends)))
 
-    def missing(self, field: str, name: str) -> str:
+    def no_page_said(self, field: str, name: str) -> str:
         """Return the message that no page is called ``name``, which ``field`` says, with the nearest one."""
         page, mark, part = name.partition("#") if self._parts else (name, "", "")
         near = meant(page, sorted(self._names))

@@ -360,7 +360,9 @@ def _missing_pages(line: QueryLine, pages: Pages | None) -> list[str]:
     fields: dict[str, str] = {}
     for field, names in named.items() if pages is not None else ():
         fields |= {name: field for name in names if name not in fields}
-    return [f"{line.query_id}: {pages.missing(fields[name], name)}" for name in fields if pages and name not in pages]
+    return [
+        f"{line.query_id}: {pages.no_page_said(fields[name], name)}" for name in fields if pages and name not in pages
+    ]
 
 
 def distribution(cases: Sequence[Case]) -> dict[str, int]:

@@ -32,7 +32,7 @@ from rag_harness.plugin.fixtures import (
     rag_trial,
 )
 from rag_harness.plugin.items import trial_id_of
-from rag_harness.plugin.options import add_options, is_used
+from rag_harness.plugin.options import add_options, hint_at_misspelt, is_used
 from rag_harness.plugin.screen import make_inert, stop_tests, usage_error
 from rag_harness.plugin.stash_keys import NOT_RUN, OWED, REFUSED, RETRIEVAL, SESSION, SHIPPED, TRIALS
 from rag_harness.shown.terminal import block, line
@@ -59,6 +59,12 @@ __all__ = [
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare options and ini keys."""
     add_options(parser)
+
+
+def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> None:
+    """Have pytest say what was meant by an option of ours that is misspelt, should it refuse the command line."""
+    if any(each.startswith("--rag-") for each in args):
+        hint_at_misspelt(parser, args)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,7 +20,7 @@ def add_options(parser: pytest.Parser) -> None:
     group = parser.getgroup("rag", "rag_harness: evaluation of RAG pipelines")
     for each in options():
         text = f"{each.metadata['help']} [{env_name(each)}]".replace("%", "%%")
-        flag = f"--rag-{each.name.replace('_', '-')}"
+        flag = _flag(each.name)
         if each.default is False:
             group.addoption(flag, dest=f"rag_{each.name}", action="store_true", default=None, help=text)
         elif each.default == ():
@@ -34,6 +35,24 @@ def add_options(parser: pytest.Parser) -> None:
 
 SHORT = {"kb_dir": ("--rag-kb",)}
 """Second names of options, quicker to type."""
+
+
+def hint_at_misspelt(parser: pytest.Parser, args: Sequence[str]) -> None:
+    """Put what was probably meant by a misspelt option beside what pytest shows if it refuses the command line.
+
+    Pytest itself says only which arguments it does not know, and a conftest may declare options after this.
+    """
+    from rag_harness.errors import name_meant
+
+    known = [flag for each in options() for flag in (_flag(each.name), *SHORT.get(each.name, ()))]
+    named = [name for each in args if (name := each.partition("=")[0]).startswith("--rag-")]
+    near = [near for name in named if name not in known and (near := name_meant(name, known))]
+    if near:
+        parser.extra_info["did you mean"] = ", ".join(near)
+
+
+def _flag(name: str) -> str:
+    return f"--rag-{name.replace('_', '-')}"
 
 
 def command_line(config: pytest.Config) -> dict[str, Any]:

@@ -60,3 +60,11 @@ def test_the_run_says_where_no_test_asks_them(golden: Suite, workers: str) -> No
     )
     golden.run(workers, "--rag-queries=others.jsonl").stdout.fnmatch_lines([said])
     assert "no test of this run asks" not in golden.run(workers).stdout.str()
+
+
+def test_a_misspelt_option_is_told_with_what_was_meant(golden: Suite) -> None:
+    result = golden.run("--rag-kbb=kb")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*unrecognized arguments: --rag-kbb=kb", "*did you mean: --rag-kb"])
+    result = golden.run("--rag-kb=kb", "--unknown-of-others")
+    assert "did you mean" not in result.stderr.str()

@@ -1,0 +1,33 @@
+"""The parser of ``rag-harness``: of a misspelt command, option or choice it says which was probably meant."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from rag_harness.errors import meant
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser whose subcommands refuse unknown options themselves, with their own usage."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parse as argparse does, and refuse what is left. Argparse would refuse it with the usage of all commands."""
+        found, left = super().parse_known_args(args, namespace)
+        if left:
+            self.error(f"unrecognized arguments: {' '.join(left)}.{self._meant_option(left)}")
+        return found, left
+
+    def _meant_option(self, left: Sequence[str]) -> str:
+        known = [name for action in self._actions for name in action.option_strings if name.startswith("--")]
+        hints = (meant(each.partition("=")[0], known) for each in left if each.startswith("--"))
+        return next(filter(None, hints), "")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            hint = meant(str(value), map(str, action.choices or ()))
+            error.message += f".{hint}" if hint else ""
+            raise
