@@ -189,7 +189,7 @@ def test_a_criterion_of_a_mark_is_judged(fixed: Suite, workers: str) -> None:
     fact = '{"rubric": "says that you can return a lamp within 45 days"}'
     write_tests(fixed, TESTS.replace('{"contains": "45 days"}', fact))
     gate = "mine: expect_rubric >= 1"
-    said = fixed.run(f"--rag-gate={gate}", "--rag-judge=embedded", "-n", workers)
+    said = fixed.run(f"--rag-gate={gate}", "--rag-judge=mock", "-n", workers)
     assert gate_line(said, gate).startswith("passed mine: expect_rubric >= 1 1.000 ")
     record = json.loads((fixed.path / "output" / "run.json").read_text())["suites"]
     assert sorted(record["mine"]["judged"]) == ["expect_rubric", "expectations"]
