@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,16 +13,41 @@ from tests.plugin.study import ROOT, replay
 
 pytestmark = pytest.mark.usefixtures("cold_python")
 LIMIT = "--rag-limit=5"
+Ran = tuple[int, dict[str, float], list[str]]
 
 
-@pytest.fixture(autouse=True)
-def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the package, which the runs of a test import."""
-    folder = tmp_path / "rag_harness"
-    shutil.copytree(ROOT / "rag_harness", folder, ignore=shutil.ignore_patterns("__pycache__"))
-    # `python -m` would put the repository in front of it.
-    monkeypatch.setenv("PYTHONSAFEPATH", "1")
-    return folder
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with a copy of the package, which all runs here import."""
+    folder = tmp_path_factory.mktemp("edited")
+    shutil.copytree(ROOT / "rag_harness", folder / "rag_harness", ignore=shutil.ignore_patterns("__pycache__"))
+    with pytest.MonkeyPatch.context() as patched:
+        # `python -m` would put the repository in front of it.
+        patched.setenv("PYTHONSAFEPATH", "1")
+        yield folder
+
+
+@pytest.fixture
+def copy(place: Path) -> Iterator[Path]:
+    """The copy of the package, as it was again after a test."""
+    folder = place / "rag_harness"
+    before = {file: file.read_bytes() for file in folder.rglob("*.py")}
+    yield folder
+    for file, content in before.items():
+        if file.read_bytes() != content:
+            file.write_bytes(content)
+
+
+@pytest.fixture(scope="module")
+def e3(place: Path) -> Ran:
+    """What the unedited code answers."""
+    return ran(place, "e3", place / "out")
+
+
+@pytest.fixture
+def out(place: Path, e3: Ran, tmp_path: Path) -> Path:
+    """The rows of that run, which a test goes on from."""
+    return shutil.copytree(place / "out", tmp_path / "out")
 
 
 def edit(file: Path, old: str, new: str) -> None:
@@ -30,11 +56,11 @@ def edit(file: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new))
 
 
-def ran(folder: Path, experiment: str, *args: str) -> tuple[int, dict[str, float], list[str]]:
+def ran(place: Path, experiment: str, out: Path) -> Ran:
     """Run an experiment; return how many rows were resumed, its measures, and what was ranked first."""
-    said = replay(folder, "-m", experiment, LIMIT, "--rag-mode=auto", "-o", "rag_attribute=false", *args)
+    options = (f"--rag-output={out}", "--rag-mode=auto", "-o", "rag_attribute=false")
+    said = replay(place, "-m", experiment, LIMIT, *options)
     assert said.returncode == 0, said.stdout[-3000:]
-    out = next((Path(arg.partition("=")[2]) for arg in args if arg.startswith("--rag-output")), folder / "out")
     suite = json.loads((out / "run.json").read_text())["suites"][experiment]
     resumed = 5 if suite["resumed"] == "all" else len(suite["resumed"])
     rows = [json.loads(line) for line in (out / suite["file"]).read_text().splitlines()]
@@ -43,28 +69,29 @@ def ran(folder: Path, experiment: str, *args: str) -> tuple[int, dict[str, float
     return resumed, summary, [now[name]["retrieved_chunks"][0]["chunk_id"] for name in sorted(now)]
 
 
-def test_a_reranker_that_is_turned_round_answers_anew(tmp_path: Path, copy: Path) -> None:
-    _, before, first = ran(tmp_path, "e3")
+def test_the_code_of_another_experiment_and_a_comment_leave_rows_alone(place: Path, copy: Path, out: Path) -> None:
+    with (copy / "studies/reliability/scales.py").open("a") as stream:
+        stream.write("\nANOTHER = 1\n")
+    assert ran(place, "e3", out)[0] == 5
+    with (copy / "models/rerankers/late_interaction.py").open("a") as stream:
+        stream.write("\n# a comment\n")
+    assert ran(place, "e3", out)[0] == 5
+
+
+def test_a_reranker_that_is_turned_round_answers_anew(
+    place: Path, copy: Path, e3: Ran, out: Path, tmp_path: Path
+) -> None:
+    _, before, first = e3
     edit(copy / "models/rerankers/late_interaction.py", "np.argsort(-scores", "np.argsort(scores")
-    resumed, after, others = ran(tmp_path, "e3")
-    _, afresh, anew = ran(tmp_path, "e3", f"--rag-output={tmp_path / 'fresh'}")
+    resumed, after, others = ran(place, "e3", out)
+    _, afresh, anew = ran(place, "e3", tmp_path / "fresh")
     assert (resumed, others) == (0, anew)
     assert after["recall@5"] == afresh["recall@5"] < before["recall@5"]
     assert first != others
-    assert ran(tmp_path, "e3")[0] == 5
+    assert ran(place, "e3", out)[0] == 5
 
 
-def test_bm25_with_other_constants_answers_anew(tmp_path: Path, copy: Path) -> None:
-    ran(tmp_path, "t3")
+def test_bm25_with_other_constants_answers_anew(place: Path, copy: Path, tmp_path: Path) -> None:
+    ran(place, "t3", tmp_path)
     edit(copy / "retrieval/lexical.py", "K1, B = 0.9, 0.4", "K1, B = 0, 0")
-    assert ran(tmp_path, "t3")[0] == 0
-
-
-def test_the_code_of_another_experiment_and_a_comment_leave_rows_alone(tmp_path: Path, copy: Path) -> None:
-    ran(tmp_path, "e3")
-    with (copy / "studies/reliability/scales.py").open("a") as stream:
-        stream.write("\nANOTHER = 1\n")
-    assert ran(tmp_path, "e3")[0] == 5
-    with (copy / "models/rerankers/late_interaction.py").open("a") as stream:
-        stream.write("\n# a comment\n")
-    assert ran(tmp_path, "e3")[0] == 5
+    assert ran(place, "t3", tmp_path)[0] == 0

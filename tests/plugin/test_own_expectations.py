@@ -189,7 +189,7 @@ def test_a_criterion_of_a_mark_is_judged(fixed: Suite, workers: str) -> None:
     fact = '{"rubric": "says that you can return a lamp within 45 days"}'
     write_tests(fixed, TESTS.replace('{"contains": "45 days"}', fact))
     gate = "mine: expect_rubric >= 1"
-    said = fixed.run(f"--rag-gate={gate}", "--rag-judge=embedded", "-n", workers)
+    said = fixed.run(f"--rag-gate={gate}", "--rag-judge=mock", "-n", workers)
     assert gate_line(said, gate).startswith("passed mine: expect_rubric >= 1 1.000 ")
     record = json.loads((fixed.path / "output" / "run.json").read_text())["suites"]
     assert sorted(record["mine"]["judged"]) == ["expect_rubric", "expectations"]
@@ -217,24 +217,33 @@ def test_an_earlier_experiment_owes_what_its_data_demand_now(fixed: Suite) -> No
     assert table["mine-q1"]["expectations"] == table["other-q1"]["expectations"] == 0
 
 
-@pytest.mark.parametrize(
-    ("mark", "problem"),
-    [
-        ('{"contain": "45 days"}', "rag_expect: 0: Unknown kind of expectation 'contain'. Did you mean 'contains'?"),
-        ('{"contains": "x", "weight": -1}', "rag_expect: 0: weight is -1. Write a number above 0"),
-        ('{"contains": "x", "cas": True}', "rag_expect: 0: contains: Unknown option 'cas'. Did you mean 'case'?"),
-        ('[{"max_words": 3}]', "rag_expect takes objects, and has a list. Write them one by one"),
-        ("max_words=3", "rag_expect takes objects, and has max_words=…. Write @pytest.mark.rag_expect({"),
-        ("", "rag_expect takes objects, and has none."),
-        ('{"contains": {1, 2}}', "rag_expect takes what JSON can hold: "),
-        ('"45 days"', "rag_expect: 0: an object was expected"),
-        ('{"links": True}, {"not": {"links": True}}', "rag_expect: links is demanded and forbidden at once"),
-    ],
-)
-@pytest.mark.parametrize("workers", ["0", "2"])
+WRONG = [
+    ('{"contain": "45 days"}', "rag_expect: 0: Unknown kind of expectation 'contain'. Did you mean 'contains'?"),
+    ('{"contains": "x", "weight": -1}', "rag_expect: 0: weight is -1. Write a number above 0"),
+    ('{"contains": "x", "cas": True}', "rag_expect: 0: contains: Unknown option 'cas'. Did you mean 'case'?"),
+    ('[{"max_words": 3}]', "rag_expect takes objects, and has a list. Write them one by one"),
+    ("max_words=3", "rag_expect takes objects, and has max_words=…. Write @pytest.mark.rag_expect({"),
+    ("", "rag_expect takes objects, and has none."),
+    ('{"contains": {1, 2}}', "rag_expect takes what JSON can hold: "),
+    ('"45 days"', "rag_expect: 0: an object was expected"),
+    ('{"links": True}, {"not": {"links": True}}', "rag_expect: links is demanded and forbidden at once"),
+]
+
+
+@pytest.mark.parametrize(("mark", "problem"), WRONG)
 def test_what_is_wrong_with_a_mark_is_named_with_its_line_before_anything_is_asked(
-    fixed: Suite, mark: str, problem: str, workers: str
+    fixed: Suite, mark: str, problem: str
 ) -> None:
+    name_what_is_wrong(fixed, mark, problem, "0")
+
+
+@pytest.mark.parametrize(("mark", "problem"), [WRONG[0], WRONG[-1]])
+def test_workers_name_what_is_wrong_with_a_mark(fixed: Suite, mark: str, problem: str) -> None:
+    """One that cannot be read, and two that cannot both be kept: what a worker says does not depend on the mark."""
+    name_what_is_wrong(fixed, mark, problem, "2")
+
+
+def name_what_is_wrong(fixed: Suite, mark: str, problem: str, workers: str) -> None:
     write_tests(fixed, TESTS.replace('{"contains": "45 days"}, {"max_words": 3, "weight": 3}', mark))
     said = fixed.run("-n", workers).stdout.str()
     assert f"test_it.py:4: {problem}" in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -38,30 +39,36 @@ def again(folder: Path, cache: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(scope="module")
-def first(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> dict[str, Any]:
-    return again(tmp_path_factory.mktemp("first") / "run", cache)
+def cache(study: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the replay of all experiments has kept, of which that of one needs a part."""
+    return shutil.copytree(study / "none", tmp_path_factory.mktemp("cache") / "cache")
 
 
 def _kept(cache: Path) -> dict[Path, bytes]:
     return {file: file.read_bytes() for file in cache.glob("*/*/*.kept")}
 
 
-def test_a_second_replay_leaves_the_same_from_the_cache(first: dict[str, Any], cache: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def from_cache(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> dict[str, Any]:
+    """What a replay leaves that has its scores and causes from the cache."""
     kept = _kept(cache)
     assert {file.parents[1].name for file in kept} == {"causes", "scores"}
-    assert again(tmp_path / "run", cache) == first
-    assert any(name.startswith("out/derived/") for name in first)
-    assert first["out/causes.jsonl"]
-    assert first["out/scores/e3_filtered_rag.jsonl"]
+    found = again(tmp_path_factory.mktemp("first") / "run", cache)
     assert _kept(cache) == kept  # nothing new was found
+    return found
 
 
-def test_a_damaged_cache_changes_nothing(first: dict[str, Any], cache: Path, tmp_path: Path) -> None:
-    for file, content in _kept(cache).items():
-        file.write_bytes(content[: len(content) // 2])
-    assert again(tmp_path / "run", cache) == first
+def test_a_replay_leaves_the_same_from_the_cache_and_from_one_that_is_damaged(
+    from_cache: dict[str, Any], cache: Path, tmp_path: Path
+) -> None:
+    """A damaged cache has nothing that can be used, so all is judged and run again, as without any."""
+    assert any(name.startswith("out/derived/") for name in from_cache)
+    assert from_cache["out/causes.jsonl"]
+    assert from_cache["out/scores/e3_filtered_rag.jsonl"]
+    damaged = {file: content[: len(content) // 2] for file, content in _kept(cache).items()}
+    for file, content in damaged.items():
+        file.write_bytes(content)
+    assert again(tmp_path / "run", cache) == from_cache
+    # What was worked out anew is kept anew.
+    renewed = {file.parents[1].name for file, content in _kept(cache).items() if content != damaged.get(file)}
+    assert renewed == {"causes", "scores"}

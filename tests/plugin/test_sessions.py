@@ -7,7 +7,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from time import sleep
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.plugin.conftest import Suite
+from tests.plugin.test_crash import COLD
 from tests.talking_server import TalkingServer, talking_server
 from tests.unit.pipelines.endpoint.tracing_service import tracing_service
 
@@ -73,8 +73,11 @@ WITH_MEMORY = {
 }
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
-@pytest.mark.parametrize("spec", [CHAT, CHOSEN], ids=["stated", "chosen"])
+# Workers share recordings and rows, and each has whole conversations: who names a session is nothing to them. So with
+# workers one kind is recorded here, and the other where a user is simulated.
+@pytest.mark.parametrize(
+    ("spec", "workers"), [(CHAT, "-n0"), (CHOSEN, "-n0"), (CHAT, "-n2")], ids=["stated-0", "chosen-0", "stated-2"]
+)
 def test_a_service_with_a_memory_is_recorded_and_replayed_without_it(
     chat: Suite, server: TalkingServer, workers: str, spec: str
 ) -> None:
@@ -120,8 +123,9 @@ def test_repeats_have_sessions_of_their_own(chat: Suite, server: TalkingServer) 
     assert said(chat) == said(chat, again) == WITH_MEMORY
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
-@pytest.mark.parametrize("spec", [CHAT, CHOSEN], ids=["stated", "chosen"])
+@pytest.mark.parametrize(
+    ("spec", "workers"), [(CHAT, "-n0"), (CHOSEN, "-n0"), (CHOSEN, "-n2")], ids=["stated-0", "chosen-0", "chosen-2"]
+)
 def test_a_simulated_user_talks_to_a_service_with_a_memory(
     chat: Suite, server: TalkingServer, workers: str, spec: str
 ) -> None:
@@ -360,7 +364,7 @@ def test_rerecording_begins_every_conversation_anew(chat: Suite, server: Talking
 @pytest.mark.parametrize("repeats", [1, 2])
 @pytest.mark.parametrize("kills", [3, pytest.param(25, marks=pytest.mark.long)])
 def test_whenever_a_run_is_killed_and_the_service_forgets_no_answer_has_another_memory_than_it_says(
-    chat: Suite, server: TalkingServer, cold_python: None, kills: int, repeats: int, mode: str
+    chat: Suite, server: TalkingServer, kills: int, repeats: int, mode: str
 ) -> None:
     chance, options = random.Random(kills), (FILE, mode, f"--rag-repeats={repeats}")
     names = ["my_chat", "derived/my_chat+repeat2"][:repeats]
@@ -368,7 +372,7 @@ def test_whenever_a_run_is_killed_and_the_service_forgets_no_answer_has_another_
     chat.write_queries([{"conversation": f"c{n}", "turns": TURNS} for n in range(many)])
     expected = {f"c{n}#{turn}": WITH_MEMORY[f"c0#{turn}"] for n in range(many) for turn in (1, 2, 3)}
     for number in range(kills):
-        command = [sys.executable, "-m", "pytest", *options, "--rag-concurrency=3", ("-n0", "-n2")[number % 2]]
+        command = [COLD, "-m", "pytest", *options, "--rag-concurrency=3", ("-n0", "-n2")[number % 2]]
         with (chat.path / "out.txt").open("ab") as out:
             run = subprocess.Popen(command, cwd=chat.path, stdout=out, stderr=out, start_new_session=True)
         sleep(chance.uniform(0.5, 3.0))
