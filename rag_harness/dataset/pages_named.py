@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 
 from rag_harness.dataset.ingest import page_files
@@ -10,23 +11,28 @@ from rag_harness.files.near_names import meant_beside
 
 
 class Pages:
-    """The pages of a folder by their names.
+    """The pages of a folder by their names. The folder is looked at when the first name is: questions may name none.
 
     Args:
         folder: the knowledge base.
         parts: whether a heading or a chunk of a page may be named, too: ``page.md#heading``. Whether there is such a
             part is known when the documents are cut.
-
-    Raises:
-        DataError: there is no such folder.
     """
 
     def __init__(self, folder: Path, parts: bool = False) -> None:
-        check_folder(folder)
         self._folder, self._parts = folder, parts
-        self._names = {page.relative_to(folder).as_posix() for page in page_files(folder)}
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        check_folder(self._folder)
+        return frozenset(page.relative_to(self._folder).as_posix() for page in page_files(self._folder))
 
     def __contains__(self, name: str) -> bool:
+        """Return whether there is a page of that name.
+
+        Raises:
+            DataError: there is no such folder.
+        """
         # A page's own name may have a "#" in it, and so may a heading's.
         ends = [at for at, letter in enumerate(name) if letter == "#"] if self._parts else []
         return any(each in self._names for each in (name, *(name[:end] for end in ends)))

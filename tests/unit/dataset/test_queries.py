@@ -215,3 +215,11 @@ def test_a_file_of_nothing_but_bad_lines_is_an_error_even_then(file: Path) -> No
     assert len(said) == 6
     assert said[0].startswith(f"{file}:1: line: Invalid JSON")
     assert "holds no query" in said[-1]
+
+
+def test_questions_that_name_no_page_need_no_folder_of_documents(file: Path, tmp_path: Path) -> None:
+    file.write_text(line())
+    assert len(read_queries(file, tmp_path / "none")) == 1
+    file.write_text(line(context_reference=["returns.md"]))
+    with pytest.raises(DataError, match=r"^No folder .*none\."):
+        read_queries(file, tmp_path / "none")
