@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from rag_harness.dataset.conversations import DECLINES, SaidTurn, histories, order_problems, turn_id, turns_of_line
 from rag_harness.dataset.expected_tools import tools_of
-from rag_harness.dataset.pages_named import Pages
+from rag_harness.dataset.pages_named import Pages, check_folder
 from rag_harness.dataset.placeholder import labelled
 from rag_harness.dataset.query_tables import QuestionRow, rows_of_table
 from rag_harness.dataset.query_types import type_problem
@@ -177,6 +177,8 @@ def read_numbered(
         DataError: the file or the folder is missing or empty, or lines are malformed; lists every problem as
             ``file:line: …``.
     """
+    if kb_dir is not None and file.parent == kb_dir and not file.is_file():
+        check_folder(kb_dir)  # the folder is what lacks, and not a file in it
     pages = None if kb_dir is None else Pages(kb_dir, parts)
     stops, found = skipped is None, [] if skipped is None else skipped
     kept: list[tuple[int, QueryLine]] = []

@@ -59,7 +59,7 @@ def test_what_cannot_be_explained_ends_with_2(run: Path, capsys: pytest.CaptureF
     assert main(["explain", str(run), "x1-q9"]) == 2
     assert "has no trial 'x1-q9' with an answer" in capsys.readouterr().err
     assert main(["explain", str(run / "nowhere")]) == 2
-    assert "does not describe a run" in capsys.readouterr().err
+    assert "nowhere. No folder here holds a run" in capsys.readouterr().err
     assert main(["explain", str(run), "--review"]) == 2
     assert "Find them first" in capsys.readouterr().err
 
