@@ -59,4 +59,4 @@ def test_the_work_is_linear_in_the_steps() -> None:
         return time.process_time() - began
 
     # Looking through all lists for each step takes sixteen times as long.
-    assert seconds(4000) < 10 * max(seconds(1000), 0.01)
+    assert min(seconds(4000) for _ in range(3)) < 10 * max(min(seconds(1000) for _ in range(3)), 0.01)
