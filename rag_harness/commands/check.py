@@ -6,15 +6,20 @@ import argparse
 from pathlib import Path
 
 from rag_harness.commands import FOUND
-from rag_harness.commands.with_settings import add_query_types, documents_of_suite, query_types, questions_of_suite
+from rag_harness.commands.with_settings import (
+    add_documents,
+    add_query_types,
+    documents_of_suite,
+    query_types,
+    questions_of_suite,
+)
 from rag_harness.errors import DataError
 from rag_harness.shown.terminal import say, say_json
 
 
 def check_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``queries check``."""
-    documents = "folder of documents: Markdown, text, HTML, PDF; default: rag_kb_dir of the ini file, KB_DIR or data/kb"
-    parser.add_argument("folder", type=Path, nargs="?", metavar="DIR", help=documents)
+    add_documents(parser, "folder of documents: Markdown, text, HTML, PDF")
     queries = (
         "questions, or a golden set (.json, .csv); default: queries.jsonl in DIR; without DIR, rag_queries of the ini "
         "file counts more"

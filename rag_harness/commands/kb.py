@@ -6,7 +6,13 @@ import argparse
 from pathlib import Path
 
 from rag_harness.commands import FOUND
-from rag_harness.commands.with_settings import add_query_types, documents_of_suite, query_types, questions_of_suite
+from rag_harness.commands.with_settings import (
+    add_documents,
+    add_query_types,
+    documents_of_suite,
+    query_types,
+    questions_of_suite,
+)
 from rag_harness.shown.terminal import say, say_json
 
 _QUERIES = "default: queries.jsonl in DIR; without DIR, rag_queries of the ini file counts more"
@@ -14,8 +20,7 @@ _QUERIES = "default: queries.jsonl in DIR; without DIR, rag_queries of the ini f
 
 def graph_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``kb graph``."""
-    pages = "folder of Markdown pages; default: rag_kb_dir of the ini file, KB_DIR or data/kb"
-    parser.add_argument("folder", type=Path, nargs="?", metavar="DIR", help=pages)
+    add_documents(parser, "folder of Markdown pages")
 
 
 def validate_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,13 @@ import argparse
 from pathlib import Path
 
 from rag_harness.commands import FOUND
-from rag_harness.commands.with_settings import add_settings, documents_of_suite, questions_of_suite, settings_said
+from rag_harness.commands.with_settings import (
+    add_documents,
+    add_settings,
+    documents_of_suite,
+    questions_of_suite,
+    settings_said,
+)
 from rag_harness.commands.writer import WRITER_SETTINGS
 from rag_harness.errors import DataError
 from rag_harness.shown.terminal import say
@@ -25,8 +31,7 @@ _LANGUAGE = {"language": "language of all pages that state none, e.g. de; defaul
 
 def queries_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``kb queries``."""
-    documents = "folder of documents: Markdown, text, HTML, PDF; default: rag_kb_dir of the ini file, KB_DIR or data/kb"
-    parser.add_argument("folder", type=Path, nargs="?", metavar="DIR", help=documents)
+    add_documents(parser, "folder of documents: Markdown, text, HTML, PDF")
     queries = "the questions; default: queries.jsonl in DIR; without DIR, rag_queries of the ini file counts more"
     parser.add_argument("-o", dest="file", type=Path, metavar="FILE", help=queries)
     parser.add_argument(

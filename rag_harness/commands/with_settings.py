@@ -28,6 +28,12 @@ def add_query_types(parser: argparse.ArgumentParser) -> None:
     add_settings(parser, {"query_types": help_}, ("", "rag-"))
 
 
+def add_documents(parser: argparse.ArgumentParser, what: str) -> None:
+    """Declare the folder of documents, for commands that take the suite's where none is named."""
+    help_ = f"{what}; default: rag_kb_dir of the ini file, KB_DIR or data/kb"
+    parser.add_argument("folder", type=Path, nargs="?", metavar="DIR", help=help_)
+
+
 def query_types(chosen: argparse.Namespace) -> tuple[str, ...]:
     """Return the types of questions beside the known ones: of the command line, else of the suite in this folder."""
     from rag_harness.dataset.query_types import types_named

@@ -35,9 +35,10 @@ def count_rightly(terminal: pytest.TerminalReporter) -> None:
 
 
 def has_failed_to_collect(config: pytest.Config) -> bool:
-    """Whether a test could not be collected, or its setup has failed."""
+    """Whether a test could not be collected. The terminal counts tests whose setup has failed as errors, too."""
     terminal = config.pluginmanager.get_plugin("terminalreporter")
-    return bool(terminal is not None and terminal.stats.get("error"))
+    errors = terminal.stats.get("error", ()) if terminal is not None else ()
+    return any(isinstance(each, pytest.CollectReport) for each in errors)
 
 
 def usage_error(why: object) -> pytest.UsageError:

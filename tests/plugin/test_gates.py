@@ -260,3 +260,11 @@ def test_questions_that_say_nothing_of_review_are_reviewed_ones(suite: Suite) ->
     result.stdout.fnmatch_lines(
         ["passed *e3[[]reviewed=yes]: recall@5 >= 0 *n=3*", "failed *no case is in e3[[]reviewed=no]"]
     )
+
+
+def test_a_setup_that_fails_elsewhere_is_no_error_of_collection(suite: Suite) -> None:
+    other = "import pytest\n\n@pytest.fixture\ndef broken():\n    raise OSError\n\ndef test_other(broken):\n    pass\n"
+    (suite.path / "test_other.py").write_text(other, encoding="utf-8")
+    result = suite.run("test_other.py", "--rag-gate=e3: recall@5 >= 0.1")
+    result.assert_outcomes(errors=1)
+    assert "could not be collected" not in result.stdout.str()
