@@ -55,7 +55,10 @@ def where_found(result: RetrievalResult) -> str:
         return f"rank {result.rank}"
     if result.rank is not None:
         return f"rank {result.rank}, not in the top {result.k}"
-    return f"not in the top {len(result.ranked)}" if result.ranked else "nothing was returned"
+    if not result.ranked:
+        return "nothing was returned"
+    # Retrievers that ask for shared words return what has any: often fewer hits than a measure looks at.
+    return f"not among the {len(result.ranked)} hits" if len(result.ranked) > 1 else "not the only hit"
 
 
 def _remedy(result: RetrievalResult) -> str:

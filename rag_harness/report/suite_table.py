@@ -205,9 +205,15 @@ class SuiteTable:
 
     def shares(self, where: SliceLabels | None = None) -> dict[str, float]:
         """Return the share of each category among the selected answers; empty where there are no categories."""
-        chosen = map(int, np.flatnonzero(self._selected(where or {})))
-        kinds = Counter(self.categories[n] for n in chosen if self.categories[n]) if self.categories else Counter()
+        kinds = self.kinds(where)
         return {kind: kinds[kind] / kinds.total() for kind in CATEGORIES} if kinds else {}
+
+    def kinds(self, where: SliceLabels | None = None) -> Counter[str]:
+        """Return how many of the selected answers are of each category; empty where there are no categories."""
+        if not self.categories:
+            return Counter()
+        chosen = map(int, np.flatnonzero(self._selected(where or {})))
+        return Counter(self.categories[n] for n in chosen if self.categories[n])
 
     def slices(self) -> dict[str, set[str]]:
         """Return every slice key with the values that cases in the data have."""

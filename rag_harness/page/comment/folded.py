@@ -10,7 +10,6 @@ from rag_harness.page.content import Code
 from rag_harness.page.run import Run
 from rag_harness.page.sections.again import again
 from rag_harness.report.brief import Brief
-from rag_harness.report.brief.sentences import percent
 from rag_harness.report.provenance import provenance_lines
 from rag_harness.report.wording import counted
 from rag_harness.shown.markdown import code_block, plain
@@ -48,12 +47,11 @@ def _not_judged(run: Run, room: Room) -> Iterator[str]:
 
 def _kinds(brief: Brief, room: Room) -> Iterator[str]:
     """Yield the kinds of answers of each experiment, the most frequent first."""
-    shares = {name: found.shares() for name, found in brief.tables.items()}
-    known = {name: kinds for name, kinds in shares.items() if kinds}
+    kinds = {name: found.kinds() for name, found in brief.tables.items()}
+    known = {name: found for name, found in kinds.items() if found}
     # The one that the sentences speak of comes first.
-    for name, kinds in sorted(known.items(), key=lambda each: each[0] != brief.subject)[: room.few]:
-        ordered = sorted((kind for kind in kinds if kinds[kind]), key=lambda kind: -kinds[kind])
-        said = ", ".join(f"{percent(kinds[kind])} {kind}" for kind in ordered)
+    for name, found in sorted(known.items(), key=lambda each: each[0] != brief.subject)[: room.few]:
+        said = ", ".join(f"{n:,} {kind}" for kind, n in found.most_common())
         yield f"- Answers of {room.named(name)}: {plain(said)}"
     if len(known) > room.few:
         yield f"- Answers of {counted(len(known) - room.few, 'more experiment')}: {_REPORT}"

@@ -13,7 +13,6 @@ from rag_harness.measures.judged.categories import (
     WRONG_ABSTENTION,
 )
 from rag_harness.report.brief.brief import Brief
-from rag_harness.report.brief.sentences import percent
 from rag_harness.report.brief.writer import TIE, Line, LineWriter
 from rag_harness.report.by_turn import FEW_TURNS, Drift, by_turn, drift_of, has_turns, turns_said
 from rag_harness.report.suite_table import SuiteTable
@@ -70,17 +69,17 @@ def _tells(found: SuiteTable, name: str) -> bool:
 
 
 def kind_lines(found: SuiteTable, writer: LineWriter) -> list[Line]:
-    """Return the shares of the kinds of its answers."""
-    shares = {kind: share for kind, share in found.shares().items() if share}
-    if not shares:
+    """Return how many answers of each kind it gave."""
+    kinds = found.kinds()
+    if not kinds:
         declined = found.totals.abstained
         return writer.labelled("answers", f"{declined:,} of {found.totals.answered:,} declined; kinds need a judge")
-    good = [kind for kind in ("Clean Pass", CORRECT_ABSTENTION) if kind in shares]
-    ordered = [*good, *sorted((kind for kind in shares if kind not in good), key=lambda kind: -shares[kind])]
-    said = [f"{percent(shares[kind])} {_KINDS.get(kind, kind.lower())}" for kind in ordered[:_FEW_KINDS]]
-    rest = sum(shares[kind] for kind in ordered[_FEW_KINDS:])
-    said += [f"{percent(rest)} others"] if rest else []
-    return writer.labelled("answers", ", ".join(said).replace(" %", f"{TIE}%"))
+    good = [kind for kind in ("Clean Pass", CORRECT_ABSTENTION) if kind in kinds]
+    ordered = [*good, *(kind for kind, _ in kinds.most_common() if kind not in good)]
+    said = [f"{kinds[kind]:,} {_KINDS.get(kind, kind.lower())}" for kind in ordered[:_FEW_KINDS]]
+    rest = sum(kinds[kind] for kind in ordered[_FEW_KINDS:])
+    said += [f"{rest:,} others"] if rest else []
+    return writer.labelled("answers", ", ".join(each.replace(" ", TIE) for each in said))
 
 
 def turn_lines(brief: Brief, writer: LineWriter) -> list[Line]:

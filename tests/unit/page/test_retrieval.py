@@ -60,7 +60,7 @@ def test_misses_come_first_then_what_found_least(tmp_path: Path) -> None:
     shown = questions(write(tmp_path)).shown
     assert [each.ident for each in shown] == ["never", "deep", "low", "half", "found"]
     assert [each.outcome for each in shown] == [
-        *("not in the top 1", "rank 13, not in the top 3", "rank 4, not in the top 3", "rank 1", "rank 1")
+        *("not the only hit", "rank 13, not in the top 3", "rank 4, not in the top 3", "rank 1", "rank 1")
     ]
     assert [each.tone for each in shown] == ["bad", "bad", "bad", "good", "good"]
     assert (shown[3].expected, shown[3].query) == ("b.md, d.md", "Where is half?")
