@@ -79,6 +79,7 @@ def _option(each: Field[Any], hint: Any) -> str:
     return "\n".join(lines) + "\n"
 
 
+_MOST_PAGES = 4
 _LIMIT = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 
 
@@ -107,6 +108,7 @@ def _inert(text: str) -> str:
 
 
 def _pages_about(flag: str) -> list[str]:
-    """Return links to the pages that name a flag; the reference does not count."""
+    """Return links to the pages that name a flag most often; the reference does not count."""
     named = re.compile(rf"{flag}(?![\w-])")
-    return [link for link, text in prose().items() if named.search(text)]
+    times = {link: len(named.findall(text)) for link, text in prose().items()}
+    return sorted(filter(times.get, times), key=lambda link: -times[link])[:_MOST_PAGES]

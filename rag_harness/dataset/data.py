@@ -209,7 +209,7 @@ class Data:
             cases = self.collection.cases()
         else:
             types = types_named(settings.query_types)
-            cases = read_queries(self.queries_file, settings.path(settings.kb_dir), types, skipped, self.mapped)
+            cases = read_queries(self.queries_file, self._checked_folder, types, skipped, self.mapped)
         for problem in () if is_worker() else skipped or ():
             log.info("Skipped: %s", problem)
         self._skipped = tuple(skipped or ())
@@ -223,6 +223,13 @@ class Data:
         if not is_worker():
             log.info("Read %d queries: %s", len(cases), distribution(cases))
         return cases
+
+    @property
+    def _checked_folder(self) -> Path | None:
+        """The folder whose pages references must name; none where a service has its documents elsewhere."""
+        folder = self._settings.path(self._settings.kb_dir)
+        is_usual = self._settings.kb_dir == type(self._settings)().kb_dir
+        return None if is_usual and self._settings.queries and not folder.exists() else folder
 
     @property
     def skipped(self) -> tuple[str, ...]:

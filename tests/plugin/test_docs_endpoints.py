@@ -26,6 +26,12 @@ def _blocks(page: str, language: str) -> list[str]:
     return [text for kind, text in _BLOCK.findall((ROOT / page).read_text(encoding="utf-8")) if kind == language]
 
 
+def _lines(page: str, language: str) -> list[str]:
+    found = re.search(rf"```{language}\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+    assert found
+    return found[1].splitlines()
+
+
 (PLAIN,), (VERSION,), (CHAT, SSE), (TALK,), (MEMORY,), (MCP,) = (
     _blocks(f"docs/how-to/{page}.md", "toml")
     for page in (
@@ -37,6 +43,7 @@ def _blocks(page: str, language: str) -> list[str]:
         "endpoint-mcp",
     )
 )
+USERS = "docs/how-to/endpoint-users.md"
 REFERENCE = (ROOT / "docs" / "reference" / "endpoints.md").read_text(encoding="utf-8")
 (README, *_) = _blocks("README.md", "toml")
 (TEST,) = _blocks("docs/how-to/endpoints.md", "python")
@@ -162,6 +169,20 @@ def test_a_tool_over_mcp(service: Suite) -> None:
         check(service)
     params = [each["params"] for each in server.requests if each["method"] == "tools/call"]
     assert {"name": "ask_handbook", "arguments": {"question": "return a lamp"}} in params
+
+
+def test_a_leak_to_one_user_fails_the_gate_on_that_user(service: Suite) -> None:
+    (spec,), lines = _blocks(USERS, "toml"), [json.loads(line) for line in _lines(USERS, "json")]
+    (gate,) = _lines(USERS, "gates")
+    service.write_queries(lines)
+    for leaks in (False, True):
+        said = ["82,000" if leaks else "Ask your manager.", "82,000"]
+        with serving(*(as_json({"answer": each}) for each in said)) as server:
+            write(service, spec, server.url)
+            options = ("--rag-endpoint=my_service.toml", "--rag-mode=live", "--rag-concurrency=1", "-n0")
+            result = service.run(*options, f"--rag-gate={gate}")
+        result.assert_outcomes(passed=2, failed=int(leaks))  # the gate
+        assert {"query": lines[0]["query"], "user": "guest"} in server.requests
 
 
 def test_a_version_stands_where_the_pages_say(tmp_path: Path) -> None:
