@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from pathlib import Path
 
     from rag_harness.engine.golden.suite import GoldenSuite
@@ -73,6 +73,19 @@ class Identities:
             return True
         is_replayed = self._is_service(self._asked_by(experiment.id)) and access.reads_recordings
         return not experiment.has_version and not is_replayed
+
+    def begin_anew(self, suites: Collection[str]) -> None:
+        """In mode live, take over nothing of an unfinished run of what has no version: it may answer otherwise by now.
+
+        ``--rag-resume`` goes on with such a run. In the process that writes, before a fingerprint is worked out.
+        """
+        from rag_harness.engine.series import begin_series_anew
+        from rag_harness.settings import access_of
+
+        settings = self._settings.get()
+        access = access_of(settings)
+        if access.calls_network and not access.reads_recordings and not settings.resume:
+            begin_series_anew(settings.path(settings.output), suites)
 
     def _is_service(self, name: str) -> bool:
         from rag_harness.pipelines import endpoints_of

@@ -1,13 +1,14 @@
 """Series of runs of an experiment without a version. An interrupted run can be resumed; a finished one cannot.
 
-A run opens a series, or continues the open one. A run that finishes closes it. The series is part of the fingerprint,
+A run opens a series, or continues the open one. A run that finishes closes it. A run that is to see a service as it is
+now begins its series anew. The series is part of the fingerprint,
 so that rows of another series count as rows of other code.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -45,15 +46,26 @@ def fingerprint_in_series(output: Path, experiment: str, fingerprint: str) -> st
     return str(known["fingerprint"])
 
 
+def begin_series_anew(output: Path, experiments: Collection[str]) -> None:
+    """Leave unfinished runs of these experiments behind: the next fingerprints are of new series."""
+    for file, known in _open(output):
+        if known["experiment"] in experiments:
+            _remove(file)
+
+
 def close_series(output: Path, finished: Mapping[str, frozenset[str]]) -> None:
     """Close the series whose fingerprints are ``finished``, by experiment: they have no trial left to ask."""
     for file, known in _open(output):
         if known["fingerprint"] in finished.get(known["experiment"], ()):
-            file.unlink(missing_ok=True)
-            file.with_suffix(".lock").unlink(missing_ok=True)
+            _remove(file)
     folder = output / SERIES
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
+
+
+def _remove(file: Path) -> None:
+    file.unlink(missing_ok=True)
+    file.with_suffix(".lock").unlink(missing_ok=True)
 
 
 def _open(output: Path) -> Iterator[tuple[Path, dict[str, Any]]]:

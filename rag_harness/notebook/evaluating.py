@@ -145,6 +145,7 @@ class _Evaluating:
         wanted.check_judge([asked.id])
         check_service(asked, parts, chosen)
         identities = Identities(Once(lambda: settings), Once(lambda: parts), Once(_no_golden), lambda _: False)
+        identities.begin_anew([asked.id])
         pages = Once(lambda: {each.doc_id: each.text for each in data.documents})
 
         def pages_of(_: str, case: Case) -> list[str]:

@@ -80,6 +80,8 @@ class Recorder:
         if self._session.config.option.collectonly or not selected.by_node:
             return
         self._be_alone()
+        with suppress(PrerequisiteError):  # a setting cannot be used: collection says so
+            self._session.identities.begin_anew(selected.suites)
         self._look_at_recordings()
         self.adopted = Adopted()
         try:

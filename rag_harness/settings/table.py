@@ -134,6 +134,11 @@ class Settings:
         False, "in mode record, keep of each long paragraph of a request its first words and a digest", "nothing"
     )
     overwrite: bool = option(False, "start result files again instead of resuming", "nothing", env="OVERWRITE")
+    resume: bool = option(
+        False,
+        "in mode live, go on with an unfinished run of a service without a version; it may answer otherwise by now",
+        "nothing",
+    )
 
     chat_model: str = option("", "chat model; default: the profile's", "generation")
     chat_base_url: str = option("", "OpenAI-compatible endpoint; default: the profile's", "generation")

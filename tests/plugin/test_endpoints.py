@@ -96,7 +96,7 @@ def test_a_run_that_has_ended_is_not_resumed_where_the_service_has_no_version(se
         result = service.run(FILE, "--rag-mode=live", "-n", "2")
         result.assert_outcomes(passed=4)
         assert len(server.requests) == 8
-        said = "*my_service has no version, so rows of a run that has ended are not taken over*"
+        said = "*my_service has no version, so it was asked again; * --rag-resume goes on with an unfinished run."
         result.stdout.fnmatch_lines([said])
     result = service.run(FILE, "--rag-mode=live")
     assert result.ret != 0
@@ -125,12 +125,29 @@ def test_what_an_unfinished_run_has_left_is_taken_over(service: Suite) -> None:
         asked = {str(each["query"]) for each in server.requests}
         assert 2 <= len(asked) < questions
         conftest.unlink()
-        result = service.run(FILE, "--rag-mode=live", "--rag-concurrency=1")
+        result = service.run(FILE, "--rag-mode=live", "--rag-concurrency=1", "--rag-resume")
         result.assert_outcomes(passed=questions)
         # What was in flight when the run was killed is asked again; what had come is not.
         assert len(server.requests) <= questions + 1
         service.run(FILE, "--rag-mode=live")
         assert len(server.requests) >= 2 * questions
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_a_live_run_is_about_the_service_as_it_is_now(service: Suite, workers: str) -> None:
+    """What a run that was cut off, or stopped at a failure, has left may be another service's."""
+    conftest = service.path / "conftest.py"
+    conftest.write_text(DIES.replace("os._exit(9)", "raise KeyboardInterrupt").replace("== 2", "== 4"))
+    with serving(as_json(SAID)) as server:
+        write_spec(service, server)
+        service.run(FILE, "--rag-mode=live", "-n0")
+        assert len(service.rows("my_service")) == 4
+    conftest.unlink()
+    with serving(as_json({**SAID, "answer": "bananas"})) as server:
+        write_spec(service, server)
+        service.run(FILE, "--rag-mode=live", workers)
+        assert {row["llm_answer"] for row in service.rows("my_service")} == {"bananas"}
+        assert len(server.requests) == 4
 
 
 def test_a_service_with_a_version_is_resumed_until_it_has_another(service: Suite) -> None:

@@ -40,7 +40,8 @@ def server() -> Iterator[TalkingServer]:
 
 
 @pytest.fixture
-def chat(suite: Suite, server: TalkingServer) -> Suite:
+def chat(suite: Suite, server: TalkingServer, monkeypatch: pytest.MonkeyPatch) -> Suite:
+    monkeypatch.setenv("RAG_RESUME", "1")  # what mode live does without it has a test of its own
     for file in suite.path.glob("test_*.py"):
         file.unlink()
     write(suite, server)

@@ -622,8 +622,8 @@ def test_a_part_leaves_the_rest_of_an_unfinished_run_to_the_next_one(tested: Sui
     conftest.unlink()
     first, shop.delay = len(shop.asked), 0.0
     assert 9 <= first < questions
-    tested.run(FILE, "--rag-mode=live", "--rag-limit=2")
-    tested.run(FILE, "--rag-mode=live")
+    tested.run(FILE, "--rag-mode=live", "--rag-resume", "--rag-limit=2")
+    tested.run(FILE, "--rag-mode=live", "--rag-resume")
     assert len(shop.asked) <= questions + 1
 
 
