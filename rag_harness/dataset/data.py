@@ -225,6 +225,12 @@ class Data:
         return cases
 
     @property
+    def takes_pages_as_named(self) -> bool:
+        """Whether questions name pages, and there is no folder in which these must be."""
+        is_open = self.collection is None and self._checked_folder is None
+        return is_open and any(case.context_reference for case in self._read)
+
+    @property
     def _checked_folder(self) -> Path | None:
         """The folder whose pages references must name; none where a service has its documents elsewhere."""
         folder = self._settings.path(self._settings.kb_dir)

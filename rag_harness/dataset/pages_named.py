@@ -55,5 +55,6 @@ def check_folder(folder: Path) -> None:
         what = f"{folder} is a file, and no folder of documents" if folder.exists() else f"No folder {folder}"
         raise DataError(
             f"{what}.{meant_beside(folder, Path.is_dir)} Name your own with --rag-kb DIR, rag_kb_dir in the ini file "
-            "or KB_DIR."
+            "or KB_DIR: documents, and queries.jsonl with the questions. If a service or pipeline has the documents, "
+            "name the questions alone: --rag-queries FILE."
         )

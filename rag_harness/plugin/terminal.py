@@ -168,13 +168,22 @@ def remarks_said(findings: RunFindings, recorder: Recorder, session: RagSession)
     from rag_harness.report.drafts import draft_lines
 
     tables = _experiments(findings)
-    yield from (*_skipped(findings), *draft_lines(tables), *_placed(tables), *_settled(findings))
+    yield from (*_unchecked(tables, session), *_skipped(findings))
+    yield from (*draft_lines(tables), *_placed(tables), *_settled(findings))
     yield from (said for name, each in findings.played.items() for said in each.lines(name))
     yield from _became_of_rows(recorder, tables, session)
 
 
 def _experiments(findings: RunFindings) -> Mapping[str, SuiteTable]:
     return {name: table for name, table in findings.tables.items() if name != GOLDEN}
+
+
+def _unchecked(tables: Mapping[str, SuiteTable], session: RagSession) -> Iterator[str]:
+    """Say that pages which questions name may be misspelt, where no folder of documents says which there are."""
+    cases = session.cases
+    data = [cases.data.get(name) for name in sorted({cases.data_of(name) for name in tables})]
+    for folder in {each.folder for each in data if each.takes_pages_as_named}:
+        yield f"no folder {folder}: pages in context_reference are taken as written; --rag-kb=DIR has them checked"
 
 
 def _skipped(findings: RunFindings) -> Iterator[str]:

@@ -68,3 +68,42 @@ def test_a_misspelt_option_is_told_with_what_was_meant(golden: Suite) -> None:
     result.stderr.fnmatch_lines(["*unrecognized arguments: --rag-kbb=kb", "*did you mean: --rag-kb"])
     result = golden.run("--rag-kb=kb", "--unknown-of-others")
     assert "did you mean" not in result.stderr.str()
+
+
+PIPELINE = """
+import pytest
+from rag_harness import Answer, Chunk, Hit, PipelineOutput
+
+class Mine:
+    async def answer(self, query):
+        hit = Hit(Chunk("returns.md#0", "returns.md", "Lamps: 45 days."), score=1.0, rank=1)
+        return PipelineOutput(Answer("45 days"), retrieved=(hit,), context=(hit,))
+
+@pytest.fixture(scope="session")
+def rag_pipeline():
+    return Mine()
+
+@pytest.mark.rag_experiment("mine")
+def test_answers(rag_result):
+    assert rag_result.ok, rag_result.why
+"""
+
+
+@WORKERS
+def test_a_pipeline_that_has_the_documents_needs_no_folder_of_them(suite: Suite, workers: str) -> None:
+    for file in suite.path.glob("test_*.py"):
+        file.unlink()
+    suite.pytester.makepyfile(test_mine=PIPELINE)
+    suite.pytester.makeini("[pytest]\n")
+    pages = [["returns.md"], ["delivery.md"]]
+    rows = [{"query_id": f"q{n}", "query": "How long?", "context_reference": page} for n, page in enumerate(pages)]
+    (suite.path / "asked.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = suite.run(workers, "--rag-queries=asked.jsonl", "--rag-gate=mine: recall@1 >= 0.5")
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(
+        ["note     no folder data/kb: pages in context_reference are taken as written;", "*0.500*"]
+    )
+    stopped = suite.run(workers, "--rag-queries=asked.jsonl", "--rag-kb=kb")
+    assert "context_reference 'delivery.md' is no page of" in stopped.stdout.str() + stopped.stderr.str()
+    nothing = suite.run(workers)
+    assert "name the questions alone: --rag-queries FILE" in nothing.stdout.str() + nothing.stderr.str()

@@ -77,7 +77,9 @@ def test_every_file_that_is_not_utf8_is_named(tmp_path: Path) -> None:
 
 
 def test_a_missing_folder_says_how_to_name_one(tmp_path: Path) -> None:
-    folder, own = tmp_path / "kb", "Name your own with --rag-kb DIR, rag_kb_dir in the ini file or KB_DIR."
+    folder, own = tmp_path / "kb", "Name your own with --rag-kb DIR, rag_kb_dir in the ini file or KB_DIR: documents, "
+    own += "and queries.jsonl with the questions. If a service or pipeline has the documents, name the questions "
+    own += "alone: --rag-queries FILE."
     assert data_error(folder) == f"No folder {folder}. {own}"
     (tmp_path / "kbs").mkdir()
     assert data_error(folder) == f"No folder {folder}. Did you mean 'kbs'? {own}"
