@@ -39,7 +39,7 @@ MeasuresOf = Callable[[str], Sequence[Measure]]
 """Returns the measures that are wanted of a suite."""
 TAKEN_OUT = "a simulated user that left its role"
 """Why a conversation has no value."""
-_UNMET = {"retrieval": "no retrieval", "answer": "no answer asked for"}
+_UNMET = {"retrieval": "no retrieval", "answer": "no answer"}
 
 
 def read_tables(output: Path, measures: MeasuresOf, manifest: RunManifest | None = None) -> dict[str, SuiteTable]:

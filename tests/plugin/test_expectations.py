@@ -203,3 +203,20 @@ def test_a_run_whose_cases_expect_nothing_says_nothing_of_it(suite: Suite) -> No
     text = suite.run("-v").stdout.str()
     assert "expectations" not in text
     assert "expected" not in text
+
+
+def test_broken_expectations_that_no_gate_looks_at_are_noted(fixed: Suite) -> None:
+    expecting(fixed, [{"contains": "45 days"}], [{"contains": "46 days", "must": True}])
+    noted = "note     mine: 1 of 2 answers break what their questions expect, and no gate"
+    result = fixed.run("-k", "test_it", "--rag-gate=mine: error_rate <= 0")
+    result.stdout.fnmatch_lines([noted, "*one would be: mine: expectations >= 0.9"])
+    assert noted not in fixed.run("-k", "test_it", "--rag-gate=mine: expect_contains >= 0.1").stdout.str()
+    expecting(fixed, [{"contains": "45 days"}], [{"contains": "45 days"}])
+    assert "no gate looks" not in fixed.run("-k", "test_it").stdout.str()
+
+
+def test_answers_without_a_word_are_noted_where_something_is_expected(fixed: Suite) -> None:
+    fixed.pytester.makepyfile(PIPELINE.replace('text + " [Source 1]", citations=(1,)', '""'))
+    expecting(fixed, [{"contains": "45 days"}], [])
+    result = fixed.run("-k", "test_it", "--rag-gate=mine: error_rate <= 0")
+    result.stdout.fnmatch_lines(["note     mine: none of 2 answers has a word, so nothing is measured of answers"])

@@ -78,7 +78,7 @@ def test_where_nothing_is_retrieved_or_answered_at_all_there_is_no_rate() -> Non
     without = table(row(1, **bare))
     assert [without.absent(name, {}) for name in (ZERO, CITED)] == [{"no retrieval": 1}] * 2
     golden = table(golden_row("g1", ["a"]))
-    assert [golden.absent(name, {}) for name in (ZERO, CITED)] == [{"no answer asked for": 1}] * 2
+    assert [golden.absent(name, {}) for name in (ZERO, CITED)] == [{"no answer": 1}] * 2
 
 
 def test_a_floor_that_lets_nothing_through_is_a_rate_of_1() -> None:
