@@ -12,6 +12,9 @@ from rag_harness.files.log import log
 from rag_harness.protocols import Experiment
 
 BLACK_BOX = "the pipeline does not say how to answer from other sources (Experiment.answer_from)"
+NO_VERSION = (
+    "it has no version, so nobody knows whether it would still answer as in this run; [version] in its table says it"
+)
 CHANGED = "the experiment is not what it was when its rows were made; run pytest again"
 
 
@@ -58,10 +61,10 @@ class Bench:
         try:
             found = self._experiment(name)
             if found is None:
-                return KnownExperiment(why_not=f"{name} is not registered, so nothing of it can be run again")
+                return KnownExperiment(why_not=f"{name} is no registered experiment, so nothing of it is run again")
             # Where an experiment has changed, its answers and its index no longer belong to the rows.
             if self._fingerprint(found) not in fingerprints:
-                return KnownExperiment(why_not=CHANGED)
+                return KnownExperiment(why_not=CHANGED if found.has_version else NO_VERSION)
         except (OSError, RagHarnessError) as error:
             return KnownExperiment(why_not=f"{name} cannot be built: {error}")
         return KnownExperiment(found, self._shelf(found))

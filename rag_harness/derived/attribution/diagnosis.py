@@ -72,6 +72,8 @@ class FailureFacts:
     """All that is known of a failed trial before anything is run again.
 
     Attributes:
+        abstained: whether it declines: the row says so, or its words read so.
+        says_so: whether the row says so.
         retrieves: whether the experiment gives its model a context.
         tells: whether the pipeline reports what it did. Then a row without a context means that nothing was retrieved.
         cut_off: the evidence that the answer stops before its end.
@@ -91,6 +93,7 @@ class FailureFacts:
     right: Rightness
     gold: GoldFacts
     category: str = ""
+    says_so: bool = True
     tells: bool = True
     cut_off: CutOff = CutOff()
     others_gold: str = ""
@@ -308,7 +311,8 @@ def _logic(facts: FailureFacts, came: _Came) -> Diagnosis | None:
         said = f"{there}{_stood(facts.gold)}; with the passages alone, without the rest of their chunks, it is right"
         return Diagnosis(LOGIC_FAILURE, "not read where it stood", said, by)
     if facts.abstained:
-        return Diagnosis(LOGIC_FAILURE, "wrong refusal", f"{there}, and it says it does not know", came.first())
+        declines = "it says it does not know" if facts.says_so else f"it reads like a refusal: “{facts.answer}”"
+        return Diagnosis(LOGIC_FAILURE, "wrong refusal", f"{there}, and {declines}", came.first())
     left = list(_unsaid(facts))
     if left and len(left) < len(facts.gold.needed):
         parts = f"it says {len(facts.gold.needed) - len(left)} of {len(facts.gold.needed)} parts"

@@ -211,6 +211,7 @@ def _failed(
         answer=row.llm_answer,
         answerable=case.answerable,
         abstained=abstained,
+        says_so=row.abstained,
         retrieves=bool(table.totals.retrieves),
         right=right,
         gold=gold,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.derived.attribution.bench import BLACK_BOX, CHANGED, Bench, KnownExperiment, nobody
+from rag_harness.derived.attribution.bench import BLACK_BOX, CHANGED, NO_VERSION, Bench, KnownExperiment, nobody
 from rag_harness.derived.attribution.shelf import Shelf
 from rag_harness.errors import RagHarnessError
 from rag_harness.protocols import Experiment
@@ -47,8 +47,14 @@ def test_of_an_experiment_that_has_changed_nothing_is_known() -> None:
     assert subject(experiment(Pipeline(CHUNKS)), now="cccc").limits == CHANGED
 
 
+def test_of_one_without_a_version_nobody_knows_whether_it_has_changed() -> None:
+    made = experiment(Pipeline(CHUNKS), has_version=False)
+    assert subject(made, now="cccc").limits == NO_VERSION
+    assert subject(made).limits == ""
+
+
 def test_an_experiment_that_is_not_registered_and_one_that_cannot_be_built() -> None:
-    assert subject(None) == KnownExperiment(why_not="x1 is not registered, so nothing of it can be run again")
+    assert subject(None) == KnownExperiment(why_not="x1 is no registered experiment, so nothing of it is run again")
     assert nobody().subject("x1", ["aaaa"]).limits == "x1 cannot be built: nothing was asked for but rows and gold"
 
     def broken(_: str) -> Experiment | None:

@@ -264,3 +264,12 @@ def test_a_replayed_answer_is_no_second_answer() -> None:
 def test_every_cause_has_something_to_do() -> None:
     assert {cause for cause, detail in REMEDIES if not detail} == set(TOP_LEVEL)
     assert all(len(remedy) <= 90 for remedy in REMEDIES.values())
+
+
+def test_a_refusal_that_only_its_words_tell_is_quoted() -> None:
+    answer = "Our course does not cover them."
+    assert (
+        f"it reads like a refusal: “{answer}”"
+        in diagnose(facts(answer=answer, abstained=True, says_so=False), {}).evidence
+    )
+    assert "it says it does not know" in diagnose(facts(answer=answer, abstained=True), {}).evidence
