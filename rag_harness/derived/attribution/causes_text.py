@@ -41,7 +41,8 @@ def cause_lines(
     each = min(shown, max(1, _MOST // len(by_experiment)))
     for name, found in by_experiment.items():
         lines += _worst(name, found, each)
-    return [*lines, "", f"all {len(causes)}: {where}/{CAUSES}", f"one whole: rag-harness explain {where} TRIAL"]
+    first = causes[0].trial
+    return [*lines, "", f"all {len(causes)}: {where}/{CAUSES}", f"one whole: rag-harness explain {where} {first}"]
 
 
 def explained(causes: int, answers: int) -> str:

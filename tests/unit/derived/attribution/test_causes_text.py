@@ -37,7 +37,7 @@ def test_the_section_counts_shows_the_worst_ten_and_fits_100_columns() -> None:
     ]
     assert "e3: the worst 10 of 12, by HRI" in text
     assert "    Retrieval Miss: not found; +gold_context repairs it" in text
-    assert text[-2:] == ["all 13: output/causes.jsonl", "one whole: rag-harness explain output TRIAL"]
+    assert text[-2:] == ["all 13: output/causes.jsonl", f"one whole: rag-harness explain output {causes[0].trial}"]
     assert max(map(len, text)) <= 100
 
 

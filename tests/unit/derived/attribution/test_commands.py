@@ -31,7 +31,7 @@ def test_causes_are_printed_and_kept(run: Path, capsys: pytest.CaptureFixture[st
     assert main(["explain", str(run)]) == 0
     said = capsys.readouterr().out
     assert "x1: 1 of 1 causes are from rows and gold alone (observational)" in said
-    assert "x1 is not registered" in said
+    assert "x1 is no registered experiment" in said
     assert "    Logic Failure: wrong refusal" in said
     assert [line.query_id for line in read_causes(run)] == ["q0"]
 
