@@ -67,7 +67,10 @@ REMEDIES: Mapping[tuple[str, str], str] = {
     ): "have it check what it found before it searches again: later hits mislead it",
     ("Outdated Info", ""): "take outdated pages out of the index, or filter by status before the prompt",
     ("Logic Failure", ""): "a stronger model, or a prompt that asks for the figures of the sources",
-    ("Logic Failure", "cut short"): "allow longer answers: --rag-max-output-tokens, max_tokens; if empty, read the whole reply",
+    (
+        "Logic Failure",
+        "cut short",
+    ): "allow longer answers: --rag-max-output-tokens, max_tokens; if empty, read the whole reply",
     (
         "Logic Failure",
         "not read where it stood",
