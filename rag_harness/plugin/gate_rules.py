@@ -55,7 +55,7 @@ def rules_of(session: RagSession, findings: RunFindings) -> GateRules:
         cluster=next((table.cluster_key for table in findings.tables.values() if table.cluster_key), ""),
         clusters=_clusters(findings),
         counts_drafts=settings.gate_unreviewed,
-        review=_review(session),
+        review=how_reviewed(session),
         skipped=lambda suite: _skipped(findings, suite),
     )
 
@@ -65,7 +65,9 @@ def _skipped(findings: RunFindings, suite: str) -> str:
     return lines.said if lines else ""
 
 
-def _review(session: RagSession) -> Callable[[str], str]:
+def how_reviewed(session: RagSession) -> Callable[[str], str]:
+    """Return a function of a suite that says how its questions are reviewed: with a command, where there is one."""
+
     def review(suite: str) -> str:
         from rag_harness.gates.belonging import shown_place
 

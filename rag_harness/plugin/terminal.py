@@ -165,11 +165,9 @@ def write_summary(
 
 def remarks_said(findings: RunFindings, recorder: Recorder, session: RagSession) -> Iterator[str]:
     """Yield what is to be known of the rows: drafts, contexts without a document, trials not run, rows set aside."""
-    from rag_harness.report.drafts import draft_lines
-
     tables = _experiments(findings)
     yield from (*_unchecked(tables, session), *_skipped(findings))
-    yield from (*draft_lines(tables), *_placed(tables), *_settled(findings))
+    yield from (*_drafts(findings, session), *_placed(tables), *_settled(findings))
     yield from (said for name, each in findings.played.items() for said in each.lines(name))
     yield from _became_of_rows(recorder, tables, session)
 
@@ -184,6 +182,17 @@ def _unchecked(tables: Mapping[str, SuiteTable], session: RagSession) -> Iterato
     data = [cases.data.get(name) for name in sorted({cases.data_of(name) for name in tables})]
     for folder in {each.folder for each in data if each.takes_pages_as_named}:
         yield f"no folder {folder}: pages in context_reference are taken as written; --rag-kb=DIR has them checked"
+
+
+def _drafts(findings: RunFindings, session: RagSession) -> Iterator[str]:
+    """Say how many questions nobody has reviewed, and how that is done."""
+    from rag_harness.plugin.gate_rules import how_reviewed
+    from rag_harness.report.drafts import draft_lines
+
+    review = how_reviewed(session)
+    no_gate = "" if session.settings.gate_unreviewed else ", and gates leave them out"
+    for name, table in sorted(findings.tables.items()):
+        yield from (f"{line}{no_gate}: {review(name)}" for line in draft_lines({name: table}))
 
 
 def _skipped(findings: RunFindings) -> Iterator[str]:

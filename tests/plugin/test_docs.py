@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shlex
 import shutil
 import textwrap
 from pathlib import Path
@@ -51,11 +52,21 @@ def test_bring_your_own_pipeline(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["mine * 1 * 0 *"])
 
 
-def test_readme_pipeline(suite: Suite) -> None:
+@pytest.mark.parametrize(("said", "status"), [("You have 45 days.", 0), ("I know.", 1)])
+def test_readme_pipeline(suite: Suite, said: str, status: int) -> None:
+    """It runs as it is copied, in a folder that has the questions alone, and a wrong answer stops it."""
     (code,) = _blocks("README.md")
-    suite.pytester.makepyfile("class my_service:\n    async def ask(text): return 'I know: ' + text\n\n" + code)
-    suite.run().assert_outcomes(passed=4)
-    assert len(suite.rows("mine")) == 4
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^    pytest (--rag-queries=\S+ --rag-gate .*)$", readme, re.MULTILINE)
+    (question,) = re.findall(r"^    (\{\"query_id.*\})$", readme, re.MULTILINE)
+    for file in (*suite.path.glob("test_*.py"), *suite.path.glob("*.ini")):
+        file.unlink()
+    suite.pytester.makepyfile(f"class my_service:\n    async def ask(text): return {said!r}\n\n{code}")
+    suite.pytester.mkdir("my_docs")
+    (suite.path / "my_docs" / "queries.jsonl").write_text(question)
+    result = suite.run(*shlex.split(command))
+    result.assert_outcomes(passed=1, failed=status)  # the gate
+    assert result.ret == status
 
 
 def test_scores_in_a_test_of_ones_own(suite: Suite) -> None:

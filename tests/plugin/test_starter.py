@@ -50,7 +50,7 @@ def test_drafts_are_asked_at_once_and_judged_once_they_are_reviewed(
     drafts = rows_of(pytester.path)
     n = len(drafts)
     assert (
-        f"queries.jsonl holds {n} drafted questions (the text bears no more than {n}) that nobody has reviewed" in said
+        f"queries.jsonl holds {n} drafted questions (the rules found no more) that nobody has reviewed" in said
     )
     result = pytester.runpytest_subprocess("--junitxml=junit.xml")
     assert result.ret == 0

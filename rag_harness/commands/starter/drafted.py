@@ -61,12 +61,13 @@ def _none(folder: Path, dropped: int) -> str:
     why = f"{dropped} {facts} found, but none makes a fair question" if dropped else _NO_FACT
     return (
         f"No question was drafted from {folder.name or 'this folder'}: {why}. queries.jsonl holds a placeholder: write "
-        'a question over it, and "reviewed": "yes"; until then its gate says what came out and is not judged.'
+        'a question of your own in its place, with "metadata": {"reviewed": "yes"}. Until then its gate says what came '
+        "out and is not judged."
     )
 
 
 def _some(number: int) -> str:
-    few = f" (the text bears no more than {number})" if number < WANTED else ""
+    few = " (the rules found no more)" if number < WANTED else ""
     return (
         f"queries.jsonl holds {number} drafted question{'s' * (number != 1)}{few} that nobody has reviewed: until "
         "somebody has, its gate says what came out and is not judged. More, of all kinds: rag-harness kb queries"

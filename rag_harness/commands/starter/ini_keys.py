@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,6 +12,12 @@ _OWN = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini")
 """Files that pytest always takes for its configuration, whatever they contain, in the order of its search."""
 _SHARED = ("pyproject.toml", "tox.ini", "setup.cfg")
 _MARKS = ("[pytest]", "[tool.pytest", "[tool:pytest]")
+_FOLDER = re.compile(r"^rag_kb_dir\s*=\s*[\"']?([^\"'\n]{1,400}?)[\"']?\s*$", re.MULTILINE)
+_MEANS = {
+    "rag_k": "hits that are looked at: recall@k is recall@{}",
+    "rag_family": "all gates with @ together are right in this share of runs",
+}
+"""Comments behind keys whose names do not say what they mean."""
 
 
 def write_ini(folder: Path, pairs: Mapping[str, str], gate: str, done: Started) -> None:
@@ -20,6 +27,10 @@ def write_ini(folder: Path, pairs: Mapping[str, str], gate: str, done: Started) 
         done.write(folder / "pytest.ini", "\n".join(["[pytest]", *_lines(pairs, gate, is_toml=False), ""]))
     elif "rag_golden" in _text(configured):
         done.kept.append(configured)
+        named = _FOLDER.search(_text(configured))
+        if named and named[1] != pairs["rag_kb_dir"]:
+            said = f"is for {named[1]}. To test {pairs['rag_kb_dir']}, begin in another folder, or change rag_kb_dir and"
+            done.todo.append(f"{configured} {said} the questions.")
     else:
         has_section = any(mark in _text(configured) for mark in _MARKS)
         done.todo.append(f"Add to {'the pytest section of ' if has_section else '[pytest] in '}{configured}:")
@@ -29,7 +40,11 @@ def write_ini(folder: Path, pairs: Mapping[str, str], gate: str, done: Started) 
 def _lines(pairs: Mapping[str, str], gate: str, is_toml: bool) -> list[str]:
     if is_toml:
         return [*(f'{name} = "{value}"' for name, value in pairs.items()), f'rag_gate = ["{gate}"]']
-    return [*(f"{name} = {value}" for name, value in pairs.items()), "rag_gate =", f"    {gate}"]
+    lines = []
+    for name, value in pairs.items():
+        lines += [f"# {_MEANS[name].format(value)}"] if name in _MEANS else []
+        lines.append(f"{name} = {value}")
+    return [*lines, "rag_gate =", f"    {gate}"]
 
 
 def _configured(folder: Path) -> Path | None:
