@@ -15,6 +15,7 @@ from rag_harness.shown.terminal import say
 from rag_harness.types import SESSION, Query
 
 if TYPE_CHECKING:
+    from rag_harness.pipelines.endpoint.contexts import Context
     from rag_harness.pipelines.endpoint.exchange import WireAnswer
     from rag_harness.pipelines.endpoint.heard import Heard
     from rag_harness.pipelines.endpoint.request import Request
@@ -181,8 +182,16 @@ def _shown(field: AnswerField) -> str:
         return "nothing, and it may be missing"
     if field.name != "contexts":
         return repr(field.value)[:_LONGEST]
-    first = [f"; first: {field.value[0]!r}"[:_LONGEST]] if field.value else []
-    return "".join([f"{len(field.value)}", *first])
+    first = [f"first: {_context(field.value[0])}"] if field.value else []
+    return "; ".join([f"{len(field.value)}", *first])
+
+
+def _context(context: Context) -> str:
+    """Return what was read of a context; its document first, since that is what retrieval is measured by."""
+    named = {"document": context.document, "id": context.id}
+    said = [f"{name} {value!r}" if value else f"no {name}" for name, value in named.items()]
+    said += [] if context.score is None else [f"score {context.score:g}"]
+    return f"{', '.join(said)}, text {context.text!r}"[:_LONGEST]
 
 
 def show_part(title: str, lines: Iterable[str], secrets: tuple[str, ...]) -> None:

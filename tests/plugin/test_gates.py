@@ -230,7 +230,7 @@ def test_drafts_let_no_gate_pass_and_block_none(suite: Suite) -> None:
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         [
-            "e3: 2 of 4 questions are unreviewed, and gates leave them out: rag-harness queries review kb/queries.jsonl",
+            "e3: 2 of 4 questions are unreviewed, and gates leave them out: rag-harness queries review *",
             "passed *e3: recall@5 >= 0.5 *n=2",
             "*on the 2 reviewed of 4 cases; with the drafts *",
             "passed *e3[[]reviewed=yes]: error_rate <= 0 *n=2",

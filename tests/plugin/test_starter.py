@@ -49,9 +49,7 @@ def test_drafts_are_asked_at_once_and_judged_once_they_are_reviewed(
     said = capsys.readouterr().out
     drafts = rows_of(pytester.path)
     n = len(drafts)
-    assert (
-        f"queries.jsonl holds {n} drafted questions (the rules found no more) that nobody has reviewed" in said
-    )
+    assert f"queries.jsonl holds {n} drafted questions (the rules found no more) that nobody has reviewed" in said
     result = pytester.runpytest_subprocess("--junitxml=junit.xml")
     assert result.ret == 0
     result.stdout.fnmatch_lines(

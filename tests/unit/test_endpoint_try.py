@@ -44,7 +44,7 @@ def test_what_was_sent_what_came_and_what_was_read(folder: Path, capsys: pytest.
     assert '       "more": 1\n' in said
     assert "\ncame  200 application/json, " in said
     assert "\nread  answer           reply                   '45 days'\n" in said
-    assert "contexts         contexts                1; first: Context(text='within 45 days', id='7'" in said
+    assert "contexts         contexts                1; first: no document, id '7', text 'within 45 days'" in said
     assert "confidence       sure?                   nothing, and it may be missing" in said
     assert "planted" not in said
 

@@ -29,8 +29,9 @@ def write_ini(folder: Path, pairs: Mapping[str, str], gate: str, done: Started) 
         done.kept.append(configured)
         named = _FOLDER.search(_text(configured))
         if named and named[1] != pairs["rag_kb_dir"]:
-            said = f"is for {named[1]}. To test {pairs['rag_kb_dir']}, begin in another folder, or change rag_kb_dir and"
-            done.todo.append(f"{configured} {said} the questions.")
+            wanted = pairs["rag_kb_dir"]
+            how = f"begin in another folder, or change rag_kb_dir and the questions there to {wanted}'s"
+            done.todo.append(f"{configured} is for {named[1]}, so {wanted} is not tested: {how}.")
     else:
         has_section = any(mark in _text(configured) for mark in _MARKS)
         done.todo.append(f"Add to {'the pytest section of ' if has_section else '[pytest] in '}{configured}:")

@@ -73,7 +73,7 @@ def kind_lines(found: SuiteTable, writer: LineWriter) -> list[Line]:
     kinds = found.kinds()
     if not kinds:
         declined = found.totals.abstained
-        return writer.labelled("answers", f"{declined:,} of {found.totals.answered:,} declined; kinds need a judge")
+        return writer.labelled("answers", f"{declined:,} of {found.totals.answered:,} declined; kinds need --rag-measures")
     good = [kind for kind in ("Clean Pass", CORRECT_ABSTENTION) if kind in kinds]
     ordered = [*good, *(kind for kind, _ in kinds.most_common() if kind not in good)]
     said = [f"{kinds[kind]:,} {_KINDS.get(kind, kind.lower())}" for kind in ordered[:_FEW_KINDS]]
