@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from rag_harness.errors import DataError
+from rag_harness.errors import DataError, SettingsError, meant
 from rag_harness.settings import Settings, env_name, options
 
 if TYPE_CHECKING:
@@ -94,6 +94,24 @@ def names_questions(settings: Settings, from_ini: dict[str, Any]) -> bool:
     return bool(settings.queries) and settings.queries != from_ini.get("queries", "")
 
 
+def _check_ini(config: pytest.Config) -> None:
+    """Refuse keys of the ini file that begin as ours and that nobody has declared: a misspelt gate would stop nothing."""
+    from rag_harness.settings.ini_file import keys_of
+
+    for key in keys_of(config.inipath) if config.inipath else ():
+        if key.startswith("rag_") and not _is_declared(config, key):
+            near = meant(key, [f"rag_{each.name}" for each in options() if not each.metadata.get("secret")])
+            raise SettingsError(f"{config.inipath}: {key} is no option.{near} pytest --help has all.")
+
+
+def _is_declared(config: pytest.Config, key: str) -> bool:
+    try:
+        config.getini(key)
+    except ValueError:
+        return False
+    return True
+
+
 def _check_questions(settings: Settings, from_ini: dict[str, Any]) -> None:
     """Refuse questions that somebody has named for this run and that are not there, whichever tests would read them."""
     if names_questions(settings, from_ini) and not settings.queries_path.is_file():
@@ -115,6 +133,7 @@ def read_settings(config: pytest.Config) -> Settings:
 
     # config.rootpath would be wrong: with `--rag-kb DIR`, pytest takes DIR for a test path and its parent for rootdir.
     base = config.inipath.parent if config.inipath else config.invocation_params.dir
+    _check_ini(config)
     given, from_ini = command_line(config), ini(config)
     asked = given.pop("gate", [])
     settings = load_settings(given, from_ini, base)

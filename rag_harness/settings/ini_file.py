@@ -35,6 +35,19 @@ def ini_values(folder: Path) -> dict[str, Any]:
     return {names[key]: value for key, value in _found(folder).items() if key in names and value not in ("", [])}
 
 
+def keys_of(file: Path) -> list[str]:
+    """Return the keys in the section of pytest of an ini file, whatever its name is.
+
+    Raises:
+        SettingsError: the file cannot be read.
+    """
+    read = dict(_FILES).get(file.name) or (_pyproject if file.suffix == ".toml" else dict(_FILES)["pytest.ini"])
+    try:
+        return list(read(file) or {})
+    except (OSError, ParseError, ValueError) as error:
+        raise SettingsError(f"{file.name} cannot be read: {error}") from error
+
+
 def _found(folder: Path) -> IniTable:
     for name, read in _FILES:
         file = folder / name

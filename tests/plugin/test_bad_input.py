@@ -122,3 +122,21 @@ def test_several_problems_at_once_are_told_at_once(suite: Suite) -> None:
     (suite.path / "kb" / "queries.jsonl").write_text("".join(json.dumps(line) + "\n" for line in bad))
     result = suite.run()
     result.stdout.fnmatch_lines(["*:1: a: context_reference '../../etc/passwd' is no *", "*:2: query: *"])
+
+
+@pytest.mark.parametrize("ini", ["[pytest]\nrag_kb_dir = kb\nrag_gates =\n    e3: recall@5 >= 2\n"])
+def test_a_misspelt_key_of_the_ini_file_stops_the_run(suite: Suite, ini: str) -> None:
+    """As a gate it would stop nothing."""
+    suite.pytester.makeini(ini)
+    result = suite.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*tox.ini: rag_gates is no option. Did you mean 'rag_gate'? *"])
+    suite.pytester.makefile(".ini", ci=ini)
+    (suite.path / "tox.ini").unlink()
+    assert suite.run("-c", "ci.ini").ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_a_key_that_somebody_else_declares_is_none_of_ours(suite: Suite) -> None:
+    suite.pytester.makeconftest("def pytest_addoption(parser):\n    parser.addini('rag_colour', 'theirs')\n")
+    suite.pytester.makeini("[pytest]\nrag_kb_dir = kb\nrag_profile = mock\nrag_colour = red\n")
+    suite.run().assert_outcomes(passed=4)
