@@ -13,7 +13,14 @@ from rag_harness.report.baseline import SavedRun, SavedSuite
 from rag_harness.report.cases_needed import CasesNeeded
 from rag_harness.report.direction import Side, better_named
 from rag_harness.report.pairwise import ALPHA, excludes_0
-from rag_harness.report.run_differences import data_differences, notes, other_differences, run_named, warnings
+from rag_harness.report.run_differences import (
+    data_differences,
+    notes,
+    other_differences,
+    run_named,
+    to_compare,
+    warnings,
+)
 from rag_harness.report.worse_conversations import ConversationChanges, conversation_changes
 from rag_harness.results.manifest import QUERIES
 from rag_harness.stats import Interval, holm, mean_or_none, permutation_test
@@ -143,7 +150,8 @@ def compare(now: SavedRun, before: SavedRun, measures: Sequence[str] = ()) -> Co
         shown = "\n  ".join(data)
         raise DataError(
             f"This run and the one of {run_named(before)} are not about the same data, so their measures cannot be "
-            f"compared:\n  {shown}\nSave a new baseline of the present data with --rag-save NAME."
+            f"compared:\n  {shown}{to_compare(before, now)}\n"
+            "Save a new baseline of the present data with --rag-save NAME."
         )
     both = [name for name in sorted(now.suites) if name in before.suites]
     return Comparison(
