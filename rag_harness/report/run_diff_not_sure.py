@@ -11,7 +11,7 @@ from math import isclose, isfinite
 from rag_harness.gates.units import value_said
 from rag_harness.report.cases_needed import fewest_cases, least_p
 from rag_harness.report.comparison import MeasureChange, unit_named
-from rag_harness.report.pairwise import ALPHA, excludes_0
+from rag_harness.report.pairwise import ALPHA
 from rag_harness.report.pairwise_lines import p_said
 from rag_harness.report.run_diff import LARGE, RunDiff, is_of_one, large, p_of
 from rag_harness.report.run_diff_words import change_said, named, range_said, ruled_out_said
@@ -48,9 +48,10 @@ def settling_said(diff: RunDiff) -> Iterator[str]:
         yield from _remedy(diff, diff.moving[0])
     elif diff.can_be_sure:
         yield from _more_cases(diff)
-        contained = [each for each in diff.leading if each.interval and not excludes_0(each.interval)]
-        bounded = [each for each in contained if all(map(isfinite, each.interval or ())) and not _is_of_errors(each)]
-        yield from (f"Ruled out: {ruled_out_said(each)}." for each in bounded[:1])
+        # None of them is moving, so each interval contains 0.
+        bounded = [each for each in diff.leading if each.interval and all(map(isfinite, each.interval))]
+        of_answers = [each for each in bounded if each.measure != "error_rate"]
+        yield from (f"Ruled out: {ruled_out_said(each)}." for each in of_answers[:1])
 
 
 def _too_few(diff: RunDiff) -> str:
@@ -110,10 +111,6 @@ def _more_cases(diff: RunDiff) -> Iterator[str]:
         if more := _more(diff, change, gap):
             size = f"{LARGE:g}" if is_of_one(change) else value_said(gap, unit_named(change.measure))
             yield f"About {counted(more, 'more case')} like these would show a change of {named(change)} by {size}."
-
-
-def _is_of_errors(change: MeasureChange) -> bool:
-    return change.measure == "error_rate"
 
 
 def _more(diff: RunDiff, change: MeasureChange, gap: float) -> int | None:

@@ -124,7 +124,9 @@ RECORD = "Record it: pytest 'tests/test_app.py::test_answers' --rag-mode=record"
 @pytest.mark.parametrize("width", [60, 80, 120])
 @pytest.mark.parametrize("times", [1, 4, 40])
 def test_a_long_message_is_shown_to_its_end_which_says_what_to_do(width: int, times: int) -> None:
-    old = gate("e3: token_f1 >= 0.6", "stale", reason=f"{'the oldest answer is 40 days old; ' * times}{AGAIN}")
+    old = gate(
+        "e3: token_f1 >= 0.6", "stale", reason=f"{'the oldest answer is 40 days old; ' * times}{AGAIN}", threshold=0.6
+    )
     none = {"value": None, "threshold": None, "interval": None}
     unjudged = gate(f"e3: {'a' * 90} >= 0.6", "failed", reason=f"{'no case has a value; ' * times}{AGAIN}", **none)
     note = Line(f"error e3-q1: {'POST http://127.0.0.1/v1 is not recorded; ' * times}{RECORD}", "red")
