@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
-from math import ceil
+from math import ceil, isfinite
 
 from rag_harness.gates.bounds import span_of
 from rag_harness.report.baseline import SavedSuite
@@ -46,6 +46,8 @@ class CasesNeeded:
 
         None where no number shows it.
         """
+        import numpy as np
+
         from rag_harness.stats.settling import BoundReach
 
         new, old = in_both(self.now.values(self.measure, {}), self.before.values(self.measure, {}))
@@ -55,8 +57,11 @@ class CasesNeeded:
         span = span_of(values, self.unit, is_difference=True)
         alike = [self.clusters[case] for case in new] if self.clusters else None
         reach = BoundReach(values, span, 1 - ALPHA / (2 * tests), is_difference=True, clusters=alike)
-        found, differing = reach.cases(gap), sum(value != 0 for value in values)
-        fewest = fewest_cases(tests)
-        if found is None or fewest is None or not differing:
+        # Runs without a bound have an infinite one, and a quantile between two of these is NaN.
+        with np.errstate(invalid="ignore"):
+            found = reach.cases(gap)
+            is_bounded = found is not None and isfinite(reach.of(found))
+        fewest, differing = fewest_cases(tests), sum(value != 0 for value in values)
+        if found is None or not is_bounded or fewest is None or not differing:
             return None
         return max(found, ceil(fewest * len(values) / differing))

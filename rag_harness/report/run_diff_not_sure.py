@@ -115,7 +115,7 @@ def _more_cases(diff: RunDiff) -> Iterator[str]:
 
 def _more(diff: RunDiff, change: MeasureChange, gap: float) -> int | None:
     needed = change.needed.of(gap, diff.tests(change)) if change.needed else None
-    return max(needed - change.n, 1) if needed else None
+    return needed - change.n if needed and needed > change.n else None
 
 
 def _large(diff: RunDiff) -> str:

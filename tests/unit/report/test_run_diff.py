@@ -272,6 +272,18 @@ def test_no_change_is_shown_only_where_a_large_one_is_ruled_out() -> None:
     assert sentences(diff_of(before, now))[0].tone == ""
 
 
+@pytest.mark.filterwarnings("error")
+def test_of_values_without_a_range_no_number_of_cases_is_said_where_few_have_no_bound() -> None:
+    """Five of 20 values differ, and nothing says how far others could: a guard finds no bound."""
+    before = e3(1, a_measure_of_nobody=[0.5] * 20)
+    now = e3(2, a_measure_of_nobody=[0.8, 0.2, 0.8, 0.2, 0.7, *[0.5] * 15])
+    texts = said(before, now)
+    assert texts[0].startswith(
+        "Undecided: no change is shown, but 20 cases are too few to rule out a large change in 1"
+    )
+    assert not any("more case" in text for text in texts), texts
+
+
 def test_answers_that_are_the_same_while_times_differ() -> None:
     before, now = (
         e3(day, recall_at_5=HALF, total_ms=[900.0 + n * (-1) ** (n + day) for n in range(20)]) for day in (1, 2)
