@@ -41,6 +41,25 @@ def how_sure(said: Mapping[str, Any], gate: Gate | None, digits: int = 2) -> str
     return difference + bounds(*between, unit, signed=is_difference, digits=digits)
 
 
+def beside_bounds(said: Mapping[str, Any], gate: Gate | None) -> str:
+    """Return the reason of a verdict without the bounds that ``how_sure`` says, and without which cases these are for.
+
+    Args:
+        said: the verdict, as ``summary.json`` has it.
+        gate: the gate; None where its text cannot be read.
+    """
+    reason, found = str(said.get("reason") or ""), ends(said.get("bounds"))
+    if found is None or gate is None or said.get("threshold") is None:
+        return reason
+    target = _target(gate, said)
+    stated = bound_said(found, gate, target, said.get("unit", "share"), decided(found, gate.op, target))
+    before, is_there, after = reason.partition(f"{stated} for ")
+    if not is_there:
+        return reason
+    after = after.removeprefix(f"{gate.counts} like these").lstrip(",; ")
+    return "; ".join(filter(None, [before.rstrip(",; "), after]))
+
+
 def decisive_ends(said: Mapping[str, Any]) -> Interval | None:
     """Return the ends of what ``how_sure`` says: the bounds of a gate with ``@``, else the interval; None for none."""
     return ends(said.get("bounds")) or ends(said.get("interval"))

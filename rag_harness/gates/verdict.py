@@ -9,7 +9,7 @@ from math import isclose
 from typing import Literal
 
 from rag_harness.gates.grammar import Gate, Reference
-from rag_harness.gates.units import bounds, told_apart
+from rag_harness.gates.units import bounds, told_apart, value_said
 
 VerdictState = Literal["passed", "failed", "stale", "inconclusive", "not judged", "xfailed", "xpassed"]
 Interval = tuple[float, float]
@@ -91,10 +91,13 @@ class Verdict:
         if self.value is None or self.threshold is None:
             return ""
         value, threshold = told_apart(self.value, self.threshold, self.unit, equal(self.value, self.threshold))
+        # Where bounds decide, the reason says them. The wider interval beside them would be read as what decides.
+        interval = None if self.bounds else self.interval
         if isinstance(self.gate.right, Reference):
-            between = f", difference {bounds(*self.interval, self.unit, signed=True)}" if self.interval else ""
-            return f"{value} against {threshold}{between}  {self.counted}"
-        between = f" {bounds(*self.interval, self.unit)}" if self.interval else ""
+            between = f", difference {bounds(*interval, self.unit, signed=True)}" if interval else ""
+            limit = limit_said(self.gate, self.threshold, threshold, self.unit)
+            return f"{value} against {limit}{between}  {self.counted}"
+        between = f" {bounds(*interval, self.unit)}" if interval else ""
         return f"{value}{between}  {self.counted}"
 
     @property
@@ -149,6 +152,18 @@ def _listed(conditions: Sequence[str], indent: str) -> list[str]:
     text = "; ".join(condition.replace(" ", "\0") for condition in conditions)
     lines = textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False)
     return [line.replace("\0", " ") for line in lines]
+
+
+def limit_said(gate: Gate | None, threshold: float, shown: str, unit: str) -> str:
+    """Return what a value is compared with: ``0.420 (baseline 0.520 - 0.1)``, where the gate has an offset.
+
+    ``shown`` is the threshold as text.
+    """
+    right = gate.right if gate is not None else None
+    if not isinstance(right, Reference) or not right.offset:
+        return shown
+    other = value_said(threshold - right.offset, unit)
+    return f"{shown} ({right.name} {other}{str(right).removeprefix(right.name)})"
 
 
 def equal(value: float, threshold: float) -> bool:

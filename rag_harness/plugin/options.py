@@ -95,7 +95,7 @@ def names_questions(settings: Settings, from_ini: dict[str, Any]) -> bool:
 
 
 def _check_ini(config: pytest.Config) -> None:
-    """Refuse keys of the ini file that begin as ours and that nobody has declared: a misspelt gate would stop nothing."""
+    """Refuse keys of the ini file that begin like ours and nobody has declared. A misspelt gate would stop nothing."""
     from rag_harness.settings.ini_file import keys_of
 
     for key in keys_of(config.inipath) if config.inipath else ():

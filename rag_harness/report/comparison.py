@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from rag_harness.errors import DataError, PrerequisiteError
 from rag_harness.gates.bounds import span_of
 from rag_harness.measures import measure_named
 from rag_harness.report.baseline import SavedRun, SavedSuite
+from rag_harness.report.cases_needed import CasesNeeded
 from rag_harness.report.direction import Side, better_named
 from rag_harness.report.pairwise import ALPHA, excludes_0
-from rag_harness.report.run_differences import data_differences, notes, other_differences, run_named, warnings
+from rag_harness.report.run_differences import (
+    data_differences,
+    notes,
+    other_differences,
+    run_named,
+    to_compare,
+    warnings,
+)
 from rag_harness.report.worse_conversations import ConversationChanges, conversation_changes
 from rag_harness.results.manifest import QUERIES
 from rag_harness.stats import Interval, holm, mean_or_none, permutation_test
@@ -31,6 +39,8 @@ class MeasureChange:
     none. ``p`` is from the paired permutation test, with Holm's adjustment over the suite's measures that differ; None
     where every case has the same value in both. ``rose`` and ``fell`` are the cases with a higher and a lower value.
     ``better`` is the better side; "" where the measure has none. ``conversations`` are None where no case is a turn.
+    ``clusters`` is the number of clusters that the cases are in, and 0 where they are in none. ``needed`` says how many
+    cases a difference needs to be sure; None in a change that no run was read for.
     """
 
     suite: str
@@ -45,6 +55,13 @@ class MeasureChange:
     fell: tuple[str, ...]
     better: Side
     conversations: ConversationChanges | None = None
+    clusters: int = 0
+    needed: CasesNeeded | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def units(self) -> int:
+        """The number of differences whose signs the test flips: of clusters where there are any, else of cases."""
+        return self.clusters or self.n
 
     @property
     def is_same(self) -> bool:
@@ -55,6 +72,13 @@ class MeasureChange:
     def is_sure(self) -> bool:
         """Whether chance hardly explains the change: p is at most 5 %, and the interval does not contain 0."""
         return self.p is not None and self.p <= ALPHA and excludes_0(self.interval)
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether one of p and interval shows a change, and the other does not."""
+        if self.is_same or self.is_sure:
+            return False
+        return (self.interval is not None and excludes_0(self.interval)) or (self.p is not None and self.p <= ALPHA)
 
     @property
     def is_surely_worse(self) -> bool:
@@ -126,7 +150,8 @@ def compare(now: SavedRun, before: SavedRun, measures: Sequence[str] = ()) -> Co
         shown = "\n  ".join(data)
         raise DataError(
             f"This run and the one of {run_named(before)} are not about the same data, so their measures cannot be "
-            f"compared:\n  {shown}\nSave a new baseline of the present data with --rag-save NAME."
+            f"compared:\n  {shown}{to_compare(before, now)}\n"
+            "Save a new baseline of the present data with --rag-save NAME."
         )
     both = [name for name in sorted(now.suites) if name in before.suites]
     return Comparison(
@@ -181,7 +206,12 @@ def _change(
     change = MeasureChange(
         name, measure, len(cases), *means, means[1] - means[0], found.interval, p, rose, fell, better
     )
-    return replace(change, conversations=conversation_changes(now, new, old, better))
+    return replace(
+        change,
+        conversations=conversation_changes(now, new, old, better),
+        clusters=len({clusters[case] for case in cases}) if clusters else 0,
+        needed=CasesNeeded(now, before, measure, unit_named(measure), clusters),
+    )
 
 
 def _p_by_signs(

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rag_harness.report.cases_needed import least_p
 from rag_harness.report.comparison import Comparison, MeasureChange, unit_named
+from rag_harness.report.pairwise import ALPHA
 
 _LEADING = (
     "error_rate", "answer_correctness", "expectations", "g_mean", "faithfulness", "factuality", "recall@5",
@@ -13,8 +15,9 @@ _LEADING = (
 )  # fmt: skip
 """The measures that are named first, the most telling first. Others follow by their p."""
 _SPENT = ("ms", "usd", "tokens")
-FEWEST = 6
-"""Fewer cases never reach p <= 5 %: of 5 cases that all rose, 2 of 32 sign flips give as large a change."""
+_OF_ONE = ("share", "score")
+LARGE = 0.1
+"""A large change: this much of a share or a score, and this part of the value before of anything else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,31 @@ class RunDiff:
     unsure: Sequence[MeasureChange]
     same: Sequence[MeasureChange]
     found: Comparison
+
+    @property
+    def moving(self) -> list[MeasureChange]:
+        """Measures of which p and interval disagree about a change; those of the answers first."""
+        found = [change for change in self.unsure if change.is_moving]
+        return sorted(found, key=lambda each: (is_spent(each), _order(each)))
+
+    @property
+    def unsure_answers(self) -> list[MeasureChange]:
+        """The measures of what the answers are worth that differ by no more than chance explains."""
+        return [change for change in self.unsure if not is_spent(change)]
+
+    @property
+    def wide(self) -> list[MeasureChange]:
+        """Those of ``unsure_answers`` whose interval does not rule out a large change, the most telling first."""
+        return [change for change in self.unsure_answers if not _rules_out_large(change)]
+
+    @property
+    def can_be_sure(self) -> bool:
+        """Whether p of any measure could be at most 5 %, whatever so many cases show."""
+        return any(least_p(change.units, self.tests(change)) <= ALPHA for change in self.unsure)
+
+    def tests(self, change: MeasureChange) -> int:
+        """Return for how many measures p of a change is adjusted: those of its suite that differ."""
+        return sum(each.suite == change.suite and not each.is_same for each in self.found.changes)
 
     @property
     def suites(self) -> list[str]:
@@ -75,8 +103,8 @@ def run_diff(found: Comparison) -> RunDiff:
     ordered = sorted(found.changes, key=_order)
     sure = [change for change in ordered if change.is_sure]
     unsure = [change for change in ordered if not (change.is_sure or change.is_same)]
-    answers = [change for change in sure if unit_named(change.measure) not in _SPENT]
-    spent = [change for change in sure if unit_named(change.measure) in _SPENT]
+    answers = [change for change in sure if not is_spent(change)]
+    spent = [change for change in sure if is_spent(change)]
     return RunDiff(answers, spent, unsure, [change for change in ordered if change.is_same], found)
 
 
@@ -86,8 +114,26 @@ def _order(change: MeasureChange) -> tuple[int, float, str, str]:
 
 
 def _has_worse(change: MeasureChange) -> bool:
-    is_spent = unit_named(change.measure) in _SPENT
-    return not is_spent and change.conversations is not None and bool(change.conversations.worse)
+    return not is_spent(change) and change.conversations is not None and bool(change.conversations.worse)
+
+
+def is_spent(change: MeasureChange) -> bool:
+    """Whether a measure is of time, tokens or money."""
+    return unit_named(change.measure) in _SPENT
+
+
+def is_of_one(change: MeasureChange) -> bool:
+    """Whether a measure is a share or a score."""
+    return unit_named(change.measure) in _OF_ONE
+
+
+def large(change: MeasureChange) -> float:
+    """Return from which size on a change of a measure is large, in the unit of the measure."""
+    return LARGE if is_of_one(change) else LARGE * abs(change.before)
+
+
+def _rules_out_large(change: MeasureChange) -> bool:
+    return change.interval is not None and max(map(abs, change.interval)) < large(change)
 
 
 def p_of(change: MeasureChange) -> float:

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import isfinite
 from typing import Literal
 
 from rag_harness.report.comparison import MeasureChange
-from rag_harness.report.run_diff import FEWEST, RunDiff, p_of
-from rag_harness.report.run_diff_words import change_said, cut_name, range_said, ruled_out_said
+from rag_harness.report.run_diff import RunDiff, is_spent
+from rag_harness.report.run_diff_not_sure import NO_CHANGE, not_sure_said, settling_said
+from rag_harness.report.run_diff_words import change_said, cut_name, range_said
 from rag_harness.report.wording import counted, joined_names
 
-_EVEN = 0.5
-"""A change that chance explains more often than not is not named."""
 _NAMED = 4
 _DIFFERENCES = 6
 
@@ -50,67 +48,43 @@ def _first(diff: RunDiff) -> Sentence:
         return Sentence("Nothing can be compared: no case has a value of the same measure in both runs.", "unsure")
     if diff.answers:
         return _verdict(diff.answers)
-    if diff.spent:
+    if diff.spent and not _moving_answers(diff):
         return _spending(diff.spent)
-    if not diff.unsure:
-        same = f"{_measures(len(changes), 'has', 'have')} the same value in both runs"
-        return Sentence(f"Nothing changed: {same}, in each of {range_said(changes)}.")
-    if _is_small(diff):
-        cases = range_said(changes)
-        few = f"{cases} {'is' if cases == '1 case' else 'are'} too few"
-        return Sentence(f"Nobody can tell: {few}. A change is seen over {FEWEST} cases or more.", "unsure")
-    of = f" of {len(diff.suites)} experiments" if len(diff.suites) > 1 else ""
-    many = f"1 measure{of} was" if len(changes) == 1 else f"{len(changes)} measures{of} were"
-    compared = f"{many} compared over the same {range_said(changes)}"
-    return Sentence(f"Nothing changed that chance does not explain: {compared}.")
+    if not diff.unsure_answers and not diff.moving:
+        same = [change for change in changes if change.is_same]
+        head = "Nothing changed in the answers" if diff.unsure else "Nothing changed"
+        values = f"{_measures(len(same), 'has', 'have')} the same value in both runs, in each of {range_said(same)}"
+        return Sentence(f"{head}: {values}." if same else f"{NO_CHANGE}: only time, tokens or money were compared.")
+    said = not_sure_said(diff)
+    return Sentence(said, "" if said.startswith(NO_CHANGE) else "unsure")
+
+
+def _moving_answers(diff: RunDiff) -> list[MeasureChange]:
+    return [change for change in diff.moving if not is_spent(change)]
 
 
 def _rest(diff: RunDiff) -> Iterator[Sentence]:
-    if diff.answers and diff.spent:
+    if diff.spent and (diff.answers or _moving_answers(diff)):
         yield Sentence(f"It spends {_spent(diff.spent)} than before: {change_said(diff.spent[0])}.")
     sure = [*diff.answers, *diff.spent]
     if len(sure) > 1:
         yield Sentence(" ".join(_by_direction(sure)))
-    if diff.answers or diff.spent:
+    if sure:
         yield from _unchanged(diff)
     elif diff.unsure:
-        yield from _seen(diff) if _is_small(diff) else _nearest(diff)
-    if len(diff.suites) > 1 and (diff.answers or diff.spent):
-        yield Sentence(
-            "Each experiment is tested by itself: where nothing changed, chance still shows a change in 1 of 20."
-        )
+        yield from map(Sentence, settling_said(diff))
+    if len(diff.suites) > 1 and sure:
+        yield Sentence("Each experiment is tested by itself: chance shows a change in 1 of 20 that did not change.")
 
 
 def _unchanged(diff: RunDiff) -> Iterator[Sentence]:
-    parts = []
-    if diff.unsure:
-        parts.append(f"{_measures(len(diff.unsure), 'differs', 'differ')} by no more than chance explains")
-    if diff.same:
-        parts.append(f"{_measures(len(diff.same))} the same in every case")
+    """Say how many measures show no sure change, and which of these may have changed."""
+    parts = [f"{_measures(len(diff.unsure), 'differs', 'differ')}"] if diff.unsure else []
+    parts += [f"{_measures(len(diff.same))} the same in every case"] if diff.same else []
     if parts:
-        yield Sentence(f"Nothing else changed: {', '.join(parts)}.")
-
-
-def _is_small(diff: RunDiff) -> bool:
-    """Whether there are too few cases for any change to be sure."""
-    return max(change.n for change in diff.found.changes) < FEWEST
-
-
-def _seen(diff: RunDiff) -> Iterator[Sentence]:
-    yield Sentence(f"Seen, but not sure: {change_said(diff.unsure[0])}.")
-
-
-def _nearest(diff: RunDiff) -> Iterator[Sentence]:
-    """Yield the change that chance explains least, and how large a change of the leading measure can still be."""
-    nearest = min(diff.unsure, key=p_of)
-    tests = sum(change.suite == nearest.suite for change in diff.unsure)
-    adjusted = f"; p is adjusted for {tests} measures" if tests > 1 else ""
-    if p_of(nearest) <= _EVEN:
-        yield Sentence(f"Nearest to a change: {change_said(nearest)}{adjusted}.")
-    bounded = [change for change in diff.leading if change.interval and all(map(isfinite, change.interval))]
-    of_answers = [change for change in bounded if change.measure != "error_rate"]
-    if of_answers:
-        yield Sentence(f"Ruled out: {ruled_out_said(of_answers[0])}.")
+        yield Sentence(f"No other change is sure: {', '.join(parts)}.")
+    if diff.moving and (diff.answers or not _moving_answers(diff)):
+        yield Sentence(f"Undecided: {_names([change.measure for change in diff.moving])}.", "unsure")
 
 
 def talks_said(change: MeasureChange) -> Sentence:
@@ -157,7 +131,7 @@ def _verdict(changes: Sequence[MeasureChange]) -> Sentence:
 def _spending(changes: Sequence[MeasureChange]) -> Sentence:
     tones: dict[str, Tone] = {"less": "good", "more": "bad"}
     how = _spent(changes)
-    answers = "what the answers are worth did not change more than chance explains"
+    answers = "no change of what the answers are worth is sure"
     return Sentence(f"Now spends {how} than before: {change_said(changes[0])}; {answers}.", tones.get(how, "unsure"))
 
 

@@ -19,14 +19,14 @@ def change_said(change: MeasureChange) -> str:
     moved = f"{way} from {before} to {now}" if change.difference else f"{way} {now}"
     figures = [_signed(change, change.difference), interval_of(change)]
     figures += [f"p {p_said(change.p)}" if change.p is not None else ""]
-    return f"{_named(change)} {moved} ({', '.join(filter(None, figures))}) over the same {_cases(change.n)}"
+    return f"{named(change)} {moved} ({', '.join(filter(None, figures))}) over the same {_cases(change.n)}"
 
 
 def ruled_out_said(change: MeasureChange) -> str:
     """Return beyond which ends a change of the measure would have been seen; its interval must be known."""
     assert change.interval
     ends = [_signed(change, end) for end in change.interval]
-    return f"a change of {_named(change)} below {ends[0]} or above {ends[1]} (95 % interval)"
+    return f"a change of {named(change)} below {ends[0]} or above {ends[1]} (95 % interval)"
 
 
 def interval_of(change: MeasureChange) -> str:
@@ -49,7 +49,8 @@ def cut_name(name: str) -> str:
     return flat if len(flat) <= _LONGEST_NAME else f"{flat[:_HALF]}…{flat[-_HALF:]}"
 
 
-def _named(change: MeasureChange) -> str:
+def named(change: MeasureChange) -> str:
+    """Return a measure with its experiment: "recall@5 of e3"."""
     return f"{cut_name(change.measure)} of {cut_name(change.suite)}"
 
 

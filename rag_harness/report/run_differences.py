@@ -7,6 +7,7 @@ from typing import Any
 
 from rag_harness.report.baseline import SavedRun, SavedSuite
 from rag_harness.report.provenance import time_said
+from rag_harness.report.wording import listed
 from rag_harness.results.dates import seconds_of
 
 _ABSENT = "nothing"
@@ -23,6 +24,25 @@ def run_named(run: SavedRun) -> str:
 def data_differences(before: SavedRun, now: SavedRun) -> Iterator[str]:
     """Yield the data that differ, each as "data.name: before -> now"."""
     return _differences(before.fingerprint.get("data", {}), now.fingerprint.get("data", {}), "data")
+
+
+def to_compare(before: SavedRun, now: SavedRun) -> str:
+    """Say how two runs of edited questions become comparable, and how many they share by their ids; "" for others.
+
+    A run keeps the digest of all questions together, so which of the shared ones were edited is not known.
+    """
+    asked = {name: [_asked(run.suites[name]) for run in (before, now)] for name in _shared(before, now)}
+    shared = [f"{len(old & new)} of {len(old | new)} in {name}" for name, (old, new) in asked.items()]
+    documents = [run.fingerprint.get("data", {}).get("documents") for run in (before, now)]
+    if not shared or documents[0] != documents[1]:
+        return ""
+    checkout = f"git checkout {before.commit[:_COMMIT]}" if before.commit else "check out the commit of before"
+    return (
+        f"\nQuestions with the same id in both runs: {listed(shared)}. Which of them were edited is not kept.\n"
+        "To compare both runs on the same questions, ask this pipeline the questions of before: pytest "
+        f"--rag-queries=FILE --rag-output=DIR. Or ask the pipeline of before ({checkout}) the present questions in the "
+        "same way. Then compare the two folders."
+    )
 
 
 def other_differences(before: SavedRun, now: SavedRun) -> Iterator[str]:

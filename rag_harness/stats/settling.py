@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import partial
-from math import isclose, sqrt
+from math import inf, isclose, isnan, sqrt
 from statistics import NormalDist
 
 import numpy as np
@@ -68,7 +68,10 @@ class BoundReach:
         """Return how far the mean must be from a threshold, so that ``power`` of runs of n cases show it."""
         alone = max(2, round(n / self._alike))
         counts = np.random.default_rng(0).multinomial(alone, self._shares, _RUNS).astype(float)
-        return self._mean - float(np.quantile(self._lower(counts, alone), 1 - self._power))
+        with np.errstate(invalid="ignore"):
+            bound = float(np.quantile(self._lower(counts, alone), 1 - self._power))
+        # Where runs have no bound at all, the quantile lies among infinite numbers and is none.
+        return inf if isnan(bound) else self._mean - bound
 
     def cases(self, gap: float) -> int | None:
         """Return the number of cases needed where the mean is ``gap`` away from the threshold.

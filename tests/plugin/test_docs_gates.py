@@ -141,7 +141,7 @@ def test_save_and_compare_as_the_page_says(suite: Suite) -> None:
     assert suite.run(*saves, "--rag-k=3").ret == 0
     result = suite.run(*compares, "--rag-k=3")
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["passed *golden: ndcg@10 >= baseline - 0.02 *"])
+    result.stdout.fnmatch_lines(["passed *golden: ndcg@10 >= baseline - 0.02*"])
 
 
 def test_scores_in_any_list_stop_early_as_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.gates import Verdict, judge, parse_gate
-from rag_harness.gates.decisive import decisive_ends, how_sure
+from rag_harness.gates.decisive import beside_bounds, decisive_ends, how_sure
 from rag_harness.report.brief.gates_state import gates_state
 from rag_harness.report.summary_file import verdict_json
 from tests.unit.report.standing_tables import kinds, table
@@ -50,6 +50,46 @@ def test_what_stands_beside_a_value(text: str, state: str, fields: dict[str, Any
     assert sure(text, state, **fields) == shown
 
 
+LOST = "1 case lost to a crash, so it cannot pass"
+STATED = "at least 0.502 for cases like these"
+
+
+@pytest.mark.parametrize(
+    ("reason", "rest"),
+    [
+        (STATED, ""),
+        (f"{STATED}, {LOST}", LOST),
+        (f"{STATED}, by the paired t test", "by the paired t test"),
+        (f"expected: e1 is small; {STATED}, {LOST}", f"expected: e1 is small; {LOST}"),
+        ("at least 0.502 for these 40 cases", "these 40 cases"),
+        ("the oldest answer is 40 days old", "the oldest answer is 40 days old"),
+    ],
+)
+def test_bounds_are_said_once(reason: str, rest: str) -> None:
+    text = "e1: recall@3 >= 0.5 @95%"
+    found = said(text, "passed", bounds=[0.502, 0.87], reason=reason, **AT)
+    assert beside_bounds(found, parse_gate(text, 10)) == rest
+    assert beside_bounds({**found, "bounds": None}, parse_gate(text, 10)) == reason
+    assert beside_bounds(found, None) == reason
+
+
+@pytest.mark.parametrize(
+    ("right", "shown"),
+    [
+        ("baseline - 0.1", "0.270 against 0.420 (baseline 0.520 - 0.1)"),
+        ("e2 + 0.1", "0.270 against 0.420 (e2 0.320 + 0.1)"),
+        ("baseline", "0.270 against 0.420"),
+    ],
+)
+def test_a_limit_with_an_offset_says_what_it_is_of(right: str, shown: str) -> None:
+    text = f"e1: token_f1 >= {right}"
+    interval = (-0.56, 0.27)
+    verdict = Verdict(parse_gate(text, 10), "failed", 0.27, 0.42, 8, interval)
+    assert " ".join(verdict.line().split()) == f"failed {text} {shown}, difference [-0.56, +0.27] n=8"
+    (line,) = gates_state([verdict_json(verdict)], {}, [], 10).failed
+    assert line.figures == f"{shown}, difference [-0.56, +0.27]"
+
+
 def test_what_is_drawn_are_the_bounds_where_they_decide() -> None:
     assert decisive_ends(said("", "passed", bounds=[0.502, None])) == (0.502, float("inf"))
     assert decisive_ends(said("", "passed")) == (0.47, 0.89)
@@ -66,6 +106,8 @@ def test_the_figure_of_a_brief_agrees_with_its_verdict(n: int, hits: int, thresh
         return  # the interval has an open end, so that no gate is the closest
     figures = shown[0].figures
     assert "[" not in figures
+    assert "[" not in verdict.line()
+    assert not re.search("at (least|most)|between| to ", shown[0].reason)
     if one := re.search(r"at (least|most) ([\d.]+)$", figures):
         is_above = one[1] == "least"
         assert verdict.state == ("passed" if is_above == (op == ">=") else "failed")

@@ -119,9 +119,8 @@ def test_the_line_says_what_is_sure_of_what_and_what_would_settle_it() -> None:
     assert even.reason.endswith("; at the threshold no number of cases would settle it")
     lines = "\n".join(verdict_lines([weigh("e3: recall@5 >= 0.75 @95%", e3=scores), open_]))
     assert lines.split("\n") == [
-        "passed        e3: recall@5 >= 0.75 @95%   0.900 [0.76, 0.97]  n=40",
-        "              at least 0.786 for cases like these",
-        "inconclusive  e3: recall@5 >= 0.85 @95%   0.900 [0.76, 0.97]  n=40",
+        "passed        e3: recall@5 >= 0.75 @95%   0.900  n=40   at least 0.786 for cases like these",
+        "inconclusive  e3: recall@5 >= 0.85 @95%   0.900  n=40",
         "              0.786 to 0.965 for cases like these; about 256 more would settle it",
     ]
 

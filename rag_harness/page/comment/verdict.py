@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 
 from rag_harness.page.comment.links import Links
 from rag_harness.page.comment.room import Room, below, table_rows
@@ -58,8 +58,7 @@ def gate_lines(brief: Brief, run: Run, room: Room, links: Links) -> Iterator[str
     if not lines:
         return
     to_do = {gate["gate"]: str(gate["otherwise"]) for gate in run.gates if gate.get("otherwise")}
-    bounded = {gate["gate"] for gate in run.gates if gate.get("bounds")}
-    rows = [_row(line, _why(line, bounded), to_do.get(line.condition, ""), room, links) for line in lines[: room.rows]]
+    rows = [_row(line, to_do.get(line.condition, ""), room, links) for line in lines[: room.rows]]
     head = ("gate", "verdict", f"value, {sureness_head(run.gates)}", "why", "worst trial", "what to do")
     kept = [n for n in range(len(head)) if any(row[n] for row in rows)]
     yield from table_rows([head[n] for n in kept], [[row[n] for n in kept] for row in rows])
@@ -69,18 +68,12 @@ def gate_lines(brief: Brief, run: Run, room: Room, links: Links) -> Iterator[str
         yield from below(f"… and {counted(len(more), 'gate')} more: {counts}.")
 
 
-def _why(line: GateLine, bounded: Container[str]) -> str:
-    """Return the reason of a verdict, without the bounds that stand beside its value already."""
-    _, says_bounds, rest = line.reason.partition(" like these")
-    return rest.lstrip(",; ") if says_bounds and line.condition in bounded else line.reason
-
-
-def _row(line: GateLine, why: str, to_do: str, room: Room, links: Links) -> list[str]:
+def _row(line: GateLine, to_do: str, room: Room, links: Links) -> list[str]:
     is_bad = line.state in BAD
     verdict = f"❌ {line.state}" if is_bad else "❔ undecided"
     then = room.short(to_do if is_bad else f"would be: {to_do}") if to_do else ""
     worst = links.to(line.worst, room, in_table=True) if line.worst else ""
-    return [room.named(line.condition, 2), verdict, room.short(line.figures), room.short(why), worst, then]
+    return [room.named(line.condition, 2), verdict, room.short(line.figures), room.short(line.reason), worst, then]
 
 
 def _counted(state: GatesState) -> str:

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rag_harness.gates import Gate, Reference
+from rag_harness.gates.decisive import beside_bounds
 from rag_harness.gates.gates_of_run import gate_or_none
 from rag_harness.gates.units import told_apart
-from rag_harness.gates.verdict import equal
+from rag_harness.gates.verdict import equal, limit_said
 from rag_harness.page.content import Cell, Section, Table, word_cells
 from rag_harness.page.figures import NONE
 from rag_harness.page.run import Run
@@ -31,7 +32,7 @@ def decisions(runs: Sequence[Run]) -> Section | None:
 
 def _row(said: Mapping[str, Any], k: int) -> list[Cell]:
     gate, state = gate_or_none(said["gate"], k), said["state"]
-    verdict, to_do = Cell(state, TONES.get(state, "mute")), Cell(_to_do(said))
+    verdict, to_do = Cell(state, TONES.get(state, "mute")), Cell(_to_do(said, gate))
     if said.get("value") is None or said.get("threshold") is None:
         return [*word_cells(said["gate"], NONE, NONE, str(said.get("n", 0))), verdict, to_do]
     unit = said.get("unit", "share")
@@ -43,13 +44,15 @@ def _measured(said: Mapping[str, Any], unit: str, gate: Gate | None) -> str:
     """Return the measured value. For two suites it has both values, for the gate's text has neither."""
     value, threshold = said["value"], said["threshold"]
     shown = told_apart(value, threshold, unit, equal(value, threshold))
-    return " against ".join(shown) if gate is not None and isinstance(gate.right, Reference) else shown[0]
+    if gate is None or not isinstance(gate.right, Reference):
+        return shown[0]
+    return f"{shown[0]} against {limit_said(gate, threshold, shown[1], unit)}"
 
 
-def _to_do(said: Mapping[str, Any]) -> str:
-    state, reason, text = said["state"], said.get("reason") or "", str(said["otherwise"])
+def _to_do(said: Mapping[str, Any], gate: Gate | None) -> str:
+    state, reason, text = said["state"], beside_bounds(said, gate), str(said["otherwise"])
     if state == "passed":
         return "keep"
     if state not in ("failed", "inconclusive"):
         return reason
-    return text if said.get("due") else f"undecided: {reason}; would be: {text}"
+    return text if said.get("due") else f"undecided{f': {reason}' if reason else ''}; would be: {text}"

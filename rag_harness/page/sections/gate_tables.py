@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rag_harness.gates.decisive import beside_bounds
 from rag_harness.gates.gates_of_run import gate_or_none
 from rag_harness.gates.units import told_apart
-from rag_harness.gates.verdict import equal
+from rag_harness.gates.verdict import equal, limit_said
 from rag_harness.page.content import Block, Cell, More, Prose, Table, Tone, word_cells
 from rag_harness.page.drawings.gate_bar import gate_bar
 from rag_harness.page.figures import NONE
@@ -86,14 +87,15 @@ def _table(run: Run, name: str, gates: Sequence[Gate], caption: str) -> Table:
 
 def _row(said: Gate, k: int, ident: str) -> list[Cell]:
     tone = TONES.get(said["state"], "mute")
-    state, reason = Cell(said["state"], tone), said.get("reason") or ""
+    gate = gate_or_none(said["gate"], k)
+    state, reason = Cell(said["state"], tone), beside_bounds(said, gate)
     if said.get("value") is None or said.get("threshold") is None:
         return [Cell(said["gate"]), state, *word_cells(NONE, NONE, NONE, str(said.get("n", 0)), "", reason)]
     value, threshold, unit = said["value"], said["threshold"], said.get("unit", "share")
     shown = told_apart(value, threshold, unit, equal(value, threshold))
-    gate = gate_or_none(said["gate"], k)
     drawing = gate_bar(said, gate, tone, ident) if gate else ""
-    figures = word_cells(*shown, sureness(said, gate), f"{said['n']:,}")
+    limit = limit_said(gate, threshold, shown[1], unit)
+    figures = word_cells(shown[0], limit, sureness(said, gate), f"{said['n']:,}")
     return [Cell(said["gate"]), state, *figures, Cell("", drawing=drawing), Cell(reason)]
 
 

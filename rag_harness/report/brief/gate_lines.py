@@ -18,9 +18,9 @@ def failed_gate_lines(state: GatesState, writer: LineWriter) -> Iterator[Line]:
     """Yield the failed gates, each with its worst trial, and the first that is undecided."""
     for gate in state.failed[:FEW_GATES]:
         yield from _gate(gate.state.upper(), gate, "red", writer)
-        if gate.is_good_enough and gate.reason:
-            # Cases were lost, or could not be measured, or an expected failure did not come.
-            yield Line(writer.cut(f"{'':<{LABEL}}{gate.reason}"), "red")
+        if gate.figures and gate.reason and (gate.is_good_enough or gate.state == "stale"):
+            # Cases were lost, or could not be measured, or are too old, or an expected failure did not come.
+            yield from writer.to_its_end("", gate.reason, "red")
         elif gate.worst:
             why = f": {gate.worst_why}" if gate.worst_why else ""
             yield Line(writer.cut(f"{'':<{LABEL}}worst: {gate.worst}{why}"), "red")
@@ -38,7 +38,7 @@ def _gate(label: str, gate: GateLine, colour: Colour, writer: LineWriter) -> Ite
         yield Line(f"{head}{whole}", colour)
     else:
         yield Line(f"{head}{writer.cut(gate.condition, len(head))}", colour)
-        yield Line(f"{'':<{LABEL}}{writer.cut(gate.figures or gate.reason, LABEL)}", colour)
+        yield from writer.to_its_end("", gate.figures or gate.reason, colour)
 
 
 def gate_count_lines(state: GatesState, writer: LineWriter) -> list[Line]:

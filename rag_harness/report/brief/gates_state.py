@@ -9,10 +9,10 @@ from math import inf
 from typing import Any
 
 from rag_harness.gates import BASELINE, Gate, Reference
-from rag_harness.gates.decisive import how_sure
+from rag_harness.gates.decisive import beside_bounds, how_sure
 from rag_harness.gates.gates_of_run import gate_or_none
 from rag_harness.gates.units import told_apart
-from rag_harness.gates.verdict import equal, meets_threshold
+from rag_harness.gates.verdict import equal, limit_said, meets_threshold
 from rag_harness.measures.judged.turn_criteria import OF_TURNS
 from rag_harness.report.over_repeats import over_repeats
 from rag_harness.report.suite_table import SuiteTable
@@ -36,7 +36,7 @@ class GateLine:
         state: its verdict.
         figures: value and how sure it is, of a comparison both values and the difference; empty where not judged. Of a
             gate with ``@`` that is the bound that decides, of any other the 95 % interval.
-        reason: what is to be said beside the figures.
+        reason: what is to be said beside the figures, without what they say already.
         worst: id of the trial that counts most against it; empty where none can be named.
         worst_why: what that trial does not keep to; empty where nobody looked.
         measure: what the gate is on; empty where its text cannot be read.
@@ -139,7 +139,7 @@ def _line(
         condition=said["gate"],
         state=said["state"],
         figures=_figures(said, gate),
-        reason=said.get("reason") or "",
+        reason=beside_bounds(said, gate),
         worst=worst,
         measure=measure,
         is_good_enough=_is_good_enough(said, gate),
@@ -160,7 +160,8 @@ def _figures(said: Mapping[str, Any], gate: Gate | None) -> str:
     unit = said.get("unit", "share")
     shown = told_apart(value, threshold, unit, equal(value, threshold))
     is_difference = gate is not None and isinstance(gate.right, Reference)
-    parts = [" against ".join(shown) if is_difference else shown[0], how_sure(said, gate)]
+    against = f"{shown[0]} against {limit_said(gate, threshold, shown[1], unit)}"
+    parts = [against if is_difference else shown[0], how_sure(said, gate)]
     return (", " if is_difference or said.get("bounds") else " ").join(filter(None, parts))
 
 

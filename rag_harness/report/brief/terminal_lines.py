@@ -45,7 +45,7 @@ def brief_lines(
     writer = LineWriter(min(width, _WIDEST))
     several = any(len(field.names) > 1 for field in brief.fields)
     lines = [*failed_gate_lines(brief.gates, writer), *_asked(brief, writer)]
-    lines += [part for note in notes for part in writer.labelled("note", note.text, note.colour, most=4)]
+    lines += [part for note in notes for part in writer.to_its_end("note", note.text, note.colour)]
     lines += writer.labelled("note", _earlier_said(brief.answered), "yellow") if brief.answered.earlier else []
     lines += writer.labelled("gates", _OPEN, "yellow") if is_open else gate_count_lines(brief.gates, writer)
     if several:

@@ -8,6 +8,8 @@ from typing import Literal, NamedTuple
 Colour = Literal["", "red", "green", "yellow"]
 LABEL = 9
 """Columns of a label."""
+_HEAD, _END = 2, 3
+"""Lines at the beginning and at the end of a text that is cut in its middle."""
 TIE = "\N{NO-BREAK SPACE}"
 """A space that no line breaks at; it is printed as a space."""
 
@@ -34,6 +36,17 @@ class LineWriter:
             Line(f"{head:<{LABEL}}{part}".replace(TIE, " ").rstrip(), colour)
             for head, part in zip(heads, body, strict=True)
         ]
+
+    def to_its_end(self, label: str, text: str, colour: Colour = "") -> list[Line]:
+        """Return the text in at most ``_HEAD + _END`` lines; a longer one is cut in its middle.
+
+        What to do is the end of a message.
+        """
+        body = wrap(text, self.width - LABEL, break_on_hyphens=False)
+        if len(body) <= _HEAD + _END:
+            return self.labelled(label, text, colour, most=_HEAD + _END)
+        end = [Line(f"{'':<{LABEL}}{part}".replace(TIE, " "), colour) for part in body[-_END:]]
+        return [*self.labelled(label, text, colour, most=_HEAD), *end]
 
     def cut(self, text: str, indent: int = 0) -> str:
         """Return the text in one line."""

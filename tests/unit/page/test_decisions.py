@@ -81,7 +81,7 @@ def test_a_gate_that_failed_for_want_of_values_decides_nothing(study: Path) -> N
 def test_of_two_experiments_both_are_shown_with_their_difference(study: Path) -> None:
     compared = gate("e3: recall@5 >= e2 + 0.1", "failed", value=0.75, threshold=0.8, interval=[-0.1, 0.3])
     summarise(study, {**compared, "otherwise": "keep e2", "due": True})
-    assert rows(study)[0][1:3] == ["0.750 against 0.800", "difference [-0.100, +0.300]"]
+    assert rows(study)[0][1:3] == ["0.750 against 0.800 (e2 0.700 + 0.1)", "difference [-0.100, +0.300]"]
     assert rows(study)[0][-1] == "keep e2"
 
 

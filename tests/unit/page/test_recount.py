@@ -78,7 +78,7 @@ def test_a_wrong_number_is_found_wherever_it_stands(two: tuple[str, list[Path]])
 def test_a_wrong_thing_to_do_is_found(two: tuple[str, list[Path]]) -> None:
     html, outputs = two
     before, ident, table = html.partition('id="table-decisions"')
-    bounds = re.search(r"undecided: (\S+) to", table)
+    bounds = re.search(r"between (\S+) and", table)
     assert bounds, "one is open"
     for right, other in (
         ("keep<", "stop<"),

@@ -207,10 +207,10 @@ def test_the_lines_can_be_read() -> None:
     )
     found = comparison_lines(compare(now, run(suite(BEFORE))))
     assert found == [
-        "Nobody can tell: 5 cases are too few. A change is seen over 6 cases or more.",
+        "Undecided: 5 cases are too few for a verdict: p is at least 0.062, whatever they show. From 6 cases",
+        "  on p can be 0.05 or less. Seen, but not sure: recall@5 of e3 rose from 0.500 to 0.750 (+0.250,",
+        "  95 % interval -0.566 to +0.828, p 0.625) over the same 5 cases.",
         "Different between them: chat (before small, now large).",
-        "Seen, but not sure: recall@5 of e3 rose from 0.500 to 0.750 (+0.250, 95 % interval -0.566 to +0.828,",
-        "  p 0.625) over the same 5 cases.",
         "  before: 21 Nov 2026 10:00 UTC at commit 0123456789ab",
         "  now:    21 Nov 2026 10:00 UTC at commit 0123456789ab",
         "e3          before    now  difference     95 % interval      p  n  gained  lost",

@@ -10,6 +10,7 @@ import pytest
 import scipy.stats
 
 from rag_harness.__main__ import CANNOT_RUN, main
+from rag_harness.errors import DataError
 from rag_harness.report.baseline import _MODELS, _OTHER, SavedCase, SavedRun, SavedSuite, save
 from rag_harness.report.compared import compared_lines
 from rag_harness.report.saved_runs import read_run
@@ -66,7 +67,24 @@ def test_runs_of_other_data_are_refused(tmp_path: Path, capsys: pytest.CaptureFi
     save(tmp_path / "a.json", run({"hri": BEFORE}))
     save(tmp_path / "b.json", run({"hri": NOW}, fingerprint=other))
     assert main(["compare", str(tmp_path / "a.json"), str(tmp_path / "b.json")]) == CANNOT_RUN
-    assert "not about the same data" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "not about the same data" in said
+    assert "Questions with the same id in both runs: 5 of 5 in e3. Which of them were edited is not kept." in said
+    assert "pytest --rag-queries=FILE --rag-output=DIR" in said
+
+
+def test_how_many_questions_two_runs_share_is_said() -> None:
+    first, second = run({"hri": BEFORE}), run({"hri": NOW})
+    more = {**second.suites["e3"].cases, "one more": SavedCase(values={"hri": 0.5})}
+    del more["q0"]
+    other = {"data": {"queries": "2", "documents": "1"}, "models": {}, "settings": {}}
+    grown = second.model_copy(update={"fingerprint": other, "suites": {"e3": SavedSuite(cases=more)}})
+    with pytest.raises(DataError, match="same id in both runs: 4 of 6 in e3"):
+        compared_lines(first, grown)
+    moved = second.model_copy(update={"fingerprint": {**other, "data": {"queries": "1", "documents": "2"}}})
+    with pytest.raises(DataError) as refused:
+        compared_lines(first, moved)
+    assert "Questions with" not in str(refused.value), "the documents differ: no question is the same task"
 
 
 def test_an_output_folder_and_a_baseline_by_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
@@ -62,7 +63,7 @@ def test_worse_with_its_figures_first() -> None:
     assert first(before, now).startswith("Now is worse than before: recall@5 of e3 fell from 1.000 to 0.500 (-0.500, ")
     assert first(before, now).endswith(", p 0.002) over the same 20 cases."), "2 of 2 ** 10 sign flips, one test"
     assert sentences(diff_of(before, now))[0].tone == "bad"
-    assert said(before, now)[2] == "Nothing else changed: 1 measure is the same in every case."
+    assert said(before, now)[2] == "No other change is sure: 1 measure is the same in every case."
 
 
 def test_better_is_the_other_way_round() -> None:
@@ -104,13 +105,17 @@ def test_what_is_spent_does_not_decide_which_is_better() -> None:
     )
     alone = first(e3(1, tokens=few, recall_at_5=ALL), e3(2, tokens=many, recall_at_5=ALL))
     assert alone.startswith("Now spends more than before: tokens of e3 rose from 510 tokens to 910 tokens (+400 tokens")
-    assert alone.endswith("; what the answers are worth did not change more than chance explains.")
+    assert alone.endswith("; no change of what the answers are worth is sure.")
 
 
-def test_nothing_that_chance_does_not_explain_and_what_could_have_been_seen() -> None:
+def test_few_cases_rule_out_no_large_change_so_that_is_not_no_change() -> None:
     before, now = e3(1, recall_at_5=HALF, mrr_at_10=HALF), e3(2, recall_at_5=[*reversed(HALF)], mrr_at_10=HALF)
-    text, _, ruled_out = said(before, now)
-    assert text == "Nothing changed that chance does not explain: 2 measures were compared over the same 20 cases."
+    text, _, more, ruled_out = said(before, now)
+    assert text == (
+        "Undecided: no change is shown, but 20 cases are too few to rule out a change of 0.1 or more in 1 measure."
+    )
+    assert sentences(diff_of(before, now))[0].tone == "unsure"
+    assert re.fullmatch(r"About \d+ more cases like these would show a change of recall@5 of e3 by 0\.1\.", more)
     change = compare(now, before).changes[1]
     assert change.interval
     low, high = re.fullmatch(
@@ -122,8 +127,8 @@ def test_nothing_that_chance_does_not_explain_and_what_could_have_been_seen() ->
 def test_the_nearest_to_a_change_says_for_how_many_its_p_is_adjusted() -> None:
     up = [1.0] * 5 + [0.0] * 15
     before, now = e3(1, recall_at_5=NONE, mrr_at_10=NONE), e3(2, recall_at_5=up, mrr_at_10=up)
-    nearest = said(before, now)[2]
-    assert nearest.startswith("Nearest to a change: recall@5 of e3 rose from 0.000 to 0.250")
+    nearest = first(before, now)
+    assert ". Nearest to a change: recall@5 of e3 rose from 0.000 to 0.250" in nearest
     assert ", p 0.125)" in nearest, "2 of 2 ** 5 sign flips, times 2"
     assert nearest.endswith("; p is adjusted for 2 measures.")
 
@@ -162,11 +167,131 @@ def test_the_same_run_twice() -> None:
         assert lines == ["The two runs are the same: both are of 1 Nov 2026 10:00 UTC at commit 0123456789ab."]
 
 
-@pytest.mark.parametrize(("n", "few"), [(1, "1 case is"), (5, "5 cases are")])
-def test_too_few_cases(n: int, few: str) -> None:
+@pytest.mark.parametrize(("n", "few", "p"), [(1, "1 case is", "1"), (5, "5 cases are", "at least 0.062")])
+def test_too_few_cases(n: int, few: str, p: str) -> None:
     before, now = e3(1, recall_at_5=NONE[:n]), e3(2, recall_at_5=ALL[:n])
-    assert first(before, now) == f"Nobody can tell: {few} too few. A change is seen over 6 cases or more."
+    text = (
+        f"Undecided: {few} too few for a verdict: p is {p}, whatever they show. From 6 cases on p can be 0.05 or less."
+    )
+    assert first(before, now).startswith(f"{text} Seen, but not sure: recall@5 of e3 rose from 0.000 to 1.000 (+1.000")
     assert first(e3(1, recall_at_5=NONE[:6]), e3(2, recall_at_5=ALL[:6])).startswith("Now is better")
+
+
+@pytest.mark.parametrize("measures", [1, 2, 3, 4, 6, 7, 40])
+def test_from_how_many_cases_on_a_change_can_be_sure_is_what_happens(measures: int) -> None:
+    """All cases of all measures move the same way: no data have a smaller p. SciPy flips the signs."""
+    names = [f"recall@{k}" for k in range(1, measures + 1)]
+
+    def text(n: int) -> str:
+        runs = [run(day, {"e3": suite(dict.fromkeys(names, values[:n]))}) for day, values in ((1, NONE), (2, ALL))]
+        return first(*runs)
+
+    few = text(4)
+    stats = pytest.importorskip("scipy.stats")
+    found = re.search(r"p is (?:at least )?([\d.]+), whatever they show\. From (\d+) cases on", few)
+    assert found, few
+    flips = stats.permutation_test(([1.0] * 4,), np.mean, permutation_type="samples", n_resamples=1000)
+    assert float(found[1]) == pytest.approx(min(1.0, flips.pvalue * measures), abs=0.0005)
+    fewest = int(found[2])
+    assert text(fewest).startswith("Now is better than before")
+    assert text(fewest - 1).startswith(f"Undecided: {fewest - 1} cases are too few for a verdict: ")
+
+
+def refusing(day: int, refuses: bool) -> SavedRun:
+    """Return a run over 8 questions, the last of which no page answers. Declining is right there alone."""
+    no = float(refuses)
+    values = {"expectations": [1 - no] * 7 + [1.0], "token_f1": [0.9 * (1 - no)] * 7 + [0.0]}
+    values["abstention_rate"] = [no] * 7 + [1.0]
+    cases = {
+        f"q{at}": SavedCase(
+            values={name: each[at] for name, each in values.items()} | ({"false_abstention_rate": no} if at < 7 else {})
+        )
+        for at in range(8)
+    }
+    return run(day, {"e3": SavedSuite(cases=cases)})
+
+
+def test_a_service_that_declines_everything_is_undecided_not_unchanged() -> None:
+    texts = said(refusing(1, False), refusing(2, True))
+    assert texts[0].startswith("Undecided: 7 to 8 cases are too few for a verdict on 4 measures. Seen, but not sure: ")
+    assert "expectations of e3 fell from 1.000 to 0.125 (-0.875, 95 % interval -0.997 to -0.153, p 0.062)" in texts[0]
+    assert texts[0].endswith("; and 2 more measures.")
+    assert texts[2] == (
+        "The interval of expectations of e3 does not contain 0, but p, adjusted for 4 measures (Holm), is above 0.05. "
+        "No p is lower with 7 cases that differ."
+    )
+    ways = "or a gate on expectations alone, which you choose before the next run."
+    settled = re.fullmatch(rf"What would settle it: about (\d+) more cases like these, {ways}", texts[3])
+    assert settled, texts[3]
+    assert not any("Ruled out" in text or "Nothing" in text for text in texts)
+    n = 8 + int(settled[1])
+    before, now = (
+        {name: [each[at % 8] for at in range(n)] for name, each in values.items()}
+        for values in (
+            {"expectations": ALL[:8], "token_f1": [0.9] * 8, "abstention_rate": NONE[:8], "recall@5": ALL[:8]},
+            {"expectations": [*NONE[:7], 1.0], "token_f1": NONE[:8], "abstention_rate": ALL[:8], "recall@5": NONE[:8]},
+        )
+    )
+    assert first(run(1, {"e3": suite(before)}), run(2, {"e3": suite(now)})).startswith("Now is worse than before: exp")
+
+
+def test_p_and_interval_that_disagree_are_undecided() -> None:
+    before = e3(1, token_f1=[0.9, 0.8, 0.7, 0.6, 0.9, 0.8, 0.7, 0.5], expectations=ALL[:8])
+    now = e3(2, token_f1=[0.5, 0.4, 0.6, 0.5, 0.7, 0.8, 0.7, 0.4], expectations=ALL[:8])
+    texts = said(before, now)
+    assert texts[0].startswith("Undecided: 8 cases are too few for a verdict. Seen, but not sure: token_f1 of e3 fell ")
+    assert texts[0].endswith(", p 0.031) over the same 8 cases.")
+    agree = "A change is sure where both agree."
+    assert texts[2] == f"p of token_f1 of e3 is at most 0.05, but its interval contains 0. {agree}"
+    assert "gate" not in texts[3], "one measure differs: p is not adjusted"
+
+
+@pytest.mark.parametrize(("fell", "head"), [(5, "Now spends less than before: tokens"), (6, "Undecided: 9 cases are")])
+def test_tokens_that_surely_changed_do_not_hide_answers_that_are_undecided(fell: int, head: str) -> None:
+    many, few = [900.0 + n for n in range(9)], [500.0 + n for n in range(9)]
+    before = e3(1, tokens=many, token_f1=ALL[:9])
+    now = e3(2, tokens=few, token_f1=[0.7] * fell + ALL[fell:9])
+    found = diff_of(before, now)
+    p = 2 ** (1 - fell)
+    assert [(each.measure, each.p) for each in found.unsure] == [("token_f1", p)], "0.031 is a change, 0.062 is none"
+    texts = said(before, now)
+    assert texts[0].startswith(head)
+    assert any(text.startswith("It spends less than before: tokens") for text in texts[1:]) == (fell == 6)
+    assert any("token_f1 of e3 fell" in text for text in texts) == (fell == 6)
+
+
+def test_no_change_is_shown_only_where_a_large_one_is_ruled_out() -> None:
+    chance = np.random.default_rng(0)
+    old = chance.random(300)
+    new = np.clip(old + chance.choice([-0.2, 0.2], 300), 0, 1)
+    before, now = e3(1, recall_at_5=old.tolist()), e3(2, recall_at_5=new.tolist())
+    low, high = pytest.importorskip("scipy.stats").ttest_rel(new, old).confidence_interval()
+    assert -0.1 < low < 0 < high < 0.1
+    head = "No change is shown: 1 measure differs over the same 300 cases; "
+    assert first(before, now).startswith(f"{head}its 95 % interval contains 0 and rules out a change of 0.1 or more.")
+    assert sentences(diff_of(before, now))[0].tone == ""
+
+
+@pytest.mark.filterwarnings("error")
+def test_of_values_without_a_range_so_many_cases_are_asked_for_that_runs_have_a_bound() -> None:
+    """Five of 20 values differ, and nothing says how far others could. A guard finds no bound for few cases."""
+    before = e3(1, a_measure_of_nobody=[0.5] * 20)
+    now = e3(2, a_measure_of_nobody=[0.8, 0.2, 0.8, 0.2, 0.7, *[0.5] * 15])
+    texts = said(before, now)
+    assert texts[0].startswith(
+        "Undecided: no change is shown, but 20 cases are too few to rule out a large change in 1"
+    )
+    (more,) = (text for text in texts if "more case" in text)
+    assert int(more.split()[1]) > 20
+
+
+def test_answers_that_are_the_same_while_times_differ() -> None:
+    before, now = (
+        e3(day, recall_at_5=HALF, total_ms=[900.0 + n * (-1) ** (n + day) for n in range(20)]) for day in (1, 2)
+    )
+    assert first(before, now) == (
+        "Nothing changed in the answers: 1 measure has the same value in both runs, in each of 20 cases."
+    )
 
 
 @pytest.mark.parametrize("common", [0, 10])
@@ -232,7 +357,7 @@ def test_several_experiments_are_counted_and_those_without_a_change_are_folded()
     assert texts[2] == (
         "Worse: recall@5 of e00, recall@5 of e01, recall@5 of e02, recall@5 of e03 and measures of 2 more."
     )
-    assert "Nothing else changed: 74 measures are the same in every case." in texts
+    assert "No other change is sure: 74 measures are the same in every case." in texts
     lines = comparison_lines(compare(now, before))
     assert lines[-1].startswith("no sure change in 34 experiments: e06, e07, e08")
     assert sum(line.startswith("e0") for line in lines) == 6, "those that changed have a table each"

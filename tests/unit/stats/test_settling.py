@@ -87,3 +87,9 @@ def test_the_reach_of_so_many_is_the_gap_that_needs_them() -> None:
     n = reach.cases(0.05)
     assert n
     assert reach.of(n) <= 0.05 < reach.of(round(n * 0.95))
+
+
+def test_runs_that_have_no_bound_separate_nothing() -> None:
+    reach = BoundReach(np.random.default_rng(0).normal(5, 10, 200), is_difference=True)
+    assert reach.of(2) == np.inf
+    assert (reach.cases(5.0) or 0) > 20

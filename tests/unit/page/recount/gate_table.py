@@ -70,7 +70,10 @@ def _gate(files: RunFiles, gate: re.Match[str], figures: Sequence[str]) -> Itera
         held = list(values.values())
     span = span_of(measure, held, -1.0 if is_other else 0.0)
     yield problem(value, "{}", fmean(values.values()))
+    against, _, parts = against.partition(" (")
     yield problem(against, "{}", threshold) if is_other or against != _IN_THE_GATE else ""
+    if is_other and offset:
+        yield problem(parts, f"{gate['right']} {{}} {gate['sign']} {gate['offset']})", threshold - offset)
     yield problem(n, "{}", len(values))
     is_paired = is_other and (not gate["sure"] or "=" not in gate["op"])
     by = chance.difference_bounds if is_paired else chance.bounds
@@ -78,10 +81,10 @@ def _gate(files: RunFiles, gate: re.Match[str], figures: Sequence[str]) -> Itera
         yield from _deciding(between, by(held, span, 1 - int(gate["sure"]) / 100))
     else:
         yield problem(between, "difference [{}, {}]" if is_other else "[{}, {}]", *by(held, span, 0.025))
-    if differ := re.search(r", only (\d+) cases differ, so without assumptions", why):
+    if differ := re.search(r"(?:, )?only (\d+) cases differ, so without assumptions", why):
         yield problem(differ[1], "{}", sum(abs(each) > 1e-12 for each in held))
         why = why.replace(differ[0], "")
-    yield from _why(files, gate, why, by(held, span, 1 - int(gate["sure"]) / 100) if gate["sure"] and span else None)
+    yield from _why(files, gate, why)
     if not gate["sure"]:
         passes = {">=": fmean(values.values()) >= threshold - 1e-12, "<=": fmean(values.values()) <= threshold + 1e-12}
         strict = {">": fmean(values.values()) > threshold + 1e-12, "<": fmean(values.values()) < threshold - 1e-12}
@@ -99,17 +102,11 @@ def _deciding(said: str, bounds: chance.Interval) -> Iterator[str]:
         yield problem(said.removeprefix("difference "), "between {} and {}", *bounds)
 
 
-def _why(files: RunFiles, gate: re.Match[str], why: str, bounds: chance.Interval | None) -> Iterator[str]:
-    """Recount the numbers of a reason."""
-    left = re.sub(r"; about [\d,]+ more would settle it", "", why)  # a plan, not a figure of the run: see NOT_RECOUNTED
-    between = re.match(r"(?:difference )?(\S+) to (\S+) for cases like these", left)
-    one = re.match(r"(?:difference )?at (least|most) (\S+) for cases like these", left)
-    if between and bounds:
-        yield problem(" ".join(between.groups()), "{} {}", *bounds)
-    elif one and bounds:
-        yield problem(one[2], "{}", bounds[one[1] == "most"])
-    found = between or one
-    left = left[found.end() :] if found else left
+def _why(files: RunFiles, gate: re.Match[str], why: str) -> Iterator[str]:
+    """Recount the numbers of a reason. Its bounds have a column of their own."""
+    left = re.sub(
+        r"(?:; )?about [\d,]+ more would settle it", "", why
+    )  # a plan, not a figure of the run: see NOT_RECOUNTED
     if moving := re.search(r"(?:, )?of (\d+) cases, (\d+) can move: the rows of the others are equal", left):
         cases = _compared(files, gate)
         yield problem(" ".join(moving.groups()), "{} {}", len(cases), sum(not _is_equal(*pair) for pair in cases))

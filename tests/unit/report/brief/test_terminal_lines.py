@@ -117,6 +117,27 @@ def test_every_line_fits(name: str, width: int) -> None:
     assert all(line.text.strip() for line in lines)
 
 
+AGAIN = "Ask again: --rag-mode=record --rag-rerecord"
+RECORD = "Record it: pytest 'tests/test_app.py::test_answers' --rag-mode=record"
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("times", [1, 4, 40])
+def test_a_long_message_is_shown_to_its_end_which_says_what_to_do(width: int, times: int) -> None:
+    old = gate(
+        "e3: token_f1 >= 0.6", "stale", reason=f"{'the oldest answer is 40 days old; ' * times}{AGAIN}", threshold=0.6
+    )
+    none = {"value": None, "threshold": None, "interval": None}
+    unjudged = gate(f"e3: {'a' * 90} >= 0.6", "failed", reason=f"{'no case has a value; ' * times}{AGAIN}", **none)
+    note = Line(f"error e3-q1: {'POST http://127.0.0.1/v1 is not recorded; ' * times}{RECORD}", "red")
+    lines = brief_lines(make(ONE, [old, unjudged]), "output", width, notes=[note])
+    shown = " ".join(text(lines).split())
+    assert shown.count(AGAIN) == 2
+    assert RECORD in shown
+    assert "error e3-q1: POST" in shown
+    assert len(lines) <= 26, "however long a message is"
+
+
 @pytest.mark.parametrize("name", BAD_INPUT)
 def test_sentences_have_no_figure_that_is_none(name: str) -> None:
     said = " ".join(each.text for each in first_sentences(BAD_INPUT[name]()))
