@@ -152,7 +152,8 @@ class Run:
         Raises:
             DataError: a line of the file of causes is no cause.
         """
-        return brief_of(self.tables, self.manifest, self.gates, list(self.causes.values()))
+        unchecked = self.summary.get("unchecked") or {}
+        return brief_of(self.tables, self.manifest, self.gates, list(self.causes.values()), unchecked)
 
     @cached_property
     def pairwise(self) -> Sequence[PairDifference]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -82,12 +83,17 @@ class GateKeeper:
             self._record.leave()
             refused += self._compare()
             self.verdicts = self._run.verdicts(bool(refused))
-            leave_behind(self._session.settings, self._findings, self.verdicts)
+            leave_behind(self._session.settings, self._findings, self.verdicts, self._unchecked(refused))
         except PrerequisiteError as error:
             refused.append(failure("write results", str(error)))
         except OSError as error:
             refused.append(failure("write results", self._recorder.told(error)))
         self._tell(refused)
+
+    def _unchecked(self, refused: Sequence[pytest.TestReport]) -> dict[str, int]:
+        """Count what fails the run though no gate has failed, by what it is: pytest says it, and a report has to."""
+        without: Counter[str] = Counter(each.state for each in self.verdicts if self._is_red(each))
+        return {**without, **({"comparison": len(refused)} if refused else {})}
 
     def _judge_nothing(self) -> None:
         """Fail the gates if all tests were asked for and no trial is among them; else count the gates as not judged."""

@@ -149,6 +149,7 @@ class RunRecord:
             lost=sorted({*others} - {*not_run}),
             not_run=not_run,
             settled=sorted(settled),
+            failed=sorted(arrivals.failed.get(name, ())),
             ended=ended,
             taken_out=self._taken_out(name),
             again=self._again(name, answers),
@@ -230,6 +231,7 @@ class RunRecord:
             digests=self._data.digests({record.data for record in suites.values()}),
             suites=dict(suites),
             skipped=self._data.skipped({record.data for record in suites.values()}),
+            other_failures=len(self._arrivals.other_failures),
         )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_harness.report.brief.answered import Answered, answered
+from rag_harness.report.brief.failures import Failures, failures_of
 from rag_harness.report.brief.gates_state import GatesState, gates_state
 from rag_harness.report.brief.leads import ANSWERS, RETRIEVAL, Field, fields_of
 from rag_harness.report.brief.looked_up import LookedUp, looked_up
@@ -28,6 +29,7 @@ class Brief:
         shortfalls: why answers of an experiment fall short, by its name; empty where that was not looked into.
         tables: the tables of the experiments, by name.
         was_explained: whether the run was asked why answers fall short.
+        failures: what fails the run beside its gates.
         golden: what the golden suite found; None where it did not run.
     """
 
@@ -37,6 +39,7 @@ class Brief:
     shortfalls: Mapping[str, Shortfall]
     tables: Mapping[str, SuiteTable]
     was_explained: bool
+    failures: Failures
     golden: LookedUp | None = None
 
     @property
@@ -65,6 +68,7 @@ def brief_of(
     manifest: RunManifest,
     gates: Sequence[Mapping[str, Any]],
     causes: Sequence[CauseLine],
+    unchecked: Mapping[str, int] | None = None,
 ) -> Brief:
     """Return a run in brief.
 
@@ -73,6 +77,7 @@ def brief_of(
         manifest: the run's manifest.
         gates: verdicts, as ``summary.json`` has them.
         causes: causes of the run's rows, the worst of each experiment first.
+        unchecked: number of checks that fail the run because they could not be made, as ``summary.json`` has it.
     """
     selected = {name: table for name, table in tables.items() if table.selected_of({})}
     experiments = {name: table for name, table in sorted(selected.items()) if name != GOLDEN}
@@ -84,5 +89,6 @@ def brief_of(
         shortfalls=shortfalls(experiments, causes),
         tables=experiments,
         was_explained=bool(manifest.settings.get("attribute")),
+        failures=failures_of(selected, manifest, unchecked or {}),
         golden=looked_up(selected, k),
     )
