@@ -5,6 +5,7 @@ from __future__ import annotations
 from rag_harness.page.run import Run
 from rag_harness.report.brief import Brief, GatesState
 from rag_harness.report.brief.gates_state import BAD
+from rag_harness.report.left_nothing import left_nothing_lines
 from rag_harness.report.wording import counted
 
 SIGNS = {"FAIL": "❌", "UNDECIDED": "❔", "PASS": "✅", "NO VERDICT": "❔"}
@@ -22,6 +23,8 @@ def outcome_of(brief: Brief, run: Run) -> tuple[str, str]:
 
     What fails the run for pytest fails it here: a gate, a question, another test, a check that could not be made.
     """
+    if run.begun is not None:
+        return "NO VERDICT", "the last run left no results; what follows is of the run before it"
     state, failed = brief.gates, brief.failures.said
     gates = _counted(state) if state.total else _why_none(run)
     if not failed:
@@ -30,6 +33,11 @@ def outcome_of(brief: Brief, run: Run) -> tuple[str, str]:
         return "FAIL", "; ".join([gates, *failed])
     gates = ", ".join(_others(state)) if state.total else gates
     return "FAIL", "; ".join([*failed, gates])
+
+
+def last_run_lines(run: Run) -> list[str]:
+    """Return why the last run into the folder left no results, where it left none; it is said before all else."""
+    return left_nothing_lines(run.begun, run.manifest.date) if run.begun is not None else []
 
 
 def _counted(state: GatesState) -> str:

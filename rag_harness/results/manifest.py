@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, Valid
 from rag_harness.errors import DataError
 from rag_harness.files.atomic import write_atomically
 from rag_harness.registry.installed import NAME
+from rag_harness.results.begun_run import forget_begun
 from rag_harness.results.missing_run import no_run
 from rag_harness.results.row import ExperimentResult, first_problem
 
@@ -62,7 +63,7 @@ class SuiteRecord(_Record):
         lost: selected cases without a row: a crash took them, or their test never asked.
         not_run: selected cases that were not asked for: the budget was spent, or somebody interrupted the run.
         settled: selected cases that were not asked for: every gate of the suite was settled without them.
-        failed: cases whose test failed, whatever became of their row; None where no test asked, as in a notebook.
+        failed: cases whose test failed, whatever became of their row; null where no test asked, as in a notebook.
         ended: selected turns that a simulated user never came to, with the turn that was the last, and why. They count
             nowhere.
         taken_out: conversations in which the simulated user left its role, with the last turn that counts, and why.
@@ -217,8 +218,9 @@ def differ(demands: Mapping[str, str], others: Mapping[str, str], measure: str) 
 
 
 def write_manifest(output: Path, manifest: RunManifest) -> None:
-    """Write ``run.json`` atomically: a reader sees the old file or the whole new one."""
+    """Write ``run.json`` atomically: a reader sees the old file or the whole new one. The run has left its results."""
     write_atomically(output / MANIFEST, (manifest.model_dump_json(indent=1) + "\n").encode())
+    forget_begun(output)
 
 
 def read_manifest(output: Path) -> RunManifest:

@@ -11,6 +11,7 @@ from rag_harness.__main__ import main
 from tests.plugin.conftest import TEST, Suite
 
 GATE = "--rag-gate=e3: recall@5 >= 0.5"
+STALE = "## ❔ NO VERDICT: the last run left no results; what follows is of the run before it"
 PASSED = "## ✅ PASS: 1 of 1 gate passed, 0 failed"
 
 
@@ -43,3 +44,116 @@ def test_a_gate_that_had_to_be_judged_and_was_not_is_red(suite: Suite) -> None:
     assert result.ret == 1
     said = "1 gate not judged, which fails this run (--rag-not-judged=fail); 1 gate passed, 1 not judged"
     assert head(suite.path) == f"## ❌ FAIL: {said}"
+
+
+def mark(suite: Suite) -> dict[str, str] | None:
+    """Return the mark of a run that left no results; None where there is none."""
+    file = suite.path / "output" / "begun.json"
+    return json.loads(file.read_text()) if file.exists() else None
+
+
+DOWN = """
+import pytest
+
+@pytest.mark.rag_experiment("down")
+def test_answers(rag_result):
+    assert rag_result.ok, rag_result.why
+"""
+
+
+def test_after_a_run_whose_service_was_down_nothing_is_green_until_a_run_leaves_results(
+    suite: Suite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suite.run(GATE)
+    assert mark(suite) is None
+    (suite.path / "down.toml").write_text(
+        'url = "http://127.0.0.1:9/q"\nbody = { q = "{{query}}" }\n[read]\nanswer = "answer"\n'
+    )
+    suite.pytester.makepyfile(DOWN)
+    result = suite.run(
+        "--rag-endpoint=down.toml", "--rag-mode=live", "--rag-qdrant-api-key=hush", "--rag-qdrant-api-key", "hush"
+    )
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    found = mark(suite)
+    assert found is not None
+    assert found["why"].startswith("Nothing answers at http://127.0.0.1:9/q")
+    assert found["command"].count("--rag-qdrant-api-key") == 2
+    assert "hush" not in found["command"]
+    assert head(suite.path) == STALE
+    text = (suite.path / "comment.md").read_text(encoding="utf-8")
+    assert "left no results: Nothing answers at " in text
+    output = str(suite.path / "output")
+    for command in (
+        ["explain", output],
+        ["compare", output, output],
+        ["report", output, "-o", str(suite.path / "r.html")],
+    ):
+        capsys.readouterr()
+        assert main(command) == 0
+        assert "The last run left no results: Nothing answers at " in capsys.readouterr().out.partition("\n")[0]
+    assert STALE.removeprefix("## ") in (suite.path / "r.html").read_text(encoding="utf-8")
+    suite.pytester.makepyfile(TEST)
+    suite.run(GATE)
+    assert mark(suite) is None
+    assert head(suite.path) == PASSED
+
+
+@pytest.mark.parametrize(
+    ("broken", "args", "why"),
+    [
+        (TEST, ["--rag-k=many"], "k is 'many'"),
+        (TEST, ["--rag-gate=e3: recall@5 >> 1"], "recall@5 >> 1"),
+        ("raise RuntimeError('gone')", [], "tests could not be collected."),
+        ("raise RuntimeError('gone')", ["-n2"], "tests could not be collected."),
+        ("def test_first():\n    raise KeyboardInterrupt\n" + TEST, [], "it was interrupted."),
+    ],
+    ids=["setting", "gate", "collection", "collection by workers", "interrupt"],
+)
+def test_whatever_ends_a_run_before_its_first_question_is_said(
+    suite: Suite, broken: str, args: list[str], why: str
+) -> None:
+    suite.run(GATE)
+    suite.pytester.makepyfile(broken)
+    assert suite.run(GATE, *args).ret != 0
+    found = mark(suite)
+    assert found is not None
+    assert why in found["why"]
+    assert head(suite.path) == STALE
+
+
+def test_a_killed_run_leaves_its_mark(suite: Suite) -> None:
+    suite.run(GATE)
+    suite.pytester.makepyfile(f"def test_first():\n    import os\n    os._exit(9)\n{TEST}")
+    suite.run(GATE)
+    assert mark(suite) is not None
+    assert head(suite.path) == STALE
+
+
+@pytest.mark.parametrize(
+    "args",
+    [["--collect-only"], ["--help"], ["--rag-k=many", "--collect-only"], ["test_other.py"], ["test_bad.py"]],
+    ids=["collect", "help", "collect with a bad setting", "other tests", "other tests that cannot be collected"],
+)
+def test_what_asks_for_no_question_leaves_no_mark(suite: Suite, args: list[str]) -> None:
+    suite.run(GATE)
+    (suite.path / "test_other.py").write_text("def test_it():\n    assert 1 == 2\n")
+    (suite.path / "test_bad.py").write_text("raise RuntimeError('gone')\n")
+    suite.run(GATE, *args)
+    assert mark(suite) is None
+    assert head(suite.path) == PASSED
+
+
+def test_a_setting_that_cannot_be_used_makes_no_folder(suite: Suite) -> None:
+    assert suite.run("--rag-k=many").ret == pytest.ExitCode.USAGE_ERROR
+    assert not (suite.path / "output").exists()
+
+
+def test_a_run_that_was_interrupted_after_an_answer_has_left_results(suite: Suite) -> None:
+    suite.run(GATE)
+    file = suite.path / "output" / "summary.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "run": "2026-01-01T00:00:00+00:00"}))  # not this second
+    stop = "    if rag_result.query_id == 'q_direct_002':\n        raise KeyboardInterrupt\n"
+    suite.pytester.makepyfile(TEST + stop)
+    suite.run(GATE)
+    assert mark(suite) is None
+    assert head(suite.path).startswith("## ❔ NO VERDICT: this folder has no summary.json of the run")
