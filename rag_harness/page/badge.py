@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from rag_harness.page.outcome import outcome_of
+from rag_harness.page.outcome import run_outcome
 from rag_harness.page.run import Run
 
 _COLORS = {"FAIL": "red", "UNDECIDED": "yellow", "PASS": "brightgreen", "NO VERDICT": "lightgrey"}
@@ -39,6 +39,6 @@ def status_by_gates(run: Run, has_succeeded: bool) -> tuple[str, str]:
 
 
 def _verdict(run: Run) -> tuple[str, str]:
-    word, said = outcome_of(run.brief, run)
+    word, said = run_outcome(run.brief, run)
     simulated = " (SIMULATED)" if any("(SIMULATED" in each for each in run.brief.answered.authors) else ""
     return word, said.replace("`", "") + simulated

@@ -18,7 +18,7 @@ _OTHERS = {
 }
 
 
-def outcome_of(brief: Brief, run: Run) -> tuple[str, str]:
+def run_outcome(brief: Brief, run: Run) -> tuple[str, str]:
     """Return how the run came out as a word, FAIL, UNDECIDED, PASS or NO VERDICT, and what failed and passed.
 
     What fails the run for pytest fails it here: a gate, a question, another test, a check that could not be made.

@@ -10,7 +10,14 @@ import pytest
 
 from rag_harness.plugin.left_behind import leave_behind
 from rag_harness.plugin.options import is_used
-from rag_harness.plugin.screen import has_failed_to_collect, make_inert, usage_error, write_lines, write_section
+from rag_harness.plugin.screen import (
+    has_failed_to_collect,
+    make_inert,
+    never_stopping,
+    usage_error,
+    write_lines,
+    write_section,
+)
 from rag_harness.shown.terminal import block, columns
 
 if TYPE_CHECKING:
@@ -41,7 +48,7 @@ class GateKeeper:
     def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord, run: RunGates) -> None:
         self._session, self._recorder, self._record, self._run = session, recorder, record, run
         self._findings = run.findings
-        self._used = False
+        self._used = self._are_told = False
         self._unselected = ""
         self.verdicts: list[Verdict] = []
         self.comparison: Comparison | None = None
@@ -108,8 +115,10 @@ class GateKeeper:
         self._tell(())
 
     def _tell(self, refused: Sequence[pytest.TestReport]) -> None:
-        for report in [*refused, *(self._report(each) for each in self.verdicts)]:
-            self._session.config.hook.pytest_runtest_logreport(report=report)
+        with never_stopping(self._session.config):
+            for report in [*refused, *(self._report(each) for each in self.verdicts)]:
+                self._session.config.hook.pytest_runtest_logreport(report=report)
+        self._are_told = True
 
     def _report(self, verdict: Verdict) -> pytest.TestReport:
         outcome = "failed" if self._is_red(verdict) else _OUTCOMES.get(verdict.state, "skipped")
@@ -133,7 +142,9 @@ class GateKeeper:
         if not hasattr(report, "rag_gate"):
             return None
         counted = {"passed": "gates passed", "failed": "failed"}
-        return counted.get(report.outcome) or _CATEGORIES[report.rag_gate_state], "", ""
+        # pytest prints the word when a test is over, and again before its line in the short summary.
+        word = "FAILED" if self._are_told and report.failed else ""
+        return counted.get(report.outcome) or _CATEGORIES[report.rag_gate_state], "", word
 
     def print_comparison(self, terminal: pytest.TerminalReporter) -> None:
         """Print the comparison with the saved run, if there is one."""

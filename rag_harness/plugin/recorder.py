@@ -46,6 +46,7 @@ class Recorder:
         missed: tests of golden entries that were not found.
         failed: cases whose test failed, by experiment.
         other_failures: failed tests that ask no question.
+        silent: trials whose test ended without a row.
         written: called with each row that was appended, and its line; None calls nothing.
         scored: called with each score likewise.
         broken: why nothing more is written; results are then in the journals only.
@@ -64,6 +65,7 @@ class Recorder:
         self.missed: list[str] = []
         self.failed: dict[str, set[str]] = {}
         self.other_failures: set[str] = set()
+        self.silent: set[TrialId] = set()
         self._by_node: Mapping[str, TrialId] = {}
         self.adopted: Adopted | None = None
         self._alone = ExitStack()
@@ -188,6 +190,8 @@ class Recorder:
             self.missed.append(report.nodeid)
         if report.failed and not hasattr(report, "rag_gate"):
             self._take_failed(report.nodeid)
+        if report.when != "setup" and not hasattr(report, "rag_row") and report.nodeid in self._by_node:
+            self.silent.add(self._by_node[report.nodeid])
         if hasattr(report, "rag_owed"):
             self._take_owed(*vars(report).pop("rag_owed"))
         if hasattr(report, "rag_row"):

@@ -171,6 +171,7 @@ def remarks_said(findings: RunFindings, recorder: Recorder, session: RagSession)
     yield from (*_skipped(findings), *draft_lines(tables), *_placed(tables), *_settled(findings))
     yield from (said for name, each in findings.played.items() for said in each.lines(name))
     yield from _became_of_rows(recorder, tables, session)
+    yield from _stopped(findings, recorder)
 
 
 def _experiments(findings: RunFindings) -> Mapping[str, SuiteTable]:
@@ -231,6 +232,13 @@ def _became_of_rows(recorder: Recorder, tables: Mapping[str, SuiteTable], sessio
         rows = f"{_counted(recorder.adopted.rows, 'trial')} that a cut-off run had finished"
         yield f"{rows} {_were(recorder.adopted.rows)} taken over from its journal."
     yield from not_run_lines(recorder.not_run.values())
+
+
+def _stopped(findings: RunFindings, recorder: Recorder) -> Iterator[str]:
+    """Say how many trials were not asked because pytest was stopped."""
+    left = sum(len(suite.not_run) for suite in findings.manifest.suites.values()) - len(recorder.not_run)
+    if findings.manifest.stopped and left > 0:
+        yield f"not asked: {_counted(left, 'trial')}; {findings.manifest.stopped}."
 
 
 def errors_said(findings: RunFindings, session: RagSession) -> Iterator[str]:

@@ -157,3 +157,52 @@ def test_a_run_that_was_interrupted_after_an_answer_has_left_results(suite: Suit
     suite.run(GATE)
     assert mark(suite) is None
     assert head(suite.path).startswith("## ❔ NO VERDICT: this folder has no summary.json of the run")
+
+
+WRONG = "    assert rag_result.query_id != 'q_direct_001', 'wrong'\n"
+
+
+@pytest.mark.parametrize("stop", ["-x", "--maxfail=1"])
+def test_what_pytest_stopped_before_is_not_asked_and_its_gates_are_not_judged(suite: Suite, stop: str) -> None:
+    suite.pytester.makepyfile(TEST + WRONG)
+    result = suite.run(stop, "--rag-gate=e3: recall@5 >= 0.5", "--rag-gate=e3: error_rate <= 0.2")
+    assert result.ret == 1
+    record = json.loads((suite.path / "output" / "run.json").read_text())
+    assert (len(record["suites"]["e3"]["not_run"]), record["suites"]["e3"]["lost"]) == (3, [])
+    text = result.stdout.str()
+    assert "crash" not in text
+    assert "not asked: 3 trials; pytest stopped after the first failure." in text
+    assert text.count("3 cases not asked: pytest stopped after the first failure") >= 1
+    assert "stopping after 1 failures" in text
+    assert "1 failed, 2 gates not judged" in text
+    assert head(suite.path) == "## ❌ FAIL: 1 of 1 question failed; 2 gates not judged"
+    comment = (suite.path / "comment.md").read_text(encoding="utf-8")
+    assert "3 questions were not asked: pytest stopped after the first failure." in comment
+
+
+def test_a_gate_that_fails_whatever_else_is_answered_fails(suite: Suite) -> None:
+    suite.pytester.makepyfile(TEST + WRONG)
+    result = suite.run("-x", "--rag-gate=e3: token_f1 >= 0.99", "--rag-gate=e3: recall@5 >= 0.5")
+    result.stdout.fnmatch_lines(
+        ["failed *e3: token_f1 >= 0.99 *", "*3 cases not asked: pytest stopped after the first failure*"]
+    )
+    verdicts = json.loads((suite.path / "output" / "summary.json").read_text())["gates"]
+    assert [each["state"] for each in verdicts] == ["failed", "not judged"]
+
+
+def test_a_test_that_broke_before_it_asked_has_lost_its_question(suite: Suite) -> None:
+    broken = "\n@pytest.fixture(autouse=True)\ndef broken():\n    raise RuntimeError('broken')\n"
+    suite.pytester.makepyfile(TEST + broken)
+    suite.run("-x", GATE)
+    record = json.loads((suite.path / "output" / "run.json").read_text())["suites"]["e3"]
+    assert (len(record["not_run"]), len(record["lost"])) == (3, 1)
+
+
+@pytest.mark.parametrize("args", [[], ["-v"], ["-x"], ["-n2"]])
+def test_a_failed_gate_is_called_failed_in_the_short_summary_and_is_no_dot(suite: Suite, args: list[str]) -> None:
+    lines = suite.run("--rag-gate=e3: token_f1 >= 0.99", *args).outlines
+    assert [line for line in lines if "rag gate::" in line] == [
+        line for line in lines if line.startswith("FAILED rag gate::e3: token_f1 >= 0.99")
+    ]
+    assert sum(line.startswith("FAILED rag gate::") for line in lines) == 1
+    assert not any("stopping after" in line for line in lines)

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator
 
 from rag_harness.page.comment.links import Links
 from rag_harness.page.comment.room import Room, below, table_rows
-from rag_harness.page.outcome import SIGNS, outcome_of
+from rag_harness.page.outcome import SIGNS, run_outcome
 from rag_harness.page.run import Run
 from rag_harness.page.sections.judged_gate import sureness_head
 from rag_harness.report.brief import Brief
@@ -16,7 +16,7 @@ from rag_harness.report.wording import counted
 
 def verdict_line(brief: Brief, run: Run) -> str:
     """Return how the run came out, with what failed, and the number of gates of each verdict."""
-    word, said = outcome_of(brief, run)
+    word, said = run_outcome(brief, run)
     return f"## {SIGNS[word]} {word}: {said}"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rag_harness.page.caveats import caveats
 from rag_harness.page.content import Block, Prose, Section, Tone, Topic, Topics
 from rag_harness.page.drawings.compared_means import figure as compared
-from rag_harness.page.outcome import SIGNS, last_run_lines, outcome_of
+from rag_harness.page.outcome import SIGNS, last_run_lines, run_outcome
 from rag_harness.page.run import Run
 from rag_harness.page.sections.diff import first_change
 from rag_harness.page.sections.gate_tables import gates_said
@@ -55,7 +55,7 @@ def _blocks(runs: Sequence[Run]) -> Iterator[Block]:
 def _outcome(run: Run) -> Iterator[Block]:
     """Yield that the run has failed, where its gates alone do not say it, or that a later one left no results."""
     if run.brief.failures or run.begun is not None:
-        word, said = outcome_of(run.brief, run)
+        word, said = run_outcome(run.brief, run)
         yield Prose(f"{SIGNS[word]} {word}: {said.replace('`', '')}.", "bad")
     yield from (Prose(each, "bad") for each in last_run_lines(run))
 

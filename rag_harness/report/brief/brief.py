@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_harness.report.brief.answered import Answered, answered
-from rag_harness.report.brief.failures import Failures, failures_of
 from rag_harness.report.brief.gates_state import GatesState, gates_state
 from rag_harness.report.brief.leads import ANSWERS, RETRIEVAL, Field, fields_of
 from rag_harness.report.brief.looked_up import LookedUp, looked_up
 from rag_harness.report.brief.shortfalls import Shortfall, shortfalls
+from rag_harness.report.brief.what_failed import Failures, failures_of
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.causes import CauseLine
 from rag_harness.results.manifest import RunManifest
