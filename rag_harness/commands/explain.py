@@ -68,7 +68,10 @@ def run_explain(chosen: argparse.Namespace) -> int:
         return 0
     with _explainer(chosen) as explainer:
         if not chosen.trial:
-            say(*cause_lines(explainer.every(), str(chosen.output), answers=explainer.answers))
+            errors, causes = explainer.errors, explainer.every()
+            say(*errors)
+            if causes or not errors:
+                say(*cause_lines(causes, str(chosen.output), answers=explainer.answers))
             say(*every_miss(chosen.output, manifest))
             return 0
         found = explainer.one(chosen.trial)

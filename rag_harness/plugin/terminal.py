@@ -242,14 +242,14 @@ def _stopped(findings: RunFindings, recorder: Recorder) -> Iterator[str]:
 
 
 def errors_said(findings: RunFindings, session: RagSession) -> Iterator[str]:
-    """Yield the first errors, and how many more there are."""
-    tables, settings = _experiments(findings), session.settings
-    first = [error for table in tables.values() for error in table.totals.first_errors]
-    for trial_id, why in first[:MOST_ERRORS]:
-        yield f"error {trial_id}: {why}"
-    more = sum(table.totals.errors for table in tables.values()) - MOST_ERRORS
+    """Yield the first errors that differ, each once with its number, and how many more there are."""
+    from rag_harness.report.error_lines import error_lines
+
+    settings = session.settings
+    lines, more = error_lines(_experiments(findings).values())
+    yield from lines
     if more > 0:
-        yield f"… and {more} more errors, in {settings.output}/ and {settings.logs}/"
+        yield f"… and {more} more error{'s' * (more != 1)}, in {settings.output}/ and {settings.logs}/"
 
 
 def _counted(n: int, one: str) -> str:
