@@ -35,13 +35,14 @@ they do not know. The JSON Schema of a row is [result.schema.json](../schemas/re
 | `columns/`, `scores/columns/` | numbers of large files, made of their lines; safe to delete |
 | `unfinished/`, `journal/` | what a run that was cut off goes on from |
 | `run.lock` | held by the run that writes here |
+| `begun.json` | when the last run began, and why it left no results; there until a run leaves some |
 """
 _VERDICT = """
 ## summary.json
 
 An object. Each experiment is a key, and so is `golden`. Beside them are `run`, the time of the run, `profile` and
-`mode` of its settings, `provenance`, which says [where the answers come from](answers.md), and `gates`. An experiment
-has:
+`mode` of its settings, `provenance`, which says [where the answers come from](answers.md), `unchecked`, the number of
+checks that fail the run because they could not be made, and `gates`. An experiment has:
 
 | field | what it is |
 |---|---|

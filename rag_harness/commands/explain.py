@@ -22,6 +22,7 @@ from rag_harness.derived.attribution.whole_trial import (
 )
 from rag_harness.derived.local_run import bench_of, running, settings_of
 from rag_harness.report.explained_misses import every_miss, one_question
+from rag_harness.report.left_nothing import said_of_last_run
 from rag_harness.results.manifest import RunManifest, read_manifest
 from rag_harness.shown.terminal import say
 from rag_harness.types import GOLDEN
@@ -50,6 +51,7 @@ def run_explain(chosen: argparse.Namespace) -> int:
 
         return review(chosen.output, chosen.by)
     manifest = read_manifest(chosen.output)
+    say(*said_of_last_run(chosen.output))
     if looked_up := _of_golden(chosen, manifest):
         say(*looked_up)
         return 0
@@ -66,7 +68,10 @@ def run_explain(chosen: argparse.Namespace) -> int:
         return 0
     with _explainer(chosen) as explainer:
         if not chosen.trial:
-            say(*cause_lines(explainer.every(), str(chosen.output), answers=explainer.answers))
+            errors, causes = explainer.errors, explainer.every()
+            say(*errors)
+            if causes or not errors:
+                say(*cause_lines(causes, str(chosen.output), answers=explainer.answers))
             say(*every_miss(chosen.output, manifest))
             return 0
         found = explainer.one(chosen.trial)

@@ -40,8 +40,10 @@ def run_report(chosen: argparse.Namespace) -> int:
     file = chosen.file or Path(usual_name(wanted))
     with uncollected():  # imports also make objects that stay
         from rag_harness.page.report_files import size_said, write_report
+        from rag_harness.report.left_nothing import said_of_last_run
 
         now, *before = reversed(chosen.outputs)
         write_report([now, *before], file, wanted, chosen.plain, link=chosen.link)
+    say(*(said for output in chosen.outputs for said in said_of_last_run(output)))
     say(f"{file}: {size_said(file)}", *([f"before: {', '.join(map(str, before))}; now: {now}"] if before else []))
     return 0

@@ -11,13 +11,13 @@ from rag_harness.notebook.figures_shown import as_html, as_markdown, as_text
 from rag_harness.notebook.gate_check import GateCheck, check_gates
 from rag_harness.notebook.measure_figures import MeasureFigure, figures_by_measure
 from rag_harness.notebook.notebook_record import Arrived
+from rag_harness.report.error_lines import error_lines
 from rag_harness.report.flat_table import FlatTable
 from rag_harness.report.frames import Frame, frame_of
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.trial_records import TrialRecords
 from rag_harness.settings import Settings
 
-_MOST_ERRORS = 5
 _NO_VERSION = (
     "Its code cannot be looked at, so the next evaluation asks all of it again. version=… says that the answers of a "
     "version stay the same."
@@ -114,9 +114,9 @@ def _notes(table: SuiteTable, arrived: Arrived, settings: Settings) -> Iterator[
     if arrived.not_run:
         why = next(iter(arrived.not_run.values()))
         yield f"{_counted(len(arrived.not_run), 'question')} not asked: {why}. What is done is kept."
-    for trial_id, why in table.totals.first_errors[:_MOST_ERRORS]:
-        yield f"failed: {trial_id}: {why}"
-    if (more := table.totals.errors - _MOST_ERRORS) > 0:
+    lines, more = error_lines([table])
+    yield from lines
+    if more > 0:
         yield f"{_counted(more, 'more trial')} failed: see the column error of frame()."
 
 

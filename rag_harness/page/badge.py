@@ -1,10 +1,10 @@
-"""The verdict of a run's gates in a few words: a badge, and the status of a commit."""
+"""How a run came out, in a few words: a badge, and the status of a commit."""
 
 from __future__ import annotations
 
 import json
 
-from rag_harness.page.comment.verdict import verdict_said
+from rag_harness.page.outcome import run_outcome
 from rag_harness.page.run import Run
 
 _COLORS = {"FAIL": "red", "UNDECIDED": "yellow", "PASS": "brightgreen", "NO VERDICT": "lightgrey"}
@@ -13,8 +13,8 @@ _COLORS = {"FAIL": "red", "UNDECIDED": "yellow", "PASS": "brightgreen", "NO VERD
 def badge_of(run: Run) -> str:
     """Return JSON of a badge, by shields.io's schema of endpoints (https://shields.io/badges/endpoint-badge).
 
-    It counts gates and shows no figure, so that it is true at every number of cases. What a simulated model answered
-    is called so.
+    It counts gates and failed questions, and shows no figure of a measure, so that it is true at every number of
+    cases. What a simulated model answered is called so.
     """
     word, said = _verdict(run)
     shown = "no verdict" if word == "NO VERDICT" else said
@@ -39,6 +39,6 @@ def status_by_gates(run: Run, has_succeeded: bool) -> tuple[str, str]:
 
 
 def _verdict(run: Run) -> tuple[str, str]:
-    word, said = verdict_said(run.brief, run)
+    word, said = run_outcome(run.brief, run)
     simulated = " (SIMULATED)" if any("(SIMULATED" in each for each in run.brief.answered.authors) else ""
     return word, said.replace("`", "") + simulated

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from rag_harness.page.run import Run
 from rag_harness.report.provenance import time_said
+from rag_harness.report.wording import counted
 from rag_harness.results.manifest import languages_noted
 from rag_harness.settings.profiles import SIMULATED
 
@@ -16,6 +17,7 @@ def caveats(run: Run) -> Iterator[str]:
     yield from _of_earlier_runs(run)
     yield from _other_rows(run)
     yield from _skipped(run)
+    yield from _stopped(run)
     yield from languages_noted(run.suites[name] for name in run.selected)
 
 
@@ -43,6 +45,13 @@ def _skipped(run: Run) -> Iterator[str]:
     """Yield which questions could not be read and were left out."""
     for lines in run.manifest.skipped.values():
         yield f"{lines.said}, so the figures say nothing of these questions. The first: {'; '.join(lines.first[:1])}"
+
+
+def _stopped(run: Run) -> Iterator[str]:
+    """Yield how many questions were not asked because pytest was stopped."""
+    left = sum(len(record.not_run) for record in run.suites.values())
+    if run.manifest.stopped and left:
+        yield f"{counted(left, 'question was', 'questions were')} not asked: {run.manifest.stopped}."
 
 
 def _other_rows(run: Run) -> Iterator[str]:

@@ -23,6 +23,7 @@ from rag_harness.report.standings import standings
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary_file import SUMMARY_FILE
 from rag_harness.report.tables import read_tables
+from rag_harness.results.begun_run import BegunRun, read_begun
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.causes import CAUSES, CauseLine, read_causes
 from rag_harness.results.manifest import RunManifest, SuiteRecord, read_manifest
@@ -55,6 +56,7 @@ class Run:
         tables: tables of its suites, by name.
         summary: content of ``summary.json``; empty where it is of another run.
         is_alone: whether the report is about this run only, so that ids of trials need not name it.
+        begun: a later run into the same folder, which left no results; None where this one is the last.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Run:
     tables: Mapping[str, SuiteTable]
     summary: Mapping[str, Any]
     is_alone: bool = True
+    begun: BegunRun | None = None
 
     def address(self, trial: TrialId | str) -> str:
         """Return the id of a trial in the report."""
@@ -152,7 +155,8 @@ class Run:
         Raises:
             DataError: a line of the file of causes is no cause.
         """
-        return brief_of(self.tables, self.manifest, self.gates, list(self.causes.values()))
+        unchecked = self.summary.get("unchecked") or {}
+        return brief_of(self.tables, self.manifest, self.gates, list(self.causes.values()), unchecked)
 
     @cached_property
     def pairwise(self) -> Sequence[PairDifference]:
@@ -209,7 +213,8 @@ def read_run(
     """
     manifest = read_manifest(output)
     found = tables if tables is not None else read_tables(output, partial(asked_measures, output, manifest))
-    return Run(name or output.absolute().name, output, manifest, found, _summary(output, manifest), is_alone)
+    named = name or output.absolute().name
+    return Run(named, output, manifest, found, _summary(output, manifest), is_alone, read_begun(output))
 
 
 def _summary(output: Path, manifest: RunManifest) -> Mapping[str, Any]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rag_harness.plugin import activation, hookspecs
+from rag_harness.plugin.begun_mark import refused
 from rag_harness.plugin.expect_marks import is_marked_itself
 from rag_harness.plugin.fixtures import (
     rag_golden_id,
@@ -125,6 +126,7 @@ def _check_usage(config: pytest.Config) -> None:
 
             check_place(settings.path(settings.report))
     except PrerequisiteError as error:
+        refused(config, error)
         raise usage_error(error) from None
 
 

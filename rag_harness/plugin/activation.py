@@ -36,6 +36,7 @@ def wake(config: pytest.Config) -> RagSession:
 
 def _register_writers(config: pytest.Config, session: RagSession, trials: TrialRunner, affected: Affected) -> None:
     """Register the objects that write files, gate the run and print. The order of the listeners matters."""
+    from rag_harness.plugin.begun_mark import BegunMark
     from rag_harness.plugin.collected import CollectedTrials
     from rag_harness.plugin.early_stop import EarlyStopping
     from rag_harness.plugin.end_of_run import InnerEnd, OuterEnd, RunEnd
@@ -65,12 +66,14 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: TrialR
     keeping = TableKeeping(session.cases, record, measures)
     recorder.written, recorder.scored = keeping.take, keeping.take_score
     record.before_reading.append(keeping.seal)
-    # The recorder comes first: it takes over what an earlier run left before a trial is looked up. The gates come
-    # second: they are read before the costs of the run are printed.
+    # The recorder comes first: it locks the folder, and takes over what an earlier run left before a trial is looked
+    # up. The mark of the run follows. The gates come third: they are read before the costs of the run are printed.
     run_end = RunEnd(session, recorder, findings, trials, gates, recording, affected)
     ends = (run_end.shown, run_end.otlp, run_end.tuning)
     checks = (Readiness(session, trials), Slices(session, measures), *ends)
-    collection = CollectedTrials(session, (recorder, gates, *checks, progress, trial_log, recording, keeping))
+    mark = BegunMark(session)
+    told = (recorder, mark, gates, *checks, progress, trial_log, recording, keeping)
+    collection = CollectedTrials(session, told, mark.ended)
     register = config.pluginmanager.register
     register(recorder, "rag_harness.recorder")
     register(run_end.golden, "rag_harness.golden")
@@ -80,6 +83,7 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: TrialR
     register(trial_log, "rag_harness.trial_log")
     register(recording, "rag_harness.recording")
     register(run_end.worker_cost, "rag_harness.worker_cost")
+    register(mark, "rag_harness.begun_mark")
     register(collection, "rag_harness.collection")
     register(InnerEnd(run_end), "rag_harness.inner_end")
     register(OuterEnd(run_end, progress), "rag_harness.outer_end")

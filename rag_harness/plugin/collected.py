@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -81,10 +81,18 @@ class CollectionListener(Protocol):
 
 
 class CollectedTrials:
-    """Tells the listeners, in the process that writes. Under xdist only workers collect, and all collect the same."""
+    """Tells the listeners, in the process that writes. Under xdist only workers collect, and all collect the same.
 
-    def __init__(self, session: RagSession, listeners: Sequence[CollectionListener]) -> None:
-        self._session, self._listeners = session, listeners
+    Args:
+        session: state of the run.
+        listeners: are told in their order.
+        refused: told why, where a listener refuses the run.
+    """
+
+    def __init__(
+        self, session: RagSession, listeners: Sequence[CollectionListener], refused: Callable[[str], None]
+    ) -> None:
+        self._session, self._listeners, self._refused = session, listeners, refused
         self._told = False
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
@@ -117,5 +125,9 @@ class CollectedTrials:
     def _tell(self, selected: Collected) -> None:
         self._told = True
         self._session.own_experiments |= {trial.experiment for trial in selected.trials}
-        for listener in self._listeners:
-            listener.collection_done(selected)
+        try:
+            for listener in self._listeners:
+                listener.collection_done(selected)
+        except pytest.UsageError as error:
+            self._refused(str(error))
+            raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,7 +10,14 @@ import pytest
 
 from rag_harness.plugin.left_behind import leave_behind
 from rag_harness.plugin.options import is_used
-from rag_harness.plugin.screen import has_failed_to_collect, make_inert, usage_error, write_lines, write_section
+from rag_harness.plugin.screen import (
+    has_failed_to_collect,
+    make_inert,
+    never_stopping,
+    usage_error,
+    write_lines,
+    write_section,
+)
 from rag_harness.shown.terminal import block, columns
 
 if TYPE_CHECKING:
@@ -40,7 +48,7 @@ class GateKeeper:
     def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord, run: RunGates) -> None:
         self._session, self._recorder, self._record, self._run = session, recorder, record, run
         self._findings = run.findings
-        self._used = False
+        self._used = self._are_told = False
         self._unselected = ""
         self.verdicts: list[Verdict] = []
         self.comparison: Comparison | None = None
@@ -82,12 +90,17 @@ class GateKeeper:
             self._record.leave()
             refused += self._compare()
             self.verdicts = self._run.verdicts(bool(refused))
-            leave_behind(self._session.settings, self._findings, self.verdicts)
+            leave_behind(self._session.settings, self._findings, self.verdicts, self._unchecked(refused))
         except PrerequisiteError as error:
             refused.append(failure("write results", str(error)))
         except OSError as error:
             refused.append(failure("write results", self._recorder.told(error)))
         self._tell(refused)
+
+    def _unchecked(self, refused: Sequence[pytest.TestReport]) -> dict[str, int]:
+        """Count what fails the run though no gate has failed, by what it is: pytest says it, and a report has to."""
+        without: Counter[str] = Counter(each.state for each in self.verdicts if self._is_red(each))
+        return {**without, **({"comparison": len(refused)} if refused else {})}
 
     def _judge_nothing(self) -> None:
         """Fail the gates if all tests were asked for and no trial is among them; else count the gates as not judged."""
@@ -102,8 +115,10 @@ class GateKeeper:
         self._tell(())
 
     def _tell(self, refused: Sequence[pytest.TestReport]) -> None:
-        for report in [*refused, *(self._report(each) for each in self.verdicts)]:
-            self._session.config.hook.pytest_runtest_logreport(report=report)
+        with never_stopping(self._session.config):
+            for report in [*refused, *(self._report(each) for each in self.verdicts)]:
+                self._session.config.hook.pytest_runtest_logreport(report=report)
+        self._are_told = True
 
     def _report(self, verdict: Verdict) -> pytest.TestReport:
         outcome = "failed" if self._is_red(verdict) else _OUTCOMES.get(verdict.state, "skipped")
@@ -127,7 +142,9 @@ class GateKeeper:
         if not hasattr(report, "rag_gate"):
             return None
         counted = {"passed": "gates passed", "failed": "failed"}
-        return counted.get(report.outcome) or _CATEGORIES[report.rag_gate_state], "", ""
+        # pytest prints the word when a test is over, and again before its line in the short summary.
+        word = "FAILED" if self._are_told and report.failed else ""
+        return counted.get(report.outcome) or _CATEGORIES[report.rag_gate_state], "", word
 
     def print_comparison(self, terminal: pytest.TerminalReporter) -> None:
         """Print the comparison with the saved run, if there is one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rag_harness.types import GOLDEN
@@ -15,8 +15,12 @@ if TYPE_CHECKING:
     from rag_harness.settings import Settings
 
 
-def leave_behind(settings: Settings, findings: RunFindings, verdicts: Sequence[Verdict]) -> None:
+def leave_behind(
+    settings: Settings, findings: RunFindings, verdicts: Sequence[Verdict], unchecked: Mapping[str, int]
+) -> None:
     """Write the summary, and the files that options ask for.
+
+    ``unchecked`` counts what fails the run though no gate has failed.
 
     Raises:
         OSError: a file cannot be written.
@@ -27,6 +31,7 @@ def leave_behind(settings: Settings, findings: RunFindings, verdicts: Sequence[V
 
     said, origins = findings.manifest.settings, provenance_json(findings.tables)
     more = {"run": findings.manifest.date, "provenance": origins, **findings.found}
+    more |= {"unchecked": {**unchecked}} if unchecked else {}
     write_summary_file(findings.output, findings.tables, verdicts, said, more)
     _leave_golden_files(settings, findings)
     if settings.save:

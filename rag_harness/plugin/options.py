@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -84,6 +86,30 @@ def ini(config: pytest.Config) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value not in (None, "", [])}
 
 
+def output_asked(config: pytest.Config) -> Path:
+    """Return the output folder that is named. It is known even where other settings cannot be read."""
+    each = next(each for each in options() if each.name == "output")
+    named = command_line(config).get("output") or os.environ.get(env_name(each)) or ini(config).get("output")
+    return _top(config) / str(named or each.default)
+
+
+def _top(config: pytest.Config) -> Path:
+    """Return the folder that relative paths of settings start from."""
+    # config.rootpath would be wrong: with `--rag-kb DIR`, pytest takes DIR for a test path and its parent for rootdir.
+    return config.inipath.parent if config.inipath else config.invocation_params.dir
+
+
+def command_said(config: pytest.Config) -> str:
+    """Return the command of this run, without keys."""
+    secret, shown = {_flag(each.name) for each in options() if each.metadata.get("secret")}, ["pytest"]
+    is_key = False
+    for arg in map(str, config.invocation_params.args):
+        name, has_value, _ = arg.partition("=")
+        shown.append("…" if is_key else f"{name}=…" if name in secret and has_value else arg)
+        is_key = arg in secret
+    return shlex.join(shown)
+
+
 def is_used(config: pytest.Config) -> bool:
     """Return whether this suite uses the plugin; if not, the plugin stays inert."""
     return bool(command_line(config) or ini(config))
@@ -131,8 +157,7 @@ def read_settings(config: pytest.Config) -> Settings:
     from rag_harness.gates.belonging import gates_by_data
     from rag_harness.settings.loading import load_settings
 
-    # config.rootpath would be wrong: with `--rag-kb DIR`, pytest takes DIR for a test path and its parent for rootdir.
-    base = config.inipath.parent if config.inipath else config.invocation_params.dir
+    base = _top(config)
     _check_ini(config)
     given, from_ini = command_line(config), ini(config)
     asked = given.pop("gate", [])

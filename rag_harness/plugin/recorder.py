@@ -44,6 +44,9 @@ class Recorder:
         refused: why an experiment, or the golden suite, can answer nothing more, such as settings that cannot be used.
         settled: experiments that were stopped early, since all of their gates were settled.
         missed: tests of golden entries that were not found.
+        failed: cases whose test failed, by experiment.
+        other_failures: failed tests that ask no question.
+        silent: trials whose test ended without a row.
         written: called with each row that was appended, and its line; None calls nothing.
         scored: called with each score likewise.
         broken: why nothing more is written; results are then in the journals only.
@@ -60,6 +63,10 @@ class Recorder:
         self.judging: dict[str, Counter[str]] = {}
         self._score_files: dict[str, ScoreFile] = {}
         self.missed: list[str] = []
+        self.failed: dict[str, set[str]] = {}
+        self.other_failures: set[str] = set()
+        self.silent: set[TrialId] = set()
+        self._by_node: Mapping[str, TrialId] = {}
         self.adopted: Adopted | None = None
         self._alone = ExitStack()
         self.not_run: dict[TrialId, str] = {}
@@ -79,6 +86,7 @@ class Recorder:
 
         if self._session.config.option.collectonly or not selected.by_node:
             return
+        self._by_node = selected.by_node
         self._be_alone()
         with suppress(PrerequisiteError):  # a setting cannot be used: collection says so
             self._session.identities.begin_anew(selected.suites)
@@ -182,6 +190,10 @@ class Recorder:
     def _take(self, report: pytest.TestReport) -> None:
         if hasattr(report, "rag_missed"):
             self.missed.append(report.nodeid)
+        if report.failed and not hasattr(report, "rag_gate"):
+            self._take_failed(report.nodeid)
+        if report.when != "setup" and not hasattr(report, "rag_row") and report.nodeid in self._by_node:
+            self.silent.add(self._by_node[report.nodeid])
         if hasattr(report, "rag_owed"):
             self._take_owed(*vars(report).pop("rag_owed"))
         if hasattr(report, "rag_row"):
@@ -203,6 +215,13 @@ class Recorder:
             self._take_ended(*report.rag_ended)
         for ended in vars(report).pop("rag_ended_again", ()):
             self._take_ended(*ended)
+
+    def _take_failed(self, nodeid: str) -> None:
+        trial = self._by_node.get(nodeid)
+        if trial is None:
+            self.other_failures.add(nodeid)
+        else:
+            self.failed.setdefault(trial.experiment, set()).add(trial.query_id)
 
     def _take_ended(self, experiment: str, query_id: str, why: str, out_of_role: bool) -> None:
         """Take a turn that its simulated user never came to; of a repeat, the experiment is the derived one."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
-from rag_harness.plugin.gate_reach import GateReach
+from rag_harness.plugin.gate_reach import GateReach, suites_of
 from rag_harness.plugin.left_behind import baseline_file
 from rag_harness.plugin.not_run import not_run_said
 from rag_harness.types import GOLDEN, REVIEWED
@@ -133,7 +133,10 @@ class RunGates:
         if not_run and not self._session.settings.gate_partial:
             # A trial that was not run is no failure. But a release that could not be judged must not pass as judged.
             return Verdict(gate, "failed", reason=f"cannot be judged: {not_run_said(not_run.values())}")
-        if verdict := self.reach.out_of_reach(gate, self.baseline is not None):
+        unasked = self._not_asked(gate)
+        fails = bool(unasked) and self._fails_anyway(gate)
+        left_out = Verdict(gate, "not judged", reason=unasked) if unasked and not fails else None
+        if verdict := left_out or self.reach.out_of_reach(gate, self.baseline is not None):
             return verdict
         if why := self._refused(gate):
             return Verdict(gate, "failed", reason=f"cannot be judged: {why}", lacking=True)
@@ -149,15 +152,38 @@ class RunGates:
         is_all = self._has_all_affected(gate)
         if is_all:
             rules = replace(rules, chosen=f"affected by {settings.affected_by}")
-        tables, is_part = self.findings.tables, is_all or settings.gate_partial
+        tables, is_part = self.findings.tables, is_all or settings.gate_partial or fails
         counted: Mapping[str, SuiteScores] = over_repeats(gate, tables)
         if gate.turns is not None:
             whole = over_conversations(gate, tables)
             counted, rules = whole, rules_over_conversations(rules, whole)
         verdict = judge(gate, counted, is_part, baseline, unit_of(gate), correct, rules)
-        said = [answers_said(gate, tables), self._histories_said(gate), taken_out] if verdict.value is not None else []
+        said = (
+            [answers_said(gate, tables), self._histories_said(gate), taken_out, unasked]
+            if verdict.value is not None
+            else []
+        )
         verdict = replace(verdict, reason="; ".join(filter(None, [verdict.reason, *said])))
         return if_fresh(verdict, tables, settings.max_age)
+
+    def _not_asked(self, gate: Gate) -> str:
+        """Return why cases of a gate were not asked, if pytest was stopped before them; empty where all were."""
+        manifest = self.findings.manifest
+        if not manifest.stopped or self._session.settings.gate_partial:
+            return ""
+        left = sum(len(manifest.suites[name].not_run) for name in suites_of(gate) if name in manifest.suites)
+        return f"{left} case{'s' * (left != 1)} not asked: {manifest.stopped}" if left else ""
+
+    def _fails_anyway(self, gate: Gate) -> bool:
+        """Whether a gate fails whatever the cases that were not asked would answer."""
+        from rag_harness.gates.gates_of_run import unit_of
+        from rag_harness.gates.unasked_cases import fails_anyway
+
+        table = self.findings.tables.get(gate.suite)
+        if table is None or not table.has(gate.measure):
+            return False
+        left = len(self.findings.manifest.suites[gate.suite].not_run)
+        return fails_anyway(gate, table.values(gate.measure, dict(gate.slice)).values(), left, unit_of(gate))
 
     def _refused(self, gate: Gate) -> str:
         """Return why cases of a gate have no row, if an error that stopped the run or a suite says it; else empty."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rag_harness.errors import PrerequisiteError
 from rag_harness.plugin.run_data import RunData
+from rag_harness.plugin.screen import stopped_said
 from rag_harness.types import GOLDEN, TrialId
 
 if TYPE_CHECKING:
@@ -135,7 +136,11 @@ class RunRecord:
         asked_for = [case_id for case_id in missing if case_id not in ended]
         settled = asked_for if name in arrivals.settled else []
         others = [] if settled else asked_for
-        not_run = [case_id for case_id in others if interrupted or TrialId(name, case_id) in arrivals.not_run]
+        not_run = [
+            case_id
+            for case_id in others
+            if interrupted or (trial := TrialId(name, case_id)) in arrivals.not_run or not self._has_ended(trial)
+        ]
         answers = 1 if name == GOLDEN else max(self._session.settings.repeats, 1)
         authors = arrivals.authors.get(name, {})
         panel = self._session.settings.panel if authors else ""
@@ -149,6 +154,7 @@ class RunRecord:
             lost=sorted({*others} - {*not_run}),
             not_run=not_run,
             settled=sorted(settled),
+            failed=sorted(arrivals.failed.get(name, ())),
             ended=ended,
             taken_out=self._taken_out(name),
             again=self._again(name, answers),
@@ -168,6 +174,10 @@ class RunRecord:
             answers=answers,
             computes=answers > 1 and self._computes(name),
         )
+
+    def _has_ended(self, trial: TrialId) -> bool:
+        """Whether the test of a trial without a row has begun: if pytest was stopped before it, nothing was lost."""
+        return trial in self._arrivals.silent or not stopped_said(self._session.config)
 
     def _taken_out(self, name: str) -> dict[str, str]:
         return {talk: why for (suite, talk), why in sorted(self._arrivals.taken_out.items()) if suite == name}
@@ -230,6 +240,8 @@ class RunRecord:
             digests=self._data.digests({record.data for record in suites.values()}),
             suites=dict(suites),
             skipped=self._data.skipped({record.data for record in suites.values()}),
+            other_failures=len(self._arrivals.other_failures),
+            stopped=stopped_said(self._session.config) if any(each.not_run for each in suites.values()) else "",
         )
 
 

@@ -6,12 +6,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from rag_harness.shown.terminal import block, line
+
+_STOPPED = re.compile(r"stopping after (\d{1,9}) failures")
 
 
 def write_section(terminal: pytest.TerminalReporter, title: str, lines: Iterable[str] = ()) -> None:
@@ -57,6 +61,28 @@ def stop_tests(config: pytest.Config, why: object) -> None:
         runs = config.pluginmanager.get_plugin(name)
         if runs is not None:
             runs.shouldstop = f"rag_harness: {block(str(why))}"
+
+
+def stopped_said(config: pytest.Config) -> str:
+    """Say why pytest begins no further test, by -x, --maxfail or a plugin; empty where it was not stopped."""
+    runs = [config.pluginmanager.get_plugin(name) for name in ("session", "dsession")]
+    why = next(
+        (str(said) for run in runs for name in ("shouldfail", "shouldstop") if (said := getattr(run, name, ""))), ""
+    )
+    found = _STOPPED.match(why)
+    if found is None:
+        return block(f"pytest stopped: {why}") if why else ""
+    return f"pytest stopped after {'the first failure' if found[1] == '1' else f'{found[1]} failures'}"
+
+
+@contextmanager
+def never_stopping(config: pytest.Config) -> Iterator[None]:
+    """Let -x and --maxfail not count what is reported in the block: it is no test, and nothing is left to stop."""
+    most, config.option.maxfail = config.option.maxfail, 0
+    try:
+        yield
+    finally:
+        config.option.maxfail = most
 
 
 def make_inert(report: pytest.TestReport | pytest.CollectReport) -> None:

@@ -170,6 +170,7 @@ def remarks_said(findings: RunFindings, recorder: Recorder, session: RagSession)
     yield from (*_drafts(findings, session), *_placed(tables), *_settled(findings))
     yield from (said for name, each in findings.played.items() for said in each.lines(name))
     yield from _became_of_rows(recorder, tables, session)
+    yield from _stopped(findings, recorder)
 
 
 def _experiments(findings: RunFindings) -> Mapping[str, SuiteTable]:
@@ -252,15 +253,22 @@ def _became_of_rows(recorder: Recorder, tables: Mapping[str, SuiteTable], sessio
     yield from not_run_lines(recorder.not_run.values())
 
 
+def _stopped(findings: RunFindings, recorder: Recorder) -> Iterator[str]:
+    """Say how many trials were not asked because pytest was stopped."""
+    left = sum(len(suite.not_run) for suite in findings.manifest.suites.values()) - len(recorder.not_run)
+    if findings.manifest.stopped and left > 0:
+        yield f"not asked: {_counted(left, 'trial')}; {findings.manifest.stopped}."
+
+
 def errors_said(findings: RunFindings, session: RagSession) -> Iterator[str]:
-    """Yield the first errors, and how many more there are."""
-    tables, settings = _experiments(findings), session.settings
-    first = [error for table in tables.values() for error in table.totals.first_errors]
-    for trial_id, why in first[:MOST_ERRORS]:
-        yield f"error {trial_id}: {why}"
-    more = sum(table.totals.errors for table in tables.values()) - MOST_ERRORS
+    """Yield the first errors that differ, each once with its number, and how many more there are."""
+    from rag_harness.report.error_lines import error_lines
+
+    settings = session.settings
+    lines, more = error_lines(_experiments(findings).values())
+    yield from lines
     if more > 0:
-        yield f"… and {more} more errors, in {settings.output}/ and {settings.logs}/"
+        yield f"… and {more} more error{'s' * (more != 1)}, in {settings.output}/ and {settings.logs}/"
 
 
 def _counted(n: int, one: str) -> str:

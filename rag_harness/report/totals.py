@@ -35,6 +35,8 @@ class Totals:
         depth: highest number of hits of a row.
         models: number of answers of each model; "" is a pipeline that names none.
         origins: where the answers come from.
+        first_errors: id and error of the first trials without an answer.
+        alike_errors: number of trials of each error, of the first few errors that differ.
         placed: for a service, the number of context documents that were found by id, by text, or not at all.
     """
 
@@ -61,6 +63,7 @@ class Totals:
         self.models: Counter[str] = Counter()
         self.placed: Counter[str] = Counter()
         self.first_errors: list[tuple[str, str]] = []
+        self.alike_errors: dict[str, int] = {}
         self.origins: Origins = Origins()
         self.retrieves: bool = False
         self.answers: bool = False
@@ -122,8 +125,11 @@ class Totals:
         for row, kind, count in block["placed"].tolist():
             if taken[row]:
                 self.placed[texts.placed[kind]] += count
-        errors = ((trial, why) for row, trial, why in texts.errors if taken[row])
+        errors = [(trial, why) for row, trial, why in texts.errors if taken[row]]
         self.first_errors += islice(errors, MOST_ERRORS - len(self.first_errors))
+        for _, why in errors:
+            if why in self.alike_errors or len(self.alike_errors) < MOST_ERRORS:
+                self.alike_errors[why] = self.alike_errors.get(why, 0) + 1
 
     def _pace(self, block: RowBlock, rows: Rows) -> None:
         if not len(rows):

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, Valid
 from rag_harness.errors import DataError
 from rag_harness.files.atomic import write_atomically
 from rag_harness.registry.installed import NAME
+from rag_harness.results.begun_run import forget_begun
 from rag_harness.results.missing_run import no_run
 from rag_harness.results.row import ExperimentResult, first_problem
 
@@ -62,6 +63,7 @@ class SuiteRecord(_Record):
         lost: selected cases without a row: a crash took them, or their test never asked.
         not_run: selected cases that were not asked for: the budget was spent, or somebody interrupted the run.
         settled: selected cases that were not asked for: every gate of the suite was settled without them.
+        failed: cases whose test failed, whatever became of their row; null where no test asked, as in a notebook.
         ended: selected turns that a simulated user never came to, with the turn that was the last, and why. They count
             nowhere.
         taken_out: conversations in which the simulated user left its role, with the last turn that counts, and why.
@@ -93,6 +95,7 @@ class SuiteRecord(_Record):
     lost: list[str] = []
     not_run: list[str] = []
     settled: list[str] = []
+    failed: list[str] | None = None
     ended: dict[str, str] = {}
     taken_out: dict[str, str] = {}
     again: dict[int, EndsAgain] = {}
@@ -183,6 +186,8 @@ class RunManifest(_Record):
         digests: digests of documents, questions and golden set.
         suites: a record an experiment, by name; ``golden`` for the golden suite.
         skipped: lines of questions that were left out, by the data's name.
+        other_failures: number of failed tests of the run that ask no question.
+        stopped: why pytest began no further test, as ``pytest stopped after the first failure``; empty where all ran.
     """
 
     schema_version: Literal[1] = 1
@@ -193,6 +198,8 @@ class RunManifest(_Record):
     digests: dict[str, str] = {}
     suites: dict[str, SuiteRecord]
     skipped: dict[str, SkippedLines] = {}
+    other_failures: int = 0
+    stopped: str = ""
 
     def skipped_of(self, suite: str) -> SkippedLines | None:
         """Return the lines that were left out of a suite's questions; None if none were."""
@@ -211,8 +218,9 @@ def differ(demands: Mapping[str, str], others: Mapping[str, str], measure: str) 
 
 
 def write_manifest(output: Path, manifest: RunManifest) -> None:
-    """Write ``run.json`` atomically: a reader sees the old file or the whole new one."""
+    """Write ``run.json`` atomically: a reader sees the old file or the whole new one. The run has left its results."""
     write_atomically(output / MANIFEST, (manifest.model_dump_json(indent=1) + "\n").encode())
+    forget_begun(output)
 
 
 def read_manifest(output: Path) -> RunManifest:

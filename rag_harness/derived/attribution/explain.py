@@ -33,7 +33,9 @@ from rag_harness.derived.attribution.unfinished import CutOff, Habits, cut_off, 
 from rag_harness.derived.derived_runs import DerivedRuns, DerivedTrial, asks_of
 from rag_harness.errors import DataError
 from rag_harness.pipelines.given_searches import GivenSearches
+from rag_harness.report.error_lines import error_lines
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.wording import counted
 from rag_harness.results.causes import CauseLine, leave_causes, read_causes, with_reviews
 from rag_harness.results.manifest import RunManifest, read_manifest
 from rag_harness.results.row import ExperimentResult
@@ -106,6 +108,12 @@ class Explainer:
     def answers(self) -> dict[str, int]:
         """The number of answers of each experiment, failed or not."""
         return {name: table.totals.answered for name, table in self._tables.items()}
+
+    @property
+    def errors(self) -> list[str]:
+        """The errors that trials ended in, a line for each that differs; no answer of theirs can be explained."""
+        lines, more = error_lines(table for name, table in self._tables.items() if name != GOLDEN)
+        return [*lines, *([f"… and {counted(more, 'more error')}, in {self._output}/"] if more > 0 else [])]
 
     def one(self, trial: str) -> CauseLine | None:
         """Explain one trial by its id, as pytest shows it; None where it did not fail. ``causes.jsonl`` is not changed.

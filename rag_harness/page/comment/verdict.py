@@ -6,31 +6,18 @@ from collections.abc import Iterator
 
 from rag_harness.page.comment.links import Links
 from rag_harness.page.comment.room import Room, below, table_rows
+from rag_harness.page.outcome import SIGNS, run_outcome
 from rag_harness.page.run import Run
 from rag_harness.page.sections.judged_gate import sureness_head
-from rag_harness.report.brief import Brief, GatesState
+from rag_harness.report.brief import Brief
 from rag_harness.report.brief.gates_state import BAD, GateLine
 from rag_harness.report.wording import counted
 
-_SIGNS = {"FAIL": "❌", "UNDECIDED": "❔", "PASS": "✅", "NO VERDICT": "❔"}
-_OTHERS = {
-    "inconclusive": "undecided",
-    "passed": "passed",
-    "xfailed": "failed as expected",
-    "not judged": "not judged",
-}
-
 
 def verdict_line(brief: Brief, run: Run) -> str:
-    """Return the verdict of all gates, with the number of gates of each verdict."""
-    word, said = verdict_said(brief, run)
-    return f"## {_SIGNS[word]} {word}: {said}"
-
-
-def verdict_said(brief: Brief, run: Run) -> tuple[str, str]:
-    """Return the verdict of all gates as a word, FAIL, UNDECIDED, PASS or NO VERDICT, and the gates counted."""
-    state = brief.gates
-    return state.verdict or "NO VERDICT", _counted(state) if state.total else _why_none(run)
+    """Return how the run came out, with what failed, and the number of gates of each verdict."""
+    word, said = run_outcome(brief, run)
+    return f"## {SIGNS[word]} {word}: {said}"
 
 
 def run_line(brief: Brief, run: Run, room: Room) -> str:
@@ -74,20 +61,3 @@ def _row(line: GateLine, to_do: str, room: Room, links: Links) -> list[str]:
     then = room.short(to_do if is_bad else f"would be: {to_do}") if to_do else ""
     worst = links.to(line.worst, room, in_table=True) if line.worst else ""
     return [room.named(line.condition, 2), verdict, room.short(line.figures), room.short(line.reason), worst, then]
-
-
-def _counted(state: GatesState) -> str:
-    """Return the number of gates of each verdict, that of the verdict of all first."""
-    bad = sum(state.counts.get(name, 0) for name in BAD)
-    others = [f"{state.counts[name]:,} {word}" for name, word in _OTHERS.items() if state.counts.get(name)]
-    said = [*([f"{bad:,} failed"] if state.verdict else []), *others]
-    first = {"FAIL": "failed", "UNDECIDED": "undecided", "PASS": "passed", "": "not judged"}[state.verdict]
-    ordered = sorted(said, key=lambda each: not each.endswith(f" {first}"))
-    n, _, word = ordered[0].partition(" ")
-    return ", ".join([f"{n} of {counted(state.total, 'gate')} {word}", *ordered[1:]])
-
-
-def _why_none(run: Run) -> str:
-    if not run.summary:
-        return "this folder has no summary.json of the run, which keeps the verdicts"
-    return "no gate is set (`--rag-gate`, or `rag_gate` in the ini file)"

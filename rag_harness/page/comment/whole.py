@@ -14,6 +14,7 @@ from rag_harness.page.comment.race import race_lines
 from rag_harness.page.comment.room import Room
 from rag_harness.page.comment.verdict import gate_lines, run_line, verdict_line
 from rag_harness.page.comment.worst import Worst, worst_lines, worst_of
+from rag_harness.page.outcome import last_run_lines
 from rag_harness.page.run import Run
 from rag_harness.report.brief import Brief, Sentence, first_sentences
 
@@ -67,6 +68,7 @@ class _Found:
     def _parts(self, room: Room) -> Iterator[list[str]]:
         brief, run = self.brief, self.run
         yield [verdict_line(brief, run)]
+        yield [room.said(each) for each in last_run_lines(run)]
         yield [run_line(brief, run, room)]
         yield [*gate_lines(brief, run, room, self.links)]
         yield [*_sentences(self.sentences, room), *note_lines(run, room)]

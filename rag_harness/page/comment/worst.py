@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from rag_harness.derived.attribution.failing import suspects
 from rag_harness.gates.units import value_said
@@ -11,6 +12,7 @@ from rag_harness.page.comment.links import Links
 from rag_harness.page.comment.room import Room
 from rag_harness.page.run import Run
 from rag_harness.report.brief import Brief
+from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.causes import CauseLine
 from rag_harness.types import GOLDEN, TrialId
 
@@ -31,14 +33,37 @@ class Worst:
 
 
 def worst_of(brief: Brief, run: Run) -> Iterator[Worst]:
-    """Yield the three worst trials of the experiment that the sentences speak of: those with a cause; where none
-    is known, by what the answers are worth.
+    """Yield the three worst trials of one experiment: those that ended in an error, then those whose test failed, then
+    those with a cause, and where none is known those whose answers are worth least.
+
+    It is the first experiment with an error or a failed test; where there is none, the one that the sentences speak of.
     """
     # Where the one that the sentences speak of has no cause, the next one with causes is shown.
     name = next((each for each in (brief.subject, *brief.shortfalls) if each in brief.shortfalls), brief.subject)
     if not name:
         yield from _missed(run)
         return
+    broken = (
+        each for each in (name, *brief.tables) if brief.tables[each].totals.errors or brief.failures.wrong.get(each)
+    )
+    name = next(broken, name)
+    failed = {each.trial: each for each in _failed(name, brief, run)}
+    others = (each for each in _fall_short(name, brief, run) if each.trial not in failed)
+    yield from islice([*failed.values(), *others], _SHOWN)
+
+
+def _failed(name: str, brief: Brief, run: Run) -> Iterator[Worst]:
+    """Yield trials that ended in an error, then answers that failed their test."""
+    table, prefix = brief.tables[name], f"{name}-"
+    for trial, why in table.totals.first_errors[:_SHOWN]:
+        case = trial.removeprefix(prefix)
+        yield Worst(TrialId(name, case), *_asked(name, case, run), "error", why)
+    for case in brief.failures.wrong.get(name, ())[:_SHOWN]:
+        yield Worst(TrialId(name, case), *_asked(name, case, run), "its test failed", _figures(table, case))
+
+
+def _fall_short(name: str, brief: Brief, run: Run) -> Iterator[Worst]:
+    """Yield trials with a cause; where none is known, those whose answers are worth least."""
     explained = [line for line in run.causes.values() if line.experiment == name][:_SHOWN]
     if explained:
         yield from (_explained(line, run) for line in explained)
@@ -47,9 +72,13 @@ def worst_of(brief: Brief, run: Run) -> Iterator[Worst]:
     found = [each for each in suspects(table, _SHOWN).values() if each.category or each.badness > _RIGHT]
     for each in found[:_SHOWN]:
         query, expected = _asked(name, each.query_id, run)
-        values = {m: table.values(m, {}).get(each.query_id) for m in ("token_f1", "evidence_recall") if table.has(m)}
-        said = ", ".join(f"{measure} {value_said(value)}" for measure, value in values.items() if value is not None)
+        said = _figures(table, each.query_id)
         yield Worst(TrialId(name, each.query_id), query, expected, each.category or "cause not known", said)
+
+
+def _figures(table: SuiteTable, case: str) -> str:
+    values = {m: table.values(m, {}).get(case) for m in ("token_f1", "evidence_recall") if table.has(m)}
+    return ", ".join(f"{measure} {value_said(value)}" for measure, value in values.items() if value is not None)
 
 
 def worst_lines(found: Sequence[Worst], room: Room, links: Links) -> Iterator[str]:

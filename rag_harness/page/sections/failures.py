@@ -12,6 +12,7 @@ from rag_harness.gates.units import value_said
 from rag_harness.page.content import Block, Cell, FailedTrial, Failures, Prose, Section, Table, word_cells
 from rag_harness.page.run import Run
 from rag_harness.report.misses import cut
+from rag_harness.report.wording import counted
 from rag_harness.results.causes import CauseLine
 from rag_harness.types import TrialId
 
@@ -37,7 +38,9 @@ def failures(runs: Sequence[Run]) -> Section | None:
         return None
     causes = _by_experiment(run)
     if not causes:
-        none = [Prose("No trial failed: there is nothing to explain.", "good")]
+        n = run.brief.answered.errors
+        ended = f"No answer was found to fail. {counted(n, 'trial')} ended in an error: see what could not be measured."
+        none = [Prose(ended, "bad") if n else Prose("No trial failed: there is nothing to explain.", "good")]
         return Section(
             "failures", "Failures", none if _was_explained(run) else [Prose(_UNKNOWN, "unsure"), *_worst(run)]
         )

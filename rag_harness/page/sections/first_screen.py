@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from rag_harness.page.caveats import caveats
 from rag_harness.page.content import Block, Prose, Section, Tone, Topic, Topics
 from rag_harness.page.drawings.compared_means import figure as compared
+from rag_harness.page.outcome import SIGNS, last_run_lines, run_outcome
 from rag_harness.page.run import Run
 from rag_harness.page.sections.diff import first_change
 from rag_harness.page.sections.gate_tables import gates_said
@@ -36,6 +37,7 @@ def first_screen(runs: Sequence[Run]) -> Section:
 
 def _blocks(runs: Sequence[Run]) -> Iterator[Block]:
     run = runs[0]
+    yield from _outcome(run)
     topics = [*_changed(runs), *_topics(run)]
     if topics:
         yield Topics(topics)
@@ -48,6 +50,14 @@ def _blocks(runs: Sequence[Run]) -> Iterator[Block]:
     figure = compared(run)
     if figure is not None:
         yield figure
+
+
+def _outcome(run: Run) -> Iterator[Block]:
+    """Yield that the run has failed, where its gates alone do not say it, or that a later one left no results."""
+    if run.brief.failures or run.begun is not None:
+        word, said = run_outcome(run.brief, run)
+        yield Prose(f"{SIGNS[word]} {word}: {said.replace('`', '')}.", "bad")
+    yield from (Prose(each, "bad") for each in last_run_lines(run))
 
 
 def _changed(runs: Sequence[Run]) -> Iterator[Topic]:

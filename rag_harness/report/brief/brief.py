@@ -11,6 +11,7 @@ from rag_harness.report.brief.gates_state import GatesState, gates_state
 from rag_harness.report.brief.leads import ANSWERS, RETRIEVAL, Field, fields_of
 from rag_harness.report.brief.looked_up import LookedUp, looked_up
 from rag_harness.report.brief.shortfalls import Shortfall, shortfalls
+from rag_harness.report.brief.what_failed import Failures, failures_of
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.causes import CauseLine
 from rag_harness.results.manifest import RunManifest
@@ -28,6 +29,7 @@ class Brief:
         shortfalls: why answers of an experiment fall short, by its name; empty where that was not looked into.
         tables: the tables of the experiments, by name.
         was_explained: whether the run was asked why answers fall short.
+        failures: what fails the run beside its gates.
         golden: what the golden suite found; None where it did not run.
     """
 
@@ -37,6 +39,7 @@ class Brief:
     shortfalls: Mapping[str, Shortfall]
     tables: Mapping[str, SuiteTable]
     was_explained: bool
+    failures: Failures
     golden: LookedUp | None = None
 
     @property
@@ -59,12 +62,25 @@ class Brief:
         """Whether gold or a judge says anything about what was found or answered."""
         return any(found.has(name) for found in self.tables.values() for name in (*ANSWERS, *RETRIEVAL))
 
+    @property
+    def is_flawless(self) -> bool:
+        """Whether all that gold, expectations and judges say is at its best, and nothing failed."""
+        values = [
+            value
+            for found in self.tables.values()
+            for name in (*ANSWERS, *RETRIEVAL)
+            if found.has(name)
+            for value in found.values(name, {}).values()
+        ]
+        return bool(values) and min(values) >= 1 and not (self.failures or self.gates.failed or self.answered.errors)
+
 
 def brief_of(
     tables: Mapping[str, SuiteTable],
     manifest: RunManifest,
     gates: Sequence[Mapping[str, Any]],
     causes: Sequence[CauseLine],
+    unchecked: Mapping[str, int] | None = None,
 ) -> Brief:
     """Return a run in brief.
 
@@ -73,6 +89,7 @@ def brief_of(
         manifest: the run's manifest.
         gates: verdicts, as ``summary.json`` has them.
         causes: causes of the run's rows, the worst of each experiment first.
+        unchecked: number of checks that fail the run because they could not be made, as ``summary.json`` has it.
     """
     selected = {name: table for name, table in tables.items() if table.selected_of({})}
     experiments = {name: table for name, table in sorted(selected.items()) if name != GOLDEN}
@@ -84,5 +101,6 @@ def brief_of(
         shortfalls=shortfalls(experiments, causes),
         tables=experiments,
         was_explained=bool(manifest.settings.get("attribute")),
+        failures=failures_of(selected, manifest, unchecked or {}),
         golden=looked_up(selected, k),
     )

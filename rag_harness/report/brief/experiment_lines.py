@@ -72,8 +72,8 @@ def kind_lines(found: SuiteTable, writer: LineWriter) -> list[Line]:
     """Return how many answers of each kind it gave."""
     kinds = found.kinds()
     if not kinds:
-        said = f"{found.totals.abstained:,} of {found.totals.answered:,} declined; kinds need --rag-measures"
-        return writer.labelled("answers", said)
+        declined = f"{found.totals.abstained:,} of {found.totals.answered:,} declined"
+        return writer.labelled("answers", f"{declined}; kinds need --rag-measures")
     good = [kind for kind in ("Clean Pass", CORRECT_ABSTENTION) if kind in kinds]
     ordered = [*good, *(kind for kind, _ in kinds.most_common() if kind not in good)]
     said = [f"{kinds[kind]:,} {_KINDS.get(kind, kind.lower())}" for kind in ordered[:_FEW_KINDS]]

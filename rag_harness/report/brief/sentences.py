@@ -20,6 +20,7 @@ from rag_harness.report.wording import listed, short
 
 SentenceTopic = Literal["found", "best", "sure", "why", "next"]
 _NOT_LOOKED = "Why answers fall short was not looked into. --rag-attribute runs the failed ones again to find out."
+_FLAWLESS = "Nothing falls short: each measure on gold and expectations has its best value on every question."
 _NOT_MEASURED = (
     "Nothing tells right answers from wrong ones: the questions have no gold, and no judge was asked. Name relevant "
     "documents or a ground_truth, or judge: --rag-measures=faithfulness."
@@ -231,6 +232,8 @@ def _why(brief: Brief) -> Iterator[Sentence]:
         yield Sentence("why", shortfall_said(found), "bad" if not found.is_sample else "unsure")
     elif not brief.is_measured:
         yield Sentence("why", _NOT_MEASURED, "unsure")
+    elif brief.is_flawless:
+        yield Sentence("why", _FLAWLESS, "good")
     elif not brief.was_explained:
         yield Sentence("why", _NOT_LOOKED, "unsure")
     else:
@@ -258,7 +261,7 @@ def _next(brief: Brief) -> Iterator[Sentence]:
         return
     more = [lead.more for field in brief.fields for lead in field.leads if lead.more]
     worst = next((gate.worst for gate in brief.gates.failed if gate.worst), "")
-    if not brief.answered.rows:
+    if brief.answered.errors or not brief.answered.rows:
         yield Sentence("next", "Read the first error, mend it, and run again.", "unsure")
     elif worst:
         yield Sentence("next", f"Read {short(worst)}, the worst trial of a failed gate.")
@@ -266,7 +269,7 @@ def _next(brief: Brief) -> Iterator[Sentence]:
         yield Sentence("next", f"Ask about {max(more):,} more questions, so that the difference is sure.")
     elif not brief.is_measured:
         yield Sentence("next", "Give the questions a ground truth and evidence, or name a judge.", "unsure")
-    elif brief.was_explained:
+    elif brief.was_explained or brief.is_flawless:
         yield Sentence("next", "Nothing needs repair here. Harder questions would show where it ends.")
     else:
         yield Sentence("next", "Read the worst answers, or run again with --rag-attribute.")

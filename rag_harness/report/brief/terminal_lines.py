@@ -72,7 +72,7 @@ def three_lines(brief: Brief, output: str, width: int = 80) -> list[Line]:
     said = f"{found.rows:,} of {found.asked:,} answered{simulated}{earlier}{best}"
     return [
         *gate_count_lines(brief.gates, writer)[:1],
-        *writer.labelled("rag", said, "red" if found.errors or found.lost else "", most=1),
+        *writer.labelled("rag", said, "red" if found.errors or found.lost or _wrong(brief) else "", most=1),
         Line(f"{'next':<{LABEL}}{_explain(brief, output)}"),
     ]
 
@@ -87,8 +87,14 @@ def _run(brief: Brief, writer: LineWriter) -> list[Line]:
     whose = f" by {len(brief.tables)} experiments" if len(brief.tables) > 1 else ""
     broken = [counted(found.errors, "error")] if found.errors else []
     broken += [f"{found.lost:,} without a result"] if found.lost else []
+    broken += [f"{counted(wrong, 'answer')} failed a test"] if (wrong := _wrong(brief)) else []
     said = "; ".join([f"{found.rows:,} of {found.asked:,} answered{whose}", *broken, *_origins(found)])
     return [*writer.labelled("rag", said, "red" if broken else ""), *writer.labelled("", _by(found))]
+
+
+def _wrong(brief: Brief) -> int:
+    """Return how many answers failed a test of theirs."""
+    return sum(map(len, brief.failures.wrong.values()))
 
 
 def _golden(brief: Brief, writer: LineWriter) -> list[Line]:

@@ -276,8 +276,7 @@ def test_whatever_ran_the_first_screen_has_all_topics_and_no_nan(
     tmp_path: Path, rows: Callable[[], list[ExperimentResult]]
 ) -> None:
     write_run(tmp_path, rows())
-    topics = first_screen(read(tmp_path)).blocks[0]
-    assert isinstance(topics, Topics)
+    (topics,) = (block for block in first_screen(read(tmp_path)).blocks if isinstance(block, Topics))
     assert [topic.ident for topic in topics.all] == ["best", "sure", "why", "next"]
     said = " ".join(text for topic in topics.all for text in topic.texts)
     assert not re.search(r"\bnan\b|\binf\b|None", said)
@@ -286,7 +285,10 @@ def test_whatever_ran_the_first_screen_has_all_topics_and_no_nan(
 
 def test_a_run_without_answers_says_what_to_do(tmp_path: Path) -> None:
     write_run(tmp_path, [failed_row(query_id="q1")])
-    topics = first_screen(read(tmp_path)).blocks[0]
+    head, topics = first_screen(read(tmp_path)).blocks[:2]
+    assert isinstance(head, Prose)
+    assert head.tone == "bad"
+    assert head.text.startswith("❌ FAIL: 1 of 1 question failed; ")
     assert isinstance(topics, Topics)
     assert topics.all[-1].texts == ["Read the first error, mend it, and run again."]
 

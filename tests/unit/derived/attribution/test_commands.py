@@ -18,6 +18,7 @@ from rag_harness.types import Case, Query
 from tests.unit.derived.attribution.made_up import CASES
 from tests.unit.derived.attribution.test_failing import row
 from tests.unit.page.runs import amend
+from tests.unit.rows import failed_row
 from tests.unit.tables import golden_row, write_run
 
 
@@ -74,6 +75,15 @@ def test_what_is_asked_for_without_saying_so() -> None:
 def test_the_worst_that_are_asked_for(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", str(run), "--rows-only", "--worst", "0"]) == 0
     assert "no failed trial" in capsys.readouterr().out
+
+
+def test_a_run_that_ended_in_errors_names_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [failed_row(query_id=f"q{n}") for n in range(3)]
+    write_run(tmp_path, rows)
+    assert main(["explain", str(tmp_path), "--rows-only"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("3 × the same error, first e3-q0: generate: ModelCallError: 503")
+    assert "nothing to explain" not in said
 
 
 def test_settings_come_back_from_the_run_without_keys_and_gates() -> None:

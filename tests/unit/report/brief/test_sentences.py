@@ -142,3 +142,20 @@ def test_names_and_shares() -> None:
     assert listed(list("abcde")) == "a, b, c and 2 more"
     assert len(short("x" * 100)) == 40
     assert (percent(0.0), percent(0.001), percent(0.085), percent(1)) == ("0 %", "under 1 %", "9 %", "100 %")
+
+
+def test_where_everything_is_at_its_best_nothing_falls_short() -> None:
+    best = table(LABELS, evidence_recall=[1.0] * N, expectations=[1.0] * N)
+    said = say(attribute=False, e1=best)
+    assert (
+        said["why"]
+        == "Nothing falls short: each measure on gold and expectations has its best value on every question."
+    )
+    assert said["next"].startswith("Nothing needs repair here.")
+    almost = table(LABELS, evidence_recall=[1.0] * N, expectations=[1.0] * (N - 1) + [0.5])
+    assert say(attribute=False, e1=almost)["why"].startswith("Why answers fall short was not looked into.")
+    failed = table(LABELS, evidence_recall=[1.0] * N, expectations=[1.0] * N)
+    failed.totals.errors = 1
+    said = say(attribute=False, e1=failed)
+    assert said["why"].startswith("Why answers fall short was not looked into.")
+    assert said["next"] == "Read the first error, mend it, and run again."

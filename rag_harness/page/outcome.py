@@ -1,0 +1,64 @@
+"""How a run came out, in a word and a sentence: the head of a comment, of a page, of a badge, of a commit's status."""
+
+from __future__ import annotations
+
+from rag_harness.page.run import Run
+from rag_harness.report.brief import Brief, GatesState
+from rag_harness.report.brief.gates_state import BAD
+from rag_harness.report.left_nothing import left_nothing_lines
+from rag_harness.report.wording import counted
+
+SIGNS = {"FAIL": "❌", "UNDECIDED": "❔", "PASS": "✅", "NO VERDICT": "❔"}
+"""Stands before each word."""
+_OTHERS = {
+    "inconclusive": "undecided",
+    "passed": "passed",
+    "xfailed": "failed as expected",
+    "not judged": "not judged",
+}
+
+
+def run_outcome(brief: Brief, run: Run) -> tuple[str, str]:
+    """Return how the run came out as a word, FAIL, UNDECIDED, PASS or NO VERDICT, and what failed and passed.
+
+    What fails the run for pytest fails it here: a gate, a question, another test, a check that could not be made.
+    """
+    if run.begun is not None:
+        return "NO VERDICT", "the last run left no results; what follows is of the run before it"
+    state, failed = brief.gates, brief.failures.said
+    gates = _counted(state) if state.total else _why_none(run)
+    if not failed:
+        return state.verdict or "NO VERDICT", gates
+    if state.failed:
+        return "FAIL", "; ".join([gates, *failed])
+    gates = ", ".join(_others(state)) if state.total else gates
+    return "FAIL", "; ".join([*failed, gates])
+
+
+def last_run_lines(run: Run) -> list[str]:
+    """Return why the last run into the folder left no results, where it left none; it is said before all else."""
+    return left_nothing_lines(run.begun, run.manifest.date) if run.begun is not None else []
+
+
+def _counted(state: GatesState) -> str:
+    """Return the number of gates of each verdict, that of the verdict of all first."""
+    bad = sum(state.counts.get(name, 0) for name in BAD)
+    others = [f"{state.counts[name]:,} {word}" for name, word in _OTHERS.items() if state.counts.get(name)]
+    said = [*([f"{bad:,} failed"] if state.verdict else []), *others]
+    first = {"FAIL": "failed", "UNDECIDED": "undecided", "PASS": "passed", "": "not judged"}[state.verdict]
+    ordered = sorted(said, key=lambda each: not each.endswith(f" {first}"))
+    n, _, word = ordered[0].partition(" ")
+    return ", ".join([f"{n} of {counted(state.total, 'gate')} {word}", *ordered[1:]])
+
+
+def _others(state: GatesState) -> list[str]:
+    """Return the number of gates of each verdict, where none failed: ``1 gate passed, 2 undecided``."""
+    found = [(state.counts[name], word) for name, word in _OTHERS.items() if state.counts.get(name)]
+    (n, word), *rest = sorted(found, key=lambda each: each[1] != "passed")
+    return [f"{counted(n, 'gate')} {word}", *(f"{n:,} {word}" for n, word in rest)]
+
+
+def _why_none(run: Run) -> str:
+    if not run.summary:
+        return "this folder has no summary.json of the run, which keeps the verdicts"
+    return "no gate is set (`--rag-gate`, or `rag_gate` in the ini file)"

@@ -1,0 +1,110 @@
+"""How a run came out in a word: red wherever pytest is red, in the comment, the page, the badge and the status."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from rag_harness.page.badge import badge_of, status_by_gates
+from rag_harness.page.comment import comment_of
+from rag_harness.page.content import Prose
+from rag_harness.page.sections.first_screen import first_screen
+from rag_harness.results.manifest import MANIFEST
+from tests.unit.page.runs import amend, gate, read, rows_of, summarise
+from tests.unit.rows import failed_row
+from tests.unit.tables import write_run
+
+HERE = "e3: recall@5 >= 0.5"
+
+
+def left(output: Path, errors: int = 0, failed: Sequence[str] | None = None, **more: object) -> Path:
+    """Leave a run of eight questions with a passed gate; ``failed`` are the questions whose test failed."""
+    rows = [failed_row(query_id=f"q{n:02}", query=f"Question {n}?") for n in range(errors)]
+    write_run(output, [*rows, *rows_of("e3", 8, 8)[errors:]])
+    summarise(output, gate(HERE), **more)
+    manifest = json.loads((output / MANIFEST).read_text())
+    manifest["suites"]["e3"]["failed"] = failed
+    (output / MANIFEST).write_text(json.dumps(manifest))
+    return output
+
+
+def head(output: Path) -> str:
+    """Return the first line of the comment, after a look at whether page, badge and status say the same."""
+    (run,) = read(output)
+    first = comment_of([run]).partition("\n")[0]
+    word, _, said = first.removeprefix("## ").partition(": ")
+    page = [each.text for each in first_screen([run]).blocks if isinstance(each, Prose)]
+    assert (f"{word}: {said}." in page) == ("FAIL" in word)
+    badge = json.loads(badge_of(run))
+    assert (badge["message"], badge["color"]) == (said, {"❌ FAIL": "red", "✅ PASS": "brightgreen"}[word])
+    assert status_by_gates(run, has_succeeded=True)[0] == {"❌ FAIL": "failure", "✅ PASS": "success"}[word]
+    return first
+
+
+def test_errors_are_red_though_every_gate_passed(tmp_path: Path) -> None:
+    ids = ["q00", "q01", "q02"]
+    assert head(left(tmp_path, 3, ids)) == "## ❌ FAIL: 3 of 8 questions failed; 1 gate passed"
+
+
+def test_where_no_test_asked_errors_are_failures(tmp_path: Path) -> None:
+    assert head(left(tmp_path, 3)) == "## ❌ FAIL: 3 of 8 questions failed; 1 gate passed"
+
+
+def test_errors_that_the_suite_bears_are_no_failures(tmp_path: Path) -> None:
+    assert head(left(tmp_path, 3, [])) == "## ✅ PASS: 1 of 1 gate passed, 0 failed"
+
+
+def test_an_answer_that_failed_its_test_is_red(tmp_path: Path) -> None:
+    assert head(left(tmp_path, 1, ["q00", "q07"])) == "## ❌ FAIL: 2 of 8 questions failed; 1 gate passed"
+
+
+def test_a_question_without_a_result_is_red_and_counts_once(tmp_path: Path) -> None:
+    output = left(tmp_path, failed=["q07"])
+    lines = (output / "e3.jsonl").read_text().splitlines(keepends=True)
+    (output / "e3.jsonl").write_text("".join(lines[:-2]))
+    assert head(output) == "## ❌ FAIL: 2 of 8 questions failed; 1 gate passed"
+
+
+def test_another_test_that_failed_is_red(tmp_path: Path) -> None:
+    output = left(tmp_path, failed=[])
+    amend(output, other_failures=2)
+    assert head(output) == "## ❌ FAIL: 2 other tests failed; 1 gate passed"
+
+
+@pytest.mark.parametrize(
+    ("unchecked", "said"),
+    [
+        ({"not judged": 2}, "2 gates not judged, which fails this run (--rag-not-judged=fail)"),
+        ({"inconclusive": 1}, "1 gate inconclusive, which fails this run (--rag-inconclusive=fail)"),
+        ({"comparison": 1}, "the run could not be compared with the saved one"),
+    ],
+)
+def test_what_an_option_makes_red_is_red(tmp_path: Path, unchecked: dict[str, int], said: str) -> None:
+    assert head(left(tmp_path, failed=[], unchecked=unchecked)) == f"## ❌ FAIL: {said}; 1 gate passed"
+
+
+def test_failed_gates_come_first(tmp_path: Path) -> None:
+    output = left(tmp_path, 3, ["q00", "q01", "q02"])
+    summarise(output, gate(HERE), gate("e3: token_f1 >= 0.9", "failed"))
+    said = "1 of 2 gates failed, 1 passed; 3 of 8 questions failed"
+    assert head(output) == f"## ❌ FAIL: {said}"
+
+
+def test_what_an_earlier_run_left_failed_is_not_of_this_one(tmp_path: Path) -> None:
+    output = left(tmp_path, 3, ["q00"])
+    manifest = json.loads((output / MANIFEST).read_text())
+    manifest["suites"]["e3"]["made"] = "2026-01-01T00:00:00+00:00"
+    (output / MANIFEST).write_text(json.dumps(manifest))
+    assert head(output) == "## ✅ PASS: 1 of 1 gate passed, 0 failed"
+
+
+def test_errors_stand_first_among_the_worst_then_failed_tests(tmp_path: Path) -> None:
+    (run,) = read(left(tmp_path, 1, ["q00", "q05"]))
+    text = comment_of([run])
+    worst = [line for line in text.splitlines() if line.startswith("- `e3-")]
+    assert [line.partition("`:")[0] for line in worst] == ["- `e3-q00", "- `e3-q05"]
+    assert "**error**. generate: ModelCallError: 503" in worst[0]
+    assert "**its test failed**" in worst[1]
