@@ -33,6 +33,7 @@ const ranking = (() => {
 
   const sections = SECTIONS.map(([path, anchor, heading, page, text, words]) => ({ path, anchor, heading, page, text, words }));
   const index = new Map(); // term -> section -> how often, by field and by the field's length
+  const written = new Set(); // terms that a page has itself, not only the readers' words for it
   for (const [field, [weight, length]] of Object.entries(FIELDS)) {
     // The top of a page has its title as its heading; counted twice it would win over every other word.
     const said = sections.map((each) => (field === "page" && each.heading === each.page ? [] : wordsOf(each[field]).flatMap(termsOf)));
@@ -40,6 +41,7 @@ const ranking = (() => {
     const usual = filled.reduce((sum, terms) => sum + terms.length, 0) / filled.length;
     said.forEach((terms, id) => {
       for (const term of terms) {
+        if (field !== "words") written.add(term);
         if (!index.has(term)) index.set(term, new Map());
         const often = index.get(term);
         often.set(id, (often.get(id) || 0) + weight / (1 - length + (length * terms.length) / usual));
@@ -82,7 +84,7 @@ const ranking = (() => {
         const root = stem(name), isKnown = index.has(root), other = same.get(root);
         const terms = isKnown ? [[root, worth]] : near(name).map((term) => [term, NEAR * worth]);
         if (index.has(other)) terms.push([other, SAME_WORD * worth]);
-        return { name, isKnown, terms };
+        return { name, isWritten: written.has(root), terms };
       });
     });
 
@@ -142,8 +144,10 @@ const ranking = (() => {
 
   // A place that has only what every page has of a question is no answer to it. A message quotes words of any kind.
   const withoutWeak = (places, words) => {
-    const worth = (term, place) => (place.terms.has(term[0]) ? rarity(term[0]) * term[1] : 0);
-    for (const place of places) place.share = words.reduce((sum, { terms }) => sum + Math.max(0, ...terms.map((term) => worth(term, place))), 0);
+    const worth = ({ terms }) => Math.max(0, ...terms.map(([term, each]) => each * rarity(term)));
+    const has = (place, { terms }) => terms.some(([term]) => place.terms.has(term));
+    const worths = words.map(worth);
+    for (const place of places) place.share = words.reduce((sum, word, at) => sum + (has(place, word) ? worths[at] : 0), 0);
     const most = Math.max(...places.map(({ share }) => share));
     return places.filter(({ score, share, isQuoted }) => score > WEAK * places[0].score && (isQuoted || share >= LITTLE * most));
   };
@@ -156,7 +160,7 @@ const ranking = (() => {
     addPages(places);
     addMessages(places, question);
     const sorted = [...places.values()].sort((a, b) => b.score - a.score || a.id - b.id);
-    const unknown = [...new Set(words.filter(({ isKnown }) => !isKnown).map(({ name }) => name))];
+    const unknown = [...new Set(words.filter(({ isWritten }) => !isWritten).map(({ name }) => name))];
     return { places: withoutWeak(sorted, words), unknown };
   };
   return { found, sections, TERM, termsOf };
