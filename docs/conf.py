@@ -41,6 +41,7 @@ html_show_sourcelink = False
 templates_path = ["site"]
 html_static_path = ["site/static"]
 html_css_files = ["site.css"]
+html_js_files = [("sidebar.js", {"defer": "defer"})]
 html_show_copyright = False
 copybutton_prompt_text = "$ "
 # JSON in which "…" stands for what is left out is coloured as far as that goes.

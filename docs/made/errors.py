@@ -12,13 +12,16 @@ from docs.made.messages import Messages
 from rag_harness import errors
 
 _PACKAGE = Path(errors.__file__).parent
-_LEAST = 25
-"""Characters of a message without its variable parts; a shorter one is made of others."""
+_LEAST, _FEWEST = 25, 4
+"""Characters, or words, of a message without its variable parts; a shorter one is made of others."""
 _KINDS = {
-    name: kind
+    name: (kind.__doc__ or "").strip().partition("\n")[0]
     for name, kind in vars(errors).items()
     if isinstance(kind, type) and issubclass(kind, errors.RagHarnessError) and kind is not errors.RagHarnessError
 }
+_OWN = "TypeError"
+"""Python's kind for what a reader's function returns. A message that is a whole sentence is for the reader."""
+_KINDS[_OWN] = "A function of yours returned something that cannot be used."
 _INTRODUCTION = """# Errors
 
 Messages as they are raised, by kind and in the order of their first words. `…` stands for what differs: a name, a file,
@@ -34,12 +37,12 @@ def page() -> str:
     made = Messages(trees)
     for name, tree in trees.items():
         for kind, said in _raised(tree, name, made):
-            if _says_enough(said):
+            if _says_enough(said) and (kind != _OWN or said.endswith(".")):
                 by_kind[kind].add(_as_text(said))
     parts = [_INTRODUCTION]
     for kind, messages in by_kind.items():
         if messages:
-            parts += [f"\n## {kind}\n", f"{(_KINDS[kind].__doc__ or '').strip().partition(chr(10))[0]}\n"]
+            parts += [f"\n## {kind}\n", f"{_KINDS[kind]}\n"]
             parts += [f"- {message}" for message in sorted(messages, key=_first_word)]
     return MADE + "\n".join(parts) + "\n"
 
@@ -57,16 +60,22 @@ def _raised(
     if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id in _KINDS and tree.args:
         direct = messages.forms(tree.args[0], module, inside, depth=0)
         # Where the literal says enough, its parts stay "…".
-        for form in direct if all(map(_says_enough, direct)) else messages.forms(tree.args[0], module, inside):
+        for form in direct if all(map(_is_long, direct)) else messages.forms(tree.args[0], module, inside):
             yield tree.func.id, form
         if inside is not None and _is_list(tree.args[0]):
             for said in messages.listed(inside, module):
                 if said.rstrip().endswith((".", "?", ". …", ".…")):
                     yield tree.func.id, said
+    elif isinstance(tree, ast.Call):
+        yield from ((kind, said) for kind, said in messages.handed(tree, module, inside) if kind in _KINDS)
+
+
+def _is_long(said: str) -> bool:
+    return len(said.replace("…", "")) >= _LEAST
 
 
 def _says_enough(said: str) -> bool:
-    return len(said.replace("…", "")) >= _LEAST
+    return _is_long(said) or len(re.findall(r"[A-Za-z]{2,}", said)) >= _FEWEST
 
 
 def _is_list(node: ast.expr) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from itertools import product
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -56,7 +57,22 @@ class Messages:
                 found = self._of_name(name, module, inside, depth)
             case ast.Call(func=ast.Name(id=name)) if depth:
                 found = self._returned(name, module, depth)
+            case ast.Call(func=ast.Attribute(ast.Constant(str(between)), "join"), args=[ast.Name(id=name)]):
+                found = [between.join(_texts(each)) for each in self._constants[module].get(name, []) if _texts(each)]
         return list(dict.fromkeys(found))[:_MOST] or ["…"]
+
+    def handed(self, call: ast.Call, module: str, inside: _Function | None) -> Iterator[tuple[str, str]]:
+        """Yield the kinds and texts of the errors that a function returns, with what this call hands it."""
+        found = self._function(call.func.id, module) if isinstance(call.func, ast.Name) else None
+        if found is None:
+            return
+        names = [each.arg for each in found[1].args.args]
+        handed = {name: self.forms(each, module, inside) for name, each in zip(names, call.args, strict=False)}
+        for each in ast.walk(found[1]):
+            match each:
+                case ast.Return(value=ast.Call(func=ast.Name(id=kind), args=[said, *_])):
+                    for form in self.forms(_Handed(handed).visit(deepcopy(said)), found[0], found[1]):
+                        yield kind, form
 
     def listed(self, inside: _Function, module: str, depth: int = _DEEP) -> Iterator[str]:
         """Yield the texts of a function that collects problems, and of those that it asks for them."""
@@ -95,6 +111,27 @@ class Messages:
             return module, self._functions[module][name]
         found = self._anywhere.get(name, [])
         return found[0] if len(found) == 1 else None
+
+
+class _Handed(ast.NodeTransformer):
+    """Puts what a call hands over in the place of the names that a function gives it."""
+
+    def __init__(self, handed: Mapping[str, Sequence[str]]) -> None:
+        self._handed = handed
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id not in self._handed:
+            return node
+        return ast.BoolOp(ast.Or(), [ast.Constant(form) for form in self._handed[node.id]])
+
+
+def _texts(node: ast.expr) -> list[str]:
+    """Return the texts of a literal list; none, if it is no list of texts."""
+    match node:
+        case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.Dict(keys=elements):
+            texts = [each.value for each in elements if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+            return texts if len(texts) == len(elements) else []
+    return []
 
 
 def _joined(parts: Sequence[Sequence[str]]) -> list[str]:

@@ -53,7 +53,7 @@ def _own(section: nodes.section) -> list[nodes.Element]:
     return [each for each in section.children if isinstance(each, nodes.Element) and not isinstance(each, others)]
 
 
-def _sections(page: str, tree: nodes.document, words: dict[str, str]) -> Iterator[Section]:
+def _sections(page: str, tree: nodes.document, words: dict[str, Any]) -> Iterator[Section]:
     """Yield the sections of a page, and its rows and messages that are looked up. Takes their words from ``words``."""
     title = ""
     for section in tree.findall(nodes.section):
@@ -68,8 +68,14 @@ def _sections(page: str, tree: nodes.document, words: dict[str, str]) -> Iterato
                 begin = " ".join(name.split()[:_BEGIN])
                 yield page, part["ids"][0], f"{heading}: {begin}", title, name, ""
             else:
-                cells = " ".join(map(_text, part.parent.children[1:]))
-                yield page, part["ids"][0], name, title, cells, words.pop(f"{page}#{name}", "")
+                yield page, part["ids"][0], name, title, _cells(part.parent), words.pop(f"{page}#{name}", "")
+
+
+def _cells(row: nodes.Element) -> str:
+    """Return the cells behind the first, each after the head of its column."""
+    heads = [_text(each) for head in row.parent.parent.findall(nodes.thead) for each in head.findall(nodes.entry)]
+    cells = zip(heads[1:], map(_text, row.children[1:]), strict=True)
+    return "; ".join(f"{head}: {cell}" if head else cell for head, cell in cells if cell)
 
 
 def _text(node: nodes.Node) -> str:
@@ -79,13 +85,17 @@ def _text(node: nodes.Node) -> str:
 def _write(app: Sphinx, error: Exception | None) -> None:
     if error is not None or app.builder.name != "html":
         return
-    words: dict[str, str] = tomllib.loads(_WORDS.read_text(encoding="utf-8"))
+    words: dict[str, Any] = tomllib.loads(_WORDS.read_text(encoding="utf-8"))
+    same = words.pop("same")
     pages = sorted(app.env.found_docs)
     found = [section for page in pages for section in _sections(page, app.env.get_doctree(page), words)]
     if words:
         raise ValueError(f"{_WORDS}: no such page, section or row: {', '.join(words)}")
-    said = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
-    (Path(app.outdir) / "_static" / "sections.js").write_text(f"const SECTIONS = {said};\n", encoding="utf-8")
+    said = "".join(
+        f"const {name} = {json.dumps(value, ensure_ascii=False, separators=(',', ':'))};\n"
+        for name, value in (("SECTIONS", found), ("SAME", same))
+    )
+    (Path(app.outdir) / "_static" / "sections.js").write_text(said, encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

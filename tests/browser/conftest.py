@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -27,6 +29,7 @@ Opened = Callable[..., "Page"]
 """File of a page, address in it, and options of the context -> the page, opened."""
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 WAIT_MS = 20_000
+ROOT = Path(__file__).parents[2]
 LONG = {
     f"q{number:03}": f"Number {number}. {'And how long would that take on top of it all? ' * 4}" for number in range(60)
 }
@@ -74,6 +77,15 @@ def opened(chromium: Browser, watch: Watch) -> Iterator[Opened]:
     for context in contexts:
         context.close()
     assert not watch.found
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site of the documentation."""
+    pytest.importorskip("furo", reason="sphinx is not installed: pip install '.[docs]'")
+    folder = tmp_path_factory.mktemp("site")
+    subprocess.run([sys.executable, "-m", "sphinx", "-q", str(ROOT / "docs"), str(folder)], check=True, timeout=300)
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ import ast
 
 import pytest
 
+from docs.made import REFERENCE
 from docs.made.errors import _raised
 from docs.made.messages import Messages
 
@@ -43,3 +44,25 @@ def test_problems_that_are_listed_are_found_where_they_are_made() -> None:
         'def read(x):\n    """Read. All."""\n    problems = wrong(x)\n    raise DataError("\\n".join(problems))\n'
     )
     assert messages(code) == ["…", "… stands there twice. Rename it."]
+
+
+def test_an_error_that_a_function_makes_says_what_each_call_hands_it() -> None:
+    code = (
+        'SIGNS = (">=", "<")\n'
+        "def wrong(text: str, problem: str) -> SettingsError:\n"
+        '    return SettingsError(f"{text.strip()}: {problem}.")\n'
+        "raise wrong(x, f\"{y!r} is no comparison; use one of {' '.join(SIGNS)}\")\n"
+    )
+    assert messages(code) == ["…: ….", "…: … is no comparison; use one of >= <."]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "… … is no page of ….…",
+        r"… is no comparison; use one of \>= \<= \> \<.",
+        "it must return a PipelineOutput or the answer as a string.",
+    ],
+)
+def test_the_page_has_what_a_reader_searched_for(said: str) -> None:
+    assert said in (REFERENCE / "errors.md").read_text(encoding="utf-8")
