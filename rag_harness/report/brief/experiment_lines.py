@@ -52,6 +52,11 @@ _KINDS = {
 """Kinds of answers in plain words."""
 
 
+def main_measure(found: SuiteTable) -> str:
+    """Return the first measure that says something of an experiment."""
+    return next((name for name in _MEASURES if _tells(found, name)), "recall@5")
+
+
 def quality_lines(found: SuiteTable, writer: LineWriter) -> Iterator[Line]:
     """Yield the main measures of one experiment with their intervals."""
     said = []

@@ -8,7 +8,6 @@ from rag_harness.report.brief.gates_state import BAD, FEW_GATES, GateLine, Gates
 from rag_harness.report.brief.writer import LABEL, TIE, Colour, Line, LineWriter
 from rag_harness.report.wording import counted, listed
 
-_EXAMPLE = "e3: recall@5 >= 0.8"
 _COLOURS: Mapping[str, Colour] = {"FAIL": "red", "PASS": "green"}
 _OTHER_STATES = {"inconclusive": "undecided", "xfailed": "failed as expected", "not judged": "not judged"}
 _FEW_NEEDED = 2
@@ -41,10 +40,11 @@ def _gate(label: str, gate: GateLine, colour: Colour, writer: LineWriter) -> Ite
         yield from writer.to_its_end("", gate.figures or gate.reason, colour)
 
 
-def gate_count_lines(state: GatesState, writer: LineWriter) -> list[Line]:
-    """Return how many gates have each verdict, and which passed most closely."""
+def gate_count_lines(state: GatesState, writer: LineWriter, example: str) -> list[Line]:
+    """Return how many gates have each verdict, and which passed most closely; of no gate an example of one."""
     if not state.total:
-        return writer.labelled("gates", f"none: nothing stops a release. Set rag_gate, e.g. {_EXAMPLE}", "yellow")
+        said = f"none: nothing stops a release. Set rag_gate, e.g. {example.replace(' ', TIE)}"
+        return writer.labelled("gates", said, "yellow")
     counts = state.counts
     bad = sum(counts.get(name, 0) for name in BAD)
     said = [f"{counts.get('passed', 0)} passed", f"{bad} failed"]
