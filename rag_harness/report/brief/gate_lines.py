@@ -43,8 +43,8 @@ def _gate(label: str, gate: GateLine, colour: Colour, writer: LineWriter) -> Ite
 def gate_count_lines(state: GatesState, writer: LineWriter, example: str) -> list[Line]:
     """Return how many gates have each verdict, and which passed most closely; of no gate an example of one."""
     if not state.total:
-        said = f"none: nothing stops a release. Set rag_gate, e.g. {example.replace(' ', TIE)}"
-        return writer.labelled("gates", said, "yellow")
+        one = example.replace(" ", TIE)
+        return writer.labelled("gates", f"none: nothing stops a release. Set rag_gate, e.g. {one}", "yellow")
     counts = state.counts
     bad = sum(counts.get(name, 0) for name in BAD)
     said = [f"{counts.get('passed', 0)} passed", f"{bad} failed"]
