@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from rag_harness.report.wording import joined_names
 from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
@@ -13,38 +14,37 @@ if TYPE_CHECKING:
 
 
 def not_gated_lines(tables: Mapping[str, SuiteTable], gates: Sequence[Gate]) -> Iterator[str]:
-    """Yield a line for each experiment that has such answers.
+    """Yield what is to be known of such answers, of all experiments in a line each.
 
     Args:
         tables: tables of the suites of the run.
         gates: the gates that are set.
     """
-    for name, table in sorted(tables.items()):
-        if name != GOLDEN:
-            yield from _empty(name, table)
-            yield from _broken(name, table, gates)
+    found = {name: table for name, table in sorted(tables.items()) if name != GOLDEN}
+    yield from _empty(found)
+    yield from _broken(found, gates)
 
 
-def _empty(name: str, table: SuiteTable) -> Iterator[str]:
+def _empty(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
     """A service that only finds passages has no answer to be missed: nothing is expected of one."""
     from rag_harness.measures.judged.judged_expectations import EXPECTATIONS
 
-    rows = table.totals.rows - table.totals.errors
-    if rows and not table.totals.answers and EXPECTATIONS in table.columns:
-        yield f"{name}: none of {rows:,} answers has a word, so nothing is measured of answers"
+    for name, table in tables.items():
+        rows = table.totals.rows - table.totals.errors
+        if rows and not table.totals.answers and EXPECTATIONS in table.columns:
+            yield f"{name}: none of {rows:,} answers has a word, so nothing is measured of answers"
 
 
-def _broken(name: str, table: SuiteTable, gates: Sequence[Gate]) -> Iterator[str]:
+def _broken(tables: Mapping[str, SuiteTable], gates: Sequence[Gate]) -> Iterator[str]:
+    """Who has gated what one experiment is expected to do knows of it."""
     from rag_harness.measures.expectation_measures import PREFIX
     from rag_harness.measures.judged.judged_expectations import EXPECTATIONS
 
-    is_gated = any(gate.suite == name and gate.measure.startswith((EXPECTATIONS, PREFIX)) for gate in gates)
-    if is_gated or not table.has(EXPECTATIONS):
+    if any(gate.measure.startswith((EXPECTATIONS, PREFIX)) for gate in gates):
         return
-    values = table.values(EXPECTATIONS, {}).values()
-    broken = sum(value < 1 for value in values)
+    values = {name: table.values(EXPECTATIONS, {}) for name, table in tables.items() if table.has(EXPECTATIONS)}
+    broken = {name: count for name, found in values.items() if (count := sum(v < 1 for v in found.values()))}
     if broken:
-        yield (
-            f"{name}: {broken:,} of {len(values):,} answers break what their questions expect, and no gate looks at "
-            f"it; one would be: {name}: {EXPECTATIONS} >= 0.9"
-        )
+        said = joined_names([f"{count:,} of {len(values[name]):,} of {name}" for name, count in broken.items()])
+        example = f"{next(iter(broken))}: {EXPECTATIONS} >= 0.9"
+        yield f"answers that break what their questions expect: {said}. No gate looks at it; one would be: {example}"

@@ -182,7 +182,8 @@ def _unchecked(tables: Mapping[str, SuiteTable], session: RagSession) -> Iterato
     cases = session.cases
     data = [cases.data.get(name) for name in sorted({cases.data_of(name) for name in tables})]
     for folder in {each.folder for each in data if each.takes_pages_as_named}:
-        yield f"no folder {folder}: pages in context_reference are taken as written; --rag-kb=DIR has them checked"
+        said = "pages in context_reference are taken as written, and a context has to name its page to be found"
+        yield f"no folder {folder}: {said}. --rag-kb=DIR checks the ones, and finds the others by their text"
 
 
 def _drafts(findings: RunFindings, session: RagSession) -> Iterator[str]:

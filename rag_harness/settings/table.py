@@ -116,7 +116,7 @@ class Settings:
         "language of all documents that state none, two letters: en, de, …; auto finds that of each",
         "data",
     )
-    output: str = path_option("output", "folder for result files", "nothing")
+    output: str = path_option("output", "folder, or directory, for the results of runs", "nothing")
     prompts: str = path_option("", "folder of prompt files that replace the built-in ones, e.g. e3.system.md", "data")
     logs: str = path_option("logs", "folder for the log file", "nothing")
     cassettes: str = path_option("cassettes", "folder of recordings", "nothing")
@@ -184,7 +184,7 @@ class Settings:
         200_000, "longest answer in characters; a longer one is a failed trial, however it came", "generation", ge=1
     )
 
-    top_k: int = option(5, "chunks that go into the prompt", "retrieval", ge=1)
+    top_k: int = option(5, "top k: how many retrieved chunks, or passages, go into the prompt", "retrieval", ge=1)
     candidates: int = option(20, "chunks that the first stage hands to the reranker", "reranking", ge=1)
     chunk_size: int = option(512, "longest chunk in tokens", "retrieval", ge=16)
     chunk_overlap: int = option(128, "tokens repeated between pieces of a long section", "retrieval", ge=0)

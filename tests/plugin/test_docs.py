@@ -54,16 +54,17 @@ def test_bring_your_own_pipeline(pytester: pytest.Pytester) -> None:
 
 @pytest.mark.parametrize(("said", "status"), [("You have 45 days.", 0), ("I know.", 1)])
 def test_readme_pipeline(suite: Suite, said: str, status: int) -> None:
-    """It runs as it is copied, in a folder that has the questions alone, and a wrong answer stops it."""
+    """It runs as it is copied, in a folder that has no more than the README names, and a wrong answer stops it."""
     (code,) = _blocks("README.md")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (command,) = re.findall(r"^    pytest (--rag-queries=\S+ --rag-gate .*)$", readme, re.MULTILINE)
+    (command,) = re.findall(r"^    pytest (--rag-kb=\S+ --rag-gate .*)$", readme, re.MULTILINE)
     (question,) = re.findall(r"^    (\{\"query_id.*\})$", readme, re.MULTILINE)
     for file in (*suite.path.glob("test_*.py"), *suite.path.glob("*.ini")):
         file.unlink()
     suite.pytester.makepyfile(f"class my_service:\n    async def ask(text): return {said!r}\n\n{code}")
     suite.pytester.mkdir("my_docs")
     (suite.path / "my_docs" / "queries.jsonl").write_text(question)
+    (suite.path / "my_docs" / "returns.md").write_text("# Returns\n\nA lamp goes back within 45 days.\n")
     result = suite.run(*shlex.split(command))
     result.assert_outcomes(passed=1, failed=status)  # the gate
     assert result.ret == status

@@ -207,9 +207,9 @@ def test_a_run_whose_cases_expect_nothing_says_nothing_of_it(suite: Suite) -> No
 
 def test_broken_expectations_that_no_gate_looks_at_are_noted(fixed: Suite) -> None:
     expecting(fixed, [{"contains": "45 days"}], [{"contains": "46 days", "must": True}])
-    noted = "note     mine: 1 of 2 answers break what their questions expect, and no gate"
+    noted = "note     answers that break what their questions expect: 1 of 2 of mine. No gate"
     result = fixed.run("-k", "test_it", "--rag-gate=mine: error_rate <= 0")
-    result.stdout.fnmatch_lines([noted, "*one would be: mine: expectations >= 0.9"])
+    result.stdout.fnmatch_lines([noted, "*looks at it; one would be: mine: expectations >= 0.9"])
     assert noted not in fixed.run("-k", "test_it", "--rag-gate=mine: expect_contains >= 0.1").stdout.str()
     expecting(fixed, [{"contains": "45 days"}], [{"contains": "45 days"}])
     assert "no gate looks" not in fixed.run("-k", "test_it").stdout.str()

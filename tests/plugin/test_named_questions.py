@@ -101,7 +101,7 @@ def test_a_pipeline_that_has_the_documents_needs_no_folder_of_them(suite: Suite,
     result = suite.run(workers, "--rag-queries=asked.jsonl", "--rag-gate=mine: recall@1 >= 0.5")
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(
-        ["note     no folder data/kb: pages in context_reference are taken as written;", "*0.500*"]
+        ["note     no folder data/kb: pages in context_reference are taken as written, and", "*0.500*"]
     )
     stopped = suite.run(workers, "--rag-queries=asked.jsonl", "--rag-kb=kb")
     assert "context_reference 'delivery.md' is no page of" in stopped.stdout.str() + stopped.stderr.str()

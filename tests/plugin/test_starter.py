@@ -139,7 +139,7 @@ def test_an_empty_folder_gets_an_example_whose_gate_is_judged(
     assert "what they score says nothing of your documents" in capsys.readouterr().out
     result = pytester.runpytest_subprocess()
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["passed *golden: recall@3 >= 0.5 @95% *n=18"])
+    result.stdout.fnmatch_lines(["passed *golden: recall@3 >= 0.5 @95% *n=18 *"])
     assert init(pytester.path, "--example") == 0
     assert "wrote" not in capsys.readouterr().out
 
@@ -175,7 +175,7 @@ def test_init_leaves_an_existing_configuration_alone(
     (pytester.path / "docs" / "a.md").write_text("# A\n\nText.\n")
     config = '[tool.pytest.ini_options]\naddopts = "-ra"\n'
     (pytester.path / "pyproject.toml").write_text(config)
-    assert main(["init", str(pytester.path)]) == 0
+    assert main(["init", str(pytester.path)]) == 1
     said = capsys.readouterr().out
     assert 'rag_kb_dir = "docs"' in said
     assert 'rag_gate = ["recall@k >= 0.8 @95%"]' in said
@@ -188,6 +188,7 @@ def test_init_leaves_an_existing_configuration_alone(
     [
         ("pytest.ini", b"", "Add to [pytest] in "),
         ("pytest.toml", b'[pytest]\naddopts = ["-ra"]\n', "Add to the pytest section of "),
+        ("pyproject.toml", b'[tool.pytest.ini_options]\ntestpaths = ["tests"]\n', "Add to the pytest section of "),
         ("setup.cfg", b"[metadata]\nauthor = M\xfcller\n[tool:pytest]\n", "Add to the pytest section of "),
     ],
 )
@@ -196,8 +197,11 @@ def test_any_file_that_pytest_would_read_is_told_the_keys(
 ) -> None:
     written(tmp_path / "docs", {"a.md": "# A\n\nText.\n"})
     (tmp_path / name).write_bytes(content)
-    assert init(tmp_path) == 0
-    assert f"{said}{tmp_path / name}:\n    rag_kb_dir = " in capsys.readouterr().out
+    assert init(tmp_path) == 1, "pytest would not see the suite"
+    out = capsys.readouterr().out
+    assert f"{said}{tmp_path / name}:\n    rag_kb_dir = " in out
+    assert "Next: add the lines above, then pytest test_retrieval.py" in out
+    assert ("Add test_retrieval.py to testpaths there" in out) == (b"testpaths" in content)
     assert (tmp_path / name).read_bytes() == content
     assert sorted(each.name for each in tmp_path.iterdir()) == sorted(
         [".gitignore", ".rag_harness", "docs", name, "queries.jsonl", "test_retrieval.py"]

@@ -61,8 +61,8 @@ def _none(folder: Path, dropped: int) -> str:
     why = f"{dropped} {facts} found, but none makes a fair question" if dropped else _NO_FACT
     return (
         f"No question was drafted from {folder.name or 'this folder'}: {why}. queries.jsonl holds a placeholder: write "
-        'a question of your own in its place, with "metadata": {"reviewed": "yes"}. Until then its gate says what came '
-        "out and is not judged."
+        "a question of your own in its place, without its metadata. Until then its gate says what came out and is not "
+        "judged."
     )
 
 

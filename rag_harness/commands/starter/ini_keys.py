@@ -13,6 +13,7 @@ _OWN = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini")
 _SHARED = ("pyproject.toml", "tox.ini", "setup.cfg")
 _MARKS = ("[pytest]", "[tool.pytest", "[tool:pytest]")
 _FOLDER = re.compile(r"^rag_kb_dir\s*=\s*[\"']?([^\"'\n]{1,400}?)[\"']?\s*$", re.MULTILINE)
+_TEST_PATHS = re.compile(r"^testpaths\s*=", re.MULTILINE)
 _MEANS = {
     "rag_k": "hits that are looked at: recall@k is recall@{}",
     "rag_family": "all gates with @ together are right in this share of runs",
@@ -36,6 +37,10 @@ def write_ini(folder: Path, pairs: Mapping[str, str], gate: str, done: Started) 
         has_section = any(mark in _text(configured) for mark in _MARKS)
         done.todo.append(f"Add to {'the pytest section of ' if has_section else '[pytest] in '}{configured}:")
         done.todo += [f"    {line}" for line in _lines(pairs, gate, configured.suffix == ".toml")]
+        if _TEST_PATHS.search(_text(configured)):
+            done.todo.append("Add test_retrieval.py to testpaths there, too: pytest alone would not run it.")
+        done.next_step = f"add the lines above, then {done.next_step}"
+        done.is_incomplete = True
 
 
 def _lines(pairs: Mapping[str, str], gate: str, is_toml: bool) -> list[str]:

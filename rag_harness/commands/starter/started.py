@@ -18,6 +18,8 @@ class Started:
     kept: list[Path] = field(default_factory=list)
     todo: list[str] = field(default_factory=list)
     next_step: str = "pytest test_retrieval.py"
+    is_incomplete: bool = False
+    """Whether the suite does not work before lines are added by hand."""
 
     def keeps(self, file: Path) -> bool:
         """Return whether a file exists; if so, note that it is kept."""
