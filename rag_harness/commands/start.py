@@ -22,7 +22,7 @@ def init_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_init(chosen: argparse.Namespace) -> int:
-    """Write the smallest working suite. The status is 1 where lines are to be added by hand: pytest would not see it."""
+    """Write the smallest working suite. The status is 1 where it does not run before lines are added by hand."""
     from rag_harness.commands.starter import start, start_example, write_ci
 
     begin = start_example if chosen.example else start

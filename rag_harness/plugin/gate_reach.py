@@ -62,7 +62,8 @@ class GateReach:
 
         suite = suite or gate.suite
         if self.is_whole:
-            why = f"{suite} has no trial, though all tests were asked for: its test is gone, was never there, or testpaths leaves it out"
+            gone = "its test is gone, was never there, or testpaths leaves it out"
+            why = f"{suite} has no trial, though all tests were asked for: {gone}"
             why += f". --rag-run={suite} brings one" if self._is_registered(suite) else ""
             return Verdict(gate, "failed", reason=why, lacking=True)
         return Verdict(gate, "not judged", reason=f"{suite} is not in this run: {self._how(gate, suite)}")
