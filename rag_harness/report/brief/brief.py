@@ -62,18 +62,6 @@ class Brief:
         """Whether gold or a judge says anything about what was found or answered."""
         return any(found.has(name) for found in self.tables.values() for name in (*ANSWERS, *RETRIEVAL))
 
-    @property
-    def is_flawless(self) -> bool:
-        """Whether all that gold, expectations and judges say is at its best, and nothing failed."""
-        values = [
-            value
-            for found in self.tables.values()
-            for name in (*ANSWERS, *RETRIEVAL)
-            if found.has(name)
-            for value in found.values(name, {}).values()
-        ]
-        return bool(values) and min(values) >= 1 and not (self.failures or self.gates.failed or self.answered.errors)
-
 
 def brief_of(
     tables: Mapping[str, SuiteTable],

@@ -19,8 +19,7 @@ from rag_harness.report.summary import is_no_llm
 from rag_harness.report.wording import listed, short
 
 SentenceTopic = Literal["found", "best", "sure", "why", "next"]
-_NOT_LOOKED = "Why answers fall short was not looked into. --rag-attribute runs the failed ones again to find out."
-_FLAWLESS = "Nothing falls short: each measure on gold and expectations has its best value on every question."
+_NOT_LOOKED = "Which answers fall short, and why, was not looked into: --rag-attribute asks these again to find out."
 _NOT_MEASURED = (
     "Nothing tells right answers from wrong ones: the questions have no gold, and no judge was asked. Name relevant "
     "documents or a ground_truth, or judge: --rag-measures=faithfulness."
@@ -232,8 +231,6 @@ def _why(brief: Brief) -> Iterator[Sentence]:
         yield Sentence("why", shortfall_said(found), "bad" if not found.is_sample else "unsure")
     elif not brief.is_measured:
         yield Sentence("why", _NOT_MEASURED, "unsure")
-    elif brief.is_flawless:
-        yield Sentence("why", _FLAWLESS, "good")
     elif not brief.was_explained:
         yield Sentence("why", _NOT_LOOKED, "unsure")
     else:
@@ -269,7 +266,7 @@ def _next(brief: Brief) -> Iterator[Sentence]:
         yield Sentence("next", f"Ask about {max(more):,} more questions, so that the difference is sure.")
     elif not brief.is_measured:
         yield Sentence("next", "Give the questions a ground truth and evidence, or name a judge.", "unsure")
-    elif brief.was_explained or brief.is_flawless:
+    elif brief.was_explained:
         yield Sentence("next", "Nothing needs repair here. Harder questions would show where it ends.")
     else:
         yield Sentence("next", "Read the worst answers, or run again with --rag-attribute.")
