@@ -47,7 +47,7 @@ def bench_of(parts: RunParts, as_run: Settings) -> Bench:
     def build(name: str) -> Experiment | None:
         return experiment(name, parts) if is_known(name, parts.settings) else None
 
-    return Bench(build, fingerprint, parts.data)
+    return Bench(build, fingerprint, parts.data, is_live=as_run.mode == "live")
 
 
 @contextmanager

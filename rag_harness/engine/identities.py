@@ -64,28 +64,37 @@ class Identities:
         """Whether rows of a finished run are not taken over, because it is unknown whether they would come again.
 
         If a service's answers come from recordings, they would come again, and the run says how old they are. A run
-        that asks recorded calls again takes over nothing either: its rows would be the old answers.
+        that asks recorded calls again takes over nothing either: its rows would be the old answers. A live run asks a
+        service everything.
         """
         from rag_harness.settings import access_of
 
         access = access_of(self._settings.get())
         if self._settings.get().rerecord and access.records:
             return True
-        is_replayed = self._is_service(self._asked_by(experiment.id)) and access.reads_recordings
-        return not experiment.has_version and not is_replayed
+        is_service = self._is_service(self._asked_by(experiment.id))
+        if is_service:
+            # Live, one of the same version may be down by now, or answer from another index.
+            return self._is_live or not (experiment.has_version or access.reads_recordings)
+        return not experiment.has_version
 
     def begin_anew(self, suites: Collection[str]) -> None:
-        """In mode live, take over nothing of an unfinished run of what has no version: it may answer otherwise by now.
+        """In mode live, take over nothing of an unfinished run of a service: it may answer otherwise by now.
 
         ``--rag-resume`` goes on with such a run. In the process that writes, before a fingerprint is worked out.
         """
         from rag_harness.engine.series import begin_series_anew
-        from rag_harness.settings import access_of
 
         settings = self._settings.get()
-        access = access_of(settings)
-        if access.calls_network and not access.reads_recordings and not settings.resume:
+        if self._is_live and not settings.resume:
             begin_series_anew(settings.path(settings.output), suites)
+
+    @property
+    def _is_live(self) -> bool:
+        from rag_harness.settings import access_of
+
+        access = access_of(self._settings.get())
+        return access.calls_network and not access.reads_recordings
 
     def _is_service(self, name: str) -> bool:
         from rag_harness.pipelines import endpoints_of

@@ -231,8 +231,9 @@ def _without_version(recorder: Recorder, session: RagSession) -> Iterator[str]:
             continue
         is_service = answering(name, session.settings) in session.experiments.endpoints
         where = "[version] in its table" if is_service else "a module in a file"
-        also = ", and --rag-resume goes on with an unfinished run" if session.access.mode == "live" else ""
-        yield f"{name} has no version, so it was asked again; {where} would give it one{also}."
+        # In mode live that needs no reason: what is there now is asked.
+        if not is_service or session.access.mode != "live":
+            yield f"{name} has no version, so it was asked again; {where} would give it one."
 
 
 def _became_of_rows(recorder: Recorder, tables: Mapping[str, SuiteTable], session: RagSession) -> Iterator[str]:

@@ -12,8 +12,9 @@ from rag_harness.files.log import log
 from rag_harness.protocols import Experiment
 
 BLACK_BOX = "the pipeline does not say how to answer from other sources (Experiment.answer_from)"
-NO_VERSION = (
-    "it has no version, so nobody knows whether it would still answer as in this run; [version] in its table says it"
+NOT_KNOWN = (
+    "nobody knows whether it would still answer as in this run: it was asked live, or has no version. Recorded answers "
+    "stay: --rag-mode=record"
 )
 CHANGED = "the experiment is not what it was when its rows were made; run pytest again"
 
@@ -46,6 +47,7 @@ class Bench:
         experiment: returns an experiment by its name, or None where it is not registered.
         fingerprint: returns the present fingerprint of an experiment.
         data: returns the named data.
+        is_live: whether the run asked what was there, and kept nothing.
     """
 
     def __init__(
@@ -53,8 +55,10 @@ class Bench:
         experiment: Callable[[str], Experiment | None],
         fingerprint: Callable[[Experiment], str],
         data: Callable[[str], Data],
+        *,
+        is_live: bool = False,
     ) -> None:
-        self._experiment, self._fingerprint, self._data = experiment, fingerprint, data
+        self._experiment, self._fingerprint, self._data, self._is_live = experiment, fingerprint, data, is_live
 
     def subject(self, name: str, fingerprints: Collection[str]) -> KnownExperiment:
         """Return what is known of an experiment whose rows have these fingerprints."""
@@ -64,7 +68,8 @@ class Bench:
                 return KnownExperiment(why_not=f"{name} is no registered experiment, so nothing of it is run again")
             # Where an experiment has changed, its answers and its index no longer belong to the rows.
             if self._fingerprint(found) not in fingerprints:
-                return KnownExperiment(why_not=CHANGED if found.has_version else NO_VERSION)
+                is_known = found.has_version and not self._is_live
+                return KnownExperiment(why_not=CHANGED if is_known else NOT_KNOWN)
         except (OSError, RagHarnessError) as error:
             return KnownExperiment(why_not=f"{name} cannot be built: {error}")
         return KnownExperiment(found, self._shelf(found))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.derived.attribution.bench import BLACK_BOX, CHANGED, NO_VERSION, Bench, KnownExperiment, nobody
+from rag_harness.derived.attribution.bench import BLACK_BOX, CHANGED, NOT_KNOWN, Bench, KnownExperiment, nobody
 from rag_harness.derived.attribution.shelf import Shelf
 from rag_harness.errors import RagHarnessError
 from rag_harness.protocols import Experiment
@@ -49,7 +49,7 @@ def test_of_an_experiment_that_has_changed_nothing_is_known() -> None:
 
 def test_of_one_without_a_version_nobody_knows_whether_it_has_changed() -> None:
     made = experiment(Pipeline(CHUNKS), has_version=False)
-    assert subject(made, now="cccc").limits == NO_VERSION
+    assert subject(made, now="cccc").limits == NOT_KNOWN
     assert subject(made).limits == ""
 
 
