@@ -110,7 +110,7 @@ def _notes(table: SuiteTable, arrived: Arrived, settings: Settings) -> Iterator[
         yield f"{_counted(len(arrived.resumed), 'answer')} of an earlier run taken over."
     if arrived.set_aside:
         rows = _counted(arrived.set_aside, "row")
-        yield f"{rows} of other settings, questions or code moved to {settings.output}/previous/."
+        yield f"{rows} of an earlier evaluation moved to {settings.output}/previous/."
     if arrived.not_run:
         why = next(iter(arrived.not_run.values()))
         yield f"{_counted(len(arrived.not_run), 'question')} not asked: {why}. What is done is kept."

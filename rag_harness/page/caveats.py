@@ -51,7 +51,7 @@ def _stopped(run: Run) -> Iterator[str]:
     """Yield how many questions were not asked because pytest was stopped."""
     left = sum(len(record.not_run) for record in run.suites.values())
     if run.manifest.stopped and left:
-        yield f"{counted(left, 'question was', 'questions were')} not asked: {run.manifest.stopped}."
+        yield f"{counted(left, 'question was', 'questions were')} left untested: {run.manifest.stopped}."
 
 
 def _other_rows(run: Run) -> Iterator[str]:

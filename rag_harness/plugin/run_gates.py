@@ -172,7 +172,7 @@ class RunGates:
         if not manifest.stopped or self._session.settings.gate_partial:
             return ""
         left = sum(len(manifest.suites[name].not_run) for name in suites_of(gate) if name in manifest.suites)
-        return f"{left} case{'s' * (left != 1)} not asked: {manifest.stopped}" if left else ""
+        return f"{left} case{'s' * (left != 1)} untested: {manifest.stopped}" if left else ""
 
     def _fails_anyway(self, gate: Gate) -> bool:
         """Whether a gate fails whatever the cases that were not asked would answer."""

@@ -244,7 +244,7 @@ def _became_of_rows(recorder: Recorder, tables: Mapping[str, SuiteTable], sessio
         yield f"{trials} no row, lost to a crash, say; every measure counts the worst."
     yield from _without_version(recorder, session)
     if recorder.set_aside:
-        rows = f"{_counted(recorder.set_aside, 'row')} of other settings or data {_were(recorder.set_aside)}"
+        rows = f"{_counted(recorder.set_aside, 'row')} of an earlier run {_were(recorder.set_aside)}"
         yield f"{rows} moved to {settings.output}/previous/."
     if recorder.repaired:
         lines = f"{_counted(recorder.repaired, 'damaged or duplicate line')} {_were(recorder.repaired)}"
@@ -259,7 +259,7 @@ def _stopped(findings: RunFindings, recorder: Recorder) -> Iterator[str]:
     """Say how many trials were not asked because pytest was stopped."""
     left = sum(len(suite.not_run) for suite in findings.manifest.suites.values()) - len(recorder.not_run)
     if findings.manifest.stopped and left > 0:
-        yield f"not asked: {_counted(left, 'trial')}; {findings.manifest.stopped}."
+        yield f"untested: {_counted(left, 'trial')}; {findings.manifest.stopped}."
 
 
 def errors_said(findings: RunFindings, session: RagSession) -> Iterator[str]:

@@ -73,7 +73,7 @@ def test_measures_of_another_package_work_everywhere(brevity: Suite) -> None:
     result = brevity.run("--rag-compare=main", "--rag-gate=e3: brevity <= baseline", "--rag-overwrite")
     assert result.ret == 0
     result.stdout.fnmatch_lines(
-        ["* measures are the same in both: *", "* brevity,*", "passed *e3: brevity <= baseline *"]
+        ["* measures are the same in both: *", "* brevity,*", "passed *e3: brevity <= baseline*"]
     )
     result = brevity.run("--rag-gate=e3: brevty <= 9")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -171,20 +171,20 @@ def test_what_pytest_stopped_before_is_not_asked_and_its_gates_are_not_judged(su
     assert (len(record["suites"]["e3"]["not_run"]), record["suites"]["e3"]["lost"]) == (3, [])
     text = result.stdout.str()
     assert "crash" not in text
-    assert "not asked: 3 trials; pytest stopped after the first failure." in text
-    assert text.count("3 cases not asked: pytest stopped after the first failure") >= 1
+    assert "untested: 3 trials; pytest stopped after the first failure." in text
+    assert text.count("3 cases untested: pytest stopped after the first failure") >= 1
     assert "stopping after 1 failures" in text
     assert "1 failed, 2 gates not judged" in text
     assert head(suite.path) == "## ❌ FAIL: 1 of 1 question failed; 2 gates not judged"
     comment = (suite.path / "comment.md").read_text(encoding="utf-8")
-    assert "3 questions were not asked: pytest stopped after the first failure." in comment
+    assert "3 questions were left untested: pytest stopped after the first failure." in comment
 
 
 def test_a_gate_that_fails_whatever_else_is_answered_fails(suite: Suite) -> None:
     suite.pytester.makepyfile(TEST + WRONG)
     result = suite.run("-x", "--rag-gate=e3: token_f1 >= 0.99", "--rag-gate=e3: recall@5 >= 0.5")
     result.stdout.fnmatch_lines(
-        ["failed *e3: token_f1 >= 0.99 *", "*3 cases not asked: pytest stopped after the first failure*"]
+        ["failed *e3: token_f1 >= 0.99 *", "*3 cases untested: pytest stopped after the first failure*"]
     )
     verdicts = json.loads((suite.path / "output" / "summary.json").read_text())["gates"]
     assert [each["state"] for each in verdicts] == ["failed", "not judged"]

@@ -42,7 +42,7 @@ def test_other_settings_move_old_rows_aside(suite: Suite) -> None:
     suite.run("-k", "q_direct")
     result = suite.run("--rag-top-k=2")
     result.assert_outcomes(passed=4)
-    result.stdout.fnmatch_lines(["3 rows of other settings or data were moved to output/previous/."])
+    result.stdout.fnmatch_lines(["3 rows of an earlier run were moved to output/previous/."])
     kept = [file for file in files_below(suite.path / "output") if file.startswith("previous/")]
     assert len(kept) == 1
     assert len((suite.path / "output" / kept[0]).read_text().splitlines()) == 3
