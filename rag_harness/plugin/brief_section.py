@@ -70,7 +70,8 @@ class BriefSection:
         from rag_harness.report.summary_file import verdict_json
 
         verdicts = [verdict_json(each) for each in self._gates.verdicts]
-        brief = brief_of(self._findings.tables, self._findings.manifest, verdicts, self._attribution.causes)
+        found, causes = self._findings, self._attribution.causes
+        brief = brief_of(found.tables, found.manifest, verdicts, causes, self._gates.unchecked)
         brief = replace(brief, gates=with_worst_why(brief.gates, self._first_broken))
         output = str(self._session.settings.output)
         width = columns(unknown=_USUAL)

@@ -52,6 +52,7 @@ class GateKeeper:
         self._used = self._are_told = False
         self._unselected = ""
         self.verdicts: list[Verdict] = []
+        self.unchecked: Mapping[str, int] = {}
         self.comparison: Comparison | None = None
 
     def collection_done(self, selected: Collected) -> None:
@@ -91,7 +92,8 @@ class GateKeeper:
             self._record.leave()
             refused += self._compare()
             self.verdicts = self._run.verdicts(bool(refused))
-            leave_behind(self._session.settings, self._findings, self.verdicts, self._unchecked(refused), self.replaced)
+            self.unchecked = self._unchecked(refused)
+            leave_behind(self._session.settings, self._findings, self.verdicts, self.unchecked, self.replaced)
         except PrerequisiteError as error:
             refused.append(failure("write results", str(error)))
         except OSError as error:
