@@ -42,7 +42,8 @@ _VERDICT = """
 
 An object. Each experiment is a key, and so is `golden`. Beside them are `run`, the time of the run, `profile` and
 `mode` of its settings, `provenance`, which says [where the answers come from](answers.md), `unchecked`, the number of
-checks that fail the run because they could not be made, and `gates`. An experiment has:
+checks that fail the run because they could not be made, `replaced`, a line for each gate that
+[another has replaced](gates.md#two-gates-on-one-thing), and `gates`. An experiment has:
 
 | field | what it is |
 |---|---|

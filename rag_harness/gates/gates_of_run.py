@@ -33,8 +33,31 @@ def read_gates(
     for text in texts:
         gate = parse_gate(text, k)
         check_gate(gate, KnownNames(names, slices_of(gate.suite) if gate.slice else {}, measure_named, is_share))
-        found[gate.suite, gate.slice, gate.what, gate.op, _kind(gate)] = gate
+        found[_subject(gate)] = gate
     return list(found.values())
+
+
+def replaced_gates(texts: Iterable[str], k: int) -> list[tuple[str, str]]:
+    """Return the gates that ``read_gates`` leaves out, each with the later one that is used in its place.
+
+    One that stands there twice is not among them.
+
+    Raises:
+        SettingsError: a gate cannot be read.
+    """
+    gates = [replace(parse_gate(text, k), otherwise="") for text in texts]
+    used = {_subject(gate): str(gate) for gate in gates}
+    pairs = dict.fromkeys((str(gate), used[_subject(gate)]) for gate in gates)
+    return [(left_out, later) for left_out, later in pairs if left_out != later]
+
+
+def cannot_fail(gate: Gate) -> bool:
+    """Whether every value that a share can have meets a gate; not of one that needs evidence, for that may lack."""
+    if unit_of(gate) != "share" or gate.confidence is not None or gate.calibrated or gate.expected:
+        return False
+    compares = isinstance(gate.right, Reference)
+    right = gate.right.offset if isinstance(gate.right, Reference) else gate.right
+    return (gate.op == ">=" and right <= (-1 if compares else 0)) or (gate.op == "<=" and right >= 1)
 
 
 def check_promises(gates: Iterable[Gate], repeats: int) -> None:
@@ -127,6 +150,7 @@ def is_share(name: str) -> bool:
     return measure_named(name).unit == "share"
 
 
-def _kind(gate: Gate) -> str:
-    """Return what the right side is compared with: "" for a number, else the experiment's name or the baseline."""
-    return gate.right.name if isinstance(gate.right, Reference) else ""
+def _subject(gate: Gate) -> tuple[object, ...]:
+    """Return what gates share of which the last one is used: aggregate, direction, and what it is compared with."""
+    compared_with = gate.right.name if isinstance(gate.right, Reference) else ""
+    return gate.suite, gate.slice, gate.what, gate.op, compared_with

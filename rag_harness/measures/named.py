@@ -50,6 +50,8 @@ def measure_named(text: str) -> Measure:
         raise SettingsError(unknown("measure", name, of_kinds or known_measures()))
     if at and not (cutoff.isascii() and cutoff.isdigit() and int(cutoff) > 0):
         raise SettingsError(f"Measure {text!r} needs a cutoff of 1 or more, e.g. '{name}@10'; found {cutoff!r}.")
+    if cutoff.startswith("0"):
+        raise SettingsError(f"{text.strip()}: write {name}@{int(cutoff)}.")
     measure: Measure = resolve(MEASURES_GROUP, name)(int(cutoff) if at else None)
     return measure
 

@@ -13,12 +13,19 @@ from rag_harness.settings.profiles import SIMULATED
 
 def caveats(run: Run) -> Iterator[str]:
     """Yield what the figures of a run are not about, a sentence each."""
+    yield from _replaced(run)
     yield from _simulated(run)
     yield from _of_earlier_runs(run)
     yield from _other_rows(run)
     yield from _skipped(run)
     yield from _stopped(run)
     yield from languages_noted(run.suites[name] for name in run.selected)
+
+
+def _replaced(run: Run) -> Iterator[str]:
+    """Yield which gates others have replaced: what reads PASS was not held against them."""
+    said = run.summary.get("replaced") or ()
+    yield from (f"{text[:1].upper()}{text[1:]}." for text in said if isinstance(text, str))
 
 
 def _simulated(run: Run) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from rag_harness.page.run import Run
 from rag_harness.report.brief import Brief, GatesState
 from rag_harness.report.brief.gates_state import BAD
@@ -26,13 +28,14 @@ def run_outcome(brief: Brief, run: Run) -> tuple[str, str]:
     if run.begun is not None:
         return "NO VERDICT", "the last run left no results; what follows is of the run before it"
     state, failed = brief.gates, brief.failures.said
-    gates = _counted(state) if state.total else _why_none(run)
+    others = _others(state, brief.failures.unchecked)
+    gates = _counted(state, others) if state.total else _why_none(run)
     if not failed:
         return state.verdict or "NO VERDICT", gates
     if state.failed:
         return "FAIL", "; ".join([gates, *failed])
-    gates = ", ".join(_others(state)) if state.total else gates
-    return "FAIL", "; ".join([*failed, gates])
+    gates = ", ".join(_none_failed(others)) if state.total else gates
+    return "FAIL", "; ".join(filter(None, [*failed, gates]))
 
 
 def last_run_lines(run: Run) -> list[str]:
@@ -40,22 +43,26 @@ def last_run_lines(run: Run) -> list[str]:
     return left_nothing_lines(run.begun, run.manifest.date) if run.begun is not None else []
 
 
-def _counted(state: GatesState) -> str:
+def _others(state: GatesState, unchecked: Mapping[str, int]) -> list[tuple[int, str]]:
+    """Return the number of gates of each verdict but failed. Those that fail the run by an option are said apart."""
+    left = [(state.counts.get(name, 0) - unchecked.get(name, 0), word) for name, word in _OTHERS.items()]
+    return [(n, word) for n, word in left if n > 0]
+
+
+def _counted(state: GatesState, others: Sequence[tuple[int, str]]) -> str:
     """Return the number of gates of each verdict, that of the verdict of all first."""
     bad = sum(state.counts.get(name, 0) for name in BAD)
-    others = [f"{state.counts[name]:,} {word}" for name, word in _OTHERS.items() if state.counts.get(name)]
-    said = [*([f"{bad:,} failed"] if state.verdict else []), *others]
+    said = [*([f"{bad:,} failed"] if state.verdict else []), *(f"{n:,} {word}" for n, word in others)]
     first = {"FAIL": "failed", "UNDECIDED": "undecided", "PASS": "passed", "": "not judged"}[state.verdict]
     ordered = sorted(said, key=lambda each: not each.endswith(f" {first}"))
     n, _, word = ordered[0].partition(" ")
     return ", ".join([f"{n} of {counted(state.total, 'gate')} {word}", *ordered[1:]])
 
 
-def _others(state: GatesState) -> list[str]:
+def _none_failed(others: Sequence[tuple[int, str]]) -> list[str]:
     """Return the number of gates of each verdict, where none failed: ``1 gate passed, 2 undecided``."""
-    found = [(state.counts[name], word) for name, word in _OTHERS.items() if state.counts.get(name)]
-    (n, word), *rest = sorted(found, key=lambda each: each[1] != "passed")
-    return [f"{counted(n, 'gate')} {word}", *(f"{n:,} {word}" for n, word in rest)]
+    found = sorted(others, key=lambda each: each[1] != "passed")
+    return [f"{n:,} {word}" if place else f"{counted(n, 'gate')} {word}" for place, (n, word) in enumerate(found)]
 
 
 def _why_none(run: Run) -> str:

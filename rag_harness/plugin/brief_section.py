@@ -70,7 +70,8 @@ class BriefSection:
         from rag_harness.report.summary_file import verdict_json
 
         verdicts = [verdict_json(each) for each in self._gates.verdicts]
-        brief = brief_of(self._findings.tables, self._findings.manifest, verdicts, self._attribution.causes)
+        found, causes = self._findings, self._attribution.causes
+        brief = brief_of(found.tables, found.manifest, verdicts, causes, self._gates.unchecked)
         brief = replace(brief, gates=with_worst_why(brief.gates, self._first_broken))
         output = str(self._session.settings.output)
         width = columns(unknown=_USUAL)
@@ -86,7 +87,7 @@ class BriefSection:
         return first_broken(self._findings.output, self._findings.manifest, trial, measure)
 
     def _notes(self) -> Iterator[Line]:
-        """Yield what else has to be known: errors, drafts, rows that were set aside, recordings that are unused."""
+        """Yield what else has to be known: errors, replaced gates, drafts, rows set aside, unused recordings."""
         from rag_harness.plugin.not_gated import not_gated_lines
         from rag_harness.plugin.terminal import errors_said, remarks_said
         from rag_harness.report.brief.writer import Line
@@ -94,7 +95,7 @@ class BriefSection:
 
         yield from (Line(text, "") for text in languages_noted(self._findings.manifest.suites.values()))
         yield from (Line(text, "red") for text in errors_said(self._findings, self._session))
-        remarks = [*not_gated_lines(self._findings.tables, self._gates.configured)]
+        remarks = [*self._gates.notes, *not_gated_lines(self._findings.tables, self._gates.configured)]
         remarks += remarks_said(self._findings, self._recorder, self._session)
         remarks += [*self._recording.unused_lines(), *self._worker_cost.lines()]
         yield from (Line(text, "yellow") for text in remarks)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -51,6 +52,7 @@ class GateKeeper:
         self._used = self._are_told = False
         self._unselected = ""
         self.verdicts: list[Verdict] = []
+        self.unchecked: Mapping[str, int] = {}
         self.comparison: Comparison | None = None
 
     def collection_done(self, selected: Collected) -> None:
@@ -90,7 +92,8 @@ class GateKeeper:
             self._record.leave()
             refused += self._compare()
             self.verdicts = self._run.verdicts(bool(refused))
-            leave_behind(self._session.settings, self._findings, self.verdicts, self._unchecked(refused))
+            self.unchecked = self._unchecked(refused)
+            leave_behind(self._session.settings, self._findings, self.verdicts, self.unchecked, self.replaced)
         except PrerequisiteError as error:
             refused.append(failure("write results", str(error)))
         except OSError as error:
@@ -159,6 +162,21 @@ class GateKeeper:
         if self.verdicts or origins:
             write_section(terminal, "rag gates" if self.verdicts else "rag answers", origins)
             self._write_verdicts(terminal)
+            write_lines(terminal, self.notes if self.verdicts else (), yellow=True)
+
+    @cached_property
+    def replaced(self) -> Sequence[str]:
+        """Which gates others have replaced, a line each."""
+        from rag_harness.plugin.gate_notes import replaced_said
+
+        return [*replaced_said(self._session)]
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Why fewer gates than were written can stop a release, a line each."""
+        from rag_harness.plugin.gate_notes import unfailing_said
+
+        return [*self.replaced, *unfailing_said(self.configured)]
 
     @property
     def configured(self) -> Sequence[Gate]:

@@ -16,11 +16,15 @@ if TYPE_CHECKING:
 
 
 def leave_behind(
-    settings: Settings, findings: RunFindings, verdicts: Sequence[Verdict], unchecked: Mapping[str, int]
+    settings: Settings,
+    findings: RunFindings,
+    verdicts: Sequence[Verdict],
+    unchecked: Mapping[str, int],
+    replaced: Sequence[str] = (),
 ) -> None:
     """Write the summary, and the files that options ask for.
 
-    ``unchecked`` counts what fails the run though no gate has failed.
+    ``unchecked`` counts what fails the run though no gate has failed; ``replaced`` says which gates others replace.
 
     Raises:
         OSError: a file cannot be written.
@@ -32,6 +36,7 @@ def leave_behind(
     said, origins = findings.manifest.settings, provenance_json(findings.tables)
     more = {"run": findings.manifest.date, "provenance": origins, **findings.found}
     more |= {"unchecked": {**unchecked}} if unchecked else {}
+    more |= {"replaced": [*replaced]} if replaced else {}
     write_summary_file(findings.output, findings.tables, verdicts, said, more)
     _leave_golden_files(settings, findings)
     if settings.save:

@@ -47,8 +47,11 @@ def wants_progress(config: pytest.Config) -> bool:
 def speaks(config: pytest.Config) -> bool:
     """Return whether pytest prints here, and no debugger or worker uses the terminal."""
     option, reporter = config.option, config.pluginmanager.get_plugin("terminalreporter")
+    # -p no:terminal takes away the reporter, and options such as --verbose.
+    if type(reporter) is not pytest.TerminalReporter:
+        return False
     quiet = option.verbose < 0 or any(getattr(option, name, False) for name in ("usepdb", "trace"))
-    return type(reporter) is pytest.TerminalReporter and not quiet and not hasattr(config, "workerinput")
+    return not quiet and not hasattr(config, "workerinput")
 
 
 def _is_screen(file: Any) -> bool:

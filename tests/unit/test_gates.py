@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rag_harness.errors import SettingsError
 from rag_harness.gates import Gate, KnownNames, Reference, Verdict, check_gate, judge, parse_gate, verdict_lines
-from rag_harness.gates.gates_of_run import is_share, read_gates
+from rag_harness.gates.gates_of_run import cannot_fail, is_share, read_gates, replaced_gates
 from rag_harness.gates.promises import Promise, PromiseKind
 from rag_harness.gates.verdict import together
 from rag_harness.measures import measure_named
@@ -465,6 +465,44 @@ def test_the_later_of_two_gates_on_the_same_aggregate_holds() -> None:
     texts = ["e3: recall@5 >= 0.5", "e3: p95(total_ms) <= 9", "e3: total_ms <= 8", "e3: recall@k >= 0.6"]
     found = read_gates(texts, 5, ["e3"], lambda _: {})
     assert [str(gate) for gate in found] == ["e3: recall@5 >= 0.6", "e3: p95(total_ms) <= 9", "e3: total_ms <= 8"]
+
+
+def test_a_gate_that_a_later_one_replaces_is_named_with_it() -> None:
+    texts = ["e3: recall@5 >= 0.75", "e3: recall@k >= 0.0", "e3: recall@5 <= 1", "e3: recall@5 >= e2"]
+    assert replaced_gates(texts, 5) == [("e3: recall@5 >= 0.75", "e3: recall@5 >= 0")]
+    known = [str(gate) for gate in read_gates(texts, 5, ["e2", "e3"], lambda _: {})]
+    assert known == ["e3: recall@5 >= 0", "e3: recall@5 <= 1", "e3: recall@5 >= e2"]
+    assert replaced_gates(["xfail e3: mrr >= 1 -- why", "e3: mrr >= 1"], 5) == [
+        ("xfail e3: mrr >= 1 -- why", "e3: mrr >= 1")
+    ]
+    assert replaced_gates(["e3: mrr >= 1 else stop", "e3: mrr >= 1.0"], 5) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "cannot"),
+    [
+        ("e3: recall@3 >= 0", True),
+        ("e3: error_rate <= 1", True),
+        ("e3: error_rate >= 0", True),
+        ("e3: recall@3 >= e2 - 1", True),
+        ("e3: recall@3 <= e2 + 1", True),
+        ("e3: recall@3 > 0", False),
+        ("e3: recall@3 < 1", False),
+        ("e3: recall@3 <= 0", False),
+        ("e3: recall@3 >= 1", False),
+        ("e3: recall@3 >= e2", False),
+        ("e3: recall@3 >= 0 @95%", False),
+        ("e3: total_ms <= 1", False),
+        ("xfail e3: recall@3 >= 0 -- why", False),
+    ],
+)
+def test_a_gate_that_no_value_fails_is_known(text: str, cannot: bool) -> None:
+    assert cannot_fail(parse_gate(text, 5)) == cannot
+
+
+def test_a_cutoff_has_one_form() -> None:
+    with pytest.raises(SettingsError, match=r"recall@03: write recall@3\."):
+        read_gates(["e3: recall@03 >= 0"], 5, ["e3"], lambda _: {})
 
 
 def test_importing_gates_is_cheap() -> None:

@@ -84,7 +84,7 @@ def brief_of(
     k = int(manifest.settings.get("k") or 10)
     return Brief(
         answered=answered(experiments, manifest),
-        gates=gates_state(gates, selected, causes, k),
+        gates=gates_state(gates, selected, causes, k, unchecked),
         fields=fields_of(experiments, manifest.suites),
         shortfalls=shortfalls(experiments, causes),
         tables=experiments,

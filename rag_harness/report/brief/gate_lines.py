@@ -50,9 +50,10 @@ def gate_count_lines(state: GatesState, writer: LineWriter, example: str) -> lis
     said = [f"{counts.get('passed', 0)} passed", f"{bad} failed"]
     said += [f"{counts[name]} {words}" for name, words in _OTHER_STATES.items() if counts.get(name)]
     needs = f" ({listed(state.needed, _FEW_NEEDED)} did not run)" if state.needed and counts.get("not judged") else ""
+    why = f" ({', '.join(state.strict)})" if state.strict else ""
     colour = _COLOURS.get(state.verdict, "yellow")
     word = f"{state.verdict}{TIE}{TIE} " if state.verdict else ""
-    lines = writer.labelled("gates", f"{word}{', '.join(said)}{needs}", colour)
+    lines = writer.labelled("gates", f"{word}{', '.join(said)}{needs}{why}", colour)
     if state.closest is not None and not state.failed:
         lines += _gate("closest", state.closest, "", writer)
     return lines

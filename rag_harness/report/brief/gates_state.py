@@ -25,6 +25,8 @@ FEW_GATES = 3
 """Failed gates that the end of a run shows."""
 BAD = ("failed", "stale", "xpassed")
 """States of a gate that fail a run."""
+STRICT = {"inconclusive": "--rag-inconclusive=fail", "not judged": "--rag-not-judged=fail"}
+"""Options that let gates without a verdict fail a run, by the state of such gates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ class GatesState:
         closest: the passed gate whose value is nearest to its limit, measured by its interval; None for none.
         needed: suites that are not in this run, and that gates need which were not judged. Those that one of this run
             would be compared with come first.
+        strict: options by which gates without a verdict fail this run.
     """
 
     counts: Mapping[str, int]
@@ -71,6 +74,7 @@ class GatesState:
     undecided: Sequence[GateLine]
     closest: GateLine | None
     needed: Sequence[str]
+    strict: Sequence[str] = ()
 
     @property
     def total(self) -> int:
@@ -80,7 +84,7 @@ class GatesState:
     @property
     def verdict(self) -> str:
         """All verdicts in a word: FAIL, UNDECIDED, PASS; empty where no gate was judged."""
-        if self.failed:
+        if self.failed or self.strict:
             return "FAIL"
         if self.undecided:
             return "UNDECIDED"
@@ -88,7 +92,11 @@ class GatesState:
 
 
 def gates_state(
-    gates: Sequence[Mapping[str, Any]], tables: Mapping[str, SuiteTable], causes: Sequence[CauseLine], k: int
+    gates: Sequence[Mapping[str, Any]],
+    tables: Mapping[str, SuiteTable],
+    causes: Sequence[CauseLine],
+    k: int,
+    unchecked: Mapping[str, int] | None = None,
 ) -> GatesState:
     """Return the state of gates.
 
@@ -97,6 +105,7 @@ def gates_state(
         tables: tables of the suites that were selected.
         causes: causes of failures, the worst of each experiment first.
         k: what ``@k`` stands for.
+        unchecked: number of gates without a verdict that fail the run, by their state.
     """
     read = [(said, gate_or_none(said["gate"], k)) for said in gates]
     lines = [_line(said, gate, tables, causes) for said, gate in read]
@@ -108,6 +117,7 @@ def gates_state(
         undecided=[line for line in lines if line.state == "inconclusive"],
         closest=nearest[1] if nearest[0] < inf else None,
         needed=_needed([gate for said, gate in read if said["state"] == "not judged" and gate is not None], tables),
+        strict=[option for name, option in STRICT.items() if unchecked and unchecked.get(name)],
     )
 
 

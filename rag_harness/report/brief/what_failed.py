@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from rag_harness.report.brief.gates_state import STRICT
 from rag_harness.report.suite_table import CaseState, SuiteTable
 from rag_harness.report.wording import counted
 from rag_harness.results.manifest import RunManifest
@@ -48,9 +49,9 @@ class Failures:
             yield f"{n:,} of {counted(self.asked, each)} failed"
         if self.others:
             yield f"{counted(self.others, 'other test')} failed"
-        for option, state in (("inconclusive", "inconclusive"), ("not-judged", "not judged")):
+        for state, option in STRICT.items():
             if n := self.unchecked.get(state, 0):
-                yield f"{counted(n, 'gate')} {state}, which fails this run (--rag-{option}=fail)"
+                yield f"{counted(n, 'gate')} {state}, which fails this run ({option})"
         if self.unchecked.get("comparison"):
             yield "the run could not be compared with the saved one"
 

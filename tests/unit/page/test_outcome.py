@@ -86,6 +86,31 @@ def test_what_an_option_makes_red_is_red(tmp_path: Path, unchecked: dict[str, in
     assert head(left(tmp_path, failed=[], unchecked=unchecked)) == f"## ❌ FAIL: {said}; 1 gate passed"
 
 
+@pytest.mark.parametrize(
+    ("states", "unchecked", "said"),
+    [
+        (["not judged"] * 3, {"not judged": 3}, "3 gates not judged, which fails this run (--rag-not-judged=fail)"),
+        (
+            ["passed", *["not judged"] * 3],
+            {"not judged": 2},
+            "2 gates not judged, which fails this run (--rag-not-judged=fail); 1 gate passed, 1 not judged",
+        ),
+        (
+            ["failed", "inconclusive"],
+            {"inconclusive": 1},
+            "1 of 2 gates failed; 1 gate inconclusive, which fails this run (--rag-inconclusive=fail)",
+        ),
+    ],
+)
+def test_gates_that_an_option_makes_red_are_said_once(
+    tmp_path: Path, states: Sequence[str], unchecked: dict[str, int], said: str
+) -> None:
+    output = left(tmp_path, failed=[])
+    gates = [gate(f"e3: recall@{n + 1} >= 0.5", state) for n, state in enumerate(states)]
+    summarise(output, *gates, unchecked=unchecked)
+    assert head(output) == f"## ❌ FAIL: {said}"
+
+
 def test_failed_gates_come_first(tmp_path: Path) -> None:
     output = left(tmp_path, 3, ["q00", "q01", "q02"])
     summarise(output, gate(HERE), gate("e3: token_f1 >= 0.9", "failed"))
