@@ -5,7 +5,7 @@ from __future__ import annotations
 from rag_harness.page.run import Run
 from rag_harness.report.brief import Brief, GatesState
 from rag_harness.report.brief.gates_state import BAD
-from rag_harness.report.left_nothing import left_nothing_lines
+from rag_harness.report.left_nothing import REST, left_nothing_lines
 from rag_harness.report.wording import counted
 
 SIGNS = {"FAIL": "❌", "UNDECIDED": "❔", "PASS": "✅", "NO VERDICT": "❔"}
@@ -24,7 +24,7 @@ def run_outcome(brief: Brief, run: Run) -> tuple[str, str]:
     What fails the run for pytest fails it here: a gate, a question, another test, a check that could not be made.
     """
     if run.begun is not None:
-        return "NO VERDICT", "the last run left no results; what follows is of the run before it"
+        return "NO VERDICT", f"the last run left no results; what follows is {REST}, and of this one"
     state, failed = brief.gates, brief.failures.said
     gates = _counted(state) if state.total else _why_none(run)
     if not failed:
