@@ -48,14 +48,18 @@ def _counted(state: GatesState) -> str:
     first = {"FAIL": "failed", "UNDECIDED": "undecided", "PASS": "passed", "": "not judged"}[state.verdict]
     ordered = sorted(said, key=lambda each: not each.endswith(f" {first}"))
     n, _, word = ordered[0].partition(" ")
-    return ", ".join([f"{n} of {counted(state.total, 'gate')} {word}", *ordered[1:]])
+    return ", ".join([f"{n} of {counted(state.total, 'gate')} {word}", *ordered[1:], *_part(state)])
 
 
 def _others(state: GatesState) -> list[str]:
     """Return the number of gates of each verdict, where none failed: ``1 gate passed, 2 undecided``."""
     found = [(state.counts[name], word) for name, word in _OTHERS.items() if state.counts.get(name)]
     (n, word), *rest = sorted(found, key=lambda each: each[1] != "passed")
-    return [f"{counted(n, 'gate')} {word}", *(f"{n:,} {word}" for n, word in rest)]
+    return [f"{counted(n, 'gate')} {word}", *(f"{n:,} {word}" for n, word in rest), *_part(state)]
+
+
+def _part(state: GatesState) -> list[str]:
+    return [state.part] if state.part else []
 
 
 def _why_none(run: Run) -> str:

@@ -47,6 +47,12 @@ def test_a_gate_that_had_to_be_judged_and_was_not_is_red(suite: Suite) -> None:
     assert head(suite.path) == f"## ❌ FAIL: {said}"
 
 
+def test_gates_that_were_judged_on_a_part_say_it(suite: Suite) -> None:
+    result = suite.run(GATE, "--rag-gate-partial", "-k", "q_direct_002")
+    assert any(" 1 passed, 0 failed, on 1 of 4 questions" in line for line in result.outlines)
+    assert head(suite.path) == f"{PASSED}, on 1 of 4 questions"
+
+
 def mark(suite: Suite) -> dict[str, str] | None:
     """Return the mark of a run that left no results; None where there is none."""
     file = suite.path / "output" / "begun.json"
