@@ -9,14 +9,12 @@ from rag_harness.report.wording import counted
 from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rag_harness.gates.grammar import Gate
     from rag_harness.report.noise import Noise
     from rag_harness.report.suite_table import SuiteTable
 
 
-def missing_said(noises: Sequence[Noise], output: Path) -> Iterator[str]:
+def missing_said(noises: Sequence[Noise], output: str) -> Iterator[str]:
     """Yield how many answers after the first did not come, for each experiment that lacks some.
 
     Args:
