@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from rag_harness.report.compared import compared_lines
-from rag_harness.report.left_nothing import said_of_last_run
+from rag_harness.report.left_nothing import check_whole
 from rag_harness.report.power import USUAL_MEASURES, power_lines
 from rag_harness.report.saved_runs import read_run
 from rag_harness.shown.terminal import columns, say
@@ -23,9 +23,9 @@ def compare_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_compare(chosen: argparse.Namespace) -> int:
     """Print what changed from before to now."""
+    for named in (chosen.before, chosen.now):
+        check_whole(Path(named))
     before, now = (read_run(named, chosen.baselines) for named in (chosen.before, chosen.now))
-    for named in dict.fromkeys((chosen.before, chosen.now)):
-        say(*(f"{named}: {said}" for said in said_of_last_run(Path(named))))
     say(*compared_lines(before, now, chosen.measure, columns()))
     return 0
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from rag_harness.page.run import Run
 from rag_harness.report.brief import Brief, GatesState
 from rag_harness.report.brief.gates_state import BAD
-from rag_harness.report.left_nothing import left_nothing_lines
+from rag_harness.report.left_nothing import REST, left_nothing_lines
 from rag_harness.report.wording import counted
 
 SIGNS = {"FAIL": "❌", "UNDECIDED": "❔", "PASS": "✅", "NO VERDICT": "❔"}
@@ -26,7 +26,7 @@ def run_outcome(brief: Brief, run: Run) -> tuple[str, str]:
     What fails the run for pytest fails it here: a gate, a question, another test, a check that could not be made.
     """
     if run.begun is not None:
-        return "NO VERDICT", "the last run left no results; what follows is of the run before it"
+        return "NO VERDICT", f"the last run left no results; what follows is {REST}, and of this one"
     state, failed = brief.gates, brief.failures.said
     others = _others(state, brief.failures.unchecked)
     gates = _counted(state, others) if state.total else _why_none(run)
@@ -34,7 +34,7 @@ def run_outcome(brief: Brief, run: Run) -> tuple[str, str]:
         return state.verdict or "NO VERDICT", gates
     if state.failed:
         return "FAIL", "; ".join([gates, *failed])
-    gates = ", ".join(_none_failed(others)) if state.total else gates
+    gates = ", ".join([*_none_failed(others), *_part(state)]) if state.total else gates
     return "FAIL", "; ".join(filter(None, [*failed, gates]))
 
 
@@ -56,13 +56,17 @@ def _counted(state: GatesState, others: Sequence[tuple[int, str]]) -> str:
     first = {"FAIL": "failed", "UNDECIDED": "undecided", "PASS": "passed", "": "not judged"}[state.verdict]
     ordered = sorted(said, key=lambda each: not each.endswith(f" {first}"))
     n, _, word = ordered[0].partition(" ")
-    return ", ".join([f"{n} of {counted(state.total, 'gate')} {word}", *ordered[1:]])
+    return ", ".join([f"{n} of {counted(state.total, 'gate')} {word}", *ordered[1:], *_part(state)])
 
 
 def _none_failed(others: Sequence[tuple[int, str]]) -> list[str]:
     """Return the number of gates of each verdict, where none failed: ``1 gate passed, 2 undecided``."""
     found = sorted(others, key=lambda each: each[1] != "passed")
     return [f"{n:,} {word}" if place else f"{counted(n, 'gate')} {word}" for place, (n, word) in enumerate(found)]
+
+
+def _part(state: GatesState) -> list[str]:
+    return [state.part] if state.part else []
 
 
 def _why_none(run: Run) -> str:

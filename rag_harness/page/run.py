@@ -16,6 +16,7 @@ from rag_harness.report.asked_measures import asked_measures, slices_in
 from rag_harness.report.baseline import SavedRun, saved_run
 from rag_harness.report.brief import Brief, brief_of
 from rag_harness.report.comparison import Comparison, compare, on_common_data
+from rag_harness.report.left_nothing import check_whole
 from rag_harness.report.pairwise import PairDifference, judged_measures, on_measure, pairwise
 from rag_harness.report.slices_asked import read_slices
 from rag_harness.report.standing import Standings
@@ -109,8 +110,10 @@ class Run:
         """Return what changed from a run before to this one. A pair is compared once.
 
         Raises:
-            DataError: queries, gold or documents differ; shows how.
+            DataError: queries, gold or documents differ, or the last run into a folder left no results; says how.
         """
+        for run in (before, self):
+            check_whole(run.output)
         if before.output not in self._comparisons:
             sides = self.as_saved(before.manifest.digests), before.as_saved(self.manifest.digests)
             self._comparisons[before.output] = compare(*on_common_data(*sides))

@@ -87,15 +87,27 @@ class BriefSection:
         return first_broken(self._findings.output, self._findings.manifest, trial, measure)
 
     def _notes(self) -> Iterator[Line]:
-        """Yield what else has to be known: errors, replaced gates, drafts, rows set aside, unused recordings."""
+        """Yield what else has to be known: errors, replaced gates, drafts, rows set aside, unused recordings.
+
+        Nothing else shows answers that did not come after a first one, and calls that were tried again.
+        """
         from rag_harness.plugin.not_gated import not_gated_lines
         from rag_harness.plugin.terminal import errors_said, remarks_said
+        from rag_harness.plugin.tried_again import first_answers_said, missing_said, retries_said
         from rag_harness.report.brief.writer import Line
         from rag_harness.results.manifest import languages_noted
 
+        noises, output = self._findings.noises, self._session.settings.output
+
         yield from (Line(text, "") for text in languages_noted(self._findings.manifest.suites.values()))
         yield from (Line(text, "red") for text in errors_said(self._findings, self._session))
-        remarks = [*self._gates.notes, *not_gated_lines(self._findings.tables, self._gates.configured)]
+        yield from (Line(text, "red") for text in missing_said(noises, output))
+        remarks = [
+            *self._gates.notes,
+            *first_answers_said(noises, self._gates.configured),
+            *retries_said(self._findings.tables),
+        ]
+        remarks += [*not_gated_lines(self._findings.tables, self._gates.configured)]
         remarks += remarks_said(self._findings, self._recorder, self._session)
         remarks += [*self._recording.unused_lines(), *self._worker_cost.lines()]
         yield from (Line(text, "yellow") for text in remarks)

@@ -55,7 +55,8 @@ def other_differences(before: SavedRun, now: SavedRun) -> Iterator[str]:
     ]
     documents = sorted({f"documents: {old} -> {new}" for old, new in _in_both(before.pages, now.pages).values()})
     yield from (*found, *documents)
-    made = _in_both(before.code, now.code)
+    live = _asked_live(before, now)
+    made = {name: both for name, both in _in_both(before.code, now.code).items() if name not in live}
     if made and not found and not documents:
         # Their code or settings differ, and nothing above tells in what.
         yield from (f"code or other settings of {name}: {old} -> {new}" for name, (old, new) in made.items())
@@ -67,6 +68,8 @@ def warnings(before: SavedRun, now: SavedRun) -> Iterator[str]:
     if then != later and seconds_of(before.date) > seconds_of(now.date):
         dates = f"before is of {then}, now is of {later}"
         yield f"The run that is called before is the later one: {dates}. Name the earlier run first."
+    for name in _asked_live(before, now):
+        yield f"{name} was asked live in both runs: whether the service and its description are the same is not known."
     for name in _shared(before, now):
         old, new = (_asked(run.suites[name]) for run in (before, now))
         if old != new:
@@ -96,6 +99,11 @@ def notes(before: SavedRun, now: SavedRun) -> Iterator[str]:
                 yield f"{name}: only {whose} was measured on {', '.join(sorted(others))}"
         for whose, run in (("before", before), ("now", now)):
             yield from _incomplete(f"{name}: {whose}", run.suites[name])
+
+
+def _asked_live(before: SavedRun, now: SavedRun) -> list[str]:
+    """Return the suites whose fingerprints are of one run each, and tell nothing of two."""
+    return [name for name in _shared(before, now) if name in before.live and name in now.live]
 
 
 def _shared(before: SavedRun, now: SavedRun) -> list[str]:

@@ -1,4 +1,5 @@
-"""``begun.json``: the mark of a run that has begun and has left no results. What lies beside it is of a run before it.
+"""``begun.json``: the mark of a run that has begun and has left no results. What lies beside it is of a run before it,
+and of this one as far as it came.
 
 It is written before anything is asked, and the run's ``run.json`` takes it away. So it stays after whatever ends a run
 without results: a service that is down, a setting that cannot be used, a key press, a killed process.

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from rag_harness.__main__ import main
 from tests.plugin.conftest import QUERIES, Suite
+from tests.unit.page.runs import amend
 from tests.unit.server import Server, as_json, refusal, serving
 
 TEST = """
@@ -98,6 +100,27 @@ def test_a_run_that_has_ended_is_not_resumed_where_the_service_has_no_version(se
     result = service.run(FILE, "--rag-mode=live")
     assert result.ret != 0
     result.stderr.fnmatch_lines(["ERROR: Nothing answers at http://*"])
+
+
+@pytest.mark.parametrize(
+    ("more", "is_known"), [("", False), ('[version]\ncommand = "echo 7"\n', True)], ids=["no version", "version"]
+)
+def test_two_live_runs_of_a_service_without_a_version_show_no_other_code(
+    service: Suite, capsys: pytest.CaptureFixture[str], more: str, is_known: bool
+) -> None:
+    outputs = [str(service.path / name) for name in ("one", "two")]
+    with serving(as_json(SAID)) as server:
+        write_spec(service, server)
+        with (service.path / "my_service.toml").open("a") as file:
+            file.write(more)
+        for output in outputs:
+            service.run(FILE, "--rag-mode=live", f"--rag-output={output}").assert_outcomes(passed=4)
+    amend(service.path / "two", date="2030-01-01T00:00:00+00:00")  # two such runs of one second read as one run
+    capsys.readouterr()
+    assert main(["compare", *outputs]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Different between them: nothing that is known;" in said
+    assert ("my_service was asked live in both runs" in said) != is_known
 
 
 DIES = """

@@ -91,6 +91,7 @@ def test_a_short_wait_is_kept_and_the_run_is_whole(suite: Suite) -> None:
     with serving(refusal(429, "slow down", retry_after="0.3"), refusal(500, "oops"), GOOD) as server:
         result = run(suite, server.url, "--rag-concurrency=2")
     result.assert_outcomes(passed=4)
+    assert "calls were tried again 2 times" in " ".join(result.stdout.str().split())
     rows = suite.rows("e1_baseline")
     assert sum(int(str(row["retries"])) for row in rows) == 2
     assert max(float(str(row["waited_ms"])) for row in rows) >= 300

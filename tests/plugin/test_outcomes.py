@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.__main__ import main
+from rag_harness.__main__ import CANNOT_RUN, main
 from tests.plugin.conftest import TEST, Suite
 
 GATE = "--rag-gate=e3: recall@5 >= 0.5"
-STALE = "## ❔ NO VERDICT: the last run left no results; what follows is of the run before it"
+LEFT = "what follows is what is left of the run before it, and of this one"
+STALE = f"## ❔ NO VERDICT: the last run left no results; {LEFT}"
 PASSED = "## ✅ PASS: 1 of 1 gate passed, 0 failed"
 
 
@@ -44,6 +45,12 @@ def test_a_gate_that_had_to_be_judged_and_was_not_is_red(suite: Suite) -> None:
     assert result.ret == 1
     said = "1 gate not judged, which fails this run (--rag-not-judged=fail); 1 gate passed"
     assert head(suite.path) == f"## ❌ FAIL: {said}"
+
+
+def test_gates_that_were_judged_on_a_part_say_it(suite: Suite) -> None:
+    result = suite.run(GATE, "--rag-gate-partial", "-k", "q_direct_002")
+    assert any(" 1 passed, 0 failed, on 1 of 4 questions" in line for line in result.outlines)
+    assert head(suite.path) == f"{PASSED}, on 1 of 4 questions"
 
 
 def mark(suite: Suite) -> dict[str, str] | None:
@@ -85,12 +92,13 @@ def test_after_a_run_whose_service_was_down_nothing_is_green_until_a_run_leaves_
     output = str(suite.path / "output")
     for command in (
         ["explain", output],
-        ["compare", output, output],
         ["report", output, "-o", str(suite.path / "r.html")],
     ):
         capsys.readouterr()
         assert main(command) == 0
         assert "The last run left no results: Nothing answers at " in capsys.readouterr().out.partition("\n")[0]
+    assert main(["compare", output, output]) == CANNOT_RUN
+    assert "left no results: Nothing answers at " in capsys.readouterr().err
     assert STALE.removeprefix("## ") in (suite.path / "r.html").read_text(encoding="utf-8")
     suite.pytester.makepyfile(TEST)
     suite.run(GATE)

@@ -152,6 +152,29 @@ def test_the_embedded_reader_is_not_asked_again(suite: Suite) -> None:
     assert not (suite.path / "output" / "derived").exists()
 
 
+EVERY_SECOND = OWN.replace(
+    "        return f", "        if self.asked > 4:\n            raise ValueError('gone')\n        return f"
+)
+
+
+def brief(suite: Suite, *args: str) -> str:
+    """Return the brief of a run, on one line."""
+    return " ".join(suite.run("--rag-sections=brief", *args).stdout.str().split())
+
+
+def test_the_brief_says_that_later_answers_did_not_come_and_that_figures_are_of_the_first(suite: Suite) -> None:
+    suite.pytester.makepyfile(EVERY_SECOND)
+    gate, promise = "--rag-gate=mine: error_rate <= 0", "--rag-gate=mine: pass^2(error_rate) >= 0"
+    said = brief(suite, "--rag-repeats=2", gate)
+    assert "mine: 4 answers after the first did not come; output/derived/mine+repeat2.jsonl and those" in said
+    first = "are of the first of 2 answers to a question; -v compares them"
+    assert f"figures and gates {first}" in said
+    assert f"figures {first}" in brief(suite, "--rag-repeats=2")
+    assert f"no promise over repeats, {first}" in brief(suite, "--rag-repeats=2", gate, promise)
+    assert "of the first of" not in brief(suite, "--rag-repeats=2", promise)
+    assert "of the first of" not in brief(suite, gate)
+
+
 def let_ask_embedded(suite: Suite) -> None:
     (suite.path / "pyproject.toml").write_text(
         "[tool.rag_harness.profiles.reading]\n"

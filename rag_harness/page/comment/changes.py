@@ -13,8 +13,9 @@ from rag_harness.gates.units import told_apart
 from rag_harness.page.comment.links import Links
 from rag_harness.page.comment.room import Room, table_rows
 from rag_harness.page.run import Run
-from rag_harness.report.baseline import load_saved_run
+from rag_harness.report.baseline import SavedRun, load_saved_run
 from rag_harness.report.comparison import Comparison, MeasureChange, compare, on_common_data, unit_named
+from rag_harness.report.left_nothing import check_whole
 from rag_harness.report.pairwise_lines import p_said
 from rag_harness.report.run_diff import RunDiff, run_diff
 from rag_harness.report.run_diff_sentences import sentences, talks_said
@@ -113,4 +114,9 @@ def _baseline(now: Run) -> Iterator[_Before]:
         return
     if saved.date != now.manifest.date:
         sides = now.as_saved(saved.fingerprint.get("data", {})), saved
-        yield name, saved.date, lambda: compare(*on_common_data(*sides))
+        yield name, saved.date, partial(_against_saved, now, *sides)
+
+
+def _against_saved(run: Run, now: SavedRun, before: SavedRun) -> Comparison:
+    check_whole(run.output)
+    return compare(*on_common_data(now, before))

@@ -53,10 +53,12 @@ def _blocks(runs: Sequence[Run]) -> Iterator[Block]:
 
 
 def _outcome(run: Run) -> Iterator[Block]:
-    """Yield that the run has failed, where its gates alone do not say it, or that a later one left no results."""
-    if run.brief.failures or run.begun is not None:
+    """Yield what the verdicts of its gates alone do not say: the run has failed, a later one left no results, or gates
+    were judged on a part of the questions."""
+    is_red = bool(run.brief.failures) or run.begun is not None
+    if is_red or run.brief.gates.part:
         word, said = run_outcome(run.brief, run)
-        yield Prose(f"{SIGNS[word]} {word}: {said.replace('`', '')}.", "bad")
+        yield Prose(f"{SIGNS[word]} {word}: {said.replace('`', '')}.", "bad" if is_red else "unsure")
     yield from (Prose(each, "bad") for each in last_run_lines(run))
 
 

@@ -49,6 +49,7 @@ def gate_count_lines(state: GatesState, writer: LineWriter, example: str) -> lis
     bad = sum(counts.get(name, 0) for name in BAD)
     said = [f"{counts.get('passed', 0)} passed", f"{bad} failed"]
     said += [f"{counts[name]} {words}" for name, words in _OTHER_STATES.items() if counts.get(name)]
+    said += [state.part] if state.part else []
     needs = f" ({listed(state.needed, _FEW_NEEDED)} did not run)" if state.needed and counts.get("not judged") else ""
     why = f" ({', '.join(state.strict)})" if state.strict else ""
     colour = _COLOURS.get(state.verdict, "yellow")

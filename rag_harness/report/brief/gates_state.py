@@ -16,6 +16,7 @@ from rag_harness.gates.verdict import equal, limit_said, meets_threshold
 from rag_harness.measures.judged.turn_criteria import OF_TURNS
 from rag_harness.report.over_repeats import over_repeats
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.wording import counted
 from rag_harness.results.causes import CauseLine
 from rag_harness.stats.by_case import differences
 
@@ -67,6 +68,7 @@ class GatesState:
         needed: suites that are not in this run, and that gates need which were not judged. Those that one of this run
             would be compared with come first.
         strict: options by which gates without a verdict fail this run.
+        part: on how many questions gates were judged, where a selection left some out: ``on 2 of 10 questions``.
     """
 
     counts: Mapping[str, int]
@@ -75,6 +77,7 @@ class GatesState:
     closest: GateLine | None
     needed: Sequence[str]
     strict: Sequence[str] = ()
+    part: str = ""
 
     @property
     def total(self) -> int:
@@ -118,6 +121,7 @@ def gates_state(
         closest=nearest[1] if nearest[0] < inf else None,
         needed=_needed([gate for said, gate in read if said["state"] == "not judged" and gate is not None], tables),
         strict=[option for name, option in STRICT.items() if unchecked and unchecked.get(name)],
+        part=_part([gate for said, gate in read if gate is not None and _is_judged(said)], tables),
     )
 
 
@@ -181,6 +185,21 @@ def _slack(said: Mapping[str, Any]) -> float:
     if value is None or threshold is None or not interval or None in interval or interval[0] == interval[1]:
         return inf
     return float(abs(value - threshold) / ((interval[1] - interval[0]) / 2))
+
+
+def _is_judged(said: Mapping[str, Any]) -> bool:
+    return said["state"] != "not judged" and said.get("value") is not None
+
+
+def _part(gates: Sequence[Gate], tables: Mapping[str, SuiteTable]) -> str:
+    """Say how many of their questions gates were judged on; empty where that is all."""
+    names = sorted({name for gate in gates for name in _suites(gate) if name in tables})
+    counts = [(tables[name].selected_of({}), tables[name].total_of({})) for name in names]
+    if all(asked == total for asked, total in counts):
+        return ""
+    if len(set(counts)) == 1:
+        return f"on {counts[0][0]:,} of {counted(counts[0][1], 'question')}"
+    return f"on {sum(asked for asked, _ in counts):,} of {counted(sum(total for _, total in counts), 'trial')}"
 
 
 def _needed(gates: Sequence[Gate], tables: Mapping[str, SuiteTable]) -> list[str]:

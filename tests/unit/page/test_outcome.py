@@ -15,7 +15,7 @@ from rag_harness.page.sections.first_screen import first_screen
 from rag_harness.results.manifest import MANIFEST
 from tests.unit.page.runs import amend, gate, read, rows_of, summarise
 from tests.unit.rows import failed_row
-from tests.unit.tables import write_run
+from tests.unit.tables import case_of, write_run
 
 HERE = "e3: recall@5 >= 0.5"
 
@@ -37,7 +37,7 @@ def head(output: Path) -> str:
     first = comment_of([run]).partition("\n")[0]
     word, _, said = first.removeprefix("## ").partition(": ")
     page = [each.text for each in first_screen([run]).blocks if isinstance(each, Prose)]
-    assert (f"{word}: {said}." in page) == ("FAIL" in word)
+    assert (f"{word}: {said}." in page) == ("FAIL" in word or " on " in said)
     badge = json.loads(badge_of(run))
     assert (badge["message"], badge["color"]) == (said, {"❌ FAIL": "red", "✅ PASS": "brightgreen"}[word])
     assert status_by_gates(run, has_succeeded=True)[0] == {"❌ FAIL": "failure", "✅ PASS": "success"}[word]
@@ -133,3 +133,19 @@ def test_errors_stand_first_among_the_worst_then_failed_tests(tmp_path: Path) ->
     assert [line.partition("`:")[0] for line in worst] == ["- `e3-q00", "- `e3-q05"]
     assert "**error**. generate: ModelCallError: 503" in worst[0]
     assert "**its test failed**" in worst[1]
+
+
+def test_gates_on_a_part_of_the_questions_are_said_to_be(tmp_path: Path) -> None:
+    rows = rows_of("e3", 8, 8)
+    write_run(tmp_path, rows[:2], [case_of(row) for row in rows], {"e3": ["q00", "q01"]})
+    summarise(tmp_path, gate(HERE))
+    assert head(tmp_path) == "## ✅ PASS: 1 of 1 gate passed, 0 failed, on 2 of 8 questions"
+
+
+def test_gates_on_parts_of_several_suites_count_trials(tmp_path: Path) -> None:
+    rows = [*rows_of("e2", 8, 8), *rows_of("e3", 8, 8)]
+    write_run(tmp_path, rows[:10], [case_of(row) for row in rows[:8]], {"e3": ["q00", "q01"]})
+    summarise(tmp_path, gate("e3: recall@5 >= e2"))
+    assert head(tmp_path) == "## ✅ PASS: 1 of 1 gate passed, 0 failed, on 10 of 16 trials"
+    summarise(tmp_path, gate("e2: recall@5 >= 0.1"), gate(HERE, "not judged"))
+    assert head(tmp_path) == "## ✅ PASS: 1 of 2 gates passed, 0 failed, 1 not judged"

@@ -5,10 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.page.badge import badge_of, status_by_gates
+from rag_harness.page.comment.whole import comment_of
+from rag_harness.page.sections.diff import diff, first_change
+from rag_harness.report.baseline import save
 from rag_harness.report.left_nothing import said_of_last_run
+from rag_harness.report.saved_runs import read_run
 from rag_harness.results.begun_run import BEGUN, BegunRun, read_begun, write_begun
-from tests.unit.page.runs import gate, read, summarise, write_study
+from tests.unit.page.runs import amend, gate, prose_in, read, summarise, write_study
 
 MARK = BegunRun(date="2026-02-03T04:05:00+00:00", command="pytest -q", why="The service\nis  down")
 
@@ -19,7 +26,7 @@ def test_why_when_which_command_and_of_what_the_rest_is(tmp_path: Path) -> None:
     write_begun(tmp_path, MARK)
     assert said_of_last_run(tmp_path) == [
         "The last run left no results: The service is down.",
-        "What follows is of the run before it, of 1 Jan 2026 00:00 UTC. "
+        "What follows is what is left of the run before it, of 1 Jan 2026 00:00 UTC, and of this one. "
         "The last run was begun 3 Feb 2026 04:05 UTC by: pytest -q",
     ]
 
@@ -29,7 +36,7 @@ def test_a_mark_without_a_reason_or_a_damaged_one_is_of_a_killed_run(tmp_path: P
     (tmp_path / BEGUN).write_text("{not json")
     assert said_of_last_run(tmp_path) == [
         "The last run left no results: it was killed, or is still under way.",
-        "What follows is of the run before it, of 1 Jan 2026 00:00 UTC.",
+        "What follows is what is left of the run before it, of 1 Jan 2026 00:00 UTC, and of this one.",
     ]
 
 
@@ -50,3 +57,32 @@ def test_the_results_of_a_run_take_the_mark_away(tmp_path: Path) -> None:
 def test_a_folder_without_a_run_has_nothing_that_is_stale(tmp_path: Path) -> None:
     write_begun(tmp_path, MARK)
     assert said_of_last_run(tmp_path) == []
+
+
+@pytest.mark.parametrize("marked", ["before", "now"])
+def test_a_folder_with_rows_of_two_runs_is_compared_with_nothing(
+    marked: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outputs = {name: write_study(tmp_path / name) for name in ("before", "now")}
+    amend(outputs["now"], date="2026-01-02T00:00:00+00:00")
+    said = [str(outputs["before"]), str(outputs["now"])]
+    assert main(["compare", *said]) == 0
+    write_begun(outputs[marked], MARK)
+    assert main(["compare", *said]) == CANNOT_RUN
+    why = f"{outputs[marked]} cannot be compared: its last run, begun 3 Feb 2026 04:05 UTC, left no results: "
+    why += "The service is down. Its rows are what is left of the run before it, and of this one. Run pytest with "
+    why += f"--rag-output={outputs[marked]} again, or compare what --rag-save wrote of a run."
+    assert why in capsys.readouterr().err
+    runs = read(outputs["now"], outputs["before"])
+    assert why in " ".join(prose_in(diff(runs)))
+    assert first_change(runs) == []
+    assert "Not compared. " in comment_of(runs)
+
+
+def test_rows_of_two_runs_are_not_set_against_the_saved_run(tmp_path: Path) -> None:
+    output = write_study(tmp_path / "output")
+    save(tmp_path / "baselines" / "old.json", read_run(str(output)))
+    amend(output, date="2026-01-02T00:00:00+00:00", settings={"compare": "old", "rootdir": str(tmp_path)})
+    assert "Not compared. " not in comment_of(read(output))
+    write_begun(output, MARK)
+    assert "Not compared. " in comment_of(read(output))
