@@ -1,8 +1,7 @@
 """Series of runs of an experiment without a version. An interrupted run can be resumed; a finished one cannot.
 
-A run opens a series, or continues the open one. A run that finishes closes it. A run that is to see a service as it is
-now begins its series anew. The series is part of the fingerprint,
-so that rows of another series count as rows of other code.
+A run opens a series, or continues the open one. A run that finishes closes it. A live run begins a new one, unless it
+is to resume. The series is part of the fingerprint, so that rows of another series count as rows of other code.
 """
 
 from __future__ import annotations
