@@ -102,11 +102,9 @@ def test_a_run_that_has_ended_is_not_resumed_where_the_service_has_no_version(se
     result.stderr.fnmatch_lines(["ERROR: Nothing answers at http://*"])
 
 
-@pytest.mark.parametrize(
-    ("more", "is_known"), [("", False), ('[version]\ncommand = "echo 7"\n', True)], ids=["no version", "version"]
-)
-def test_two_live_runs_of_a_service_without_a_version_show_no_other_code(
-    service: Suite, capsys: pytest.CaptureFixture[str], more: str, is_known: bool
+@pytest.mark.parametrize("more", ["", '[version]\ncommand = "echo 7"\n'], ids=["no version", "version"])
+def test_two_live_runs_of_a_service_show_no_other_code(
+    service: Suite, capsys: pytest.CaptureFixture[str], more: str
 ) -> None:
     outputs = [str(service.path / name) for name in ("one", "two")]
     with serving(as_json(SAID)) as server:
@@ -120,7 +118,7 @@ def test_two_live_runs_of_a_service_without_a_version_show_no_other_code(
     assert main(["compare", *outputs]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "Different between them: nothing that is known;" in said
-    assert ("my_service was asked live in both runs" in said) != is_known
+    assert "my_service was asked live in both runs" in said
 
 
 DIES = """
