@@ -26,7 +26,7 @@ FEW_GATES = 3
 """Failed gates that the end of a run shows."""
 BAD = ("failed", "stale", "xpassed")
 """States of a gate that fail a run."""
-STRICT = {"inconclusive": "--rag-inconclusive=fail", "not judged": "--rag-not-judged=fail"}
+FAILING_OPTIONS = {"inconclusive": "--rag-inconclusive=fail", "not judged": "--rag-not-judged=fail"}
 """Options that let gates without a verdict fail a run, by the state of such gates."""
 
 
@@ -120,7 +120,7 @@ def gates_state(
         undecided=[line for line in lines if line.state == "inconclusive"],
         closest=nearest[1] if nearest[0] < inf else None,
         needed=_needed([gate for said, gate in read if said["state"] == "not judged" and gate is not None], tables),
-        strict=[option for name, option in STRICT.items() if unchecked and unchecked.get(name)],
+        strict=[option for name, option in FAILING_OPTIONS.items() if unchecked and unchecked.get(name)],
         part=_part([gate for said, gate in read if gate is not None and _is_judged(said)], tables),
     )
 
