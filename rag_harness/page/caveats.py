@@ -55,7 +55,7 @@ def _skipped(run: Run) -> Iterator[str]:
 
 
 def _stopped(run: Run) -> Iterator[str]:
-    """Yield how many questions were not asked because pytest was stopped."""
+    """Yield how many questions were left untested because pytest was stopped."""
     left = sum(len(record.not_run) for record in run.suites.values())
     if run.manifest.stopped and left:
         yield f"{counted(left, 'question was', 'questions were')} left untested: {run.manifest.stopped}."

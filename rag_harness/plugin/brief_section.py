@@ -102,12 +102,9 @@ class BriefSection:
         yield from (Line(text, "") for text in languages_noted(self._findings.manifest.suites.values()))
         yield from (Line(text, "red") for text in errors_said(self._findings, self._session))
         yield from (Line(text, "red") for text in missing_said(noises, output))
-        remarks = [
-            *self._gates.notes,
-            *first_answers_said(noises, self._gates.configured),
-            *retries_said(self._findings.tables),
-        ]
-        remarks += [*not_gated_lines(self._findings.tables, self._gates.configured)]
+        tables, gates = self._findings.tables, self._gates.configured
+        remarks = [*self._gates.notes, *first_answers_said(noises, gates), *retries_said(tables)]
+        remarks += not_gated_lines(tables, gates)
         remarks += remarks_said(self._findings, self._recorder, self._session)
         remarks += [*self._recording.unused_lines(), *self._worker_cost.lines()]
         yield from (Line(text, "yellow") for text in remarks)

@@ -133,9 +133,9 @@ class RunGates:
         if not_run and not self._session.settings.gate_partial:
             # A trial that was not run is no failure. But a release that could not be judged must not pass as judged.
             return Verdict(gate, "failed", reason=f"cannot be judged: {not_run_said(not_run.values())}")
-        unasked = self._not_asked(gate)
-        fails = bool(unasked) and self._fails_anyway(gate)
-        left_out = Verdict(gate, "not judged", reason=unasked) if unasked and not fails else None
+        untested = self._untested(gate)
+        fails = bool(untested) and self._fails_anyway(gate)
+        left_out = Verdict(gate, "not judged", reason=untested) if untested and not fails else None
         if verdict := left_out or self.reach.out_of_reach(gate, self.baseline is not None):
             return verdict
         if why := self._refused(gate):
@@ -159,15 +159,15 @@ class RunGates:
             counted, rules = whole, rules_over_conversations(rules, whole)
         verdict = judge(gate, counted, is_part, baseline, unit_of(gate), correct, rules)
         said = (
-            [answers_said(gate, tables), self._histories_said(gate), taken_out, unasked]
+            [answers_said(gate, tables), self._histories_said(gate), taken_out, untested]
             if verdict.value is not None
             else []
         )
         verdict = replace(verdict, reason="; ".join(filter(None, [verdict.reason, *said])))
         return if_fresh(verdict, tables, settings.max_age)
 
-    def _not_asked(self, gate: Gate) -> str:
-        """Return why cases of a gate were not asked, if pytest was stopped before them; empty where all were."""
+    def _untested(self, gate: Gate) -> str:
+        """Return why cases of a gate were left untested, if pytest was stopped before them; empty where none was."""
         manifest = self.findings.manifest
         if not manifest.stopped or self._session.settings.gate_partial:
             return ""
@@ -175,9 +175,9 @@ class RunGates:
         return f"{left} case{'s' * (left != 1)} untested: {manifest.stopped}" if left else ""
 
     def _fails_anyway(self, gate: Gate) -> bool:
-        """Whether a gate fails whatever the cases that were not asked would answer."""
+        """Whether a gate fails whatever the untested cases would answer."""
         from rag_harness.gates.gates_of_run import unit_of
-        from rag_harness.gates.unasked_cases import fails_anyway
+        from rag_harness.gates.untested_cases import fails_anyway
 
         table = self.findings.tables.get(gate.suite)
         if table is None or not table.has(gate.measure):

@@ -256,7 +256,7 @@ def _became_of_rows(recorder: Recorder, tables: Mapping[str, SuiteTable], sessio
 
 
 def _stopped(findings: RunFindings, recorder: Recorder) -> Iterator[str]:
-    """Say how many trials were not asked because pytest was stopped."""
+    """Say how many trials were left untested because pytest was stopped."""
     left = sum(len(suite.not_run) for suite in findings.manifest.suites.values()) - len(recorder.not_run)
     if findings.manifest.stopped and left > 0:
         yield f"untested: {_counted(left, 'trial')}; {findings.manifest.stopped}."

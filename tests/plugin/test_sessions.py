@@ -224,7 +224,7 @@ def test_a_question_that_was_under_way_when_the_run_was_killed_is_not_heard_twic
 
 
 @MODES
-@pytest.mark.parametrize("delay", [0.4, 7])
+@pytest.mark.parametrize("delay", [0.4, 15])  # longer than the end of a run takes on a busy machine
 def test_an_interrupted_conversation_hears_no_question_twice(
     chat: Suite, server: TalkingServer, mode: str, delay: float
 ) -> None:
@@ -239,8 +239,7 @@ def test_an_interrupted_conversation_hears_no_question_twice(
     chat.run(FILE, mode, "-n0").assert_outcomes(passed=3)
     assert said(chat) == {query_id: text for query_id, text in WITH_MEMORY.items() if query_id.startswith("c0")}
     sleep(max(0.0, delay - 5))
-    # On a busy machine the end of a run takes longer, and what was under way comes all the same.
-    assert server.messages.count("q1") in ((1,) if delay < 5 else (1, 2))
+    assert server.messages.count("q1") == (1 if delay < 5 else 2)
 
 
 @MODES

@@ -53,9 +53,7 @@ def brief_lines(
     lines = [*failed_gate_lines(brief.gates, writer), *_asked(brief, writer)]
     lines += [part for note in notes for part in writer.to_its_end("note", note.text, note.colour)]
     lines += writer.labelled("note", _earlier_said(brief.answered), "yellow") if brief.answered.earlier else []
-    lines += (
-        writer.labelled("gates", _OPEN, "yellow") if is_open else gate_count_lines(brief.gates, writer, _example(brief))
-    )
+    lines += writer.labelled("gates", _OPEN, "yellow") if is_open else _gates(brief, writer)
     if several:
         lines += [*table_lines(brief, writer), *_best(brief, writer)]
     elif brief.answered.rows:
@@ -72,23 +70,24 @@ def three_lines(brief: Brief, output: str, width: int = 80) -> list[Line]:
     best = "".join(f"; {_on(each, brief)}{winners_said(each) or 'all are equal'}".rstrip(".") for each in several)
     if brief.alone is not None:
         commands = [*_commands(brief, output), _report(output)]
-        lines = [*gate_count_lines(brief.gates, writer, _example(brief))[:1], *_golden(brief, writer)[:1]]
+        lines = [*_gates(brief, writer)[:1], *_golden(brief, writer)[:1]]
         return [*lines, Line(f"{'next':<{LABEL}}{commands[0]}")]
     found = brief.answered
     earlier = f" ({listed(found.earlier)} in an earlier run)" if found.earlier else ""
     simulated = f"{TIE}(SIMULATED)" if any(map(_is_simulated, found.authors)) else ""
     said = f"{found.rows:,} of {found.asked:,} answered{simulated}{earlier}{best}"
     return [
-        *gate_count_lines(brief.gates, writer, _example(brief))[:1],
+        *_gates(brief, writer)[:1],
         *writer.labelled("rag", said, "red" if found.errors or found.lost or _wrong(brief) else "", most=1),
         Line(f"{'next':<{LABEL}}{_explain(brief, output)}"),
     ]
 
 
-def _example(brief: Brief) -> str:
-    """Return a gate on something that this run has measured."""
+def _gates(brief: Brief, writer: LineWriter) -> list[Line]:
+    """Return how the gates came out. Where none is set, the example is on something that this run has measured."""
     name, table = next(iter(brief.tables.items()), ("golden", None))
-    return f"{name}: {main_measure(table) if table is not None else 'recall@k'} >= 0.8"
+    example = f"{name}: {main_measure(table) if table is not None else 'recall@k'} >= 0.8"
+    return gate_count_lines(brief.gates, writer, example)
 
 
 def _asked(brief: Brief, writer: LineWriter) -> list[Line]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.gates import parse_gate
-from rag_harness.gates.unasked_cases import fails_anyway
+from rag_harness.gates.untested_cases import fails_anyway
 
 
 @pytest.mark.parametrize(

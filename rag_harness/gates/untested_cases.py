@@ -1,4 +1,4 @@
-"""Whether a gate fails whatever the cases would answer that were not asked. Pure."""
+"""Whether a gate fails whatever the cases would answer that were left untested. Pure."""
 
 from __future__ import annotations
 
