@@ -217,7 +217,7 @@ def more_said(lead: Lead, n: int) -> str:
     if not lead.more:
         return ""
     if lead.more > _TIE * n:
-        return f"As good as a tie: it would take some {lead.more:,} more questions to show a difference."
+        return f"As good as a tie: it takes some {lead.more:,} more questions to tell."
     return f"About {lead.more:,} more questions like these would settle it."
 
 
