@@ -82,13 +82,14 @@ def _page(chosen: argparse.Namespace) -> int:
 def _take(chosen: argparse.Namespace) -> int:
     from rag_harness.authoring.questions.review.file import ReviewFile
     from rag_harness.authoring.questions.review.taking import taken
+    from rag_harness.report.wording import counted
 
     file = ReviewFile(chosen.file)
     found = taken(chosen.take, file.rows, _showing(chosen, file), _who(chosen.by))
     file.put(found.changed)
     say(*found.problems, to=sys.stderr)
     again = f", {found.before} were taken before" if found.before else ""
-    say(f"{chosen.file}: {len(found.changed)} decisions taken{again}, {len(found.problems)} not")
+    say(f"{chosen.file}: {counted(len(found.changed), 'decision')} taken{again}, {len(found.problems)} not")
     return FOUND if found.problems else 0
 
 

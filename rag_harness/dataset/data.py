@@ -225,6 +225,11 @@ class Data:
         return cases
 
     @property
+    def has_documents(self) -> bool:
+        """Whether there are documents that a context can be looked up in."""
+        return self.collection is not None or self._settings.path(self.folder).is_dir()
+
+    @property
     def takes_pages_as_named(self) -> bool:
         """Whether questions name pages, and there is no folder in which these must be."""
         is_open = self.collection is None and self._checked_folder is None

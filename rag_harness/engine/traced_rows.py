@@ -42,8 +42,7 @@ class TracedRows:
     def __init__(self, file: Path, parts: RunParts) -> None:
         self._traces, self._settings = TraceFile(file), parts.settings
         data = parts.data("")
-        has_documents = data.collection is not None or parts.settings.path(data.folder).is_dir()
-        self._placing = Placing(lambda: data.documents if has_documents else (), EXPERIMENT, SOURCE)
+        self._placing = Placing((lambda: data.documents) if data.has_documents else None, EXPERIMENT, SOURCE)
         self.total, self.answered, self.failed = len(self._traces), 0, 0
         self.unread: list[tuple[str, str]] = []
 

@@ -6,18 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from rag_harness.page.run import Run
 from rag_harness.report.brief import Brief, GatesState
-from rag_harness.report.brief.gates_state import BAD
+from rag_harness.report.brief.gates_state import BAD, STATE_WORDS
 from rag_harness.report.left_nothing import REST, left_nothing_lines
 from rag_harness.report.wording import counted
 
 SIGNS = {"FAIL": "❌", "UNDECIDED": "❔", "PASS": "✅", "NO VERDICT": "❔"}
 """Stands before each word."""
-_OTHERS = {
-    "inconclusive": "undecided",
-    "passed": "passed",
-    "xfailed": "failed as expected",
-    "not judged": "not judged",
-}
 
 
 def run_outcome(brief: Brief, run: Run) -> tuple[str, str]:
@@ -45,7 +39,7 @@ def last_run_lines(run: Run) -> list[str]:
 
 def _others(state: GatesState, unchecked: Mapping[str, int]) -> list[tuple[int, str]]:
     """Return the number of gates of each verdict but failed. Those that fail the run by an option are said apart."""
-    left = [(state.counts.get(name, 0) - unchecked.get(name, 0), word) for name, word in _OTHERS.items()]
+    left = [(state.counts.get(name, 0) - unchecked.get(name, 0), word) for name, word in STATE_WORDS.items()]
     return [(n, word) for n, word in left if n > 0]
 
 

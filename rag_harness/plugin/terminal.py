@@ -205,11 +205,28 @@ def _skipped(findings: RunFindings) -> Iterator[str]:
 
 def _placed(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
     """Say how the documents behind a service's contexts were found."""
-    for name, placed in sorted((name, table.totals.placed) for name, table in tables.items()):
-        if placed:
-            said = ", ".join(f"{placed[how]} by {how}" for how in ("id", "text", "nothing") if placed[how])
-            hint = "; those count as misses unless they have a quote of the gold" if placed["nothing"] else ""
-            yield f"contexts of {name}: {said}{hint}"
+    found = {name: table.totals.placed for name, table in sorted(tables.items()) if table.totals.placed}
+    if not found:
+        return
+    from rag_harness.pipelines.endpoint.placing import BY_ID, BY_NAME, BY_NOTHING, BY_TEXT, NO_TEXT, OTHER_TEXT
+
+    ways = {
+        BY_ID: "id",
+        NO_TEXT: "id without text",
+        OTHER_TEXT: "id with a text that is not in that document",
+        BY_TEXT: "text",
+        BY_NAME: "the name they tell",
+        BY_NOTHING: "nothing",
+    }
+    for name, placed in found.items():
+        said = ", ".join(f"{placed[how]:,} by {way}" for how, way in ways.items() if placed[how])
+        hint = "; those count as misses unless they have a quote of the gold" if placed[BY_NOTHING] else ""
+        yield f"contexts of {name}: {said}{hint}"
+        if placed[NO_TEXT] or placed[OTHER_TEXT]:
+            yield (
+                f"{name}: recall and other ranking measures go by ids, and such contexts count as found. "
+                "evidence_recall looks at texts, if questions have evidence quotes"
+            )
 
 
 def _settled(findings: RunFindings) -> Iterator[str]:

@@ -61,6 +61,30 @@ def test_a_service_is_recorded_and_replayed_without_python(service: Suite) -> No
     assert all(row["timings_recorded"] for row in service.rows("my_service"))
 
 
+def test_contexts_that_have_no_words_of_their_document_are_told(service: Suite) -> None:
+    others = "Words that stand in no document of any kind."
+    contexts = [{"text": text, "document": "returns.md"} for text in ("", others, LAMP)]
+    with serving(as_json({"answer": LAMP, "contexts": contexts})) as server:
+        write_spec(service, server)
+        result = service.run(FILE, "--rag-mode=live")
+    ways = "4 by id, 4 by id without text, 4 by id with a text that is not in that document"
+    result.stdout.fnmatch_lines([f"contexts of my_service: {ways}", "my_service: recall and other ranking measures *"])
+
+
+def test_without_a_folder_of_documents_pages_are_found_by_name(service: Suite) -> None:
+    rows = [{"query_id": n, "query": "a lamp?", "context_reference": [n]} for n in ("returns", "elsewhere")]
+    (service.path / "asked.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    service.pytester.makeini("[pytest]\n")
+    with serving(as_json({"answer": LAMP, "contexts": [{"text": LAMP, "document": "returns"}]})) as server:
+        write_spec(service, server)
+        result = service.run(
+            FILE, "--rag-mode=live", "--rag-queries=asked.jsonl", "--rag-gate=my_service: recall@1 >= 0.5"
+        )
+    result.assert_outcomes(passed=2)
+    named = "note     contexts of my_service: 2 by the name they tell"
+    result.stdout.fnmatch_lines(["passed *recall@1 >= 0.5 *0.500 *", named])
+
+
 def test_one_in_pyproject_has_data_gates_and_a_marker(service: Suite) -> None:
     service.path.joinpath("kb2").mkdir()
     (service.path / "kb2" / "lamps.md").write_text(f"# Lamps\n\n{LAMP}\n")

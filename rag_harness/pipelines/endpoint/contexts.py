@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from rag_harness.errors import ModelOutputError
 from rag_harness.pipelines.endpoint import answer_values
 from rag_harness.pipelines.endpoint.paths import Path, described
 
+_UUID = re.compile(r"(?i)[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}")
 CONTEXT_PARTS = {
     "text": answer_values.text,
     "id": answer_values.name,
@@ -28,6 +30,11 @@ class Context:
     document: str = ""
     score: float | None = None
     others: tuple[str, ...] = ()
+
+
+def is_drawn(name: str) -> bool:
+    """Return whether a name is a UUID, which frameworks draw anew for each index."""
+    return bool(_UUID.fullmatch(name))
 
 
 def read_contexts(items: Sequence[Any], paths: Mapping[str, Path], name: str) -> tuple[Context, ...]:

@@ -58,14 +58,13 @@ def build(spec: EndpointSpec, parts: RunParts) -> Experiment:
     requests = Requests(spec, settings.path("."), must_know=access_of(settings).calls_network)
     _check_budget(parts, spec)
     data = parts.data(data_of(spec.name, settings))
-    has_documents = data.collection is not None or settings.path(data.folder).is_dir()
-    placing = Placing(lambda: data.documents if has_documents else (), spec.name)
+    placing = Placing((lambda: data.documents) if data.has_documents else None, spec.name)
     reader = AnswerReader(spec.read, spec.name)
     version = _version(spec, parts, requests)
     client = _client(spec, parts, requests, reader, version)
     usd: Cost = lambda *used: _cost(parts, spec, *used)  # noqa: E731
     pipeline = EndpointPipeline(spec, requests, client, reader, placing, usd, version)
-    made_of = {**ingredients_of(spec), "documents": data.digest if has_documents else "", "version": version}
+    made_of = {**ingredients_of(spec), "documents": data.digest if data.has_documents else "", "version": version}
     retriever = EndpointRetriever(pipeline.answer, parts.run)
     has_version = bool(spec.version)
     return Experiment(spec.name, pipeline, data.name, made_of, retriever=retriever, has_version=has_version)

@@ -9,12 +9,16 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from rag_harness.files.sources import text_digest
-from rag_harness.pipelines.endpoint.contexts import Context
-from rag_harness.pipelines.endpoint.text_origins import TextOrigins
+from rag_harness.pipelines.endpoint.contexts import Context, is_drawn
+from rag_harness.pipelines.endpoint.text_origins import RUN, TextOrigins
 from rag_harness.retrieval.documents import document_of
 from rag_harness.types import UNMARKED, Chunk, Document, Hit
+from rag_harness.words.same_words import words_of
 
-BY_ID, BY_TEXT, BY_NOTHING = "id", "text", "nothing"
+BY_ID, BY_TEXT, BY_NAME, BY_NOTHING = "id", "text", "name", "nothing"
+"""Where there are no documents to look in, a document is taken by the name that the context tells."""
+NO_TEXT, OTHER_TEXT = "id, no text", "id, other text"
+"""Found by id or name, but the context has no text, or one that shares no run of six words with the document."""
 
 
 @dataclass(frozen=True)
@@ -29,17 +33,17 @@ class Placing:
     """Finds the documents of contexts in one set of data.
 
     Args:
-        documents: reads the documents.
+        documents: reads the documents; None where there are none to look in.
         name: the service's name. Chunks without a document are named after it.
         source: who found the hits.
     """
 
-    def __init__(self, documents: Callable[[], Sequence[Document]], name: str, source: str = "service") -> None:
+    def __init__(self, documents: Callable[[], Sequence[Document]] | None, name: str, source: str = "service") -> None:
         self._documents, self._name, self._source = documents, name, source
 
     @cached_property
     def _texts(self) -> Mapping[str, str]:
-        return {document.doc_id: document.text for document in self._documents()}
+        return {} if self._documents is None else {document.doc_id: document.text for document in self._documents()}
 
     @cached_property
     def _ends(self) -> Mapping[str, str]:
@@ -64,6 +68,10 @@ class Placing:
     def _squeezed(self) -> dict[str, str]:
         return {}
 
+    @cached_property
+    def _words(self) -> dict[str, str]:
+        return {}
+
     def text_of(self, doc_id: str) -> str:
         """Return the text of a document; empty where there is no such document."""
         return self._texts.get(doc_id, "")
@@ -78,12 +86,31 @@ class Placing:
 
     def _place(self, context: Context) -> tuple[str, str]:
         """Return the id of the document ("" if unknown), and how it was found."""
+        if self._documents is None:
+            named = _told(context)
+            return named, (BY_NAME if context.text.strip() else NO_TEXT) if named else BY_NOTHING
         for name in (context.document, context.id, *context.others):
             doc_id = self._named(name) or self._named(document_of(name))
             if doc_id:
-                return doc_id, BY_ID
+                return doc_id, self._by_id(context.text, doc_id)
         at = self._passages.find(context.text)
         return (list(self._texts)[at], BY_TEXT) if at is not None else ("", BY_NOTHING)
+
+    def _by_id(self, text: str, doc_id: str) -> str:
+        """Return how well the text of a context goes with the document that its id tells.
+
+        A service may shorten texts or join them, so one run of words in common is enough. A text of fewer words than a
+        run is believed.
+        """
+        if not text.strip():
+            return NO_TEXT
+        words = words_of(text)
+        if len(words) < RUN or self._is_verbatim(text, doc_id):
+            return BY_ID
+        if doc_id not in self._words:
+            self._words[doc_id] = f" {' '.join(words_of(self._texts[doc_id]))} "
+        runs = (" ".join(words[at : at + RUN]) for at in range(len(words) - RUN + 1))
+        return BY_ID if any(f" {run} " in self._words[doc_id] for run in runs) else OTHER_TEXT
 
     def _named(self, name: str) -> str:
         """Return the document that a name tells: its id, or a path that ends like its path and no other's.
@@ -113,7 +140,7 @@ class Placing:
         chunk_id = f"{doc_id}#{own}" if doc_id else f"{self._name}:{own}"
         chunk_id = chunk_id if chunk_id not in taken else f"{chunk_id}-{rank}"
         taken.add(chunk_id)
-        marks = {"markup": UNMARKED} if doc_id and not self._is_verbatim(context.text, doc_id) else {}
+        marks = {"markup": UNMARKED} if doc_id in self._texts and not self._is_verbatim(context.text, doc_id) else {}
         score = context.score if context.score is not None else 1 / rank
         chunk = Chunk(chunk_id, doc_id, context.text, metadata={**marks, "placed": how})
         return Hit(chunk, score, rank, source=self._source)
@@ -123,6 +150,15 @@ class Placing:
         if doc_id not in self._squeezed:
             self._squeezed[doc_id] = " ".join(self._texts[doc_id].split())
         return " ".join(text.split()) in self._squeezed[doc_id]
+
+
+def _told(context: Context) -> str:
+    """Return the document that a context tells: by its name, or by an id with a ``#``, which is a chunk of one.
+
+    Another id may be a number, which says nothing of a document.
+    """
+    names = (context.document, context.id.rpartition("#")[0], *context.others)
+    return next((name for name in names if name and not is_drawn(name)), "")
 
 
 def _ends_of(parts: Sequence[str]) -> list[str]:

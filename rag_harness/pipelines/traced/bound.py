@@ -34,11 +34,10 @@ def traced_experiment(experiment: Experiment, parts: RunParts, provider: Any) ->
             f"--rag-engine=ray out."
         )
     data = parts.data(experiment.data)
-    has_documents = data.collection is not None or parts.settings.path(data.folder).is_dir()
-    placing = Placing(lambda: data.documents if has_documents else (), experiment.id, SOURCE)
+    placing = Placing((lambda: data.documents) if data.has_documents else None, experiment.id, SOURCE)
     pipeline = (
         experiment.pipeline if isinstance(experiment.pipeline, TracedPipeline) else TracedPipeline(experiment.pipeline)
     )
-    known = {**experiment.ingredients, "traced": True, "documents": data.digest if has_documents else ""}
+    known = {**experiment.ingredients, "traced": True, "documents": data.digest if data.has_documents else ""}
     bound = pipeline.bound(experiment.id, placing, provider)
     return replace(experiment, pipeline=bound, ingredients=known, code={**experiment.code, "traces": CODE})

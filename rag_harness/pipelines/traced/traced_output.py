@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from rag_harness.errors import TraceError
-from rag_harness.pipelines.endpoint.contexts import Context
-from rag_harness.pipelines.endpoint.placing import PlacedContexts, Placing
+from rag_harness.pipelines.endpoint.contexts import Context, is_drawn
+from rag_harness.pipelines.endpoint.placing import BY_ID, NO_TEXT, PlacedContexts, Placing
 from rag_harness.pipelines.endpoint.said import answer_of
 from rag_harness.pipelines.endpoint.service_answer import ServiceAnswer
 from rag_harness.traces.found_documents import FoundDocument
@@ -19,14 +19,13 @@ from rag_harness.types import Hit, PipelineOutput, Stage
 SOURCE = "search"
 """Source of the hits that a trace tells."""
 _SHOWN = 100
-_UUID = re.compile(r"(?i)[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}")
 
 
 def _context(document: FoundDocument) -> Context:
-    # Frameworks draw such ids anew for each index, and the id of a chunk must be that of the last run.
-    is_drawn = bool(_UUID.fullmatch(document.id)) and bool(document.text)
-    names = (document.id, *document.names) if is_drawn else document.names
-    return Context(document.text, "" if is_drawn else document.id, score=document.score, others=names)
+    # The id of a chunk must be that of the last run.
+    is_new = is_drawn(document.id) and bool(document.text)
+    names = (document.id, *document.names) if is_new else document.names
+    return Context(document.text, "" if is_new else document.id, score=document.score, others=names)
 
 
 def output_of(seen: SeenTrace, placing: Placing, answer: str) -> PipelineOutput:
@@ -81,7 +80,9 @@ def _stages(seen: SeenTrace, placed: PlacedContexts) -> tuple[Stage, ...]:
     # How documents were placed is said once for a trial.
     first = next((at for at, stage in enumerate(stages) if stage.kind == "retrieve"), None)
     if first is not None:
-        notes = {**stages[first].detail, "placed": dict(placed.how), "context_by": seen.read_off}
+        # A context without text has that of the page, which "pages_as_texts" says.
+        how = Counter({BY_ID: placed.how.get(NO_TEXT, 0)}) + Counter({**placed.how, NO_TEXT: 0})
+        notes = {**stages[first].detail, "placed": dict(how), "context_by": seen.read_off}
         silent = sum(not seen.outcome.documents[at].text for at in seen.given)
         notes |= {"pages_as_texts": silent} if silent else {}
         stages[first] = replace(stages[first], detail=notes)

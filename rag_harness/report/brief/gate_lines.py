@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from rag_harness.report.brief.gates_state import BAD, FEW_GATES, GateLine, GatesState
+from rag_harness.report.brief.gates_state import BAD, FEW_GATES, STATE_WORDS, GateLine, GatesState
 from rag_harness.report.brief.writer import LABEL, TIE, Colour, Line, LineWriter
 from rag_harness.report.wording import counted, listed
 
 _COLOURS: Mapping[str, Colour] = {"FAIL": "red", "PASS": "green"}
-_OTHER_STATES = {"inconclusive": "undecided", "xfailed": "failed as expected", "not judged": "not judged"}
 _FEW_NEEDED = 2
 
 
@@ -48,7 +47,7 @@ def gate_count_lines(state: GatesState, writer: LineWriter, example: str) -> lis
     counts = state.counts
     bad = sum(counts.get(name, 0) for name in BAD)
     said = [f"{counts.get('passed', 0)} passed", f"{bad} failed"]
-    said += [f"{counts[name]} {words}" for name, words in _OTHER_STATES.items() if counts.get(name)]
+    said += [f"{counts[name]} {word}" for name, word in STATE_WORDS.items() if counts.get(name) and name != "passed"]
     said += [state.part] if state.part else []
     needs = f" ({listed(state.needed, _FEW_NEEDED)} did not run)" if state.needed and counts.get("not judged") else ""
     why = f" ({', '.join(state.strict)})" if state.strict else ""

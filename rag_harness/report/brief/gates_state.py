@@ -26,6 +26,13 @@ FEW_GATES = 3
 """Failed gates that the end of a run shows."""
 BAD = ("failed", "stale", "xpassed")
 """States of a gate that fail a run."""
+STATE_WORDS = {
+    "inconclusive": "undecided",
+    "passed": "passed",
+    "xfailed": "failed as expected",
+    "not judged": "not judged",
+}
+"""The words for the other states, in the order in which they are told."""
 FAILING_OPTIONS = {"inconclusive": "--rag-inconclusive=fail", "not judged": "--rag-not-judged=fail"}
 """Options that let gates without a verdict fail a run, by the state of such gates."""
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.pipelines.endpoint.contexts import Context
-from rag_harness.pipelines.endpoint.placing import Placing
+from rag_harness.pipelines.endpoint.placing import BY_ID, BY_NAME, BY_NOTHING, NO_TEXT, OTHER_TEXT, Placing
 from rag_harness.pipelines.endpoint.text_origins import TextOrigins
 from rag_harness.retrieval.documents import document_of
 from rag_harness.types import UNMARKED, Document
@@ -56,6 +56,47 @@ def found(context: Context, *more: str) -> tuple[str, str]:
 )
 def test_a_known_name_is_the_document(context: Context, document: str) -> None:
     assert found(context) == (document, "id")
+
+
+@pytest.mark.parametrize(
+    ("context", "placed"),
+    [
+        (Context("x", document="any/page"), ("any/page", BY_NAME)),
+        (Context("x", id="page#3"), ("page", BY_NAME)),
+        (Context("x", id="17", others=("page", "Title")), ("page", BY_NAME)),
+        (Context("x", others=("0b0e7b0c-5a3f-4a5e-9f57-2b1f6c1b7a10", "page")), ("page", BY_NAME)),
+        (Context("", document="page"), ("page", NO_TEXT)),
+        (Context("x", id="17"), ("", BY_NOTHING)),
+        (Context("x", id="#3"), ("", BY_NOTHING)),
+        (Context("x", others=("0b0e7b0c-5a3f-4a5e-9f57-2b1f6c1b7a10",)), ("", BY_NOTHING)),
+        (Context("You can return a lamp"), ("", BY_NOTHING)),
+    ],
+)
+def test_without_documents_a_name_is_taken_as_told(context: Context, placed: tuple[str, str]) -> None:
+    found = Placing(None, "my_service").place([context])
+    assert (found.hits[0].chunk.doc_id, *found.how) == placed
+    assert UNMARKED not in found.hits[0].chunk.metadata.values()
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_a_named_document_without_text_is_told_apart(text: str) -> None:
+    assert found(Context(text, document="returns.md")) == ("returns.md", NO_TEXT)
+
+
+@pytest.mark.parametrize(
+    ("text", "how"),
+    [
+        ("Express delivery costs 9.90 in Zone 1", OTHER_TEXT),
+        ("The same sentence stands on two of these pages", OTHER_TEXT),
+        ("Returned within 45 days of delivery, or not", OTHER_TEXT),
+        ("too few words to tell", BY_ID),
+        ("In short: we refund the price within 5 working days, but no shipping.", BY_ID),
+        ("RETURNS you can return a LAMP within 45 days of delivery", BY_ID),
+        (RETURNS, BY_ID),
+    ],
+)
+def test_a_named_document_that_does_not_say_the_text_is_told_apart(text: str, how: str) -> None:
+    assert found(Context(text, document="returns.md")) == ("returns.md", how)
 
 
 def test_a_number_with_a_point_is_no_file_with_a_suffix() -> None:
