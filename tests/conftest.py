@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Generator
 from typing import Any
 
@@ -13,6 +14,10 @@ import pytest
 # Workers share the processors: threads of torch and BLAS would wait for each other in loops, half of what models take.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+
+# A shell's background job is started with SIGINT ignored, and tests of interrupted runs send it to themselves.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 WHEN_ASKED = {"long": "takes minutes", "ray": "starts a cluster"}
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from traceback import StackSummary, TracebackException
 
 from rag_harness.shown.terminal import line
 
@@ -21,4 +23,26 @@ class OneLine(logging.Formatter):
         return line(super().formatMessage(record))
 
     def formatException(self, ei: object) -> str:  # noqa: N802 - logging's name
-        return traceback(super().formatException(ei))  # type: ignore[arg-type]
+        told = TracebackException(*ei)  # type: ignore[misc]
+        for each in _with_causes(told):
+            each.stack = _without_marks(each.stack)
+        return traceback("".join(told.format()).removesuffix("\n"))
+
+
+def _with_causes(told: TracebackException) -> Iterator[TracebackException]:
+    waiting: list[TracebackException | None] = [told]
+    while waiting:
+        each = waiting.pop()
+        if each is not None:
+            yield each
+            waiting += [each.__cause__, each.__context__, *(getattr(each, "exceptions", None) or ())]
+
+
+def _without_marks(stack: StackSummary) -> StackSummary:
+    """Leave out which part of each line failed.
+
+    Python parses the line to mark the part. Trials log in a thread, and in Python 3.11 all threads share the parser's
+    count of its depth. pytest may parse a failed test at that moment, and would stop the run with "SystemError: AST
+    constructor recursion depth mismatch" (https://github.com/pytest-dev/pytest/issues/10763).
+    """
+    return StackSummary.from_list([(frame.filename, frame.lineno or 0, frame.name, frame.line) for frame in stack])

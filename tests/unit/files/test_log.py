@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import logging
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,6 +47,45 @@ def test_every_level_and_tracebacks_go_to_the_file_alone(
     assert written[3] == "    Traceback (most recent call last):"
     assert written[-1] == "    ValueError: lost"
     assert (caplog.records, capfd.readouterr()) == ([], ("", ""))
+
+
+def test_a_traceback_is_written_without_parsing_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.11 must not parse in a thread while pytest does."""
+    open_log(tmp_path)
+    parsed: list[object] = []
+
+    def fails() -> float:
+        return 1 + (1 / 0)
+
+    try:
+        try:
+            fails()
+        except ZeroDivisionError as error:
+            raise ValueError("lost") from error
+    except ValueError as error:
+        with monkeypatch.context() as noting:
+            noting.setattr("ast.parse", lambda *given, **_: parsed.append(given))
+            log.error("failed", exc_info=error)
+    written = [line.strip() for line in lines(tmp_path)]
+    assert [line for line in written if "Error: " in line] == [
+        "ZeroDivisionError: division by zero",
+        "ValueError: lost",
+    ]
+    assert written.count("return 1 + (1 / 0)") == 1
+    assert not any(line.startswith(("^", "~")) for line in written)
+    assert parsed == []
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="groups of errors came with Python 3.11")
+def test_a_group_of_errors_is_written_with_its_errors(tmp_path: Path) -> None:
+    open_log(tmp_path)
+    kind = getattr(builtins, "ExceptionGroup", ValueError)
+    try:
+        raise kind("two", [ValueError("first"), KeyError("second")])
+    except Exception as error:
+        log.error("failed", exc_info=error)
+    assert "\n".join(lines(tmp_path)).count("| ") >= 3
+    assert {"first", "second"} <= {word.strip("'") for line in lines(tmp_path) for word in line.split()}
 
 
 def test_a_lone_surrogate_is_logged_and_nothing_is_printed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
