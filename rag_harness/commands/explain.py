@@ -24,6 +24,7 @@ from rag_harness.derived.local_run import bench_of, running, settings_of
 from rag_harness.report.explained_misses import every_miss, one_question
 from rag_harness.report.left_nothing import said_of_last_run
 from rag_harness.results.manifest import RunManifest, read_manifest
+from rag_harness.results.row import ExperimentResult
 from rag_harness.shown.terminal import say
 from rag_harness.types import GOLDEN
 
@@ -76,13 +77,19 @@ def run_explain(chosen: argparse.Namespace) -> int:
             return 0
         found = explainer.one(chosen.trial)
     broken = broken_lines(chosen.output, manifest, row) if row else []
-    has_gold = row is None or row.ground_truth or row.context_reference
-    why = "its answer carries the gold" if has_gold else "it has no gold, and keeps to what is expected, if anything is"
-    is_right = f"{chosen.trial} did not fail: {why}."
+    is_right = f"{chosen.trial} did not fail: {_why_right(row)}."
     unchecked = f"{chosen.trial} did not fail, and not all that is expected of it could be checked."
     right = [unchecked if broken else is_right, *(trial_lines(row) if row else ())]
     say(*chat, *(cause_in_full(found) if found else right), *broken)
     return 0
+
+
+def _why_right(row: ExperimentResult | None) -> str:
+    if row is None or row.ground_truth:
+        return "its answer carries the gold"
+    if row.context_reference:
+        return "nothing that was checked falls short. Without a ground truth nobody knows whether its answer is right"
+    return "it has no gold, and keeps to what is expected, if anything is"
 
 
 def _of_golden(chosen: argparse.Namespace, manifest: RunManifest) -> list[str]:

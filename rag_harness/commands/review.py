@@ -66,6 +66,7 @@ def _review(chosen: argparse.Namespace) -> int:
 def _page(chosen: argparse.Namespace) -> int:
     from rag_harness.authoring.questions.review.page import html_of
     from rag_harness.files.atomic import write_atomically
+    from rag_harness.report.wording import counted
 
     file, numbers = _questions(chosen)
     if numbers:
@@ -73,8 +74,8 @@ def _page(chosen: argparse.Namespace) -> int:
         html = html_of(chosen.file.name, shown, _showing(chosen, file), file.rows)
         write_atomically(chosen.page, html.encode())
         say(
-            f"wrote {chosen.page}: {len(numbers)} questions with their evidence. What it downloads is taken by: "
-            f"rag-harness queries review {chosen.file}{f' --kb {chosen.kb}' if chosen.kb else ''} --take DOWNLOADED"
+            f"wrote {chosen.page}: {counted(len(numbers), 'question')} with the evidence. What it downloads is taken "
+            f"by: rag-harness queries review {chosen.file}{f' --kb {chosen.kb}' if chosen.kb else ''} --take DOWNLOADED"
         )
     return 0
 

@@ -134,6 +134,18 @@ def _of_questions(file: Path, kb_dir: Path | None) -> list[GoldenEntry]:
     return entries
 
 
+def without_page(file: Path) -> list[str]:
+    """Return the ids of answerable questions that name no page: nothing is looked up for them.
+
+    Raises:
+        DataError: the file is missing or malformed.
+    """
+    if file.suffix.lower() != ".jsonl" or not file.is_file():
+        return []
+    cases = (case for _, case in read_numbered(file, None, parts=True))
+    return [each.query.query_id for each in cases if each.answerable and not (each.context_reference or each.scenario)]
+
+
 def _entry_of(case: Case, place: str) -> GoldenEntry:
     quotes = tuple(each.quote for each in case.evidence)
     slices = {**case.metadata, "query_type": case.query_type}

@@ -331,10 +331,11 @@ def _line(read: Callable[[], QueryLine]) -> tuple[QueryLine | None, list[str]]:
 
 
 def _said(problem: ErrorDetails) -> str:
-    field = ".".join(str(part) for part in problem["loc"]) or "line"
+    field = ".".join(str(part) for part in problem["loc"])
     if problem["type"] != "extra_forbidden":
         # Of the JSON of one line the parser says "line 1", and the number of the file's line stands before this.
-        return f"{field}: {problem['msg'].replace(' at line 1 column ', ' at column ')}"
+        said = problem["msg"].replace(" at line 1 column ", " at column ")
+        return f"{field}: {said}" if field else said
     near = nearest_field(field, [*QueryLine.model_fields, "turns"])
     return f"{field}: no field of a question.{f' Did you mean {near!r}?' if near else ' A label stands in metadata.'}"
 

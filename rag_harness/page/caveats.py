@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from rag_harness.page.run import Run
+from rag_harness.report.doubts import doubts
 from rag_harness.report.provenance import time_said
 from rag_harness.report.wording import counted
 from rag_harness.results.manifest import languages_noted
@@ -18,6 +19,7 @@ def caveats(run: Run) -> Iterator[str]:
     yield from _of_earlier_runs(run)
     yield from _other_rows(run)
     yield from _skipped(run)
+    yield from (f"{said}." for said in doubts(run.selected))
     yield from _stopped(run)
     yield from languages_noted(run.suites[name] for name in run.selected)
 

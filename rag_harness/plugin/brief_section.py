@@ -91,6 +91,7 @@ class BriefSection:
 
         Nothing else shows answers that did not come after a first one, and calls that were tried again.
         """
+        from rag_harness.plugin.golden_section import not_looked_up
         from rag_harness.plugin.not_gated import not_gated_lines
         from rag_harness.plugin.terminal import errors_said, remarks_said
         from rag_harness.plugin.tried_again import first_answers_said, missing_said, retries_said
@@ -105,6 +106,7 @@ class BriefSection:
         tables, gates = self._findings.tables, self._gates.configured
         remarks = [*self._gates.notes, *first_answers_said(noises, gates), *retries_said(tables)]
         remarks += not_gated_lines(tables, gates)
+        remarks += not_looked_up(self._session, self._findings)
         remarks += remarks_said(self._findings, self._recorder, self._session)
         remarks += [*self._recording.unused_lines(), *self._worker_cost.lines()]
         yield from (Line(text, "yellow") for text in remarks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +14,27 @@ if TYPE_CHECKING:
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.run_findings import RunFindings
     from rag_harness.plugin.session import RagSession
+
+_FEW = 5
+
+
+def not_looked_up(session: RagSession, findings: RunFindings) -> Iterator[str]:
+    """Say which questions of a golden set name no page, where one was looked up: a forgotten page is not seen."""
+    if GOLDEN not in findings.tables:
+        return
+    from rag_harness.dataset.golden import without_page
+    from rag_harness.gates.belonging import shown_place
+    from rag_harness.report.wording import counted, listed
+
+    file = session.cases.data.get("").golden_file
+    left = without_page(file)
+    if left:
+        name = counted(len(left), "question", "questions")
+        verb, them = ("names", "it") if len(left) == 1 else ("name", "them")
+        yield (
+            f"{name} of {shown_place(session.settings, file)} {verb} no page in context_reference, so golden looks "
+            f"nothing up for {them}: {listed(left, _FEW)}"
+        )
 
 
 class GoldenSection:
@@ -36,6 +57,7 @@ class GoldenSection:
         if GOLDEN in self._findings.tables:
             table = self._findings.tables[GOLDEN]
             lines += [*golden_lines(table, self._findings.retrievals), *draft_lines({GOLDEN: table})]
+        lines += not_looked_up(self._session, self._findings)
         write_section(terminal, "rag golden", lines)
 
     def _about_retrieval(self) -> str:

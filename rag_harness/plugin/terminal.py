@@ -165,9 +165,11 @@ def write_summary(
 
 def remarks_said(findings: RunFindings, recorder: Recorder, session: RagSession) -> Iterator[str]:
     """Yield what is to be known of the rows: drafts, contexts without a document, trials not run, rows set aside."""
+    from rag_harness.report.doubts import doubts
+
     tables = _experiments(findings)
     yield from (*_unchecked(tables, session), *_skipped(findings))
-    yield from (*_drafts(findings, session), *_placed(tables), *_settled(findings))
+    yield from (*_drafts(findings, session), *_placed(tables), *doubts(tables), *_settled(findings))
     yield from (said for name, each in findings.played.items() for said in each.lines(name))
     yield from _became_of_rows(recorder, tables, session)
     yield from _stopped(findings, recorder)
@@ -210,23 +212,13 @@ def _placed(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
         return
     from rag_harness.pipelines.endpoint.placing import BY_ID, BY_NAME, BY_NOTHING, BY_TEXT, NO_TEXT, OTHER_TEXT
 
-    ways = {
-        BY_ID: "id",
-        NO_TEXT: "id without text",
-        OTHER_TEXT: "id with a text that is not in that document",
-        BY_TEXT: "text",
-        BY_NAME: "the name they tell",
-        BY_NOTHING: "nothing",
-    }
+    ways = {BY_ID: "id", BY_TEXT: "text", BY_NAME: "the name they tell", BY_NOTHING: "nothing"}
     for name, placed in found.items():
-        said = ", ".join(f"{placed[how]:,} by {way}" for how, way in ways.items() if placed[how])
+        # Whether an id's document has the words of the context is told by itself.
+        counts = {**placed, BY_ID: sum(placed[how] for how in (BY_ID, NO_TEXT, OTHER_TEXT))}
+        said = ", ".join(f"{counts[how]:,} by {way}" for how, way in ways.items() if counts.get(how))
         hint = "; those count as misses unless they have a quote of the gold" if placed[BY_NOTHING] else ""
         yield f"contexts of {name}: {said}{hint}"
-        if placed[NO_TEXT] or placed[OTHER_TEXT]:
-            yield (
-                f"{name}: recall and other ranking measures go by ids, and such contexts count as found. "
-                "evidence_recall looks at texts, if questions have evidence quotes"
-            )
 
 
 def _settled(findings: RunFindings) -> Iterator[str]:

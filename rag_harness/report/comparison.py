@@ -15,6 +15,7 @@ from rag_harness.report.direction import Side, better_named
 from rag_harness.report.pairwise import ALPHA, excludes_0
 from rag_harness.report.run_differences import (
     data_differences,
+    measured_alone,
     notes,
     other_differences,
     run_named,
@@ -115,6 +116,7 @@ class Comparison:
         notes: what was not compared, and why.
         changes: every measure that both have, those that do not differ included.
         is_same_run: whether both are the same run.
+        alone: a suite, ``before`` or ``now``, and the measures that only this one has values of.
     """
 
     before: str
@@ -124,6 +126,7 @@ class Comparison:
     notes: tuple[str, ...]
     changes: tuple[MeasureChange, ...]
     is_same_run: bool = False
+    alone: tuple[tuple[str, str, list[str]], ...] = ()
 
 
 def on_common_data(now: SavedRun, before: SavedRun) -> tuple[SavedRun, SavedRun]:
@@ -162,6 +165,7 @@ def compare(now: SavedRun, before: SavedRun, measures: Sequence[str] = ()) -> Co
         tuple(notes(before, now)),
         tuple(change for name in both for change in _changes(name, now, before, measures)),
         is_same_run=_said_of(now) == _said_of(before),
+        alone=() if measures else tuple(measured_alone(before, now)),
     )
 
 

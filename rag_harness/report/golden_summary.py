@@ -21,7 +21,8 @@ def golden_lines(table: SuiteTable, results: Sequence[RetrievalResult]) -> list[
     rows = [_row(table, {SLICE: each}, each) for each in slices if table.selected_of({SLICE: each})]
     misses = [result for result in results if not result.found]
     lines = aligned([("golden", "n", *GOLDEN_MEASURES), *rows, _row(table, {}, "all")])
-    lines += [f"recall@10 of all: 95 % interval {_interval(table)}", _ranks(results)]
+    cut = _cut(table, results)
+    lines += [f"{cut} of all: 95 % interval {_interval(table, cut)}", _ranks(results)]
     for result in misses[:_MOST_MISSES]:
         lines += missed(result)
     if len(misses) > _MOST_MISSES:
@@ -37,8 +38,14 @@ def _row(table: SuiteTable, where: dict[str, str], name: str) -> tuple[str, ...]
     return (name, str(table.selected_of(where)), *shown)
 
 
-def _interval(table: SuiteTable) -> str:
-    found = table.interval("recall@10") if table.has("recall@10") else None
+def _cut(table: SuiteTable, results: Sequence[RetrievalResult]) -> str:
+    """Return the recall that the run is about: at its k, where that is a column."""
+    names = [f"recall@{results[0].k}"] if results else []
+    return next((name for name in names if name in GOLDEN_MEASURES and table.has(name)), "recall@10")
+
+
+def _interval(table: SuiteTable, measure: str) -> str:
+    found = table.interval(measure) if table.has(measure) else None
     return f"{found[0]:.3f} to {found[1]:.3f}" if found else "-"
 
 

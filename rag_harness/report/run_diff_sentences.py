@@ -13,7 +13,7 @@ from rag_harness.report.comparison import MeasureChange
 from rag_harness.report.run_diff import RunDiff, is_spent
 from rag_harness.report.run_diff_not_sure import NO_CHANGE, not_sure_said, settling_said
 from rag_harness.report.run_diff_words import change_said, cut_name, range_said
-from rag_harness.report.wording import counted, joined_names
+from rag_harness.report.wording import counted, joined_names, listed
 
 _NAMED = 4
 _DIFFERENCES = 6
@@ -53,10 +53,22 @@ def _first(diff: RunDiff) -> Sentence:
     if not diff.unsure_answers and not diff.moving:
         same = [change for change in changes if change.is_same]
         head = "Nothing changed in the answers" if diff.unsure else "Nothing changed"
+        if same and diff.found.alone:
+            return _partly_measured(diff, same)
         values = f"{_measures(len(same), 'has', 'have')} the same value in both runs, in each of {range_said(same)}"
         return Sentence(f"{head}: {values}." if same else f"{NO_CHANGE}: only time, tokens or money were compared.")
     said = not_sure_said(diff)
     return Sentence(said, "" if said.startswith(NO_CHANGE) else "unsure")
+
+
+def _partly_measured(diff: RunDiff, same: Sequence[MeasureChange]) -> Sentence:
+    """Say that what can be compared is the same, and that some measures have values in one of the runs alone."""
+    both = f"Only in part comparable: {_measures(len(same), 'has', 'have')} the same value in both runs, in each of"
+    alone = [
+        f"{listed(names, _NAMED)} of {cut_name(name)} {'has' if len(names) == 1 else 'have'} values only {whose}"
+        for name, whose, names in diff.found.alone
+    ]
+    return Sentence(f"{both} {range_said(same)}; {'; '.join(alone)}.", "unsure")
 
 
 def _moving_answers(diff: RunDiff) -> list[MeasureChange]:

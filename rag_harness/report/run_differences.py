@@ -92,13 +92,20 @@ def notes(before: SavedRun, now: SavedRun) -> Iterator[str]:
         alone = sorted(set(here.suites) - set(there.suites))
         if alone:
             yield f"only {whose}: {', '.join(alone)}"
+    for name, whose, others in measured_alone(before, now):
+        yield f"{name}: only {whose} was measured on {', '.join(others)}"
+    for name in _shared(before, now):
+        for whose, run in (("before", before), ("now", now)):
+            yield from _incomplete(f"{name}: {whose}", run.suites[name])
+
+
+def measured_alone(before: SavedRun, now: SavedRun) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield a suite, ``before`` or ``now``, and the measures that only this one has values of."""
     for name in _shared(before, now):
         then, later = (set(run.suites[name].measures()) for run in (before, now))
         for whose, others in (("before", then - later), ("now", later - then)):
             if others:
-                yield f"{name}: only {whose} was measured on {', '.join(sorted(others))}"
-        for whose, run in (("before", before), ("now", now)):
-            yield from _incomplete(f"{name}: {whose}", run.suites[name])
+                yield name, whose, sorted(others)
 
 
 def _asked_live(before: SavedRun, now: SavedRun) -> list[str]:

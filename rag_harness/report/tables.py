@@ -178,8 +178,9 @@ class _Reading:
     def _unmet(self, measure: Measure) -> str:
         """Return what the measure needs and the experiment never does; "" where it does all, or no row can tell."""
         totals = self._totals
-        answers = self._name != GOLDEN and (totals.answers or totals.rows == totals.errors)
-        does = {"retrieval": totals.retrieves or not totals.rows, "answer": answers}
+        tells_nothing = totals.rows == totals.errors
+        answers = self._name != GOLDEN and (totals.answers or tells_nothing)
+        does = {"retrieval": totals.retrieves or tells_nothing, "answer": answers}
         return next((_UNMET[need] for need in measure.needs if not does[need]), "")
 
 

@@ -32,6 +32,7 @@ class Totals:
         new: whether this run made the answer of a case itself, shape (cases,): it is neither resumed nor replayed, nor
             declined without a model.
         outcomes: digest of what scores are made of, by case, shape (cases,); 0 where there is no row.
+        evasive: number of answers that read like refusals and are not counted as ones.
         depth: highest number of hits of a row.
         models: number of answers of each model; "" is a pipeline that names none.
         origins: where the answers come from.
@@ -49,6 +50,7 @@ class Totals:
         self.resumed: int = 0
         self.replayed: int = 0
         self.abstained: int = 0
+        self.evasive: int = 0
         self.depth: int = 0
         self.prompt_tokens: int = 0
         self.completion_tokens: int = 0
@@ -86,6 +88,7 @@ class Totals:
         self.origins.take(*when, is_ok, is_replayed, of_old, is_computed, is_abstained)
         self.origins.outdated += int(block["outdated"][rows].sum())
         self.abstained += int(block["abstained"][rows].sum())
+        self.evasive += int(block["evades"][rows].sum())
         self._spend(block, rows)
         self._outcome(block, rows)
         self.depth = max(self.depth, int(block["hits"][rows].max(initial=0)))

@@ -209,7 +209,7 @@ class Settings:
     retriever: str = option(
         "dense", "retriever of the golden suite: dense, bm25, hybrid, reranked or an experiment's id", "golden"
     )
-    k: int = option(10, "cutoff of the golden suite", "golden", ge=1)
+    k: int = option(10, "number of hits that the golden suite looks at: the k of recall@k", "golden", ge=1)
     gate: tuple[str, ...] = option((), 'threshold on an aggregate, repeatable: "e3: recall@5 >= 0.9"', "nothing")
     gate_partial: bool = option(False, "judge gates although a selection left cases out", "nothing")
     gate_unreviewed: bool = option(False, "judge gates on questions that nobody has reviewed, as on others", "nothing")

@@ -67,8 +67,27 @@ def test_contexts_that_have_no_words_of_their_document_are_told(service: Suite) 
     with serving(as_json({"answer": LAMP, "contexts": contexts})) as server:
         write_spec(service, server)
         result = service.run(FILE, "--rag-mode=live")
-    ways = "4 by id, 4 by id without text, 4 by id with a text that is not in that document"
-    result.stdout.fnmatch_lines([f"contexts of my_service: {ways}", "my_service: recall and other ranking measures *"])
+    found = "4 without text and 4 with a text that is not in the page that they name"
+    result.stdout.fnmatch_lines(["contexts of my_service: 12 by id", f"my_service: of 12 contexts {found}. Recall *"])
+    assert main(["report", "output", "-o", "comment.md"]) == 0
+    assert found in (service.path / "comment.md").read_text()
+
+
+def test_a_service_that_sends_no_context_has_found_nothing(service: Suite) -> None:
+    with serving(as_json({"answer": LAMP, "contexts": []})) as server:
+        write_spec(service, server)
+        result = service.run(FILE, "--rag-mode=live", "--rag-gate=my_service: recall@5 >= 0.5", "-v")
+    result.stdout.fnmatch_lines(
+        ["my_service: none of 4 answers came with a context", "failed *recall@5 >= 0.5 *0.000 *n=3*"]
+    )
+
+
+def test_refusals_in_other_words_are_told(service: Suite) -> None:
+    said = "I'm sorry, but I could not find any information about that."
+    with serving(as_json({"answer": said, "contexts": [{"text": LAMP, "document": "returns.md"}]})) as server:
+        write_spec(service, server)
+        result = service.run(FILE, "--rag-mode=live")
+        result.stdout.fnmatch_lines(["my_service: 4 of 4 answers read like refusals, and are not counted as declined*"])
 
 
 def test_without_a_folder_of_documents_pages_are_found_by_name(service: Suite) -> None:

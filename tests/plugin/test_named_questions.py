@@ -48,6 +48,23 @@ def test_the_golden_suite_asks_them_where_it_asks_the_file_of_questions(golden: 
     assert {row["query_id"] for row in golden.rows("golden")} == {"q_direct_001"}
 
 
+@WORKERS
+def test_a_question_that_names_no_page_is_told_where_golden_looks_nothing_up_for_it(
+    golden: Suite, workers: str
+) -> None:
+    bare = [{"query_id": "bare", "query": "skis?"}, {"query_id": "no", "query": "boats?", "query_type": "negative"}]
+    rows = "".join(json.dumps(each) + "\n" for each in [*QUERIES[:2], *bare])
+    (golden.path / "asked.jsonl").write_text(rows)
+    golden.pytester.makeini(INI.format("asked.jsonl"))
+    result = golden.run(workers)
+    result.assert_outcomes(passed=2)
+    said = "1 question of asked.jsonl names no page in context_reference, so golden looks nothing up for it: bare"
+    result.stdout.fnmatch_lines([said])
+    assert "note     1 question of asked.jsonl names no page" in result.stdout.str()
+    (golden.path / "asked.jsonl").write_text(json.dumps(QUERIES[0]) + "\n")
+    assert "names no page" not in golden.run(workers).stdout.str()
+
+
 def test_a_golden_set_that_is_named_counts_more(golden: Suite) -> None:
     golden.run("--rag-queries=others.jsonl", "--rag-golden=asked.jsonl").assert_outcomes(passed=3)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 from rag_harness.commands.starter.started import Started
@@ -36,7 +37,7 @@ def drafted_questions(folder: Path, done: Started) -> str:
     hops = [draft for draft in found.drafts if draft.kind == "multi_hop"]
     chosen = [*[draft for draft in found.drafts if draft.kind == "direct"][: WANTED - len(hops)], *hops]
     if not chosen:
-        done.todo.append(_none(folder, found.dropped.total()))
+        done.todo.append(_none(folder, found.dropped))
         return placeholder(library.documents[0].doc_id)
     done.todo += [_some(len(chosen)), _EXPECTED]
     first, *others = rows(chosen, collection)
@@ -56,9 +57,9 @@ def placeholder(page: str) -> str:
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
-def _none(folder: Path, dropped: int) -> str:
-    facts = f"fact{'s' * (dropped != 1)}"
-    why = f"{dropped} {facts} found, but none makes a fair question" if dropped else _NO_FACT
+def _none(folder: Path, dropped: Counter[str]) -> str:
+    n, reasons = dropped.total(), ", ".join(f"{reason} ({count})" for reason, count in dropped.most_common(3))
+    why = f"{n} fact{'s' * (n != 1)} found, but none makes a fair question: {reasons}" if n else _NO_FACT
     return (
         f"No question was drafted from {folder.name or 'this folder'}: {why}. queries.jsonl holds a placeholder: write "
         "a question of your own in its place, without its metadata. Until then its gate says what came out and is not "

@@ -13,7 +13,8 @@ _OWN = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini")
 _SHARED = ("pyproject.toml", "tox.ini", "setup.cfg")
 _MARKS = ("[pytest]", "[tool.pytest", "[tool:pytest]")
 _FOLDER = re.compile(r"^rag_kb_dir\s*=\s*[\"']?([^\"'\n]{1,400}?)[\"']?\s*$", re.MULTILINE)
-_TEST_PATHS = re.compile(r"^testpaths\s*=", re.MULTILINE)
+_TEST_PATHS = re.compile(r"^testpaths\s*=(?!\s*\[?\s*[\"']?\.[\"']?\s*\]?\s*$)", re.MULTILINE)
+"""A list of folders that does not begin and end with the folder itself."""
 _MEANS = {
     "rag_k": "hits that are looked at: recall@k is recall@{}",
     "rag_family": "all gates with @ together are right in this share of runs",

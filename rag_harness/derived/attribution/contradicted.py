@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from rag_harness.derived.attribution.right import figures_of, plain_terms, rightness, share_within
+from rag_harness.derived.attribution.right import plain_terms, rightness, share_within
+from rag_harness.measures.refusing import figures_of
 from rag_harness.types import Case
 from rag_harness.words.citation_marks import CITATION
 from rag_harness.words.sentences.rough import rough_sentences

@@ -26,12 +26,13 @@ from rag_harness.derived.attribution.failing import (
 )
 from rag_harness.derived.attribution.gold import gold_facts
 from rag_harness.derived.attribution.interventions import TWICE, altered
-from rag_harness.derived.attribution.right import Rightness, refuses, rightness
+from rag_harness.derived.attribution.right import Rightness, rightness
 from rag_harness.derived.attribution.swapped import Golds
 from rag_harness.derived.attribution.turns import STANDALONE, as_asked, changed_turns, standalone_of
 from rag_harness.derived.attribution.unfinished import CutOff, Habits, cut_off, habits_of
 from rag_harness.derived.derived_runs import DerivedRuns, DerivedTrial, asks_of
 from rag_harness.errors import DataError
+from rag_harness.measures.refusing import refuses
 from rag_harness.pipelines.given_searches import GivenSearches
 from rag_harness.report.error_lines import error_lines
 from rag_harness.report.suite_table import SuiteTable
@@ -135,11 +136,9 @@ class Explainer:
         }
         if trial not in known:
             near = get_close_matches(trial, known, n=3)
-            hint = f" Did you mean {', '.join(near)}?" if near else ""
-            raise DataError(
-                f"The run of {self._output} has no trial {trial!r} with an answer.{hint} "
-                "A trial is an experiment and a query: e3-q_direct_001."
-            )
+            example = f"A trial is an experiment and a query: {next(iter(known), 'e3-q_direct_001')}."
+            hint = f"Did you mean {', '.join(near)}?" if near else example
+            raise DataError(f"The run of {self._output} has no trial {trial!r} with an answer. {hint}")
         return known[trial]
 
     def _of(self, name: str, only: str | None) -> list[CauseLine]:

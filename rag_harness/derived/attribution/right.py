@@ -10,36 +10,17 @@ two answers to one question; the quality of an answer is told by a judge's score
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from rag_harness.measures.judged.nuggets import vital
+from rag_harness.measures.refusing import NUMBER_WORDS, figures_of, refuses
 from rag_harness.types import Case
 from rag_harness.words.citation_marks import CITATION
 from rag_harness.words.language import foreign
-from rag_harness.words.terms import figures, terms
+from rag_harness.words.terms import terms
 
 LEAST_FIGURES, LEAST_WORDS = 2 / 3, 0.5
 """Least shares of the figures and of the content words of a text that an answer must have."""
-_NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
-_SHORT = 300
-"""Most characters of an answer that is only a refusal."""
-_FIRST_SENTENCE = re.compile(r"(?:[^.!?]|[.!?](?!\s))*[.!?]?")
-_NOT = r"(?:cannot|can['’]?t|could not|couldn['’]t|(?:am |are |was |were )?(?:unable|not able) to)"
-_TEXT = r"(?:information|context|sources?|documents?|pages?|passages?|text|material|knowledge base|question|answer)"
-_SAY = "address|answer|cover|explain|mention|say|specify|speak|state|tell"
-_SAID = "addressed|answered|covered|documented|explained|found|known|mentioned|specified|stated|told"
-_REFUSES = re.compile(
-    rf"\b{_NOT} (?:be )?(?:\w+ )?(?:answer|determin|find|found|locat|help|provide|tell|say)"
-    rf"|\b(?:no|not enough|insufficient|too little)(?: \w+)? {_TEXT}\b"
-    rf"|\b(?:not|n['’]t)(?: \w+)? (?:{_SAY}|{_SAID})\b|\bnothing (?:is |was )?(?:\w+ )?(?:about|{_SAID}|on that)\b"
-    rf"|\b{_TEXT}\b.{{0,60}}?(?:\bnot|n['’]t) (?:contain|give|have|include|provide)"
-    r"|\bsilent (?:on|about)\b|\b(?:not|im)\s?possible to (?:answer|determine|say|tell)\b|\bunclear from\b"
-    r"|\bdo(?: not|n['’]t) (?:have|know)\b|\bsorry\b|\bno idea\b",
-    re.I,
-)
-"""A sentence that refuses. A sentence about the subject, "delivery is not included", does not."""
-_NUMBER_WORD = re.compile(rf"\b({'|'.join(_NUMBERS)})\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +52,6 @@ def rightness(case: Case, answer: str, abstained: bool) -> Rightness:
     return max((_carried(answer, text) for text in wanted), key=lambda each: (each.right, each.value or 0.0))
 
 
-def refuses(answer: str) -> bool:
-    """Return whether an answer says in its own words that it does not know, and names no figure after that."""
-    plain = CITATION.sub(" ", answer[: _SHORT + 1]).strip()
-    first = _FIRST_SENTENCE.match(plain)
-    return len(answer) <= _SHORT and first is not None and bool(_REFUSES.search(first[0])) and not figures_of(plain)
-
-
 def needed_quotes(case: Case) -> list[str]:
     """Return the quotes that the ground truth depends on, as written; all quotes where none is vital."""
     quotes = [one.quote for one in case.evidence if one.quote.strip()]
@@ -89,15 +63,11 @@ def carries(text: str, wanted: str) -> bool:
     return bool(text) and bool(plain_terms(wanted) or figures_of(wanted)) and _carried(text, wanted).right
 
 
-def figures_of(text: str) -> frozenset[str]:
-    """Return the numbers of a text, small ones in words too, without those of its citations."""
-    in_digits = _NUMBER_WORD.sub(lambda found: str(_NUMBERS.index(found[1].lower())), CITATION.sub(" ", text))
-    return frozenset(map(_trimmed, figures(in_digits)))
-
-
 def plain_terms(text: str) -> frozenset[str]:
     """Return the content words of a text, stemmed, without figures and citations."""
-    return frozenset(word for word in terms(CITATION.sub(" ", text)) if not word[0].isdigit() and word not in _NUMBERS)
+    return frozenset(
+        word for word in terms(CITATION.sub(" ", text)) if not word[0].isdigit() and word not in NUMBER_WORDS
+    )
 
 
 def share_within(part: frozenset[str], whole: frozenset[str]) -> float:
@@ -114,9 +84,3 @@ def _carried(answer: str, text: str) -> Rightness:
 
 def _vital_quotes(case: Case) -> str:
     return " ".join(quote for quote in needed_quotes(case) if vital(quote, case.ground_truth))
-
-
-def _trimmed(number: str) -> str:
-    """Return 9.90 as 9.9, and 30.0 as 30."""
-    whole, point, rest = number.partition(".")
-    return f"{whole}.{rest.rstrip('0')}".rstrip(".") if point and rest.isdigit() else number

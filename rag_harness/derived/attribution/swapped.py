@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rag_harness.derived.attribution.right import Rightness, carries, figures_of, plain_terms
+from rag_harness.derived.attribution.right import Rightness, carries, plain_terms
+from rag_harness.measures.refusing import figures_of
 from rag_harness.types import Case
 
 _LEAST_TERMS = 3

@@ -13,6 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from rag_harness.derived.attribution import right
+from rag_harness.measures.refusing import figures_of
 from rag_harness.results.row import ExperimentResult
 
 WORDS = 0.3
@@ -63,7 +64,7 @@ def follows(answer: str, canary: str) -> str:
 
 
 def _figures(text: str) -> frozenset[str]:
-    return right.figures_of(_ONE.sub(" ", text))
+    return figures_of(_ONE.sub(" ", text))
 
 
 def _declined(after: ComparedAnswer) -> str:

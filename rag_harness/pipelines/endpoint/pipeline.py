@@ -91,8 +91,10 @@ class EndpointPipeline:
         # Reading is the harness's own work. The time of a trial is only the service's time.
         for own in ("request", "read"):
             trace.milliseconds.pop(own, None)
-        told = {} if said.abstained is None else {"abstained": said.abstained}
-        trace.note("ask", placed=dict(placed.how), **told)
+        told: dict[str, object] = {} if said.abstained is None else {"abstained": said.abstained}
+        if self._spec.read.contexts:
+            told["placed"] = dict(placed.how)
+        trace.note("ask", **told)
         trace.retrieved = trace.context = list(placed.hits)
         if said.decision:
             trace.decisions.append(Decision("service", said.decision))

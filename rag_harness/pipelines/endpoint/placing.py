@@ -99,17 +99,17 @@ class Placing:
     def _by_id(self, text: str, doc_id: str) -> str:
         """Return how well the text of a context goes with the document that its id tells.
 
-        A service may shorten texts or join them, so one run of words in common is enough. A text of fewer words than a
-        run is believed.
+        A service may shorten texts or join them, so one run of words in common is enough. Of a text of fewer words than
+        a run, all have to stand there in one sequence.
         """
-        if not text.strip():
-            return NO_TEXT
         words = words_of(text)
-        if len(words) < RUN or self._is_verbatim(text, doc_id):
+        if not words:
+            return NO_TEXT
+        if self._is_verbatim(text, doc_id):
             return BY_ID
         if doc_id not in self._words:
             self._words[doc_id] = f" {' '.join(words_of(self._texts[doc_id]))} "
-        runs = (" ".join(words[at : at + RUN]) for at in range(len(words) - RUN + 1))
+        runs = (" ".join(words[at : at + RUN]) for at in range(max(len(words) - RUN, 0) + 1))
         return BY_ID if any(f" {run} " in self._words[doc_id] for run in runs) else OTHER_TEXT
 
     def _named(self, name: str) -> str:

@@ -15,6 +15,7 @@ from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.measures.measure import NamedMeasure
 from rag_harness.measures.metamorphic import MetamorphicMeasure
 from rag_harness.measures.ranking_arrays import Finder
+from rag_harness.measures.refusing import refuses
 from rag_harness.report.blocks.block import DIGEST_BYTES, RANKING_ARRAYS, Array, RowBlock, Texts
 from rag_harness.report.blocks.row_scores import RowScorer
 from rag_harness.report.totals import STAGES
@@ -40,7 +41,9 @@ _WHOLE = (
     "outcome",
 )
 """``model`` is -1 where the answer of no model is counted. ``outcome`` is equal where no score can differ."""
-_FLAGS = ("ok", "abstained", "answerable", "relevant", "replayed", "outdated", "answers", "retrieves", "computed")
+_FLAGS = (
+    "ok", "abstained", "answerable", "relevant", "replayed", "outdated", "answers", "retrieves", "computed", "evades",
+)  # fmt: skip
 """``relevant``: the case has a relevant document."""
 
 _USUAL = (NamedMeasure.applies, RankingMeasure.applies)
@@ -158,13 +161,16 @@ def _floats(row: ExperimentResult) -> tuple[float | None, ...]:
 
 
 def _flags(row: ExperimentResult, kept: KeptCase, has_hits: bool) -> tuple[bool, ...]:
-    case, retrieves = kept.case, has_hits or row.retrieval_time_ms is not None
+    # A service whose contexts are read, and which sends none, has looked for some and found nothing.
+    looks = row.retrieval_time_ms is not None or any("placed" in stage.detail for stage in row.stages)
+    case, retrieves = kept.case, has_hits or looks
     answers = row.ok and bool(row.llm_answer.strip())
     relevant = any(gain > 0 for gain in case.qrels.values())
     # Only for pipelines that report stages: any other may have called a model without saying so.
     computed = bool(row.stages) and not any(stage.calls for stage in row.stages)
     recorded = row.timings_recorded, row.outdated
-    return row.ok, row.abstained, case.answerable, relevant, *recorded, answers, retrieves, computed
+    evades = answers and not row.abstained and refuses(row.llm_answer)
+    return row.ok, row.abstained, case.answerable, relevant, *recorded, answers, retrieves, computed, evades
 
 
 def _columns(names: Sequence[str], rows: Sequence[tuple[Any, ...]], kind: npt.DTypeLike) -> dict[str, Array]:

@@ -17,6 +17,9 @@ from rag_harness.results.causes import CauseLine
 from rag_harness.results.manifest import RunManifest
 from rag_harness.types import GOLDEN
 
+_QUOTES = "evidence_recall"
+"""Has values where questions have evidence, which an answer is compared with, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Brief:
@@ -60,7 +63,15 @@ class Brief:
     @property
     def is_measured(self) -> bool:
         """Whether gold or a judge says anything about what was found or answered."""
-        return any(found.has(name) for found in self.tables.values() for name in (*ANSWERS, *RETRIEVAL))
+        return self.answers_are_measured or self._has(RETRIEVAL)
+
+    @property
+    def answers_are_measured(self) -> bool:
+        """Whether gold or a judge says anything about what was answered. Pages say only what is to be found."""
+        return self._has((*ANSWERS, _QUOTES))
+
+    def _has(self, measures: Sequence[str]) -> bool:
+        return any(found.has(name) for found in self.tables.values() for name in measures)
 
 
 def brief_of(

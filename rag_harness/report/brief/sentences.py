@@ -19,10 +19,17 @@ from rag_harness.report.summary import is_no_llm
 from rag_harness.report.wording import listed, short
 
 SentenceTopic = Literal["found", "best", "sure", "why", "next"]
-_NOT_LOOKED = "Which answers fall short, and why, was not looked into: --rag-attribute asks these again to find out."
+_NOT_LOOKED = (
+    "Which answers fall short, and why, was not looked into: rag-harness explain does, and --rag-attribute asks these "
+    "again."
+)
+_PAGES_ALONE = (
+    "It is known what should be found, and nothing tells right answers from wrong ones: the questions have no "
+    "ground_truth, evidence or expectation, and no judge was asked."
+)
 _NOT_MEASURED = (
     "Nothing tells right answers from wrong ones: the questions have no gold, and no judge was asked. Name relevant "
-    "documents or a ground_truth, or judge: --rag-measures=faithfulness."
+    "documents and a ground_truth, or judge: --rag-measures=faithfulness."
 )
 _TIE = 5
 """A difference that so many times the questions of a run would be needed for is as good as none."""
@@ -231,6 +238,8 @@ def _why(brief: Brief) -> Iterator[Sentence]:
         yield Sentence("why", shortfall_said(found), "bad" if not found.is_sample else "unsure")
     elif not brief.is_measured:
         yield Sentence("why", _NOT_MEASURED, "unsure")
+    elif not brief.answers_are_measured:
+        yield Sentence("why", _PAGES_ALONE, "unsure")
     elif not brief.was_explained:
         yield Sentence("why", _NOT_LOOKED, "unsure")
     else:
@@ -264,7 +273,7 @@ def _next(brief: Brief) -> Iterator[Sentence]:
         yield Sentence("next", f"Read {short(worst)}, the worst trial of a failed gate.")
     elif more:
         yield Sentence("next", f"Ask about {max(more):,} more questions, so that the difference is sure.")
-    elif not brief.is_measured:
+    elif not brief.answers_are_measured:
         yield Sentence("next", "Give the questions a ground truth and evidence, or name a judge.", "unsure")
     elif brief.was_explained:
         yield Sentence("next", "Nothing needs repair here. Harder questions would show where it ends.")

@@ -99,8 +99,8 @@ def test_all_problems_come_in_one_error(file: Path, kb: Path) -> None:
     ]
     found = problems(file, *lines, kb=kb)
     assert found == [
-        "2: line: Invalid JSON: EOF while parsing an object at column 1",
-        "3: line: Input should be an object",
+        "2: Invalid JSON: EOF while parsing an object at column 1",
+        "3: Input should be an object",
         "4: query_id 'q1' stands already on line 1.",
         "5: query_id: String should match pattern '^[A-Za-z0-9_.\\-]+(#[0-9]+)?$'",
         "6: query_type: Input should be a valid string",
@@ -134,7 +134,7 @@ def test_a_number_that_json_does_not_have_is_refused(file: Path, number: str) ->
 
 def test_a_lone_surrogate_is_refused(file: Path) -> None:
     (found,) = problems(file, '{"query_id": "q1", "query": "\\ud800"}')
-    assert found.startswith("1: line: Invalid JSON")
+    assert found.startswith("1: Invalid JSON")
 
 
 def test_separators_of_unicode_are_no_ends_of_lines(file: Path) -> None:
@@ -146,7 +146,7 @@ def test_separators_of_unicode_are_no_ends_of_lines(file: Path) -> None:
 def test_byte_order_mark_crlf_and_blank_lines(file: Path) -> None:
     file.write_bytes(b"\xef\xbb\xbf\r\n" + line("q1").encode() + b"\r\n\r\n   \n" + line("q2").encode())
     assert [case.query.query_id for case in read_queries(file)] == ["q1", "q2"]
-    assert problems(file, "", "", "x") == ["3: line: Invalid JSON: expected value at column 1"]
+    assert problems(file, "", "", "x") == ["3: Invalid JSON: expected value at column 1"]
 
 
 def test_a_query_of_20000_characters_is_kept(file: Path) -> None:
@@ -213,7 +213,7 @@ def test_a_file_of_nothing_but_bad_lines_is_an_error_even_then(file: Path) -> No
         read_queries(file, skipped=[])
     said = str(caught.value).splitlines()
     assert len(said) == 6
-    assert said[0].startswith(f"{file}:1: line: Invalid JSON")
+    assert said[0].startswith(f"{file}:1: Invalid JSON")
     assert "holds no query" in said[-1]
 
 

@@ -152,6 +152,13 @@ def test_a_change_is_sure_by_its_p_and_by_its_interval() -> None:
     assert change.interval.low < 0
 
 
+def test_equal_where_a_measure_has_values_in_one_run_alone() -> None:
+    before, now = e3(1, recall_at_5=HALF, mrr_at_10=HALF), e3(2, mrr_at_10=HALF)
+    head = "Only in part comparable: 1 measure has the same value in both runs, in each of 20 cases; recall@5 of e3"
+    assert first(before, now) == f"{head} has values only before."
+    assert first(now, before) == f"{head} has values only now."
+
+
 def test_equal_in_every_case() -> None:
     before, now = e3(1, recall_at_5=HALF, mrr_at_10=HALF), e3(2, recall_at_5=HALF, mrr_at_10=HALF)
     assert first(before, now) == "Nothing changed: 2 measures have the same value in both runs, in each of 20 cases."

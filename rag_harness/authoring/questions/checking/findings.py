@@ -74,11 +74,13 @@ class Report:
     quotes: int
     pages: int
     unproven: int
-    """The number of answerable questions without a quote; only their pages are checked."""
+    """The number of answerable questions without a quote and with pages; only these are checked."""
     unsearched: int = 0
     """The number of turns that nothing should answer and whose words alone say little: they are not searched for."""
     before: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The turns before each turn of a conversation."""
+    bare: Sequence[str] = ()
+    """The answerable questions that name neither a quote nor a page: there is nothing to check."""
 
     @property
     def standing(self) -> dict[str, list[str]]:

@@ -31,9 +31,10 @@ def check(asked: Sequence[QuestionWithGold], collection: DocumentCollection, unr
         len(asked),
         sum(len(each.quotes) for each in asked),
         len(collection.documents),
-        sum(each.answerable and not each.quotes for each in asked),
+        sum(each.answerable and not each.quotes and bool(each.pages) for each in asked),
         sum(not (each.answerable or each.alone) for each in asked),
         {each.name: each.stands_on for each in asked if each.stands_on},
+        [each.name for each in asked if each.answerable and not each.quotes and not each.pages],
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 from rag_harness.authoring.questions.checking.findings import Finding, Proposal, Report
 from rag_harness.authoring.questions.metadata_keys import LOOKED_AT
+from rag_harness.report.wording import counted, listed
 
 _SAID = {
     "white space": "quote with other white space",
@@ -31,6 +32,8 @@ _TO_DO = {
     "page unread": "Mend the file: its questions cannot be checked.",
 }
 _LONGEST = 160
+_FEW = 5
+_NO_ANSWER = 'Where no page has the answer, say "query_type": "negative".'
 
 
 def reason(finding: Finding) -> str:
@@ -87,7 +90,11 @@ def _summary(report: Report) -> Iterator[str]:
         what = "turns that nothing should answer have no standalone question"
         yield f"{report.unsearched} {what}: whether a page answers them now was not looked for"
     if report.unproven:
-        yield f"{report.unproven} answerable questions have no quote: only that their pages are there was checked"
+        have = counted(report.unproven, "answerable question has", "answerable questions have")
+        yield f"{have} no quote: only that the pages are there was checked"
+    if report.bare:
+        name = counted(len(report.bare), "question names", "questions name")
+        yield f"{name} no page and no quote, so nothing was checked: {listed(report.bare, _FEW)}. {_NO_ANSWER}"
 
 
 def report_as_json(report: Report) -> str:
@@ -98,6 +105,7 @@ def report_as_json(report: Report) -> str:
         "quotes": report.quotes,
         "pages": report.pages,
         "without_quotes": report.unproven,
+        "without_pages": list(report.bare),
         "not_searched_for": report.unsearched,
         "affected": report.affected,
         "need_a_person": report.open,

@@ -271,7 +271,7 @@ def test_three_of_the_nearest_trials_are_named(run: Path) -> None:
     with pytest.raises(DataError) as caught:
         explainer(run, None).one("x1-q")
     assert str(caught.value).count("x1-q") == 1 + 3
-    with pytest.raises(DataError, match=r"with an answer\. A trial is an experiment and a query: e3-q_direct_001\."):
+    with pytest.raises(DataError, match=r"with an answer\. A trial is an experiment and a query: x1-q0\."):
         explainer(run, None).one("nothing like it")
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.derived.attribution.right import figures_of, needed_quotes, refuses, rightness
+from rag_harness.derived.attribution.right import needed_quotes, rightness
+from rag_harness.measures.refusing import figures_of, refuses
 from rag_harness.types import Case, Evidence, Query
 
 TRUTH = "The fee is €9.90 and is refunded within 45 days."

@@ -117,6 +117,15 @@ def test_why_says_when_nobody_has_looked() -> None:
     assert say(e1=table(LABELS))["why"].startswith("Nothing tells right answers from wrong ones")
 
 
+@pytest.mark.parametrize("attribute", [False, True])
+def test_where_pages_alone_are_known_no_answer_is_called_right(attribute: bool) -> None:
+    said = say(attribute=attribute, e1=table(LABELS, **{"recall@5": [1.0] * N}))
+    assert "nothing tells right answers from wrong ones" in said["why"]
+    assert said["next"] == "Give the questions a ground truth and evidence, or name a judge."
+    quoted = say(e1=table(LABELS, evidence_recall=[1.0] * N))
+    assert quoted["why"] == "No answer was found to fall short."
+
+
 def test_the_main_cause_is_the_most_frequent_finer_one_and_its_remedy_is_next() -> None:
     def line(n: int, cause: str, detail: str, remedy: str) -> CauseLine:
         return CauseLine(experiment="e1", query_id=f"q{n}", cause=cause, detail=detail, remedy=remedy)

@@ -1,0 +1,44 @@
+"""What figures of answers do not show by themselves: contexts without the words of their page, refusals in other words.
+
+Terminal, page and comment say it in the same sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.wording import counted
+
+_SHARE = 0.05
+"""Answers that only read like refusals are told from this share on: below it some are mistaken for ones."""
+
+
+def doubts(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
+    """Yield what is to be known of the answers of experiments, without a full stop."""
+    for name, table in sorted(tables.items()):
+        totals = table.totals
+        if totals.retrieves and not totals.depth and totals.answered:
+            yield f"{name}: none of {counted(totals.answered, 'answer')} came with a context"
+        if totals.placed:
+            yield from _without_words(name, totals.placed)
+        if totals.evasive > _SHARE * totals.answered:
+            yield (
+                f"{name}: {totals.evasive:,} of {counted(totals.answered, 'answer')} read like refusals, and are not "
+                'counted as declined: they do not say "I don\'t know". A service tells it by [read] abstained, a '
+                "pipeline by Answer(abstained=True)"
+            )
+
+
+def _without_words(name: str, placed: Mapping[str, int]) -> Iterator[str]:
+    from rag_harness.pipelines.endpoint.placing import NO_TEXT, OTHER_TEXT  # where a service was asked
+
+    silent, others = placed.get(NO_TEXT, 0), placed.get(OTHER_TEXT, 0)
+    kinds = [f"{silent:,} without text"] if silent else []
+    kinds += [f"{others:,} with a text that is not in the page that they name"] if others else []
+    if kinds:
+        yield (
+            f"{name}: of {counted(sum(placed.values()), 'context')} {' and '.join(kinds)}. Recall and other ranking "
+            "measures go by the name and count them as found; evidence_recall looks at texts, if questions have "
+            "evidence quotes"
+        )
