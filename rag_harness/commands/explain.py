@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rag_harness.derived.attribution.bench import nobody
-from rag_harness.derived.attribution.causes_text import cause_in_full, cause_lines
+from rag_harness.derived.attribution.causes_text import cause_in_full, cause_lines, label_lines
 from rag_harness.derived.attribution.explain import Explainer
 from rag_harness.derived.attribution.failing import WORST
 from rag_harness.derived.attribution.whole_trial import (
@@ -76,10 +76,12 @@ def run_explain(chosen: argparse.Namespace) -> int:
             say(*every_miss(chosen.output, manifest))
             return 0
         found = explainer.one(chosen.trial)
+        figures = "" if found else explainer.figures(chosen.trial)
     broken = broken_lines(chosen.output, manifest, row) if row else []
     is_right = f"{chosen.trial} did not fail: {_why_right(row)}."
     unchecked = f"{chosen.trial} did not fail, and not all that is expected of it could be checked."
     right = [unchecked if broken else is_right, *(trial_lines(row) if row else ())]
+    right += label_lines("measures", figures) if figures else []
     say(*chat, *(cause_in_full(found) if found else right), *broken)
     return 0
 

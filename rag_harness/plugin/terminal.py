@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rag_harness.settings import Settings
 
 MOST_ERRORS = 5
+_FOUND = "recall@5"
 CALL_TRIES = 4
 """How often a chat model is called in all: once, and three times again if the server was busy or away."""
 
@@ -168,7 +169,7 @@ def remarks_said(findings: RunFindings, recorder: Recorder, session: RagSession)
     from rag_harness.report.doubts import doubts
 
     tables = _experiments(findings)
-    yield from (*_unchecked(tables, session), *_skipped(findings))
+    yield from (*_unchecked(tables, session), *_twice(tables, session), *_skipped(findings))
     yield from (*_drafts(findings, session), *_placed(tables), *doubts(tables), *_settled(findings))
     yield from (said for name, each in findings.played.items() for said in each.lines(name))
     yield from _became_of_rows(recorder, tables, session)
@@ -185,7 +186,28 @@ def _unchecked(tables: Mapping[str, SuiteTable], session: RagSession) -> Iterato
     data = [cases.data.get(name) for name in sorted({cases.data_of(name) for name in tables})]
     for folder in {each.folder for each in data if each.takes_pages_as_named}:
         said = "pages in context_reference are taken as written, and a context has to name its page to be found"
-        yield f"no folder {folder}: {said}. --rag-kb=DIR checks the ones, and finds the others by their text"
+        yield f"no folder {folder}: {said}. --rag-kb=DIR checks the names, and finds contexts without one by their text"
+    for name, table in tables.items():
+        found = table.values(_FOUND, {}) if table.has(_FOUND) and table.totals.depth else {}
+        if found and not any(found.values()) and cases.data.get(cases.data_of(name)).takes_pages_as_named:
+            yield f"{name}: no context names a page of context_reference; a name has to be the same letter by letter"
+
+
+def _twice(tables: Mapping[str, SuiteTable], session: RagSession) -> Iterator[str]:
+    """Say how many questions of each data ask what another asks, in the same words and with the same inputs."""
+    for name in sorted({session.cases.data_of(name) for name in tables}):
+        first, again, read = dict[str, str](), list[str](), session.cases.data.get(name).cases
+        for query in (case.query for case in read):
+            asked = f"{' '.join(query.text.casefold().split())} {query.inputs!r}"
+            if asked in first:
+                again.append(f"{query.query_id} as {first[asked]}")
+            first.setdefault(asked, query.query_id)
+        if again:
+            yield (
+                f"{len(again):,} of {_counted(len(read), 'question')} {'asks' if len(again) == 1 else 'ask'} what "
+                f"another asks, in the same words (the first: {again[0]}). Intervals and gates count each as one more "
+                "question"
+            )
 
 
 def _drafts(findings: RunFindings, session: RagSession) -> Iterator[str]:

@@ -102,6 +102,21 @@ def test_without_a_folder_of_documents_pages_are_found_by_name(service: Suite) -
     result.assert_outcomes(passed=2)
     named = "note     contexts of my_service: 2 by the name they tell"
     result.stdout.fnmatch_lines(["passed *recall@1 >= 0.5 *0.500 *", named])
+    assert "letter by letter" not in result.stdout.str()
+    with serving(as_json({"answer": LAMP, "contexts": [{"text": LAMP, "document": "RETURNS"}]})) as server:
+        write_spec(service, server)
+        other = service.run(FILE, "--rag-mode=live", "--rag-queries=asked.jsonl")
+    other.stdout.fnmatch_lines(["my_service: no context names a page of context_reference; *letter by letter"])
+
+
+def test_questions_in_the_same_words_are_told(service: Suite) -> None:
+    rows = [{"query_id": f"q{n}", "query": text} for n, text in enumerate(("A lamp?", "a  lamp?", "A box?"))]
+    (service.path / "asked.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with serving(as_json({"answer": LAMP})) as server:
+        (service.path / "my_service.toml").write_text(f'url = "{server.url}/query"\n')
+        result = service.run(FILE, "--rag-mode=live", "--rag-queries=asked.jsonl")
+    said = "1 of 3 questions asks what another asks, in the same words (the first: q1 as q0). Intervals and gates *"
+    result.stdout.fnmatch_lines([said])
 
 
 def test_one_in_pyproject_has_data_gates_and_a_marker(service: Suite) -> None:

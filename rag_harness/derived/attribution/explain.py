@@ -34,6 +34,7 @@ from rag_harness.derived.derived_runs import DerivedRuns, DerivedTrial, asks_of
 from rag_harness.errors import DataError
 from rag_harness.measures.refusing import refuses
 from rag_harness.pipelines.given_searches import GivenSearches
+from rag_harness.report.brief.leads import ANSWERS, RETRIEVAL
 from rag_harness.report.error_lines import error_lines
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.wording import counted
@@ -47,6 +48,9 @@ _AT_ONCE = 64
 """Failed trials whose rows are in memory together."""
 ROWS_ONLY = "nothing was run again"
 REPLAYED = "its answer is replayed: the same recording says nothing of noise"
+
+
+_TELLING = (*RETRIEVAL, "mrr@10", "citation_recall", *ANSWERS)
 
 
 @dataclass
@@ -125,6 +129,17 @@ class Explainer:
         wanted = self._named(trial)
         found = next(iter(self._of(wanted.experiment, wanted.query_id)), None)
         return with_reviews([found], read_causes(self._output))[0] if found else None
+
+    def figures(self, trial: str) -> str:
+        """Return the values of a trial with an answer by the measures that tell most; empty where it has none.
+
+        Raises:
+            DataError: the run has no such trial with an answer.
+        """
+        wanted = self._named(trial)
+        table = self._tables[wanted.experiment]
+        values = {name: table.values(name, {}).get(wanted.query_id) for name in _TELLING if table.has(name)}
+        return "  ".join(f"{name} {value:.3f}" for name, value in values.items() if value is not None)
 
     def _named(self, trial: str) -> TrialId:
         tables = {name: table for name, table in self._tables.items() if name != GOLDEN}

@@ -8,7 +8,6 @@ from dataclasses import asdict
 
 from rag_harness.authoring.questions.checking.findings import Finding, Proposal, Report
 from rag_harness.authoring.questions.metadata_keys import LOOKED_AT
-from rag_harness.report.wording import counted, listed
 
 _SAID = {
     "white space": "quote with other white space",
@@ -90,11 +89,14 @@ def _summary(report: Report) -> Iterator[str]:
         what = "turns that nothing should answer have no standalone question"
         yield f"{report.unsearched} {what}: whether a page answers them now was not looked for"
     if report.unproven:
-        have = counted(report.unproven, "answerable question has", "answerable questions have")
+        one = report.unproven == 1
+        have = f"{report.unproven} answerable question{' has' if one else 's have'}"
         yield f"{have} no quote: only that the pages are there was checked"
     if report.bare:
-        name = counted(len(report.bare), "question names", "questions name")
-        yield f"{name} no page and no quote, so nothing was checked: {listed(report.bare, _FEW)}. {_NO_ANSWER}"
+        name = f"{len(report.bare)} question{' names' if len(report.bare) == 1 else 's name'}"
+        more = [f"{len(report.bare) - _FEW} more"] if len(report.bare) > _FEW else []
+        shown = ", ".join([*report.bare[:_FEW], *more])
+        yield f"{name} no page and no quote, so nothing was checked: {shown}. {_NO_ANSWER}"
 
 
 def report_as_json(report: Report) -> str:

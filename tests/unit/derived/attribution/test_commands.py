@@ -43,7 +43,8 @@ def test_one_trial_and_one_that_did_not_fail(run: Path, capsys: pytest.CaptureFi
     assert main(["explain", str(run), "x1-q1", "--rows-only"]) == 0
     first, *whole = capsys.readouterr().out.splitlines()
     assert first == "x1-q1 did not fail: its answer carries the gold."
-    assert [line.split()[0] for line in whole] == ["trial", "query", "gold", "gold", "found", "answer"]
+    assert [line.split()[0] for line in whole] == ["trial", "query", "gold", "gold", "found", "answer", "measures"]
+    assert whole[-1].endswith("token_f1 1.000")
 
 
 def test_a_trial_without_an_answer_is_shown_with_its_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
