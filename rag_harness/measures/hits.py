@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rag_harness.retrieval.documents import document_of, place_documents
+from rag_harness.retrieval.documents import place_documents
 from rag_harness.words.same_words import says_words
 
 if TYPE_CHECKING:
@@ -15,16 +15,8 @@ if TYPE_CHECKING:
 
 
 def _looked_up(case: Case | None, chunk: RetrievedChunk) -> str:
-    """Return the chunk's id, or another that tells its document where gold knows that, and the id does not tell it.
-
-    A pipeline may number its chunks, and name the document of each beside its id.
-    """
-    named, gold = chunk.metadata.filename, case.qrels if case is not None else {}
-    if not named:
-        by_quote = document_in(case, chunk)
-        return f"{by_quote}#by a quote" if by_quote else chunk.chunk_id
-    tells = {chunk.chunk_id, document_of(chunk.chunk_id)}.intersection(gold)
-    return f"{named}#{chunk.chunk_id.replace('#', '.')}" if named in gold and not tells else chunk.chunk_id
+    by_quote = "" if chunk.metadata.filename else document_in(case, chunk)
+    return f"{by_quote}#by a quote" if by_quote else chunk.chunk_id
 
 
 def document_in(case: Case | None, chunk: RetrievedChunk) -> str:

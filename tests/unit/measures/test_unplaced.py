@@ -25,26 +25,6 @@ def of(*chunks: RetrievedChunk) -> ExperimentResult:
     return make_row().model_copy(update={"retrieved_chunks": chunks, "candidates": (), "ranking": None})
 
 
-@pytest.mark.parametrize(
-    ("name", "document", "ranked"),
-    [
-        ("chunk-3", "returns.md", "returns.md"),
-        ("shop#chunk-3", "returns.md", "returns.md"),
-        ("returns.md#3", "a title", "returns.md"),
-        ("chunk-3", "shipping.md", "chunk-3"),
-        ("returns.md#3", "returns.md", "returns.md"),
-    ],
-)
-def test_a_chunk_whose_id_tells_no_document_counts_as_of_the_one_that_it_names(
-    name: str, document: str, ranked: str
-) -> None:
-    assert list(ranking_of(of(chunk("x", document, name)), CASE)) == [ranked]
-
-
-def test_without_gold_a_chunk_is_ranked_by_its_id() -> None:
-    assert list(ranking_of(of(chunk("x", "returns.md", "chunk-3")))) == ["chunk-3"]
-
-
 SAYS_IT = chunk("Policy: you can return a lamp within 45 days; see there.")
 OTHER = chunk("You can return a lamp.", name="my_service:2")
 
