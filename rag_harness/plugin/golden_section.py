@@ -23,13 +23,17 @@ def not_looked_up(session: RagSession, findings: RunFindings) -> Iterator[str]:
     if GOLDEN not in findings.tables:
         return
     from rag_harness.dataset.golden import without_page
+    from rag_harness.errors import DataError
     from rag_harness.gates.belonging import shown_place
     from rag_harness.report.wording import counted, listed
 
     file = session.cases.data.get("").golden_file
-    left = without_page(file)
+    try:
+        left = without_page(file)
+    except DataError:
+        return  # it was edited while the run was on
     if left:
-        name = counted(len(left), "question", "questions")
+        name = counted(len(left), "question")
         verb, them = ("names", "it") if len(left) == 1 else ("name", "them")
         yield (
             f"{name} of {shown_place(session.settings, file)} {verb} no page in context_reference, so golden looks "

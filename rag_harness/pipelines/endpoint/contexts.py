@@ -33,7 +33,7 @@ class Context:
 
 
 def is_drawn(name: str) -> bool:
-    """Return whether a name is a UUID, which frameworks draw anew for each index."""
+    """Return whether a name is a UUID, which frameworks make again for each index."""
     return bool(_UUID.fullmatch(name))
 
 

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from rag_harness.files.sources import text_digest
 from rag_harness.pipelines.endpoint.contexts import Context, is_drawn
-from rag_harness.pipelines.endpoint.text_origins import RUN, TextOrigins
+from rag_harness.pipelines.endpoint.text_origins import TextOrigins
 from rag_harness.retrieval.documents import document_of
 from rag_harness.types import UNMARKED, Chunk, Document, Hit
 from rag_harness.words.same_words import words_of
@@ -69,8 +69,8 @@ class Placing:
         return {}
 
     @cached_property
-    def _words(self) -> dict[str, str]:
-        return {}
+    def _numbers(self) -> Mapping[str, int]:
+        return {doc_id: number for number, doc_id in enumerate(self._texts)}
 
     def text_of(self, doc_id: str) -> str:
         """Return the text of a document; empty where there is no such document."""
@@ -102,15 +102,11 @@ class Placing:
         A service may shorten texts or join them, so one run of words in common is enough. Of a text of fewer words than
         a run, all have to stand there in one sequence.
         """
-        words = words_of(text)
-        if not words:
+        if not words_of(text):
             return NO_TEXT
-        if self._is_verbatim(text, doc_id):
-            return BY_ID
-        if doc_id not in self._words:
-            self._words[doc_id] = f" {' '.join(words_of(self._texts[doc_id]))} "
-        runs = (" ".join(words[at : at + RUN]) for at in range(max(len(words) - RUN, 0) + 1))
-        return BY_ID if any(f" {run} " in self._words[doc_id] for run in runs) else OTHER_TEXT
+        # Most texts stand there literally, and need no index of all documents.
+        says_it = self._is_verbatim(text, doc_id) or self._passages.shares(text, self._numbers[doc_id])
+        return BY_ID if says_it else OTHER_TEXT
 
     def _named(self, name: str) -> str:
         """Return the document that a name tells: its id, or a path that ends like its path and no other's.

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from rag_harness.words.same_words import FEWEST_WORDS_FOUND, words_of
 
-RUN = 6
+_RUN = 6
 """Words of a run. Five words in a row often occur in two documents, six seldom."""
 _SHARE = 0.8
 """Least share of a text's runs in its document: a service may add a title, or cut the last word."""
@@ -44,7 +44,7 @@ class TextOrigins:
         if len(numbers) < FEWEST_WORDS_FOUND:
             return None
         candidates = (
-            self._sharing(_runs(numbers)) if len(numbers) >= RUN else dict.fromkeys(range(len(self._folded)), 0.0)
+            self._sharing(_runs(numbers)) if len(numbers) >= _RUN else dict.fromkeys(range(len(self._folded)), 0.0)
         )
         folded = f" {' '.join(map(str, numbers))} "
         whole = [at for at in candidates if folded in self._folded[at]]
@@ -53,6 +53,13 @@ class TextOrigins:
         best = max(candidates.values(), default=0.0)
         likeliest = [at for at, share in candidates.items() if share == best]
         return likeliest[0] if best >= _SHARE and len(likeliest) == 1 else None
+
+    def shares(self, text: str, number: int) -> bool:
+        """Return whether a document has a run of six words of ``text``; of a shorter text, all words in a row."""
+        numbers = self._numbered(words_of(text))
+        if len(numbers) < _RUN:
+            return f" {' '.join(map(str, numbers))} " in self._folded[number]
+        return number in self._sharing(_runs(numbers))
 
     def _numbered(self, words: Sequence[str], grow: bool = False) -> list[int]:
         """Return words as numbers; 0 is a word that no document has."""
@@ -73,9 +80,9 @@ class TextOrigins:
 def _runs(numbers: Sequence[int]) -> _Numbers:
     """Return a number for each run of words, shape (words - 5,); empty where there are fewer."""
     words = np.asarray(numbers, np.uint64)
-    if len(words) < RUN:
+    if len(words) < _RUN:
         return np.empty(0, np.uint64)
-    total = np.zeros(len(words) - RUN + 1, np.uint64)
-    for at in range(RUN):
-        total = total * _PRIME + words[at : len(words) - RUN + 1 + at]
+    total = np.zeros(len(words) - _RUN + 1, np.uint64)
+    for at in range(_RUN):
+        total = total * _PRIME + words[at : len(words) - _RUN + 1 + at]
     return total
