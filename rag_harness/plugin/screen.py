@@ -31,11 +31,22 @@ def write_lines(terminal: pytest.TerminalReporter, lines: Iterable[str], **marku
 
 
 def count_rightly(terminal: pytest.TerminalReporter) -> None:
-    """Let pytest's last line say "1 gate passed". Reports in JSON keep "gates passed" for any number."""
-    for name in [each for each, reports in terminal.stats.items() if each.startswith("gates ") and len(reports) == 1]:
-        terminal.stats[f"gate {name.removeprefix('gates ')}"] = terminal.stats.pop(name)
+    """Let pytest's last line say "1 gate passed", and "undecided", as the lines above it do.
+
+    Reports in JSON keep "gates passed" for any number, and the state's name.
+    """
+    found = list(terminal.stats.items())
+    terminal.stats.clear()
+    terminal.stats.update((_counted(name, len(reports)), reports) for name, reports in found)
     if refresh := getattr(terminal, "_set_main_color", None):
         refresh()  # pytest remembers the names
+
+
+def _counted(category: str, n: int) -> str:
+    if not category.startswith("gates "):
+        return category
+    state = category.removeprefix("gates ")
+    return f"{'gate' if n == 1 else 'gates'} {'undecided' if state == 'inconclusive' else state}"
 
 
 def has_failed_to_collect(config: pytest.Config) -> bool:

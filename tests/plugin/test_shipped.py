@@ -76,7 +76,7 @@ def test_e3_tuned_replays_beside_e3(study: Path, tmp_path: Path) -> None:
     assert result.returncode == 0, result.stdout[-2000:]
     assert "400 passed" in result.stdout
     assert "inconclusive  e3-tuned: evidence_recall >= e3 @95% paired" in result.stdout
-    assert "12 gates passed, 1 gate inconclusive" in result.stdout
+    assert "12 gates passed, 1 gate undecided" in result.stdout
 
 
 def test_the_golden_suite_replays_and_its_gates_hold(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ def test_inconclusive_warns_and_says_what_would_settle_it(suite: Suite, workers:
             "*0.368 to 1.000 for cases like these; about 26 more would settle it*",
         ]
     )
+    assert "1 gate undecided" in result.stdout.str()
     cases = {each.get("name"): each for each in ElementTree.parse(suite.path / "junit.xml").iter("testcase")}
     skipped = cases["e3: recall@5 >= 0.9 @95%"].find("skipped")
     assert skipped is not None

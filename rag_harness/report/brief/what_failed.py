@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rag_harness.report.brief.gates_state import FAILING_OPTIONS
+from rag_harness.report.brief.gates_state import FAILING_OPTIONS, STATE_WORDS
 from rag_harness.report.suite_table import CaseState, SuiteTable
 from rag_harness.report.wording import counted
 from rag_harness.results.manifest import RunManifest
@@ -51,7 +51,7 @@ class Failures:
             yield f"{counted(self.others, 'other test')} failed"
         for state, option in FAILING_OPTIONS.items():
             if n := self.unchecked.get(state, 0):
-                yield f"{counted(n, 'gate')} {state}, which fails this run ({option})"
+                yield f"{counted(n, 'gate')} {STATE_WORDS[state]}, which fails this run ({option})"
         if self.unchecked.get("comparison"):
             yield "the run could not be compared with the saved one"
 

@@ -78,7 +78,7 @@ def test_another_test_that_failed_is_red(tmp_path: Path) -> None:
     ("unchecked", "said"),
     [
         ({"not judged": 2}, "2 gates not judged, which fails this run (--rag-not-judged=fail)"),
-        ({"inconclusive": 1}, "1 gate inconclusive, which fails this run (--rag-inconclusive=fail)"),
+        ({"inconclusive": 1}, "1 gate undecided, which fails this run (--rag-inconclusive=fail)"),
         ({"comparison": 1}, "the run could not be compared with the saved one"),
     ],
 )
@@ -98,7 +98,7 @@ def test_what_an_option_makes_red_is_red(tmp_path: Path, unchecked: dict[str, in
         (
             ["failed", "inconclusive"],
             {"inconclusive": 1},
-            "1 of 2 gates failed; 1 gate inconclusive, which fails this run (--rag-inconclusive=fail)",
+            "1 of 2 gates failed; 1 gate undecided, which fails this run (--rag-inconclusive=fail)",
         ),
     ],
 )
