@@ -44,7 +44,7 @@ _WHOLE = (
 _FLAGS = (
     "ok", "abstained", "answerable", "relevant", "replayed", "outdated", "answers", "retrieves", "computed", "evades",
 )  # fmt: skip
-"""``relevant``: the case has a relevant document."""
+"""``relevant``: the case has a relevant document. ``evades``: it reads like a refusal, and does not count as one."""
 
 _USUAL = (NamedMeasure.applies, RankingMeasure.applies)
 

@@ -1,0 +1,47 @@
+"""What is said of answers whose figures do not show it, and when nothing is."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_harness.pipelines.endpoint.placing import BY_ID, NO_TEXT, OTHER_TEXT
+from rag_harness.report.doubts import doubts
+from tests.unit.report.standing_tables import kinds, table
+
+N = 20
+LABELS = kinds(any=N)
+
+
+def said(**totals: object) -> list[str]:
+    one = table(LABELS)
+    for name, value in {"rows": N, "retrieves": True, "depth": 3, **totals}.items():
+        setattr(one.totals, name, value)
+    return [*doubts({"svc": one})]
+
+
+@pytest.mark.parametrize(("evasive", "errors", "is_said"), [(0, 0, False), (1, 0, False), (2, 0, True), (1, 10, True)])
+def test_refusals_that_are_not_counted_are_told_above_one_in_twenty(evasive: int, errors: int, is_said: bool) -> None:
+    found = said(evasive=evasive, errors=errors)
+    assert [text.startswith(f"svc: {evasive} of {N - errors} answers read like refusals") for text in found] == (
+        [True] if is_said else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("totals", "is_said"),
+    [
+        ({"depth": 0}, True),
+        ({"depth": 1}, False),
+        ({"depth": 0, "retrieves": False}, False),
+        ({"depth": 0, "errors": N}, False),
+    ],
+)
+def test_a_search_that_finds_nothing_is_told(totals: dict[str, object], is_said: bool) -> None:
+    assert (said(**totals) == [f"svc: none of {N} answers came with a context"]) is is_said
+
+
+def test_contexts_without_the_words_of_their_page_are_told() -> None:
+    assert said(placed={BY_ID: 8}) == []
+    (both,) = said(placed={BY_ID: 8, NO_TEXT: 1, OTHER_TEXT: 2})
+    kinds_said = "of 11 contexts 1 without text and 2 with a text that is not in the page that they name"
+    assert both.startswith(f"svc: {kinds_said}. Recall ")
