@@ -1,0 +1,148 @@
+"""What is to be known of the questions and rows of a run, a line each: for the notes of its end and for ``-v``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from rag_harness.plugin.not_run import not_run_lines
+from rag_harness.plugin.terminal import experiments_of
+from rag_harness.report.doubts import doubts
+from rag_harness.report.wording import counted
+
+if TYPE_CHECKING:
+    from rag_harness.plugin.recorder import Recorder
+    from rag_harness.plugin.run_findings import RunFindings
+    from rag_harness.plugin.session import RagSession
+    from rag_harness.report.suite_table import SuiteTable
+
+_FOUND = "recall@5"
+
+
+def remarks_said(findings: RunFindings, recorder: Recorder, session: RagSession) -> Iterator[str]:
+    """Yield what is to be known of the rows: drafts, contexts without a document, trials not run, rows set aside."""
+    tables = experiments_of(findings)
+    yield from (*_unchecked(tables, session), *_twice(tables, session), *_skipped(findings))
+    yield from (*_drafts(findings, session), *_placed(tables), *doubts(tables), *_settled(findings))
+    yield from (said for name, each in findings.played.items() for said in each.lines(name))
+    yield from _became_of_rows(recorder, tables, session)
+    yield from _stopped(findings, recorder)
+
+
+def _unchecked(tables: Mapping[str, SuiteTable], session: RagSession) -> Iterator[str]:
+    """Say that pages which questions name may be misspelt, where no folder of documents says which there are."""
+    cases = session.cases
+    of = {name: cases.data.get(cases.data_of(name)) for name in tables}
+    unchecked = {name: data for name, data in of.items() if data.takes_pages_as_named}
+    for folder in dict.fromkeys(data.folder for data in unchecked.values()):
+        said = "pages in context_reference are taken as written, and a context has to name its page to be found"
+        yield f"no folder {folder}: {said}. --rag-kb=DIR checks the names, and finds contexts without one by their text"
+    for name in unchecked:
+        table = tables[name]
+        found = table.values(_FOUND, {}) if table.has(_FOUND) and table.totals.depth else {}
+        if found and not any(found.values()):
+            yield f"{name}: no context names a page of context_reference; a name has to be the same letter by letter"
+
+
+def _twice(tables: Mapping[str, SuiteTable], session: RagSession) -> Iterator[str]:
+    """Say how many questions of each data ask what another asks, in the same words and with the same inputs."""
+    for name in sorted({session.cases.data_of(name) for name in tables}):
+        first, again, read = dict[str, str](), list[str](), session.cases.data.get(name).cases
+        for query in (case.query for case in read):
+            asked = f"{' '.join(query.text.casefold().split())} {query.inputs!r}"
+            if asked in first:
+                again.append(f"{query.query_id} as {first[asked]}")
+            first.setdefault(asked, query.query_id)
+        if again:
+            yield (
+                f"{len(again):,} of {counted(len(read), 'question')} {'asks' if len(again) == 1 else 'ask'} what "
+                f"another asks, in the same words (the first: {again[0]}). Intervals and gates count each as one more "
+                "question"
+            )
+
+
+def _drafts(findings: RunFindings, session: RagSession) -> Iterator[str]:
+    """Say how many questions nobody has reviewed, and how that is done."""
+    from rag_harness.plugin.gate_rules import how_reviewed
+    from rag_harness.report.drafts import draft_lines
+
+    review = how_reviewed(session)
+    no_gate = "" if session.settings.gate_unreviewed else ", and gates leave them out"
+    for name, table in sorted(findings.tables.items()):
+        yield from (f"{line}{no_gate}: {review(name)}" for line in draft_lines({name: table}))
+
+
+def _skipped(findings: RunFindings) -> Iterator[str]:
+    """Say which questions could not be read and were left out."""
+    for lines in findings.manifest.skipped.values():
+        yield f"{lines.said}: no figure and no gate is about these questions. The log says why of each."
+
+
+def _placed(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
+    """Say how the documents behind a service's contexts were found."""
+    found = {name: table.totals.placed for name, table in sorted(tables.items()) if table.totals.placed}
+    if not found:
+        return
+    from rag_harness.pipelines.endpoint.placing import BY_ID, BY_NAME, BY_NOTHING, BY_TEXT, NO_TEXT, OTHER_TEXT
+
+    ways = {BY_ID: "id", BY_TEXT: "text", BY_NAME: "the name they tell", BY_NOTHING: "nothing"}
+    for name, placed in found.items():
+        # Whether an id's document has the words of the context is told by itself.
+        counts = {**placed, BY_ID: sum(placed[how] for how in (BY_ID, NO_TEXT, OTHER_TEXT))}
+        said = ", ".join(f"{counts[how]:,} by {way}" for how, way in ways.items() if counts.get(how))
+        hint = "; those count as misses unless they have a quote of the gold" if placed[BY_NOTHING] else ""
+        yield f"contexts of {name}: {said}{hint}"
+
+
+def _settled(findings: RunFindings) -> Iterator[str]:
+    left = {name: len(suite.settled) for name, suite in findings.manifest.suites.items() if suite.settled}
+    for name, n in sorted(left.items()):
+        yield (
+            f"not run: {counted(n, 'trial')} of {name}, whose gates had their verdicts. "
+            "A run without --rag-stop-early asks all."
+        )
+
+
+def _without_version(recorder: Recorder, session: RagSession) -> Iterator[str]:
+    """Say why finished rows were made again, for experiments whose code cannot be seen."""
+    from rag_harness.pipelines import answering
+
+    for name in recorder.begun_anew if not session.settings.rerecord else ():
+        experiment = session.experiments.known(name)
+        if experiment is None or not session.identities.takes_over_nothing(experiment):
+            continue
+        is_service = answering(name, session.settings) in session.experiments.endpoints
+        where = "[version] in its table" if is_service else "a module in a file"
+        # In mode live that needs no reason: what is there now is asked.
+        if not is_service or session.access.mode != "live":
+            yield f"{name} has no version, so it was asked again; {where} would give it one."
+
+
+def _became_of_rows(recorder: Recorder, tables: Mapping[str, SuiteTable], session: RagSession) -> Iterator[str]:
+    settings = session.settings
+    lost = sum(table.lost_of({}) for table in tables.values())
+    if lost:
+        trials = "1 trial was selected and has" if lost == 1 else f"{lost} trials were selected and have"
+        yield f"{trials} no row, lost to a crash, say; every measure counts the worst."
+    yield from _without_version(recorder, session)
+    if recorder.set_aside:
+        rows = f"{counted(recorder.set_aside, 'row')} of an earlier run {_were(recorder.set_aside)}"
+        yield f"{rows} moved to {settings.output}/previous/."
+    if recorder.repaired:
+        lines = f"{counted(recorder.repaired, 'damaged or duplicate line')} {_were(recorder.repaired)}"
+        yield f"{lines} taken out of the result files, into {settings.output}/previous/."
+    if recorder.adopted and recorder.adopted.rows:
+        rows = f"{counted(recorder.adopted.rows, 'trial')} that a cut-off run had finished"
+        yield f"{rows} {_were(recorder.adopted.rows)} taken over from its journal."
+    yield from not_run_lines(recorder.not_run.values())
+
+
+def _stopped(findings: RunFindings, recorder: Recorder) -> Iterator[str]:
+    """Say how many trials were left untested because pytest was stopped."""
+    left = sum(len(suite.not_run) for suite in findings.manifest.suites.values()) - len(recorder.not_run)
+    if findings.manifest.stopped and left > 0:
+        yield f"untested: {counted(left, 'trial')}; {findings.manifest.stopped}."
+
+
+def _were(n: int) -> str:
+    return "was" if n == 1 else "were"
