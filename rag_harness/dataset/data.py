@@ -10,7 +10,7 @@ from pathlib import Path
 from rag_harness.dataset.asked_digest import asked_digest
 from rag_harness.dataset.beir import BeirDataset
 from rag_harness.dataset.document_languages import AUTO, language_of, languages_said, with_languages
-from rag_harness.dataset.golden import GoldenEntry, read_golden
+from rag_harness.dataset.golden import GoldenEntry, GoldenSet, read_golden_set
 from rag_harness.dataset.ingest import page_files
 from rag_harness.dataset.ingest.charset import is_charset
 from rag_harness.dataset.knowledge_base import pages_digest, read_folder, read_knowledge_base
@@ -292,9 +292,14 @@ class Data:
         return self._settings.path(self._settings.golden)
 
     @cached_property
+    def golden_set(self) -> GoldenSet:
+        """The golden set."""
+        return read_golden_set(self.golden_file, self._settings.path(self._settings.kb_dir))
+
+    @property
     def golden(self) -> list[GoldenEntry]:
         """The entries of the golden set."""
-        return read_golden(self.golden_file, self._settings.path(self._settings.kb_dir))
+        return self.golden_set.entries
 
 
 def _marked(case: Case, is_golden: bool) -> Case:

@@ -87,8 +87,21 @@ class GoldenLine(BaseModel):
         return GoldenEntry(name, self.query, expected, self.justification, self.evidence, slices, place)
 
 
+@dataclass(frozen=True, slots=True)
+class GoldenSet:
+    """The entries of a file, and the ids of its answerable questions without a page: nothing is looked up for them."""
+
+    entries: list[GoldenEntry]
+    without_page: tuple[str, ...] = ()
+
+
 def read_golden(file: Path, kb_dir: Path | None = None) -> list[GoldenEntry]:
-    """Read and validate a golden set in JSON or CSV. Of a JSONL file of questions, read those with a page.
+    """Return the entries of ``read_golden_set``."""
+    return read_golden_set(file, kb_dir).entries
+
+
+def read_golden_set(file: Path, kb_dir: Path | None = None) -> GoldenSet:
+    """Read and validate a golden set in JSON or CSV. Of a JSONL file of questions, the entries are those with a page.
 
     Args:
         file: the golden set.
@@ -106,7 +119,7 @@ def read_golden(file: Path, kb_dir: Path | None = None) -> list[GoldenEntry]:
     problems += [*_duplicates(entries), *_missing_pages([entry for _, entry in entries], kb_dir)]
     if problems:
         raise DataError("\n".join(problems))
-    return [entry for _, entry in entries]
+    return GoldenSet([entry for _, entry in entries])
 
 
 def _missing_pages(entries: Sequence[GoldenEntry], kb_dir: Path | None) -> list[str]:
@@ -119,7 +132,7 @@ def _missing_pages(entries: Sequence[GoldenEntry], kb_dir: Path | None) -> list[
     ]
 
 
-def _of_questions(file: Path, kb_dir: Path | None) -> list[GoldenEntry]:
+def _of_questions(file: Path, kb_dir: Path | None) -> GoldenSet:
     """Return an entry for each question that has pages with its answer. Other questions have nothing to find."""
     if not file.is_file():
         raise DataError(no_golden(file))
@@ -131,19 +144,8 @@ def _of_questions(file: Path, kb_dir: Path | None) -> list[GoldenEntry]:
     ]
     if not entries:
         raise DataError(f"{file} holds no question with a context_reference: name the page that should be found.")
-    return entries
-
-
-def without_page(file: Path) -> list[str]:
-    """Return the ids of answerable questions that name no page: nothing is looked up for them.
-
-    Raises:
-        DataError: the file is missing or malformed.
-    """
-    if file.suffix.lower() != ".jsonl" or not file.is_file():
-        return []
-    cases = (case for _, case in read_numbered(file, None, parts=True))
-    return [each.query.query_id for each in cases if each.answerable and not (each.context_reference or each.scenario)]
+    bare = (case for _, case in read if case.answerable and not (case.context_reference or case.scenario))
+    return GoldenSet(entries, tuple(case.query.query_id for case in bare))
 
 
 def _entry_of(case: Case, place: str) -> GoldenEntry:

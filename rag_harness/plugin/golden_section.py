@@ -22,22 +22,21 @@ def not_looked_up(session: RagSession, findings: RunFindings) -> Iterator[str]:
     """Say which questions of a golden set name no page, where one was looked up: a forgotten page is not seen."""
     if GOLDEN not in findings.tables:
         return
-    from rag_harness.dataset.golden import without_page
     from rag_harness.errors import DataError
     from rag_harness.gates.belonging import shown_place
     from rag_harness.report.wording import counted, listed
 
-    file = session.cases.data.get("").golden_file
+    data = session.cases.data.get("")
     try:
-        left = without_page(file)
+        left = data.golden_set.without_page
     except DataError:
-        return  # it was edited while the run was on
+        return  # workers have read it; since then somebody has edited it
     if left:
         name = counted(len(left), "question")
         verb, them = ("names", "it") if len(left) == 1 else ("name", "them")
         yield (
-            f"{name} of {shown_place(session.settings, file)} {verb} no page in context_reference, so golden looks "
-            f"nothing up for {them}: {listed(left, _FEW)}"
+            f"{name} of {shown_place(session.settings, data.golden_file)} {verb} no page in context_reference, so the "
+            f"golden suite does not ask {them}: {listed(left, _FEW)}"
         )
 
 

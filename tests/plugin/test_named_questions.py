@@ -58,7 +58,7 @@ def test_a_question_that_names_no_page_is_told_where_golden_looks_nothing_up_for
     golden.pytester.makeini(INI.format("asked.jsonl"))
     result = golden.run(workers)
     result.assert_outcomes(passed=2)
-    said = "1 question of asked.jsonl names no page in context_reference, so golden looks nothing up for it: bare"
+    said = "1 question of asked.jsonl names no page in context_reference, so the golden suite does not ask it: bare"
     result.stdout.fnmatch_lines([said])
     assert "note     1 question of asked.jsonl names no page" in result.stdout.str()
     (golden.path / "asked.jsonl").write_text(json.dumps(QUERIES[0]) + "\n")
