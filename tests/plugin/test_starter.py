@@ -208,6 +208,28 @@ def test_any_file_that_pytest_would_read_is_told_the_keys(
     )
 
 
+@pytest.mark.parametrize(
+    ("value", "is_told"),
+    [('testpaths = ["."]', False), ("testpaths = [\n  'docs',\n  '.'\n]", False), ('testpaths = ["./tests"]', True)],
+)
+def test_testpaths_that_are_the_folder_itself_have_the_suite(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], value: str, is_told: bool
+) -> None:
+    written(tmp_path / "docs", {"a.md": "# A\n\nText.\n"})
+    (tmp_path / "pyproject.toml").write_text(f"[tool.pytest.ini_options]\n{value}\n")
+    assert init(tmp_path) == 1
+    assert ("Add test_retrieval.py to testpaths there" in capsys.readouterr().out) == is_told
+
+
+def test_facts_that_make_no_question_are_told_with_the_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path / "docs", {"a.md": "# Repairs\n\nA flat tyre costs 18 euro with a new inner tube.\n"})
+    assert init(tmp_path) == 0
+    said = "No question was drafted from docs: 1 fact found, but none makes a fair question: says too little (1)."
+    assert said in capsys.readouterr().out
+
+
 def test_the_example_does_not_come_to_questions_about_other_pages(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,8 +13,10 @@ _OWN = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini")
 _SHARED = ("pyproject.toml", "tox.ini", "setup.cfg")
 _MARKS = ("[pytest]", "[tool.pytest", "[tool:pytest]")
 _FOLDER = re.compile(r"^rag_kb_dir\s*=\s*[\"']?([^\"'\n]{1,400}?)[\"']?\s*$", re.MULTILINE)
-_TEST_PATHS = re.compile(r"^testpaths\s*=(?!\s*\[?\s*[\"']?\.[\"']?\s*\]?\s*$)", re.MULTILINE)
-"""A list of folders that does not begin and end with the folder itself."""
+_TEST_PATHS = re.compile(
+    r"^testpaths\s*=\s*(\[[^\]]{0,2000}\]|[^\n]{0,2000}(?:\n[ \t]+[^\n]{1,400}){0,50})", re.MULTILINE
+)
+_BETWEEN_PATHS = re.compile(r"[\s,\[\]\"']+")
 _MEANS = {
     "rag_k": "hits that are looked at: recall@k is recall@{}",
     "rag_family": "all gates with @ together are right in this share of runs",
@@ -38,10 +40,16 @@ def write_ini(folder: Path, pairs: Mapping[str, str], gate: str, done: Started) 
         has_section = any(mark in _text(configured) for mark in _MARKS)
         done.todo.append(f"Add to {'the pytest section of ' if has_section else '[pytest] in '}{configured}:")
         done.todo += [f"    {line}" for line in _lines(pairs, gate, configured.suffix == ".toml")]
-        if _TEST_PATHS.search(_text(configured)):
+        if _leaves_the_folder_out(_text(configured)):
             done.todo.append("Add test_retrieval.py to testpaths there, too: pytest alone would not run it.")
         done.next_step = f"add the lines above, then {done.next_step}"
         done.is_incomplete = True
+
+
+def _leaves_the_folder_out(config: str) -> bool:
+    """Whether ``testpaths`` is there and does not name the folder itself, in which test_retrieval.py is."""
+    found = _TEST_PATHS.search(config)
+    return found is not None and not {".", "./"}.intersection(_BETWEEN_PATHS.split(found[1]))
 
 
 def _lines(pairs: Mapping[str, str], gate: str, is_toml: bool) -> list[str]:
