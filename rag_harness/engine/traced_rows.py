@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rag_harness.engine.trial_rows import Trial, make_row
 from rag_harness.errors import PrerequisiteError, TraceError
-from rag_harness.pipelines.endpoint.placing import Placing
+from rag_harness.pipelines.endpoint.placing import placing_in
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.traced.kept_trace import KeptTrace, kept_trace
 from rag_harness.pipelines.traced.traced_output import SOURCE
@@ -41,8 +41,7 @@ class TracedRows:
 
     def __init__(self, file: Path, parts: RunParts) -> None:
         self._traces, self._settings = TraceFile(file), parts.settings
-        data = parts.data("")
-        self._placing = Placing((lambda: data.documents) if data.has_documents else None, EXPERIMENT, SOURCE)
+        self._placing = placing_in(parts.data(""), EXPERIMENT, SOURCE)
         self.total, self.answered, self.failed = len(self._traces), 0, 0
         self.unread: list[tuple[str, str]] = []
 

@@ -30,7 +30,7 @@ def _empty(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
     from rag_harness.measures.judged.judged_expectations import EXPECTATIONS
 
     for name, table in tables.items():
-        rows = table.totals.rows - table.totals.errors
+        rows = table.totals.answered
         if rows and not table.totals.answers and EXPECTATIONS in table.columns:
             yield f"{name}: none of {rows:,} answers has a word, so nothing is measured of answers"
 

@@ -32,8 +32,8 @@ class Context:
     others: tuple[str, ...] = ()
 
 
-def is_drawn(name: str) -> bool:
-    """Return whether a name is a UUID, which frameworks make again for each index."""
+def is_uuid(name: str) -> bool:
+    """Return whether a name is a UUID: frameworks make new ones for each index."""
     return bool(_UUID.fullmatch(name))
 
 

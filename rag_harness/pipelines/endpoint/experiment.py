@@ -16,7 +16,7 @@ from rag_harness.models.recording.scrubbing import Cleaner, secrets_of
 from rag_harness.pipelines import data_of
 from rag_harness.pipelines.endpoint.client import Client
 from rag_harness.pipelines.endpoint.pipeline import Cost, EndpointPipeline
-from rag_harness.pipelines.endpoint.placing import Placing
+from rag_harness.pipelines.endpoint.placing import placing_in
 from rag_harness.pipelines.endpoint.requests import Requests
 from rag_harness.pipelines.endpoint.retriever import EndpointRetriever
 from rag_harness.pipelines.endpoint.service_answer import AnswerReader
@@ -58,7 +58,7 @@ def build(spec: EndpointSpec, parts: RunParts) -> Experiment:
     requests = Requests(spec, settings.path("."), must_know=access_of(settings).calls_network)
     _check_budget(parts, spec)
     data = parts.data(data_of(spec.name, settings))
-    placing = Placing((lambda: data.documents) if data.has_documents else None, spec.name)
+    placing = placing_in(data, spec.name)
     reader = AnswerReader(spec.read, spec.name)
     version = _version(spec, parts, requests)
     client = _client(spec, parts, requests, reader, version)

@@ -7,13 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple
 
 from rag_harness.files.sources import text_digest
-from rag_harness.pipelines.endpoint.contexts import Context, is_drawn
+from rag_harness.pipelines.endpoint.contexts import Context, is_uuid
 from rag_harness.pipelines.endpoint.text_origins import TextOrigins
 from rag_harness.retrieval.documents import document_of
 from rag_harness.types import UNMARKED, Chunk, Document, Hit
 from rag_harness.words.same_words import words_of
+
+if TYPE_CHECKING:
+    from rag_harness.dataset.data import Data
 
 BY_ID, BY_TEXT, BY_NAME, BY_NOTHING = "id", "text", "name", "nothing"
 """Where there are no documents to look in, a document is taken by the name that the context tells."""
@@ -27,6 +31,14 @@ class PlacedContexts:
 
     hits: tuple[Hit, ...] = ()
     how: Mapping[str, int] = field(default_factory=dict)
+
+
+class _Place(NamedTuple):
+    """The document of a context, "" if unknown; how it was found; whether its text is not literally that document's."""
+
+    doc_id: str
+    how: str
+    lacks_marks: bool = False
 
 
 class Placing:
@@ -81,22 +93,25 @@ class Placing:
         found = [self._place(context) for context in contexts]
         taken: set[str] = set()
         ranked = enumerate(zip(contexts, found, strict=True), 1)
-        hits = [self._hit(context, *at, rank, taken) for rank, (context, at) in ranked]
-        return PlacedContexts(tuple(hits), dict(Counter(how for _, how in found)))
+        hits = [self._hit(context, at, rank, taken) for rank, (context, at) in ranked]
+        return PlacedContexts(tuple(hits), dict(Counter(at.how for at in found)))
 
-    def _place(self, context: Context) -> tuple[str, str]:
-        """Return the id of the document ("" if unknown), and how it was found."""
+    def _place(self, context: Context) -> _Place:
         if self._documents is None:
             named = _told(context)
-            return named, (BY_NAME if context.text.strip() else NO_TEXT) if named else BY_NOTHING
+            return _Place(named, (BY_NAME if context.text.strip() else NO_TEXT) if named else BY_NOTHING)
         for name in (context.document, context.id, *context.others):
             doc_id = self._named(name) or self._named(document_of(name))
             if doc_id:
-                return doc_id, self._by_id(context.text, doc_id)
+                is_verbatim = self._is_verbatim(context.text, doc_id)
+                return _Place(doc_id, self._by_id(context.text, doc_id, is_verbatim), not is_verbatim)
         at = self._passages.find(context.text)
-        return (list(self._texts)[at], BY_TEXT) if at is not None else ("", BY_NOTHING)
+        if at is None:
+            return _Place("", BY_NOTHING)
+        doc_id = list(self._texts)[at]
+        return _Place(doc_id, BY_TEXT, not self._is_verbatim(context.text, doc_id))
 
-    def _by_id(self, text: str, doc_id: str) -> str:
+    def _by_id(self, text: str, doc_id: str, is_verbatim: bool) -> str:
         """Return how well the text of a context goes with the document that its id tells.
 
         A service may shorten texts or join them, so one run of words in common is enough. Of a text of fewer words than
@@ -105,7 +120,7 @@ class Placing:
         if not words_of(text):
             return NO_TEXT
         # Most texts stand there literally, and need no index of all documents.
-        says_it = self._is_verbatim(text, doc_id) or self._passages.shares(text, self._numbers[doc_id])
+        says_it = is_verbatim or self._passages.shares(text, self._numbers[doc_id])
         return BY_ID if says_it else OTHER_TEXT
 
     def _named(self, name: str) -> str:
@@ -131,14 +146,14 @@ class Placing:
                 return doc_id if is_whole else ""
         return ""
 
-    def _hit(self, context: Context, doc_id: str, how: str, rank: int, taken: set[str]) -> Hit:
-        own = (context.id or text_digest(context.text)).replace("#", ".")
+    def _hit(self, context: Context, at: _Place, rank: int, taken: set[str]) -> Hit:
+        doc_id, own = at.doc_id, (context.id or text_digest(context.text)).replace("#", ".")
         chunk_id = f"{doc_id}#{own}" if doc_id else f"{self._name}:{own}"
         chunk_id = chunk_id if chunk_id not in taken else f"{chunk_id}-{rank}"
         taken.add(chunk_id)
-        marks = {"markup": UNMARKED} if doc_id in self._texts and not self._is_verbatim(context.text, doc_id) else {}
+        marks = {"markup": UNMARKED} if at.lacks_marks else {}
         score = context.score if context.score is not None else 1 / rank
-        chunk = Chunk(chunk_id, doc_id, context.text, metadata={**marks, "placed": how})
+        chunk = Chunk(chunk_id, doc_id, context.text, metadata={**marks, "placed": at.how})
         return Hit(chunk, score, rank, source=self._source)
 
     def _is_verbatim(self, text: str, doc_id: str) -> bool:
@@ -148,13 +163,18 @@ class Placing:
         return " ".join(text.split()) in self._squeezed[doc_id]
 
 
+def placing_in(data: Data, name: str, source: str = "service") -> Placing:
+    """Return what finds the documents of contexts in ``data``; where it has none, names are taken as they are told."""
+    return Placing((lambda: data.documents) if data.has_documents else None, name, source)
+
+
 def _told(context: Context) -> str:
     """Return the document that a context tells: by its name, or by an id with a ``#``, which is a chunk of one.
 
     Another id may be a number, which says nothing of a document.
     """
     names = (context.document, context.id.rpartition("#")[0], *context.others)
-    return next((name for name in names if name and not is_drawn(name)), "")
+    return next((name for name in names if name and not is_uuid(name)), "")
 
 
 def _ends_of(parts: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from rag_harness.errors import TraceError
-from rag_harness.pipelines.endpoint.contexts import Context, is_drawn
+from rag_harness.pipelines.endpoint.contexts import Context, is_uuid
 from rag_harness.pipelines.endpoint.placing import BY_ID, NO_TEXT, PlacedContexts, Placing
 from rag_harness.pipelines.endpoint.said import answer_of
 from rag_harness.pipelines.endpoint.service_answer import ServiceAnswer
@@ -22,8 +22,8 @@ _SHOWN = 100
 
 
 def _context(document: FoundDocument) -> Context:
-    # The id of a chunk must be that of the last run.
-    is_new = is_drawn(document.id) and bool(document.text)
+    # The id of a chunk must be that of the last run, and a UUID is new in each.
+    is_new = is_uuid(document.id) and bool(document.text)
     names = (document.id, *document.names) if is_new else document.names
     return Context(document.text, "" if is_new else document.id, score=document.score, others=names)
 
