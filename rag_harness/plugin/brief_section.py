@@ -93,8 +93,7 @@ class BriefSection:
         """
         from rag_harness.plugin.golden_section import not_looked_up
         from rag_harness.plugin.not_gated import not_gated_lines
-        from rag_harness.plugin.remarks import remarks_said
-        from rag_harness.plugin.terminal import errors_said
+        from rag_harness.plugin.remarks import errors_said, remarks_said
         from rag_harness.plugin.tried_again import first_answers_said, missing_said, retries_said
         from rag_harness.report.brief.writer import Line
         from rag_harness.results.manifest import languages_noted

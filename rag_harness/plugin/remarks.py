@@ -1,4 +1,4 @@
-"""What is to be known of the questions and rows of a run, a line each: for the notes of its end and for ``-v``."""
+"""What is to be known of the questions, rows and errors of a run, a line each: for the notes at its end and ``-v``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from rag_harness.plugin.not_run import not_run_lines
-from rag_harness.plugin.terminal import experiments_of
 from rag_harness.report.doubts import doubts
+from rag_harness.report.error_lines import error_lines
 from rag_harness.report.wording import counted
+from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
     from rag_harness.plugin.recorder import Recorder
@@ -17,6 +18,20 @@ if TYPE_CHECKING:
     from rag_harness.report.suite_table import SuiteTable
 
 _FOUND = "recall@5"
+
+
+def experiments_of(findings: RunFindings) -> Mapping[str, SuiteTable]:
+    """Return the tables of the suites that answer, by name."""
+    return {name: table for name, table in findings.tables.items() if name != GOLDEN}
+
+
+def errors_said(findings: RunFindings, session: RagSession) -> Iterator[str]:
+    """Yield the first errors that differ, each once with its number, and how many more there are."""
+    settings = session.settings
+    lines, more = error_lines(experiments_of(findings).values())
+    yield from lines
+    if more > 0:
+        yield f"… and {more} more error{'s' * (more != 1)}, in {settings.output}/ and {settings.logs}/"
 
 
 def remarks_said(findings: RunFindings, recorder: Recorder, session: RagSession) -> Iterator[str]:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rag_harness.plugin.collected import Collected, of_items
 from rag_harness.plugin.screen import write_lines, write_section
 from rag_harness.plugin.session import RagSession
-from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
     import pytest
 
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.run_findings import RunFindings
-    from rag_harness.report.suite_table import SuiteTable
     from rag_harness.settings import Settings
 
 MOST_ERRORS = 5
@@ -151,7 +149,7 @@ def write_summary(
     more: Sequence[str],
 ) -> None:
     """Write the section of the terminal summary; ``more`` are lines of other parts."""
-    from rag_harness.plugin.remarks import remarks_said
+    from rag_harness.plugin.remarks import errors_said, experiments_of, remarks_said
     from rag_harness.report.speed import speed_lines, stage_lines
     from rag_harness.report.summary import answers_by, summarise, summary_lines
 
@@ -161,22 +159,6 @@ def write_summary(
     lines = [*summary_lines(summarise(tables)), *stage_lines(tables), *speed_lines(tables, settings.concurrency)]
     write_section(terminal, "rag", [about, *lines, *remarks_said(findings, recorder, session), *more])
     write_lines(terminal, errors_said(findings, session), red=True)
-
-
-def experiments_of(findings: RunFindings) -> Mapping[str, SuiteTable]:
-    """Return the tables of the suites that answer, by name."""
-    return {name: table for name, table in findings.tables.items() if name != GOLDEN}
-
-
-def errors_said(findings: RunFindings, session: RagSession) -> Iterator[str]:
-    """Yield the first errors that differ, each once with its number, and how many more there are."""
-    from rag_harness.report.error_lines import error_lines
-
-    settings = session.settings
-    lines, more = error_lines(experiments_of(findings).values())
-    yield from lines
-    if more > 0:
-        yield f"… and {more} more error{'s' * (more != 1)}, in {settings.output}/ and {settings.logs}/"
 
 
 def _counted(n: int, one: str) -> str:
