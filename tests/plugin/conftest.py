@@ -7,6 +7,8 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 # Imported here, before any test: pytester takes out of sys.modules what a test imports, and C extensions do not bear to
 # be imported twice.
@@ -46,6 +48,7 @@ import pytest
 def test_answers(rag_result):
     assert rag_result.ok, rag_result.why
 """
+ADDOPTS = "-p no:hypothesispytest -p no:syrupy"
 
 
 @pytest.fixture(scope="session")
@@ -91,7 +94,7 @@ def few_plugins(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
         # It takes PYTEST_ADDOPTS out of the environment, so it has to be there first.
         request.getfixturevalue("pytester")
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:syrupy")
+    monkeypatch.setenv("PYTEST_ADDOPTS", ADDOPTS)
 
 
 class Suite:
@@ -122,9 +125,28 @@ class Suite:
 
 @pytest.fixture
 def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Suite:
+    without_settings(monkeypatch)
+    return Suite(pytester)
+
+
+def without_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("KB_DIR", "DRY_RUN", "OVERWRITE", "RAG_PROFILE", "RAG_MODE", "PYTEST_XDIST_WORKER"):
         monkeypatch.delenv(name, raising=False)
-    return Suite(pytester)
+
+
+@pytest.fixture(scope="module")
+def shared_suite(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, started_python: str
+) -> Iterator[Suite]:
+    """One suite for all tests of a module, which look at one run of it: make that run in a module's fixture."""
+    asked = SimpleNamespace(function=None, node=request.node, config=request.config, addfinalizer=request.addfinalizer)
+    with pytest.MonkeyPatch.context() as patched:
+        pytester = pytest.Pytester(cast("pytest.FixtureRequest", asked), tmp_path_factory, patched, _ispytest=True)
+        patched.setattr(sys, "executable", started_python)
+        patched.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+        patched.setenv("PYTEST_ADDOPTS", ADDOPTS)
+        without_settings(patched)
+        yield Suite(pytester)
 
 
 @pytest.fixture
