@@ -9,12 +9,18 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Room(NamedTuple):
-    """Part of the package, and the tests that are to kill its mutants."""
+    """Part of the package, and the tests that are to kill its mutants.
 
-    code: str
+    Attributes:
+        code: what the paths of its files begin with.
+        starts_suites: its tests run pytest in processes of their own, so each mutant is written into its file.
+    """
+
+    code: tuple[str, ...]
     tests: tuple[str, ...]
     sampled: int
     held_out: int
+    starts_suites: bool = False
 
     def files(self) -> list[str]:
         return [str(path.relative_to(ROOT)) for pattern in self.tests for path in sorted(ROOT.glob(pattern))]
@@ -22,16 +28,26 @@ class Room(NamedTuple):
 
 ROOMS = {
     "gates": Room(
-        "rag_harness/gates/",
+        ("rag_harness/gates/",),
         ("tests/unit/test_gates*.py", "tests/unit/test_early_stop.py", "tests/unit/test_stop_plan.py"),
         60,
         9,
     ),
-    "stats": Room("rag_harness/stats/", ("tests/unit/stats/**/test_*.py", "tests/unit/test_early_stop.py"), 60, 9),
-    "measures": Room("rag_harness/measures/", ("tests/unit/measures/**/test_*.py",), 60, 9),
-    "calibration": Room("rag_harness/judges/calibration/", ("tests/unit/judges/calibration/**/test_*.py",), 60, 9),
-    "attribution": Room("rag_harness/derived/attribution/", ("tests/unit/derived/attribution/**/test_*.py",), 60, 15),
+    "stats": Room(("rag_harness/stats/",), ("tests/unit/stats/**/test_*.py", "tests/unit/test_early_stop.py"), 60, 9),
+    "measures": Room(("rag_harness/measures/",), ("tests/unit/measures/**/test_*.py",), 60, 9),
+    "calibration": Room(("rag_harness/judges/calibration/",), ("tests/unit/judges/calibration/**/test_*.py",), 60, 9),
+    "attribution": Room(
+        ("rag_harness/derived/attribution/",), ("tests/unit/derived/attribution/**/test_*.py",), 60, 15
+    ),
     "scrubbing": Room(
-        "rag_harness/models/recording/scrubbing.py", ("tests/unit/models/recording/**/test_*.py",), 30, 4
+        ("rag_harness/models/recording/scrubbing.py",), ("tests/unit/models/recording/**/test_*.py",), 30, 4
+    ),
+    "plugin": Room(("rag_harness/plugin/",), ("tests/plugin/test_*.py",), 40, 0, starts_suites=True),
+    "resume": Room(
+        ("rag_harness/engine/stored.py", "rag_harness/engine/journal.py", "rag_harness/engine/identities.py"),
+        ("tests/unit/engine/test_*.py", "tests/plugin/test_*.py"),
+        20,
+        0,
+        starts_suites=True,
     ),
 }

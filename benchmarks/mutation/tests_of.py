@@ -23,10 +23,15 @@ class Survey:
         """Give the tests that call the function of a line; of what is run at the import all, the module's first."""
         lines = self._data.contexts_by_lineno(module)
         held = _function(module, line)
-        inside = {test for at, tests in lines.items() for test in tests if at in held}
-        whole = {test for tests in lines.values() for test in tests}
+        inside = {_test(each) for at, tests in lines.items() for each in tests if at in held}
+        whole = {_test(each) for tests in lines.values() for each in tests}
         found = inside & set(self._seconds) or self._seconds
         return sorted(found, key=lambda test: (test not in whole, self._seconds[test], test))
+
+
+def _test(context: str) -> str:
+    """Give the test of a context; a suite that a test started says `(call)` behind it."""
+    return context.removesuffix(" (setup)").removesuffix(" (call)").removesuffix(" (teardown)")
 
 
 def _function(module: str, line: int) -> range:

@@ -184,6 +184,10 @@ def become(command: Command, program: str) -> None:
     sys.stdout.reconfigure(line_buffering=os.isatty(1))
     # xdist starts its workers with it.
     sys.executable = program
+    if "COVERAGE_PROCESS_START" in os.environ:  # benchmarks/mutation asks which test runs which line
+        import coverage
+
+        coverage.process_startup()
     sys.path[:0] = [command.folder, *filter(None, command.environment.get("PYTHONPATH", "").split(os.pathsep))]
 
 
