@@ -27,7 +27,7 @@ _LEAST_ASKED = 1.0
 _LEAST_TOLD, _AHEAD = 1.5, 1.2
 """Least function words of a paragraph, counted likewise, and how many times those of the next language.
 
-Chosen so that no paragraph of the shipped English pages is called foreign; docs/languages.md has the measurement.
+Chosen so that no paragraph of the shipped English pages is called foreign (docs/results/languages.md).
 """
 _SHARE = 0.12
 """Least share of function words of a language in a text of it. English texts have a lower share for all others."""

@@ -19,7 +19,7 @@ from rag_harness.models.recording.store import key_of
 from rag_harness.words.language import not_judged
 
 USEFUL_FROM = 0.55
-"""Alignment with the ground truth from which a chunk is called useful; docs/validation.md says how it was chosen."""
+"""Alignment with the ground truth from which a chunk is called useful; chosen in docs/results/embedded-judge.md."""
 NO_SOURCE = "there is no text that could support it"
 _BLANKS = re.compile(r"\s+")
 

@@ -1,6 +1,6 @@
 """``encoder``: a classifier of a few hundred million weights that was trained to see unsupported claims.
 
-It runs in this process. docs/encoder-judges.md says how, and what its authors have measured.
+It runs in this process. docs/explanation/encoder-judges.md says how, and what its authors have measured.
 """
 
 from __future__ import annotations

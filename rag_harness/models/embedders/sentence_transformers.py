@@ -56,8 +56,8 @@ class SentenceTransformersEmbedder:
 
     Args:
         model: name on the hub or a folder.
-        max_tokens: longest input. MiniLM was trained on 256 and has positions for 512; docs/validation.md compares
-            both in retrieval.
+        max_tokens: longest input. MiniLM was trained on 256 and has positions for 512; docs/results/validation.md
+            compares both in retrieval.
         precision: of weights and computation, ``float32`` or ``bfloat16``; vectors are always float32.
         device: torch's name. Other devices than the CPU are part of the revision: their sums differ in the last digits.
     """

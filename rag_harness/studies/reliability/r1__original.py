@@ -1,4 +1,4 @@
-"""R1 with the retrieval rating of the first design; docs/reliability.md says which questions that stops."""
+"""R1 with the retrieval rating of the first design; docs/results/reliability.md says which questions that stops."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Rules for what a claim says and its source does not: a figure, date, unit or name; an added or missing negation.
 
 Word vectors hardly show these: a copied sentence with another number is as near to its source as before. The rules work
-on English words, and each says in plain words what is missing. Their hits and misses are measured: docs/validation.md.
+on English words, and each says in plain words what is missing. docs/results/embedded-judge.md has hits and misses.
 """
 
 from __future__ import annotations
