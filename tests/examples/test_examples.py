@@ -58,7 +58,7 @@ def copied(example: str, folder: Path) -> Path:
 
 def check(python: Path, folder: Path, example: str) -> None:
     """Run an example, then once more with the network closed: neither models nor telemetry may be asked."""
-    said = run(python, folder)
+    said = run(python, folder, "-v")
     assert f"passed      {example}: recall@3 >= 0.8" in said
     assert "rag scorecard" in said
     rows = [json.loads(line) for line in (folder / "output" / f"{example}.jsonl").read_text("utf-8").splitlines()]
