@@ -12,12 +12,20 @@ from xdist.scheduler.loadscope import LoadScopeScheduling
 
 MODELS = "tests/unit/models/"
 """One worker has all of these, for most of them import torch: 5 to 8 s in each process that does."""
+STUDY = "tests/plugin/test_shipped.py"
+OF_THE_STUDY = frozenset(
+    f"tests/plugin/test_{name}.py"
+    for name in ("brief", "comment", "pictures", "replayed_again", "shipped", "study_expectations", "study_snapshots")
+)
+"""One worker has all of these, for they look at one replay of the study: others would wait 10 s for it."""
 
 
 def scope(nodeid: str) -> str:
     """Return what a test is handed out with."""
     file = nodeid.partition("::")[0]
-    return MODELS if file.startswith(MODELS) else file
+    if file.startswith(MODELS):
+        return MODELS
+    return STUDY if file in OF_THE_STUDY else file
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc]

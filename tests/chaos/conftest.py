@@ -1,4 +1,4 @@
-"""`pytest tests -m chaos`: the long version; without -m a short one. `--chaos-kills N` says how many kills in all."""
+"""`pytest tests -m chaos`: it takes its time; short versions stand elsewhere. `--chaos-kills N` says how many kills."""
 
 from __future__ import annotations
 
@@ -10,26 +10,19 @@ import pytest
 from tests.chaos.ledger import ACCOUNTS, table
 from tests.plugin.counting_server import CountingServer, counting_server
 
-SHORT, LONG = 6, 1000
+KILLS = 1000
 
 
 @pytest.fixture
 def kills(request: pytest.FixtureRequest) -> int:
     """How many kills all tests make together; each takes its share."""
-    asked = int(request.config.getoption("chaos_kills"))
-    return asked or (LONG if request.config.option.markexpr == "chaos" else SHORT)
+    return int(request.config.getoption("chaos_kills")) or KILLS
 
 
 @pytest.fixture
-def is_long(request: pytest.FixtureRequest) -> bool:
-    """Whether the long version was asked for."""
-    return bool(request.config.option.markexpr == "chaos")
-
-
-@pytest.fixture
-def long_version(is_long: bool) -> None:
-    """Leave a test out of the short version."""
-    if not is_long:
+def long_version(request: pytest.FixtureRequest) -> None:
+    """Leave a test out unless these tests were asked for."""
+    if request.config.option.markexpr != "chaos":
         pytest.skip("takes its time; run it with -m chaos")
 
 

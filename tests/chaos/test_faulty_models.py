@@ -1,4 +1,7 @@
-"""A model server that misbehaves: every trial ends in its time, in bounded memory, with a row that says why."""
+"""A model server that misbehaves: every trial ends in its time, in bounded memory, with a row that says why.
+
+The unit tests of models have a short version of each.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,11 @@ from tests.chaos.processes import LONGEST
 from tests.chaos.runs import Suite
 from tests.serving import running
 
-pytestmark = [pytest.mark.chaos, pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")]
+pytestmark = [
+    pytest.mark.chaos,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc"),
+    pytest.mark.usefixtures("long_version"),
+]
 MOST_MB = 500
 """Of the process of a run: a run without faults takes 160."""
 
@@ -36,9 +43,7 @@ def memory_mb(process: int) -> float:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_run_ends_and_says_why(tmp_path: Path, model: FaultyModel, fault: str, is_long: bool) -> None:
-    if not is_long:
-        pytest.skip("the unit tests of models have a short version of each")
+def test_a_run_ends_and_says_why(tmp_path: Path, model: FaultyModel, fault: str) -> None:
     suite = Suite(tmp_path, model.url, 2)
     (tmp_path / "conftest.py").write_text("from rag_harness.models.chat import failures\nfailures._FIRST_WAIT = 0.01\n")
     model.fault, most, began = fault, 0.0, time.monotonic()

@@ -1,4 +1,7 @@
-"""Runs whose disk gets full: one line says so, and when there is room again nothing that was kept is asked again."""
+"""Runs whose disk gets full: one line says so, and when there is room again nothing that was kept is asked again.
+
+``tests/plugin/test_full_disk.py`` has a short version.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,13 @@ from tests.chaos.ledger import account
 from tests.chaos.runs import Suite
 from tests.plugin.counting_server import CountingServer, counting_server
 
-pytestmark = [pytest.mark.chaos, pytest.mark.skipif(sys.platform != "linux", reason="mounts a tmpfs")]
+pytestmark = [
+    pytest.mark.chaos,
+    pytest.mark.skipif(sys.platform != "linux", reason="mounts a tmpfs"),
+    pytest.mark.usefixtures("long_version"),
+]
 QUERIES, AT_ONCE = 60, 4
-_QUOTA = '''
+QUOTA = '''
 """A disk that takes so many bytes below one folder and no more, for whoever may mount none."""
 import errno, io, os
 
@@ -110,7 +117,6 @@ def settle(suite: Suite, server: CountingServer, args: list[str], before: tuple[
     assert (twice, again <= (AT_ONCE if "tmpfs" in what else 2 * AT_ONCE)) == (0, True)
 
 
-@pytest.mark.usefixtures("long_version")
 @pytest.mark.parametrize(("kilobytes", "more"), [(120, ""), (300, ""), (300, "-n 2")])
 def test_a_disk_that_gets_full(tmp_path: Path, kilobytes: int, more: str) -> None:
     with counting_server(0.02, long_answer) as server, disk(tmp_path / "disk", kilobytes):
@@ -125,13 +131,9 @@ def test_a_disk_that_gets_full(tmp_path: Path, kilobytes: int, more: str) -> Non
 @pytest.mark.parametrize(
     ("error", "size"), [("ENOSPC", 40_000), ("ENOSPC", 3_000), ("EDQUOT", 60_000), ("EROFS", 20_000), ("EIO", 9_000)]
 )
-def test_a_disk_that_takes_no_more(
-    tmp_path: Path, server: CountingServer, error: str, size: int, is_long: bool
-) -> None:
-    if not is_long and size != 40_000:
-        pytest.skip("one of them is enough for the short version")
+def test_a_disk_that_takes_no_more(tmp_path: Path, server: CountingServer, error: str, size: int) -> None:
     suite = Suite(tmp_path, server.url, QUERIES)
-    (tmp_path / "quota.py").write_text(_QUOTA)
+    (tmp_path / "quota.py").write_text(QUOTA)
     output = str(tmp_path / "out")
     args = [f"--rag-output={output}", "--rag-mode=live", f"--rag-concurrency={AT_ONCE}"]
     told = {"CHAOS_FOLDER": output, "CHAOS_BYTES": str(size), "CHAOS_ERROR": str(getattr(errno, error))}

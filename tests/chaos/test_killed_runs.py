@@ -1,4 +1,7 @@
-"""Runs that are killed at any moment, live, recording and with workers: nothing is lost, nothing is paid for twice."""
+"""Runs that are killed at any moment, live, recording and with workers: nothing is lost, nothing is paid for twice.
+
+``tests/plugin/test_crash.py`` has a short version of each.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,11 @@ from tests.chaos.processes import LONGEST, end, members, send
 from tests.chaos.runs import Suite
 from tests.plugin.counting_server import CountingServer
 
-pytestmark = [pytest.mark.chaos, pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")]
+pytestmark = [
+    pytest.mark.chaos,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc"),
+    pytest.mark.usefixtures("long_version"),
+]
 QUERIES, AT_ONCE = 40, 4
 SHARES = {"live": 0.2, "record": 0.15, "live -n 4": 0.05}
 
@@ -83,14 +90,11 @@ def _finish(suite: Suite, server: CountingServer, args: list[str], in_flight: in
 
 
 @pytest.mark.parametrize("mode", SHARES)
-def test_killed_runs(tmp_path: Path, server: CountingServer, kills: int, mode: str, is_long: bool) -> None:
-    if not is_long and mode != "live":
-        pytest.skip("tests/plugin/test_crash.py has a short version of each")
+def test_killed_runs(tmp_path: Path, server: CountingServer, kills: int, mode: str) -> None:
     book = account(f"run killed, {mode}")
     kill_again_and_again(tmp_path, server, mode, max(1, round(kills * SHARES[mode])), book)
 
 
-@pytest.mark.usefixtures("long_version")
 def test_a_stopped_worker_is_waited_for(tmp_path: Path, server: CountingServer) -> None:
     suite, book = Suite(tmp_path, server.url, QUERIES), account("worker stopped and continued (SIGSTOP)")
     with suite.running("--rag-mode=live", "--rag-concurrency=4", "-n", "2") as run:

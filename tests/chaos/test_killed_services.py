@@ -1,4 +1,7 @@
-"""Services that are killed while documents come, are replaced and leave, and while questions are answered."""
+"""Services that are killed while documents come, are replaced and leave, and while questions are answered.
+
+``tests/unit/service/corpus/test_kills.py`` has a short version.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,11 @@ import pytest
 from tests.chaos.ledger import account
 from tests.chaos.processes import members, send, started
 
-pytestmark = [pytest.mark.chaos, pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")]
+pytestmark = [
+    pytest.mark.chaos,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc"),
+    pytest.mark.usefixtures("long_version"),
+]
 if sys.version_info < (3, 11):
     pytest.skip("the service needs Python 3.11", allow_module_level=True)
 
@@ -69,7 +76,6 @@ class Asked:
         return {str(each["name"]) for each in listed["documents"] if each["status"] == "ready"}
 
 
-@pytest.mark.usefixtures("long_version")
 def test_kills_of_a_server_that_is_asked(tmp_path: Path, kills: int) -> None:
     chance, book = random.Random(7), account("serve killed")
     (tmp_path / "kb").mkdir()

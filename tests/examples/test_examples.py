@@ -34,7 +34,8 @@ def test_each_example_stands_in_the_readme() -> None:
 
 @pytest.mark.parametrize(("example", "package"), FRAMEWORKS.items())
 def test_where_the_framework_is_installed(example: str, package: str, tmp_path: Path) -> None:
-    if find_spec(package) is None:
+    found = find_spec(package)
+    if found is None or found.origin is None:  # a folder of this name is no package
         pytest.skip(f"{package} is not installed: pip install -r examples/{example}/requirements.txt, or -m long")
     check(Path(sys.executable), copied(example, tmp_path), example)
 

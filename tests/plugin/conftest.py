@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,6 +71,12 @@ def study(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
             assert result.returncode == 0, result.stdout[-2000:]
             (folder / "said.txt").write_text(result.stdout)
     return folder
+
+
+@pytest.fixture
+def study_cache(study: Path, tmp_path: Path) -> Path:
+    """A copy of what the replay of the study has kept: judgements, causes, parsed code. A run may write to its own."""
+    return shutil.copytree(study / "none", tmp_path / "cache")
 
 
 @pytest.fixture

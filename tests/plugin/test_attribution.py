@@ -44,7 +44,7 @@ def causes(suite: Suite) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("workers", [pytest.param("-n0", marks=pytest.mark.long), "-n2"])
 def test_failed_trials_are_run_again_and_their_causes_kept_and_printed(study: Suite, workers: str) -> None:
     result = study.run("--rag-attribute", workers)
     result.assert_outcomes(passed=4)
@@ -73,12 +73,6 @@ def test_a_second_run_runs_nothing_again(study: Suite) -> None:
     before, said = file.read_bytes(), causes(study)
     study.run("--rag-attribute", "-n2").assert_outcomes(passed=4)
     assert (file.read_bytes(), causes(study)) == (before, said)
-
-
-def test_without_the_option_nothing_is_explained(study: Suite) -> None:
-    result = study.run()
-    result.stdout.no_fnmatch_line("*rag causes*")
-    assert not (study.path / "output" / "causes.jsonl").exists()
 
 
 def test_a_pipeline_of_ones_own_is_explained_from_its_rows(study: Suite) -> None:
@@ -112,16 +106,17 @@ def test_nothing_failed_is_said(study: Suite) -> None:
     study.run("--rag-attribute").stdout.fnmatch_lines(["no failed trial: nothing to explain"])
 
 
-def test_the_command_explains_what_the_run_left(study: Suite) -> None:
-    study.run()
+def test_without_the_option_nothing_is_explained_until_the_command_does_it(study: Suite) -> None:
+    study.run().stdout.no_fnmatch_line("*rag causes*")
+    assert not (study.path / "output" / "causes.jsonl").exists()
     result = study.pytester.run(sys.executable, "-m", "rag_harness", "explain", "output", "e3-q_direct_001")
     result.stdout.fnmatch_lines(
         ["trial        e3-q_direct_001", "cause        Logic Failure*", "tried        +no_context*"]
     )
 
 
-@pytest.mark.usefixtures("cold_python")
 def test_suites_import_none_of_it_unless_asked(study: Suite) -> None:
+    # The Python that has started has none of it either, or this would fail.
     study.pytester.makepyfile(
         TEST + "\nimport sys\n\ndef test_not_there():\n"
         "    assert not [name for name in sys.modules if name.startswith('rag_harness.derived.attribution')]\n"

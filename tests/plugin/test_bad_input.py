@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from importlib.util import find_spec
 
 import pytest
@@ -17,7 +16,10 @@ def _assert_clean(result: pytest.RunResult) -> None:
 
 
 def test_queries_with_problems(suite: Suite) -> None:
+    """All of them are told at once."""
     lines = ['{"query_id": "a", "query": "x"}', "{not json", '{"query_id": "a", "query": "y"}', '{"query_id": "b"}']
+    lines.append('{"query_id": "c", "query": "x", "context_reference": ["../../etc/passwd"]}')
+    lines.append('{"query_id": "d", "query": " "}')
     (suite.path / "kb" / "queries.jsonl").write_text("\n".join(lines))
     result = suite.run()
     assert result.ret == pytest.ExitCode.INTERRUPTED
@@ -26,6 +28,8 @@ def test_queries_with_problems(suite: Suite) -> None:
             "*queries.jsonl:2: *",
             "*queries.jsonl:3: query_id 'a' stands already on line 1.",
             "*queries.jsonl:4: query: *",
+            "*queries.jsonl:5: c: context_reference '../../etc/passwd' is no *",
+            "*queries.jsonl:6: query: *",
         ]
     )
     _assert_clean(result)
@@ -37,7 +41,7 @@ def test_missing_knowledge_base(suite: Suite) -> None:
     _assert_clean(result)
 
 
-@pytest.mark.parametrize("args", [("-n2",), ()], ids=["n2", "plain"])
+@pytest.mark.parametrize("args", [("-n2",), pytest.param((), marks=pytest.mark.long)], ids=["n2", "plain"])
 def test_empty_knowledge_base(suite: Suite, args: tuple[str, ...]) -> None:
     suite.write_queries([{"query_id": "a", "query": "x"}])
     for page in (suite.path / "kb").glob("*.md"):
@@ -98,30 +102,30 @@ def test_the_client_of_a_named_server_is_missing(suite: Suite) -> None:
     _assert_clean(result)
 
 
-def test_long_query_is_a_row(suite: Suite) -> None:
+@pytest.mark.parametrize(
+    ("profile", "tokens"), [("mock", 3000), pytest.param("embedded", 3002, marks=pytest.mark.long)]
+)
+def test_long_query_is_a_row(suite: Suite, profile: str, tokens: int) -> None:
     # Not importorskip: pytester takes out again what a test imports, and torch does not bear being imported twice.
-    if find_spec("sentence_transformers") is None:
+    if profile == "embedded" and find_spec("sentence_transformers") is None:
         pytest.skip("needs the extra local")
+    suite.pytester.makeconftest(
+        "from rag_harness.models.embedders.mock import MockEmbedder\nMockEmbedder.max_tokens = 512\n"
+    )
     suite.write_queries([{"query_id": "long", "query": "return " * 3000}, {"query_id": "short", "query": "lamp"}])
-    result = suite.run("--rag-profile=embedded")
+    result = suite.run(f"--rag-profile={profile}")
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*retrieve: QueryTooLongError: The query 'return return*has 3002 tokens*"])
+    result.stdout.fnmatch_lines([f"*retrieve: QueryTooLongError: The query 'return return*has {tokens} tokens*"])
     _assert_clean(result)
     assert {row["query_id"]: row["status"] for row in suite.rows()} == {"long": "error", "short": "ok"}
 
 
-def test_very_long_page(suite: Suite) -> None:
-    page = "# Big\n\n" + "\n\n".join(f"## Part {n}\n\n" + "Some words about nothing. " * 40 for n in range(5000))
-    assert len(page) > 5_000_000
+@pytest.mark.parametrize("parts", [1000, pytest.param(5000, marks=pytest.mark.long)])
+def test_very_long_page(suite: Suite, parts: int) -> None:
+    page = "# Big\n\n" + "\n\n".join(f"## Part {n}\n\n" + "Some words about nothing. " * 40 for n in range(parts))
+    assert len(page) > 1000 * parts
     (suite.path / "kb" / "big.md").write_text(page)
     suite.run().assert_outcomes(passed=4)
-
-
-def test_several_problems_at_once_are_told_at_once(suite: Suite) -> None:
-    bad = [{"query_id": "a", "query": "x", "context_reference": ["../../etc/passwd"]}, {"query_id": "b", "query": " "}]
-    (suite.path / "kb" / "queries.jsonl").write_text("".join(json.dumps(line) + "\n" for line in bad))
-    result = suite.run()
-    result.stdout.fnmatch_lines(["*:1: a: context_reference '../../etc/passwd' is no *", "*:2: query: *"])
 
 
 @pytest.mark.parametrize("ini", ["[pytest]\nrag_kb_dir = kb\nrag_gates =\n    e3: recall@5 >= 2\n"])

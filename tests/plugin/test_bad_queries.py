@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from tests.plugin.conftest import QUERIES, Suite
 
 BAD: list[dict[str, object]] = [
@@ -25,27 +27,27 @@ def test_a_misspelt_type_stops_a_run_before_anything_is_asked(suite: Suite) -> N
     assert {row["query_type"] for row in suite.rows()} == {"direct", "negative", "negtive"}
 
 
-def test_bad_lines_stop_a_run_or_are_skipped_and_counted(suite: Suite) -> None:
+@pytest.mark.parametrize("workers", [pytest.param("0", marks=pytest.mark.long), "2"])
+def test_bad_lines_stop_a_run_or_are_skipped_and_counted(suite: Suite, workers: str) -> None:
     suite.write_queries([*QUERIES, *BAD])
     stopped = suite.run(*GATE)
     stopped.stdout.fnmatch_lines(["*queries.jsonl:5: *", "*queries.jsonl:6: bad_2: context_reference 'gone.md'*"])
     assert stopped.ret != 0
 
-    for workers in ((), ("-n", "2")):
-        went_on = suite.run("--rag-bad-queries=skip", "--rag-report=report.md", "--rag-overwrite", *GATE, *workers)
-        went_on.assert_outcomes(passed=4)
-        text = went_on.stdout.str()
-        assert "passed      e3: error_rate <= 0.05" in text
-        assert text.index("3 lines of queries.jsonl were skipped: no figure") < text.index("passed      e3: error_rate")
-        verdict = text[text.index("passed      e3: error_rate") :]
-        assert "3 lines of queries.jsonl were skipped" in " ".join(verdict.split())
-        found = _left_behind(suite)
-        assert (found["count"], len(found["first"])) == (3, 3)
-        assert "queries.jsonl:7: query_id 'q_direct_001' stands already on line 1." in found["first"][2]
-        assert "3 lines of queries.jsonl were skipped" in (suite.path / "report.md").read_text()
+    went_on = suite.run("--rag-bad-queries=skip", "--rag-report=report.md", *GATE, "-n", workers)
+    went_on.assert_outcomes(passed=4)
+    text = went_on.stdout.str()
+    assert "passed      e3: error_rate <= 0.05" in text
+    assert text.index("3 lines of queries.jsonl were skipped: no figure") < text.index("passed      e3: error_rate")
+    verdict = text[text.index("passed      e3: error_rate") :]
+    assert "3 lines of queries.jsonl were skipped" in " ".join(verdict.split())
+    found = _left_behind(suite)
+    assert (found["count"], len(found["first"])) == (3, 3)
+    assert "queries.jsonl:7: query_id 'q_direct_001' stands already on line 1." in found["first"][2]
+    assert "3 lines of queries.jsonl were skipped" in (suite.path / "report.md").read_text()
     log = (suite.path / "logs" / "e2_to_e4.log").read_text()
     skipped = [line for line in log.splitlines() if " main INFO Skipped: " in line]
-    assert len(skipped) == 2 * len(BAD), "once a run, and not once a process"
+    assert len(skipped) == len(BAD), "once a run, and not once a process"
     assert "bad_2: context_reference 'gone.md'" in skipped[1]
 
 

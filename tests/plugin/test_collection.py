@@ -11,7 +11,13 @@ _TWO = TEST + TEST.replace("pytest.mark.e3", "pytest.mark.e2").replace("test_ans
 
 @pytest.mark.parametrize(
     ("expression", "passed", "left_out"),
-    [("e3", 4, 1), ("e2 or e3", 8, 0), ("not e2", 4, 1), ("e1 and (e2 or e3)", 0, 2), ("not (e2 or e1)", 4, 1)],
+    [
+        pytest.param("e3", 4, 1, marks=pytest.mark.long),
+        ("e2 or e3", 8, 0),
+        ("e1 and (e2 or e3)", 0, 2),
+        pytest.param("not e2", 4, 1, marks=pytest.mark.long),
+        ("not (e2 or e1)", 4, 1),
+    ],
 )
 def test_one_test_is_left_of_an_experiment_that_no_marker_selects(
     suite: Suite, expression: str, passed: int, left_out: int
@@ -23,7 +29,10 @@ def test_one_test_is_left_of_an_experiment_that_no_marker_selects(
     suite.run("-m", expression).assert_outcomes(passed=passed, deselected=left_out)
 
 
-@pytest.mark.parametrize("chosen", [("-k", "test_answers"), ("-m", "e3 or chosen"), ("-m", "chosen")])
+@pytest.mark.parametrize(
+    "chosen",
+    [("-k", "test_answers"), ("-m", "e3 or chosen"), pytest.param(("-m", "chosen"), marks=pytest.mark.long)],
+)
 def test_what_a_plugin_may_still_mark_or_a_keyword_name_is_made(suite: Suite, chosen: tuple[str, str]) -> None:
     suite.pytester.makeconftest(
         "import pytest\n"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,20 +30,38 @@ def test_it(rag_result):
 TURN: dict[str, Any] = {"query": "How long?", "ground_truth": "45 days", "expect": [{"contains": "45 days"}]}
 
 
-@pytest.fixture
-def talk(suite: Suite) -> Suite:
+def talking(suite: Suite) -> Suite:
     suite.pytester.makepyfile(PIPELINE)
     suite.write_queries([{"conversation": f"c{n}", "turns": [TURN] * 3} for n in range(4)])
     return suite
 
 
-def test_each_turn_is_a_test_that_sees_what_was_said_before_it(talk: Suite) -> None:
-    result = talk.run(
-        "-v", "--rag-gate=c1[turn>=2]: expectations >= 0.9 @95%", "--rag-gate=c1: expectations >= 0.6 @95%"
-    )
-    result.assert_outcomes(passed=12)
+@pytest.fixture
+def talk(suite: Suite) -> Suite:
+    return talking(suite)
+
+
+GATES = (
+    "c1[turn>=2]: expectations >= 0.9 @95%",
+    "c1: expectations >= 0.6 @95%",
+    "c1: conversation(all(expectations)) >= 0.1",
+    "c1[turn>=2]: conversation(all(expectations)) >= 0.9",
+    "c1: drift(expectations) >= 0.1",
+)
+
+
+@pytest.fixture(scope="module")
+def judged(shared_suite: Suite) -> tuple[pytest.RunResult, Path]:
+    """A run with gates over turns and over conversations, and where its results are."""
+    options = [f"--rag-gate={gate}" for gate in GATES]
+    return talking(shared_suite).run("-v", "--rag-output=judged", *options), shared_suite.path / "judged"
+
+
+def test_each_turn_is_a_test_that_sees_what_was_said_before_it(judged: tuple[pytest.RunResult, Path]) -> None:
+    result, output = judged
+    result.assert_outcomes(passed=12, failed=1)  # a gate
     result.stdout.fnmatch_lines(["*[[]c1-c0#1[]]*", "*[[]c1-c0#2[]]*"])
-    rows: dict[Any, Any] = {row["query_id"]: row for row in talk.rows("c1_standalone")}
+    rows: dict[Any, Any] = {row["query_id"]: row for row in rows_of(output / "c1_standalone.jsonl")}
     assert rows["c0#1"]["llm_answer"] == "How long? after []"
     assert rows["c0#3"]["llm_answer"] == "How long? after ['How long?', '45 days', 'How long?', '45 days']"
     assert rows["c0#3"]["inputs"]["history"][1] == {"role": "assistant", "content": "45 days"}
@@ -62,7 +82,7 @@ def test_turns_count_as_cases_of_their_own_where_that_is_asked_for(talk: Suite) 
     assert "conversations" not in alone
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("workers", ["-n0", pytest.param("-n2", marks=pytest.mark.long)])
 def test_turns_that_are_out_of_order_are_named_before_anything_is_asked(talk: Suite, workers: str) -> None:
     lines = [{"conversation": "c1", "turn": n, "query": "?"} for n in (1, 3)]
     talk.write_queries(json.loads(json.dumps(lines)))
@@ -105,6 +125,10 @@ def own(suite: Suite) -> Suite:
     return suite
 
 
+def rows_of(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
 def asked(suite: Suite) -> list[str]:
     """Return what was asked since the last call, in its order."""
     file = suite.path / "asked.jsonl"
@@ -126,7 +150,7 @@ def said(row: Any) -> list[str]:
 ANSWERS = ["q1?", "0: q1?", "q2?", "2: q2?"]
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("workers", [pytest.param("-n0", marks=pytest.mark.long), "-n2"])
 def test_with_own_history_each_turn_sees_the_answers_before_it(own: Suite, workers: str) -> None:
     own.run("--rag-history=own", workers).assert_outcomes(passed=12)
     rows = by_turn(own)
@@ -183,7 +207,7 @@ def test_an_experiment_may_be_named_with_its_own_history_and_selected_by_its_mar
     assert (own.path / "named" / "e1-own.jsonl").exists()
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("workers", [pytest.param("-n0", marks=pytest.mark.long), "-n2"])
 def test_a_turn_that_is_selected_alone_is_asked_after_those_before_it(own: Suite, workers: str) -> None:
     file = next(own.path.glob("test_*.py")).name
     nodes = [f"{file}::test_it[c1-own-{turn}]" for turn in ("c1#3", "c2#2")]
@@ -208,8 +232,7 @@ def test_a_conversation_goes_on_at_the_first_turn_that_is_missing(own: Suite) ->
 def test_a_turn_whose_answer_is_another_one_now_is_no_history_of_what_was_asked_after_it(own: Suite) -> None:
     own.run("--rag-history=own").assert_outcomes(passed=12)
     file = own.path / "output" / "c1-own.jsonl"
-    rows = [json.loads(line) for line in file.read_text().splitlines()]
-    changed = [{**row, "llm_answer": "Never."} if row["query_id"] == "c1#1" else row for row in rows]
+    changed = [{**row, "llm_answer": "Never."} if row["query_id"] == "c1#1" else row for row in rows_of(file)]
     file.write_text("".join(json.dumps(row) + "\n" for row in changed))
     asked(own)
     own.run("--rag-history=own").assert_outcomes(passed=12)
@@ -217,7 +240,7 @@ def test_a_turn_whose_answer_is_another_one_now_is_no_history_of_what_was_asked_
     assert said(by_turn(own)["c1#3"])[:2] == ["q1?", "Never."]
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("workers", ["-n0", pytest.param("-n2", marks=pytest.mark.long)])
 def test_turns_after_one_that_failed_see_what_a_user_sees(
     own: Suite, monkeypatch: pytest.MonkeyPatch, workers: str
 ) -> None:
@@ -237,7 +260,7 @@ def test_turns_after_one_that_failed_see_what_a_user_sees(
     assert said(by_turn(own)["c1#3"]) == ANSWERS
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("workers", [pytest.param("-n0", marks=pytest.mark.long), "-n2"])
 def test_turns_after_one_that_failed_may_be_left_out(own: Suite, monkeypatch: pytest.MonkeyPatch, workers: str) -> None:
     monkeypatch.setenv("FAILS", "c1#1")
     result = own.run(
@@ -296,8 +319,7 @@ def test_what_cuts_conversations_in_pieces_is_refused(own: Suite) -> None:
     assert not asked(own)
 
 
-@pytest.mark.parametrize("option", ["--rag-attribute", "--rag-metamorphic"])
-def test_a_turn_that_is_run_again_has_the_history_that_it_had(own: Suite, option: str) -> None:
+def test_a_turn_that_is_run_again_has_the_history_that_it_had(own: Suite) -> None:
     own.pytester.makepyfile(
         """
         import pytest
@@ -307,24 +329,19 @@ def test_a_turn_that_is_run_again_has_the_history_that_it_had(own: Suite, option
             assert rag_result.ok
         """
     )
-    own.run(option, "--rag-metamorphic-cases=0", "--rag-measures=faithfulness").assert_outcomes(passed=12)
-    files = own.path.glob("output/derived/*.jsonl")
-    derived = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    options = ("--rag-attribute", "--rag-metamorphic", "--rag-metamorphic-cases=0", "--rag-measures=faithfulness")
+    own.run(*options).assert_outcomes(passed=12)
+    derived = [row for file in own.path.glob("output/derived/*.jsonl") for row in rows_of(file)]
     rows = by_turn(own, "e3-own")
     as_it_was = [row for row in derived if not row["experiment"].endswith("+gold_history")]
-    assert any(row["inputs"].get("history") for row in as_it_was)
+    of_both = {"e3-own+no_context", "e3-own+capitals"}  # an attribution and a metamorphic check
+    assert of_both <= {row["experiment"] for row in as_it_was if row["inputs"].get("history")}
     assert all(said(row) == said(rows[row["query_id"]]) for row in as_it_was)
 
 
-def test_a_gate_over_whole_conversations_counts_conversations(talk: Suite) -> None:
-    result = talk.run(
-        "--rag-gate=c1: conversation(all(expectations)) >= 0.1",
-        "--rag-gate=c1[turn>=2]: conversation(all(expectations)) >= 0.9",
-        "--rag-gate=c1: drift(expectations) >= 0.1",
-        "-v",
-    )
+def test_a_gate_over_whole_conversations_counts_conversations(judged: tuple[pytest.RunResult, Path]) -> None:
+    result, _ = judged
     # The first turn of each has no history to repeat, so it lacks what is expected; the later ones have it.
-    result.assert_outcomes(passed=12, failed=1)
     result.stdout.fnmatch_lines_random(
         [
             "failed *c1: conversation(all(expectations)) >= 0.1*0.000*n=4 conversations",
@@ -341,10 +358,10 @@ def test_a_gate_over_conversations_is_refused_where_there_are_none(suite: Suite)
     assert "e3 has no conversations" in result.stderr.str()
 
 
-def test_a_run_with_turns_ends_with_a_measure_by_turn(talk: Suite) -> None:
-    result = talk.run()
+def test_a_run_with_turns_ends_with_a_measure_by_turn(judged: tuple[pytest.RunResult, Path]) -> None:
+    result, output = judged
     result.stdout.fnmatch_lines(["turns    c1  expectations by turn  1 .00  2 1.00  3 1.00  +0.50 a turn*"])
-    summary = json.loads((talk.path / "output" / "summary.json").read_text())
+    summary = json.loads((output / "summary.json").read_text())
     assert summary["c1"]["drift"]["expectations"]["slope"] == pytest.approx(0.5)
     assert summary["c1"]["by_turn"]["expectations"]["3"]["n"] == 4
 
@@ -431,5 +448,5 @@ def test_causes_of_turns_are_told_apart(own: Suite) -> None:
     assert found["finds", "short#2"] == ("Retrieval Miss", "lost the subject", "+standalone")
     assert found["finds-own", "misled#2"] == ("Logic Failure", "lost in history", "+gold_history")
     assert ("finds", "misled#2") not in found
-    said = own.pytester.run("rag-harness", "explain", "output", "finds-own-misled#2").stdout.str()
+    said = own.pytester.run(sys.executable, "-m", "rag_harness", "explain", "output", "finds-own-misled#2").stdout.str()
     assert "with the reference replies before it, it is right" in said

@@ -12,22 +12,23 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Event
+from typing import Any, NamedTuple
 
 import pytest
 
-from tests.chaos.processes import members
+from tests.chaos.processes import send
 from tests.plugin.conftest import Suite
 from tests.plugin.counting_server import CountingServer, counting_server, let_ask
 
 QUERIES = 24
-COLD = sys.executable
-"""Python itself: what it starts is in the group that is killed. A fork of the Python that has started is in none."""
 
 
 @pytest.fixture
 def server() -> Iterator[CountingServer]:
-    with counting_server(delay=0.25) as running:
+    with counting_server(delay=0.04) as running:
         yield running
 
 
@@ -36,15 +37,74 @@ def counted(suite: Suite, server: CountingServer) -> Suite:
     return let_ask(suite, server, QUERIES)
 
 
-ARGS = ("--rag-profile=counting", "--rag-concurrency=4", "-q")
+AT_ONCE = 4
+ARGS = ("--rag-profile=counting", f"--rag-concurrency={AT_ONCE}", "-q")
 LIVE = (*ARGS, "--rag-mode=live")
 
 
-def start(suite: Suite, *args: str) -> subprocess.Popen[bytes]:
-    """Start a run in a process group of its own, so that all of it can be killed."""
-    command = [COLD, "-m", "pytest", *ARGS, *args]
-    with (suite.path / "out.txt").open("ab") as out:
-        return subprocess.Popen(command, cwd=suite.path, stdout=out, stderr=out, start_new_session=True)
+class Run:
+    """A run that has been started, to be killed. It and its workers are forks, and all that work in its folder."""
+
+    def __init__(self, suite: Suite, *args: str) -> None:
+        self.folder = suite.path.resolve()
+        with (suite.path / "out.txt").open("ab") as out:
+            command = [sys.executable, "-m", "pytest", *ARGS, *args]
+            self.started = subprocess.Popen(command, cwd=suite.path, stdout=out, stderr=out)
+
+    def processes(self) -> list[int]:
+        """Return its processes, the controller first; what only waits for a fork, to end as it ends, is none."""
+        return [each for each in self.working() if b"warm_server.py" in _command(each)]
+
+    def working(self) -> list[int]:
+        """Return all processes of its folder, the youngest last; not this one, nor the one that forks."""
+        found = []
+        for each in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # it is gone, or somebody else's
+                number, parent = int(each.name), int((each / "stat").read_text().rpartition(")")[2].split()[1])
+                is_of_ours = number == os.getpid() or (parent == os.getpid() and number != self.started.pid)
+                if not is_of_ours and (each / "cwd").readlink() == self.folder:
+                    found.append(number)
+        return sorted(found)
+
+    def goes_on(self) -> bool:
+        return self.started.poll() is None
+
+    def kill(self, whom: str, chance: random.Random) -> None:
+        """Kill the controller, one worker or all of it."""
+        everything, (controller, *workers) = self.working(), self.processes() or [self.started.pid]
+        one = [chance.choice(workers)] if workers else []
+        send(signal.SIGKILL, {"all": everything, "controller": [controller], "worker": one}[whom])
+
+    def end(self) -> int:
+        """Wait for it, and for workers that outlive their controller; return its exit status."""
+        status, until = self.started.wait(timeout=120), time.monotonic() + 30
+        while self.working() and time.monotonic() < until:
+            time.sleep(0.01)
+        return status
+
+
+def _command(process: int) -> bytes:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:  # it is gone
+        return b""
+
+
+RUNS: list[Run] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    """Kill what a test that failed has left."""
+    yield
+    while RUNS:
+        send(signal.SIGKILL, RUNS[-1].working())
+        RUNS.pop().started.wait()
+
+
+def start(suite: Suite, *args: str) -> Run:
+    RUNS.append(Run(suite, *args))
+    return RUNS[-1]
 
 
 def kept(suite: Suite) -> set[str]:
@@ -60,45 +120,91 @@ def kept(suite: Suite) -> set[str]:
     return found
 
 
-def kill(run: subprocess.Popen[bytes], whom: str, chance: random.Random) -> None:
-    """Kill the controller, one worker or all of a run."""
-    group = members(run.pid)
-    workers = [each for each in group if each != run.pid]
-    victims = {"all": group, "controller": [run.pid], "worker": [chance.choice(workers)] if workers else []}[whom]
-    for each in victims:
-        try:
-            os.kill(each, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
+class Kill(NamedTuple):
+    """Whom to kill in a run with these workers, after so many calls of the model; 0: somewhere in its start."""
+
+    workers: str
+    whom: str
+    calls: int
 
 
-def end(run: subprocess.Popen[bytes]) -> None:
-    """Wait for the run, and for workers that outlive their controller."""
-    run.wait(timeout=120)
-    until = time.monotonic() + 30
-    while members(run.pid) and time.monotonic() < until:
-        time.sleep(0.05)
-
-
-def survive(suite: Suite, server: CountingServer, kills: int, seed: int, mode: str, more: Sequence[str] = ()) -> None:
-    chance = random.Random(seed)
+def drawn(kills: int) -> list[Kill]:
+    """Return that many kills, from before the first call to long after it."""
+    chance, found = random.Random(kills), []
     for number in range(kills):
-        before, calls = kept(suite), Counter(server.calls)
         workers = ("-n0", "-n2")[number % 2]
-        run = start(suite, workers, mode, *more)
-        # From before the first call to after the last one: a run takes about 3 s.
-        time.sleep(chance.uniform(0.5, 4.0))
-        kill(run, chance.choice(["all", "controller", "worker"]) if workers == "-n2" else "controller", chance)
-        end(run)
+        whom = chance.choice(["all", "controller", "worker"]) if workers == "-n2" else "controller"
+        found.append(Kill(workers, whom, chance.choice([0, *range(1, 12)])))
+    return found
+
+
+@contextmanager
+def answers_held(server: CountingServer, after: int) -> Iterator[None]:
+    """Answer nothing after so many calls until the block is left: what is to be killed does not end before."""
+    answers, is_over = server.reply, Event()
+
+    def reply(body: Any) -> str:
+        if server.calls.total() > after and not is_over.wait(30):
+            is_over.set()  # what is held too long is to fail, not to hang
+        return answers(body)
+
+    server.reply = reply
+    try:
+        yield
+    finally:
+        server.reply = answers
+        is_over.set()
+
+
+def wait_for(server: CountingServer, calls: int, run: Run) -> None:
+    """Wait until the model has had so many calls, in all; the run must not end before."""
+    until = time.monotonic() + 60
+    while server.calls.total() < calls:
+        assert run.goes_on()
+        assert time.monotonic() < until, server.calls
+        time.sleep(0.002)
+
+
+def survive(suite: Suite, server: CountingServer, kills: Sequence[Kill], mode: str, more: Sequence[str] = ()) -> None:
+    chance = random.Random(len(kills))
+    for number, (workers, whom, wanted) in enumerate(kills):
+        before, calls = kept(suite), Counter(server.calls)
+        with answers_held(server, after=calls.total() + wanted + 4):
+            run = start(suite, workers, mode, *more)
+            if 0 < wanted <= QUERIES - len(before):
+                wait_for(server, calls.total() + wanted, run)
+                time.sleep(chance.uniform(0, 0.1))
+                assert run.goes_on()
+            else:
+                time.sleep(chance.uniform(0, 0.8))
+            run.kill(whom, chance)
+        run.end()
         again = {question for question in before if server.calls[question] > calls[question]}
         assert not again, f"asked again after kill {number}: {again}"
-        assert before <= kept(suite)
+        after = kept(suite)
+        assert before <= after
+        lost = {each for each in server.calls if re.fullmatch(r"question \d+", each)} - after
+        assert len(lost) <= 2 * AT_ONCE, f"more than was in flight is not on the disk after kill {number}: {lost}"
 
 
-@pytest.mark.parametrize("mode", ["--rag-mode=live", "--rag-mode=record"])
-@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.long)])
-def test_killed_at_random_moments(counted: Suite, server: CountingServer, kills: int, mode: str) -> None:
-    survive(counted, server, kills, seed=kills, mode=mode)
+LIVE_KILLS = [Kill("-n0", "controller", 5), Kill("-n2", "controller", 9)]
+RECORD_KILLS = [Kill("-n2", "all", 6), Kill("-n0", "controller", 8)]
+TALK_KILLS = [Kill("-n0", "controller", 10), Kill("-n2", "worker", 6)]
+PLAYED_KILLS = [Kill("-n0", "controller", 12), Kill("-n2", "all", 9)]
+
+
+@pytest.mark.parametrize(
+    ("mode", "kills"),
+    [
+        pytest.param("live", LIVE_KILLS, id="live"),
+        pytest.param("record", RECORD_KILLS, id="record"),
+        pytest.param("live", drawn(50), marks=pytest.mark.long, id="50-live"),
+        pytest.param("record", drawn(50), marks=pytest.mark.long, id="50-record"),
+    ],
+)
+def test_killed_at_random_moments(counted: Suite, server: CountingServer, mode: str, kills: list[Kill]) -> None:
+    mode = f"--rag-mode={mode}"
+    survive(counted, server, kills, mode)
     calls = server.calls.total()
     missing = QUERIES - len(kept(counted))
     result = counted.run(*ARGS, mode)
@@ -109,9 +215,11 @@ def test_killed_at_random_moments(counted: Suite, server: CountingServer, kills:
     assert not list(counted.path.glob("output/journal/*"))
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(40, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "kills", [pytest.param(TALK_KILLS, id="few"), pytest.param(drawn(40), marks=pytest.mark.long, id="40")]
+)
 def test_conversations_killed_at_random_moments_go_on_at_their_turns(
-    suite: Suite, server: CountingServer, kills: int
+    suite: Suite, server: CountingServer, kills: list[Kill]
 ) -> None:
     """No turn is paid for twice, each has one row, and none has what was said in another conversation."""
     let_ask(suite, server, 0)
@@ -120,7 +228,7 @@ def test_conversations_killed_at_random_moments_go_on_at_their_turns(
         {"conversation": f"c{n}", "turns": [{"query": each} for each in talk]} for n, talk in enumerate(talks)
     ]
     suite.write_queries(lines)
-    survive(suite, server, kills, seed=kills, mode="--rag-mode=live", more=("--rag-history=own",))
+    survive(suite, server, kills, "--rag-mode=live", more=("--rag-history=own",))
     calls, missing = server.calls.total(), QUERIES - len(kept(suite))
     suite.run(*LIVE, "--rag-history=own").assert_outcomes(passed=QUERIES)
     assert server.calls.total() == calls + missing
@@ -133,9 +241,11 @@ def test_conversations_killed_at_random_moments_go_on_at_their_turns(
             assert [each["content"] for each in inputs.get("history", ())] == before
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(40, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "kills", [pytest.param(PLAYED_KILLS, id="few"), pytest.param(drawn(40), marks=pytest.mark.long, id="40")]
+)
 def test_played_conversations_killed_at_random_moments_pay_for_no_move_twice(
-    suite: Suite, server: CountingServer, kills: int
+    suite: Suite, server: CountingServer, kills: list[Kill]
 ) -> None:
     """Neither an answer nor what a simulated user said is asked for again once it is on the disk."""
     let_ask(suite, server, 0)
@@ -161,7 +271,7 @@ def test_played_conversations_killed_at_random_moments_pay_for_no_move_twice(
 
     server.reply = reply
     more = ["--rag-user-model=counting", "--rag-prompts=prompts"]
-    survive(suite, server, kills, seed=kills, mode="--rag-mode=live", more=more)
+    survive(suite, server, kills, "--rag-mode=live", more)
     suite.run(*LIVE, *more).assert_outcomes(passed=QUERIES, skipped=QUERIES // 2)
     calls, rows = server.calls.total(), suite.rows("e1-sim")
     assert len({str(row["query_id"]) for row in rows}) == len(rows) == QUERIES
@@ -178,14 +288,14 @@ def test_played_conversations_killed_at_random_moments_pay_for_no_move_twice(
 
 def test_a_killed_worker_loses_no_row(counted: Suite, server: CountingServer) -> None:
     run = start(counted, "-n2", "--rag-mode=live")
-    while server.calls.total() < 10:
-        time.sleep(0.05)
-        assert run.poll() is None
-    kill(run, "worker", random.Random(1))
-    end(run)
+    with answers_held(server, after=10):
+        # At most 10 are answered then, so neither worker has run all its tests.
+        wait_for(server, 11, run)
+        run.kill("worker", random.Random(1))
+    status = run.end()
     out = (counted.path / "out.txt").read_text()
     assert "crashed while running" in out
-    assert run.returncode == 1
+    assert status == 1
     rows = counted.rows("e1_baseline")
     assert len({row["query_id"] for row in rows}) == len(rows)
     assert {str(row["query"]) for row in rows} == kept(counted)
@@ -196,21 +306,18 @@ def test_a_killed_worker_loses_no_row(counted: Suite, server: CountingServer) ->
 
 
 def test_a_second_run_in_the_same_folder_is_refused_and_asks_nothing(counted: Suite, server: CountingServer) -> None:
-    server.delay = 2.0  # longer than a start takes
-    run = start(counted, "--rag-mode=live")
-    while server.calls.total() < 1:
-        time.sleep(0.05)
-        assert run.poll() is None
-    second = counted.run(*LIVE)
-    server.delay = 0.1
-    assert run.poll() is None
+    with answers_held(server, after=0):
+        run = start(counted, "--rag-mode=live")
+        wait_for(server, 1, run)
+        second = counted.run(*LIVE)
+        assert run.goes_on()
+        (controller,) = run.processes()
     assert second.ret == pytest.ExitCode.USAGE_ERROR
-    second.stderr.fnmatch_lines([f"ERROR: Another run is writing to */output: process {run.pid} on *--rag-output=DIR"])
+    second.stderr.fnmatch_lines([f"ERROR: Another run is writing to */output: process {controller} on *=DIR"])
     elsewhere = counted.run(*LIVE, "--rag-output=elsewhere", "-k", "q1")
     assert elsewhere.ret == 0
     asked_there = len((counted.path / "elsewhere" / "e1_baseline.jsonl").read_text().splitlines())
-    end(run)
-    assert run.returncode == 0
+    assert run.end() == 0
     assert server.calls.total() == QUERIES + asked_there
     counted.run(*LIVE).assert_outcomes(passed=QUERIES)  # and takes all of them over
     assert server.calls.total() == QUERIES + asked_there

@@ -24,7 +24,7 @@ rag_gate =
 """
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("workers", ["-n0", pytest.param("-n2", marks=pytest.mark.long)])
 def test_what_to_do_is_said_wherever_a_verdict_is(suite: Suite, workers: str) -> None:
     suite.pytester.makeini(GATES)
     result = suite.run(workers, "--junitxml=junit.xml", "--rag-report=report.md")

@@ -81,15 +81,22 @@ def test_scores_in_a_test_of_ones_own(suite: Suite) -> None:
 
 
 @pytest.mark.usefixtures("cold_python")  # another package than the warm one has
-def test_add_an_experiment(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_experiment_and_one_more_of_the_textbook_are_one_file_each(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pipeline, test = _blocks("docs/how-to/add-an-experiment.md")
-    # A copy of the package stands before the installed one, as if the file had been added to a clone.
-    shutil.copytree(ROOT / "rag_harness", suite.path / "clone" / "rag_harness")
-    (suite.path / "clone" / "rag_harness" / "studies" / "retail" / "e5_short_context.py").write_text(pipeline)
-    monkeypatch.setenv("PYTHONPATH", str(suite.path / "clone"))
-    suite.pytester.makepyfile(test_e5_short_context=test)
-    suite.run("-m", "e5").assert_outcomes(passed=4, deselected=1)
-    assert len(suite.rows("e5_short_context")) == 4
+    (of_the_textbook,) = _blocks("docs/how-to/add-to-a-family.md")
+    # A copy of the package stands before the installed one, as if the files had been added to a clone.
+    package, clone = ROOT / "rag_harness", suite.path / "clone"
+    just_written = shutil.ignore_patterns("*.pyc.*")  # by others that run now
+    studies = shutil.copytree(package, clone / "rag_harness", ignore=just_written) / "studies"
+    (studies / "retail" / "e5_short_context.py").write_text(pipeline)
+    (studies / "textbook" / "t6_short_sections.py").write_text(of_the_textbook)
+    monkeypatch.setenv("PYTHONPATH", str(clone))
+    textbook = "import pytest\n@pytest.mark.t6\ndef test_t6(rag_result):\n    assert rag_result.ok"
+    suite.pytester.makepyfile(test_e5_short_context=test, test_t6=textbook)
+    suite.run("-m", "e5 or t6").assert_outcomes(passed=8, deselected=1)
+    assert len(suite.rows("e5_short_context")) == len(suite.rows("t6_short_sections")) == 4
 
 
 @pytest.mark.parametrize("is_rewritten", [False, True])
@@ -118,17 +125,6 @@ def test_an_experiment_outside_of_the_package(
     assert {len(row["retrieved_chunks"]) for row in rows} == {2}
     lines = [chunk["text"].count("\n") for row in rows for chunk in row["retrieved_chunks"]]
     assert any(lines) is not is_rewritten
-
-
-@pytest.mark.usefixtures("cold_python")  # another package than the warm one has
-def test_one_more_of_the_textbook_is_one_file(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
-    (pipeline,) = _blocks("docs/how-to/add-to-a-family.md")
-    shutil.copytree(ROOT / "rag_harness", suite.path / "clone" / "rag_harness")
-    (suite.path / "clone" / "rag_harness/studies/textbook/t6_short_sections.py").write_text(pipeline)
-    monkeypatch.setenv("PYTHONPATH", str(suite.path / "clone"))
-    suite.pytester.makepyfile("import pytest\n@pytest.mark.t6\ndef test_t6(rag_result):\n    assert rag_result.ok")
-    suite.run("-m", "t6").assert_outcomes(passed=4)
-    assert len(suite.rows("t6_short_sections")) == 4
 
 
 def test_recording_of_own_calls(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:

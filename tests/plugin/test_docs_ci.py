@@ -17,15 +17,16 @@ import pytest
 import yaml
 
 from tests.plugin.conftest import Suite
+from tests.plugin.test_docs_tutorials import commands
 
 ROOT = Path(__file__).parents[2]
 
 
-def _job(page: str, port: str = "8000") -> Any:
-    """Return the only job of the only workflow of a page."""
+def _job(page: str, port: str = "8000", wait: str = "0.5") -> Any:
+    """Return the only job of the only workflow of a page, which looks so often whether the service is there."""
     text = (ROOT / "docs" / "how-to" / page).read_text(encoding="utf-8")
     (workflow,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
-    (job,) = yaml.safe_load(workflow.replace("8000", port))["jobs"].values()
+    (job,) = yaml.safe_load(workflow.replace("8000", port).replace("sleep 0.5", f"sleep {wait}"))["jobs"].values()
     return job
 
 
@@ -71,7 +72,7 @@ def test_the_workflow_of_a_service_runs_as_it_is_written(suite: Suite, monkeypat
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
-    job = _job("ci-service.md", port)
+    job = _job("ci-service.md", port, wait="0.05")
     for file in suite.path.glob("test_*.py"):
         file.unlink()
     suite.pytester.makeini("[pytest]\nrag_kb_dir = kb\nrag_profile = mock\nrag_gate = my_service: recall@5 >= 0.8\n")
@@ -82,7 +83,8 @@ def test_the_workflow_of_a_service_runs_as_it_is_written(suite: Suite, monkeypat
     tools.mkdir()
     (tools / "gh").write_text(GH)
     (tools / "gh").chmod(0o700)
-    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    path = commands(suite.path / "environment", sys.executable)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{path}")
     assert _run_steps(suite.path, job) == {"install": 0, "start": 0, "ask": 0, "report": 0, "say": 0}
     said = (suite.path / "gh.txt").read_text()
     assert said.startswith("pr comment 17 --body-file comment.md")

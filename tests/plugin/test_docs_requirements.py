@@ -7,16 +7,16 @@ import ast
 import re
 import shlex
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from rag_harness.__main__ import parser_of
 from rag_harness.settings import options
+from tests.unit.pages import DOCS, ROOT, place, read, refusal
+from tests.unit.quick_parsing import no_garbage_looked_for
 
-ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "reference" / "requirements.md").read_text(encoding="utf-8")
+FILE = DOCS / "reference" / "requirements.md"
+PAGE = read(FILE)
 KINDS = {"works": "work", "on purpose: ": "differ on purpose", "partly: ": "work in part"}
 """How a status begins, and what the head of the page calls it."""
 FLAGS = {f"--rag-{each.name.replace('_', '-')}" for each in options()} | {"--rag-kb", "--k", "--collect-only"}
@@ -55,6 +55,10 @@ TESTS = sorted(name for name in NAMED if "::" in name)
 COMMANDS = sorted(NAMED - {*TESTS})
 
 
+def _place(part: str) -> str:
+    return place(FILE, PAGE, PAGE.index(part))
+
+
 def _count(rows: list[Row]) -> list[int]:
     return [[row.kind for row in rows].count(kind) for kind in _kinds()]
 
@@ -88,18 +92,24 @@ def test_the_head_counts_what_the_tables_list() -> None:
 
 
 def test_each_place_that_is_named_is_there() -> None:
-    places = {(row.ident, place) for row in ROWS for place in re.findall(r"`([^`]+)`", row.where)}
-    assert [each for each in places if not _there(each[1])] == []
+    named = [(row.ident, each) for row in ROWS for each in re.findall(r"`([^`]+)`", row.where)]
+    faults = [f"{_place(f'| {ident} |')}: {ident}: {each}" for ident, each in named if not _there(each)]
+    assert not faults, "\n".join(faults)
 
 
-def _there(place: str) -> bool:
-    return (ROOT / "rag_harness" / place).exists() or (ROOT / place).exists()
+def _there(name: str) -> bool:
+    return (ROOT / "rag_harness" / name).exists() or (ROOT / name).exists()
 
 
 def test_each_test_that_is_named_is_there() -> None:
-    there = {file: _tests_in(file) for file in {test.partition("::")[0] for test in TESTS}}
-    missing = [test for test in TESTS if test.partition("::")[2] not in there[test.partition("::")[0]]]
-    assert missing == []
+    with no_garbage_looked_for():
+        there = {file: _tests_in(file) for file in {test.partition("::")[0] for test in TESTS}}
+    faults = [
+        f"{_place(f'`{test}`')}: {test}"
+        for test in TESTS
+        if test.partition("::")[2] not in there[test.partition("::")[0]]
+    ]
+    assert not faults, "\n".join(faults)
     assert len(TESTS) > len(ROWS)
 
 
@@ -111,31 +121,40 @@ def _tests_in(file: str) -> set[str]:
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_each_command_can_be_typed(command: str, pytestconfig: pytest.Config) -> None:
+def test_each_command_can_be_typed(pytestconfig: pytest.Config) -> None:
+    marks = {line.partition(":")[0].partition("(")[0] for line in pytestconfig.getini("markers")}
+    faults = [f"{_place(f'`{command}`')}: {command}: {why}" for command in COMMANDS if (why := _fault(command, marks))]
+    assert not faults, "\n".join(faults)
+    assert len(COMMANDS) > 50
+
+
+def _fault(command: str, marks: set[str]) -> str:
+    """Return why a command cannot be typed; nothing, if it can."""
     program, *words = shlex.split(command)
     match program, words:
         case "rag-harness", _:
-            assert callable(parser_of(words).parse_args(words).run)
+            return refusal(words)
         case "python", ["-m", module, *_]:
-            assert (ROOT / f"{module.replace('.', '/')}.py").exists() or (ROOT / module.replace(".", "/")).is_dir()
+            named = ROOT / module.replace(".", "/")
+            return "" if named.with_suffix(".py").exists() or named.is_dir() else "there is no such module"
         case "python", [file, *rest]:
-            code = (ROOT / file).read_text(encoding="utf-8")
-            assert [word for word in rest if word.startswith("--") and word not in code] == []
+            if not (ROOT / file).exists():
+                return "there is no such file"
+            unknown = [word for word in rest if word.startswith("--") and word not in read(ROOT / file)]
+            return f"the file does not name {unknown}" if unknown else ""
         case "pytest", _:
-            _typed(words, pytestconfig)
-        case _:
-            pytest.fail(f"a command that nobody knows: {command}")
+            return _wrong_words(words, marks)
+    return "a command that nobody knows"
 
 
-def _typed(words: list[str], config: pytest.Config) -> None:
+def _wrong_words(words: list[str], marks: set[str]) -> str:
     """Check a command of pytest: its folders or files, its marks and its options."""
     parser = argparse.ArgumentParser(exit_on_error=False)
     for flag in ("-m", "-n"):
         parser.add_argument(flag, default="")
     parser.add_argument("-q", action="store_true")
     chosen, rest = parser.parse_known_args(words)
-    marks = {line.partition(":")[0].partition("(")[0] for line in config.getini("markers")}
-    assert {*re.findall(r"\w+", chosen.m)} - {"or"} <= marks
-    assert [word for word in rest if word.startswith("-") and word.partition("=")[0] not in FLAGS] == []
-    assert [word for word in rest if not word.startswith("-") and not (ROOT / word).exists()] == []
+    wrong = sorted({*re.findall(r"\w+", chosen.m)} - {"or"} - marks)
+    wrong += [word for word in rest if word.startswith("-") and word.partition("=")[0] not in FLAGS]
+    wrong += [word for word in rest if not word.startswith("-") and not (ROOT / word).exists()]
+    return f"no mark, option or file: {', '.join(wrong)}" if wrong else ""

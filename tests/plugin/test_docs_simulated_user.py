@@ -53,7 +53,7 @@ def test_its_four_scenarios_are_about_the_shipped_pages(tmp_path: Path) -> None:
             assert each.quote in (ROOT / "data" / "kb" / each.filename).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("workers", ["-n0", pytest.param("-n2", marks=pytest.mark.long)])
 def test_its_four_scenarios_are_played_and_end(suite: Suite, workers: str) -> None:
     (suite.path / "played.jsonl").write_text(FOUR, encoding="utf-8")
     for file in suite.path.glob("test_*.py"):

@@ -30,7 +30,7 @@ SPACES = [*blocks(PAGE, "toml"), OF_A_SERVICE, *blocks(KEYS, "toml")]
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with somebody's documents, and the page's first space."""
     (tmp_path / "my_docs").mkdir()
-    for page in sorted((ROOT / "data/kb").glob("*.md"))[:40]:
+    for page in sorted((ROOT / "data/kb").glob("*.md"))[:20]:
         shutil.copy(page, tmp_path / "my_docs")
     (tmp_path / "space.toml").write_text(SPACES[0])
     monkeypatch.chdir(tmp_path)

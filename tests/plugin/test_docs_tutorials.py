@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -26,16 +27,32 @@ _DELETED = re.compile(r"[Dd]elete `([\w.]+)`")
 _NOT_RUN = ("python -m venv", "python -m pip")
 _CANNOT_RUN = 2
 """The least exit status of a command that could not do its work: 1 says that something was found, or has failed."""
+_COMMANDS = {
+    "python": "",
+    "pytest": "import sys; del sys.path[0]; from pytest import console_main; sys.exit(console_main())",
+    "rag-harness": "import sys; del sys.path[0]; from rag_harness.__main__ import main; sys.exit(main())",
+}
+"""Those of an environment: what each runs. The folder that ``python -c`` looks into is not on the path of a command."""
+
+
+def commands(folder: Path, python: str) -> str:
+    """Make the commands that an environment has, which begin from ``python``; return a PATH with them in front."""
+    folder.mkdir()
+    for name, code in _COMMANDS.items():
+        words = [python, *(["-c", code] if code else [])]
+        (folder / name).write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8")
+        (folder / name).chmod(0o700)
+    return f"{folder}{os.pathsep}{os.environ['PATH']}"
 
 
 class Reader:
     """Somebody who does what a tutorial says, in one folder."""
 
-    def __init__(self, folder: Path, port: int, stack: ExitStack) -> None:
+    def __init__(self, folder: Path, port: int, stack: ExitStack, path: str) -> None:
         self.folder, self.port, self.stack = folder, port, stack
         self.env = {key: value for key, value in os.environ.items() if not key.startswith(("RAG_", "PYTEST_"))}
         self.env["COLUMNS"] = "100"
-        self.env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{self.env['PATH']}"
+        self.env["PATH"] = path
 
     def does(self, before: str, language: str, block: str) -> None:
         """Do what one block of a page says, with the words that stand above it."""
@@ -93,13 +110,16 @@ def service(folder: Path, port: int, env: dict[str, str]) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("page", sorted(TUTORIALS.glob("*.md")), ids=lambda page: page.stem)
-def test_a_tutorial_does_what_it_says(page: Path, tmp_path: Path) -> None:
+def test_a_tutorial_does_what_it_says(
+    page: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, started_python: str
+) -> None:
     words, *parts = _FENCE.split(page.read_text(encoding="utf-8"))
     befores = [words, *parts[3::4]]
     blocks = list(zip(befores, parts[0::4], parts[1::4], strict=False))
     assert len(blocks) > 4
     with ExitStack() as stack:
-        reader = Reader(tmp_path, free_port(), stack)
+        path = commands(tmp_path_factory.mktemp("environment") / "bin", started_python)
+        reader = Reader(tmp_path, free_port(), stack, path)
         for before, language, block in blocks:
             if "my_docs" in before and not (tmp_path / "my_docs").exists():
                 (tmp_path / "project").mkdir()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
+from rag_harness.errors import SettingsError
+from rag_harness.gates import parse_gate
 from rag_harness.gates.early_stop import random_order
+from rag_harness.plugin.stop_plan import check_gates, refusal
 from tests.plugin.conftest import Suite
 
 CASES = 60
@@ -65,9 +68,29 @@ def gates(suite: Suite) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_clear_pass_stops_early_and_holds(suite: Suite) -> None:
-    plant(suite)
-    result = suite.run("--rag-stop-early", "--rag-concurrency=2", PASSES)
+class Seen(NamedTuple):
+    """What a run has said, and what has come of it and of all before: questions, manifest, gates."""
+
+    result: pytest.RunResult
+    asked: list[str]
+    record: dict[str, Any]
+    gates: list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def resumed(shared_suite: Suite) -> list[Seen]:
+    """A run that stops early, the same again, a whole run, and one that stops early among the rows of that."""
+    plant(shared_suite)
+    found = []
+    for stops in (True, True, False, True):
+        options = ["--rag-stop-early", "--rag-concurrency=2"] if stops else []
+        result = shared_suite.run(*options, PASSES)
+        found.append(Seen(result, asked(shared_suite), e3(shared_suite), gates(shared_suite)))
+    return found
+
+
+def test_a_clear_pass_stops_early_and_holds(resumed: list[Seen]) -> None:
+    result, asked, record, _ = resumed[0]
     assert result.ret == 0
     outcomes = result.parseoutcomes()
     looked_at = outcomes["passed"]
@@ -81,65 +104,54 @@ def test_a_clear_pass_stops_early_and_holds(suite: Suite) -> None:
             f"*settled after {looked_at} of {CASES} cases, in random order, 95 % sure*",
         ]
     )
-    record = e3(suite)
     assert (len(record["settled"]), record["lost"], record["not_run"]) == (CASES - looked_at, [], [])
-    assert len(asked(suite)) <= looked_at + 4
-    assert asked(suite) != sorted(asked(suite))
+    assert len(asked) <= looked_at + 4
+    assert asked != sorted(asked)
+
+
+def test_a_run_that_is_resumed_asks_nothing_again(resumed: list[Seen]) -> None:
+    first, again, whole, _ = resumed
+    assert again.result.parseoutcomes() == first.result.parseoutcomes()
+    assert (again.record["settled"], again.gates, again.asked) == (first.record["settled"], first.gates, first.asked)
+    whole.result.assert_outcomes(passed=CASES)
+    assert sorted(whole.asked) == sorted(set(whole.asked))
+
+
+def test_stored_rows_count_in_the_random_order(resumed: list[Seen]) -> None:
+    last = resumed[-1]
+    last.result.stdout.fnmatch_lines([f"*settled after * of {CASES} cases, in random order*"])
+    assert len(last.asked) == CASES
 
 
 def test_a_clear_fail_stops_early_and_fails(suite: Suite) -> None:
-    plant(suite, range(0, CASES, 2))
+    """Errors count the worst."""
+    plant(suite, range(0, CASES, 2), kind="raises")
     result = suite.run("--rag-stop-early", "--rag-concurrency=2", "--rag-gate=e3: recall@5 >= 0.95 @95%")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["failed *e3: recall@5 >= 0.95 @95% *", f"*settled after * of {CASES} cases*"])
+    (gate,) = gates(suite)
+    assert gate["state"] == "failed"
     assert len(asked(suite)) < 30
 
 
 def test_what_is_close_is_asked_in_full_and_judged_as_these_cases(suite: Suite) -> None:
+    """Every gate must be settled: the second one would be, long before the end."""
     plant(suite, range(18))
-    result = suite.run("--rag-stop-early", PASSES)
+    result = suite.run("--rag-stop-early", PASSES, "--rag-gate=e3: error_rate <= 0.3 @95%")
     assert result.ret == 0
     assert len(asked(suite)) == CASES
-    result.stdout.fnmatch_lines(["passed *e3: recall@5 >= 0.7 @95% *0.700*n=60", "*at least 0.700 for these 60 cases*"])
-    assert "settled after" not in result.stdout.str()
+    close = ["passed *e3: recall@5 >= 0.7 @95% *0.700*n=60", "*at least 0.700 for these 60 cases*"]
+    result.stdout.fnmatch_lines([*close, "passed *e3: error_rate <= 0.3 @95%*"])
+    recall, _ = gates(suite)
+    assert "settled after" not in recall["reason"]
     assert e3(suite)["settled"] == []
-
-
-def test_a_run_that_is_resumed_asks_nothing_again(suite: Suite) -> None:
-    plant(suite)
-    options = ["--rag-stop-early", "--rag-concurrency=2", PASSES]
-    first, paid = suite.run(*options).parseoutcomes(), asked(suite)
-    settled, verdict = e3(suite)["settled"], gates(suite)
-    assert suite.run(*options).parseoutcomes() == first
-    assert (e3(suite)["settled"], gates(suite), asked(suite)) == (settled, verdict, paid)
-    whole = suite.run(PASSES)
-    whole.assert_outcomes(passed=CASES)
-    assert sorted(asked(suite)) == sorted(set(asked(suite)))
-
-
-def test_stored_rows_count_in_the_random_order(suite: Suite) -> None:
-    plant(suite)
-    suite.run(PASSES)
-    result = suite.run("--rag-stop-early", PASSES)
-    result.stdout.fnmatch_lines([f"*settled after * of {CASES} cases, in random order*"])
-    assert len(asked(suite)) == CASES
 
 
 def test_a_seed_gives_another_order(suite: Suite) -> None:
     plant(suite)
-    runs = []
-    for seed in ("1", "1", "2"):
-        suite.run("--rag-stop-early", "--rag-concurrency=1", PASSES, f"--rag-order-seed={seed}", "--rag-overwrite")
-        runs.append(asked(suite)[:5])
-        (suite.path / "asked.txt").unlink()
-    assert runs[0] == runs[1] != runs[2]
-
-
-def test_every_gate_must_be_settled(suite: Suite) -> None:
-    plant(suite, range(18))
-    result = suite.run("--rag-stop-early", PASSES, "--rag-gate=e3: error_rate <= 0.3 @95%")
-    assert len(asked(suite)) == CASES
-    result.stdout.fnmatch_lines(["passed *e3: recall@5 >= 0.7 @95%*", "passed *e3: error_rate <= 0.3 @95%*"])
+    suite.run("--rag-stop-early", "--rag-concurrency=1", PASSES, "--rag-order-seed=2")
+    orders = [random_order({f"q_direct_{n:03}": [f"q_direct_{n:03}"] for n in range(CASES)}, seed) for seed in (0, 2)]
+    assert asked(suite)[:5] == orders[1][:5] != orders[0][:5]
 
 
 def test_a_slice_is_settled_by_its_own_cases(suite: Suite) -> None:
@@ -152,12 +164,18 @@ def test_a_slice_is_settled_by_its_own_cases(suite: Suite) -> None:
     assert len(asked(suite)) < CASES
 
 
-def test_errors_count_the_worst(suite: Suite) -> None:
-    plant(suite, range(CASES), kind="raises")
-    suite.run("--rag-stop-early", "--rag-concurrency=1", PASSES)
-    (gate,) = gates(suite)
-    assert gate["state"] == "failed"
-    assert len(asked(suite)) < 30
+@pytest.mark.long
+def test_wrong_ones_stop_early_too_and_so_do_errors_alone(suite: Suite) -> None:
+    for cases, kind, gate in (
+        (range(0, CASES, 2), "wrong", "recall@5 >= 0.95"),
+        (range(CASES), "raises", "recall@5 >= 0.7"),
+    ):
+        plant(suite, cases, kind)
+        suite.run("--rag-stop-early", "--rag-concurrency=2", "--rag-overwrite", f"--rag-gate=e3: {gate} @95%")
+        (found,) = gates(suite)
+        assert found["state"] == "failed"
+        assert len(asked(suite)) < 30
+        (suite.path / "asked.txt").unlink()
 
 
 def test_a_judged_measure_is_there_before_the_rule_looks(suite: Suite) -> None:
@@ -175,13 +193,13 @@ def test_what_waits_at_the_stop_is_dropped_and_what_is_under_way_is_not_judged(s
     plant(suite)
     conftest = suite.path / "conftest.py"
     slow = "import asyncio\n" + conftest.read_text().replace(
-        "        page", "        await asyncio.sleep(0.3)\n        page"
+        "        page", "        await asyncio.sleep(0.1)\n        page"
     )
     conftest.write_text(slow)
     suite.pytester.makepyfile(
         "import pytest, time\n"
         "@pytest.mark.e3\ndef test_a(rag_result): pass\n"
-        "def test_others_take_their_time(): time.sleep(1.2)\n"
+        "def test_others_take_their_time(): time.sleep(0.5)\n"
     )
     suite.run("--rag-stop-early", "--rag-concurrency=1", "--rag-gate=e3: faithfulness >= 0.3 @95%")
     (gate,) = gates(suite)
@@ -192,7 +210,7 @@ def test_what_waits_at_the_stop_is_dropped_and_what_is_under_way_is_not_judged(s
     assert asked(suite)[-1] not in {json.loads(line)["query_id"] for line in scores if line}
 
 
-@pytest.mark.parametrize(("unmeasured", "most"), [(60, "0.05"), (6, "0.2")])
+@pytest.mark.parametrize(("unmeasured", "most"), [pytest.param(60, "0.05", marks=pytest.mark.long), (6, "0.2")])
 def test_what_could_not_be_measured_settles_nothing(suite: Suite, unmeasured: int, most: str) -> None:
     """Of 60 cases: all of them, which is refused when all were asked; or a tenth, which may be."""
     plant(suite, range(unmeasured), kind="unmeasured")
@@ -237,6 +255,7 @@ def test_a_trial_of_two_tests_is_looked_at_once(suite: Suite) -> None:
     suite.run("--rag-stop-early", PASSES).assert_outcomes(passed=7)
 
 
+@pytest.mark.long
 def test_a_case_that_never_comes_holds_the_rule_up(suite: Suite) -> None:
     """Which cases a mark leaves out may depend on what they are worth: then the order is no random one."""
     plant(suite)
@@ -270,12 +289,21 @@ def test_a_run_that_ends_at_the_first_failure_has_lost_nothing_that_was_settled(
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--rag-gate=e3: p50(recall@5) >= 0.7 @95%"], "gate 'e3: p50(recall@5) >= 0.7 @95%': a quantile has*"),
-        (["--rag-gate=e3: total_ms <= 900 @95%"], "gate 'e3: total_ms <= 900 @95%': total_ms has no range*"),
-        ([PASSES, "--rag-gate=e3: token_f1 >= 0.01"], "gate 'e3: token_f1 >= 0.01': it compares the value alone*"),
         ([PASSES, "--rag-limit=40"], "40 of 60 cases selected"),
-        ([PASSES, "--rag-gate=e2: recall@5 >= e3 @95%"], "gate 'e2: recall@5 >= e3 @95%' depends on it"),
-        (["--rag-gate=e2: recall@5 >= 0.7 @95%"], "it has no gate"),
+        # These reasons have tests of their own: below, and beside the rule and the plan.
+        *(
+            pytest.param(options, why, marks=pytest.mark.long)
+            for options, why in (
+                (["--rag-gate=e2: recall@5 >= 0.7 @95%"], "it has no gate"),
+                (["--rag-gate=e3: p50(recall@5) >= 0.7 @95%"], "gate 'e3: p50(recall@5) >= 0.7 @95%': a quantile has*"),
+                (["--rag-gate=e3: total_ms <= 900 @95%"], "gate 'e3: total_ms <= 900 @95%': total_ms has no range*"),
+                (
+                    [PASSES, "--rag-gate=e3: token_f1 >= 0.01"],
+                    "gate 'e3: token_f1 >= 0.01': it compares the value alone*",
+                ),
+                ([PASSES, "--rag-gate=e2: recall@5 >= e3 @95%"], "gate 'e2: recall@5 >= e3 @95%' depends on it"),
+            )
+        ),
     ],
 )
 def test_an_experiment_that_cannot_stop_early_says_why_and_is_asked_in_full(
@@ -291,10 +319,10 @@ def test_an_experiment_that_cannot_stop_early_says_why_and_is_asked_in_full(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "*no gate of this run asks for evidence. Write @95%*"),
+        pytest.param([], "*no gate of this run asks for evidence. Write @95%*", marks=pytest.mark.long),
         (["--rag-gate=e3: recall@5 >= 0.7"], "*no gate of this run asks for evidence. Write @95%*"),
         ([PASSES, "-n2"], "*--rag-stop-early looks at one case after another*Leave -n out*"),
-        ([PASSES, "--rag-save=main"], "*--rag-save=main keeps a whole run*"),
+        pytest.param([PASSES, "--rag-save=main"], "*--rag-save=main keeps a whole run*", marks=pytest.mark.long),
     ],
 )
 def test_what_cannot_be_is_a_usage_error(suite: Suite, options: list[str], said: str) -> None:
@@ -305,6 +333,15 @@ def test_what_cannot_be_is_a_usage_error(suite: Suite, options: list[str], said:
     assert suite.rows() == []
 
 
+def test_without_a_gate_it_is_asked_in_full() -> None:
+    assert refusal("e3", [parse_gate("e2: recall@5 >= 0.7 @95%", 5)], [], CASES) == "it has no gate"
+
+
+def test_a_run_that_is_to_be_saved_is_a_whole_one() -> None:
+    with pytest.raises(SettingsError, match=r"--rag-save=main keeps a whole run"):
+        check_gates([parse_gate("e3: recall@5 >= 0.7 @95%", 5)], "main")
+
+
 def test_nobody_reorders_after_us(suite: Suite) -> None:
     """--ff puts failed tests first, and failed tests are the bad cases."""
     order = random_order({name: [name] for name in (f"q_direct_{n:03}" for n in range(CASES))}, 0)
@@ -312,7 +349,7 @@ def test_nobody_reorders_after_us(suite: Suite) -> None:
     suite.pytester.makeini("[pytest]\nrag_kb_dir = kb\nrag_profile = mock\n")
     options = ["--rag-stop-early", "--rag-concurrency=1", "--rag-overwrite", "--rag-gate=e3: recall@5 >= 0.4 @95%"]
     assert suite.run(*options).parseoutcomes()["failed"] == 1
-    for more in ([], ["--ff"]):
-        (suite.path / "asked.txt").unlink()
-        suite.run(*options, *more)
-        assert asked(suite)[:4] == order[:4]
+    assert asked(suite)[:4] == order[:4]
+    (suite.path / "asked.txt").unlink()
+    suite.run(*options, "--ff")
+    assert asked(suite)[:4] == order[:4]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 import rag_harness
 from rag_harness.plugin.end_of_run import SECTIONS, STEPS
 from tests.plugin.conftest import TEST, Suite
@@ -93,13 +95,13 @@ def test_it_happens_and_is_printed_in_this_order(suite: Suite) -> None:
     said.stdout.fnmatch_lines(IN_ORDER)
 
 
-def test_a_step_and_a_section_are_added_by_a_line_each(suite: Suite) -> None:
+@pytest.mark.parametrize("workers", [pytest.param("-n0", marks=pytest.mark.long), "-n2"])
+def test_a_step_and_a_section_are_added_by_a_line_each(suite: Suite, workers: str) -> None:
     suite.pytester.makeconftest(ADDS)
-    for workers in ("-n0", "-n2"):
-        said = suite.run(workers, "--rag-gate=e3: recall@5 >= 0.1")
-        said.assert_outcomes(passed=4)
-        said.stdout.fnmatch_lines(["*= rag gates =*", "*= counted =*", "4 trials came"])
-        assert '"counted": 4' in (suite.path / "output" / "summary.json").read_text(encoding="utf-8")
+    said = suite.run(workers, "--rag-gate=e3: recall@5 >= 0.1")
+    said.assert_outcomes(passed=4)
+    said.stdout.fnmatch_lines(["*= rag gates =*", "*= counted =*", "4 trials came"])
+    assert '"counted": 4' in (suite.path / "output" / "summary.json").read_text(encoding="utf-8")
 
 
 def test_a_run_that_only_collects_has_no_end(suite: Suite) -> None:

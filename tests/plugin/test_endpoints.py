@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -27,10 +29,16 @@ SAID = {
 }
 READ = '[read]\nanswer = "answer"\ncontexts = "contexts"\n'
 FILE = "--rag-endpoint=my_service.toml"
+# The waits for a service that was just started are seconds.
+GIVES_UP_SOON = """
+from rag_harness.pipelines.endpoint import ready
+
+ready._WAITS = (0.0, 0.01)
+"""
 
 
-def write_spec(suite: Suite, server: Server, more: str = "") -> None:
-    (suite.path / "my_service.toml").write_text(f'url = "{server.url}/query"\n{more}\n{READ}')
+def write_spec(suite: Suite, server: Server, more: str = "", name: str = "my_service") -> None:
+    (suite.path / f"{name}.toml").write_text(f'url = "{server.url}/query"\n{more}\n{READ}')
 
 
 def chunks(row: dict[str, Any]) -> list[str]:
@@ -61,52 +69,79 @@ def test_a_service_is_recorded_and_replayed_without_python(service: Suite) -> No
     assert all(row["timings_recorded"] for row in service.rows("my_service"))
 
 
-def test_contexts_that_have_no_words_of_their_document_are_told(service: Suite) -> None:
-    others = "Words that stand in no document of any kind."
-    contexts = [{"text": text, "document": "returns.md"} for text in ("", others, LAMP)]
-    with serving(as_json({"answer": LAMP, "contexts": contexts})) as server:
-        write_spec(service, server)
-        result = service.run(FILE, "--rag-mode=live")
+OTHERS = "Words that stand in no document of any kind."
+SORRY = "I'm sorry, but I could not find any information about that."
+SERVICES = {
+    "wordless": {"answer": LAMP, "contexts": [{"text": text, "document": "returns.md"} for text in ("", OTHERS, LAMP)]},
+    "finds_nothing": {"answer": LAMP, "contexts": []},
+    "sorry": {"answer": SORRY, "contexts": [{"text": LAMP, "document": "returns.md"}]},
+    "replies": {"reply": "45 days", "contexts": []},
+}
+
+
+@pytest.fixture(scope="module")
+def told(shared_suite: Suite) -> tuple[Suite, pytest.RunResult]:
+    """Ask four services in one run, each with something to be told of."""
+    (only,) = shared_suite.path.glob("test_*.py")
+    only.write_text(TEST.replace('"my_service"', ", ".join(map(repr, SERVICES))))
+    with ExitStack() as served:
+        for name, said in SERVICES.items():
+            write_spec(shared_suite, served.enter_context(serving(as_json(said))), name=name)
+        files = [f"--rag-endpoint={name}.toml" for name in SERVICES]
+        return shared_suite, shared_suite.run(*files, "--rag-mode=live", "--rag-gate=finds_nothing: recall@5 >= 0.5")
+
+
+def test_contexts_that_have_no_words_of_their_document_are_told(
+    told: tuple[Suite, pytest.RunResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite, result = told
     found = "4 without text and 4 with a text that is not in the page that they name"
-    result.stdout.fnmatch_lines(["contexts of my_service: 12 by id", f"my_service: of 12 contexts {found}. Recall *"])
+    result.stdout.fnmatch_lines(["contexts of wordless: 12 by id", f"wordless: of 12 contexts {found}. Recall *"])
+    monkeypatch.chdir(suite.path)
     assert main(["report", "output", "-o", "comment.md"]) == 0
-    assert found in (service.path / "comment.md").read_text()
+    assert found in (suite.path / "comment.md").read_text()
 
 
-def test_a_service_that_sends_no_context_has_found_nothing(service: Suite) -> None:
-    with serving(as_json({"answer": LAMP, "contexts": []})) as server:
-        write_spec(service, server)
-        result = service.run(FILE, "--rag-mode=live", "--rag-gate=my_service: recall@5 >= 0.5", "-v")
-    result.stdout.fnmatch_lines(
-        ["my_service: none of 4 answers came with a context", "failed *recall@5 >= 0.5 *0.000 *n=3*"]
-    )
+def test_a_service_that_sends_no_context_has_found_nothing(told: tuple[Suite, pytest.RunResult]) -> None:
+    _, result = told
+    gate = "failed *finds_nothing: recall@5 >= 0.5 *0.000 *n=3*"
+    result.stdout.fnmatch_lines(["finds_nothing: none of 4 answers came with a context", gate])
 
 
-def test_refusals_in_other_words_are_told(service: Suite) -> None:
-    said = "I'm sorry, but I could not find any information about that."
-    with serving(as_json({"answer": said, "contexts": [{"text": LAMP, "document": "returns.md"}]})) as server:
-        write_spec(service, server)
-        result = service.run(FILE, "--rag-mode=live")
-        result.stdout.fnmatch_lines(["my_service: 4 of 4 answers read like refusals, and are not counted as declined*"])
+def test_refusals_in_other_words_are_told(told: tuple[Suite, pytest.RunResult]) -> None:
+    _, result = told
+    result.stdout.fnmatch_lines(["sorry: 4 of 4 answers read like refusals, and are not counted as declined*"])
+
+
+def test_a_path_that_finds_nothing_is_an_error_row(told: tuple[Suite, pytest.RunResult]) -> None:
+    suite, result = told
+    result.assert_outcomes(passed=12, failed=5)  # of each other service all, of this one none; and the gate
+    row = suite.rows("replies")[0]
+    why: Any = row["error"]
+    assert why["stage"] == "read"
+    assert "read.answer = 'answer' finds nothing in the answer. At $ there is an object with 'reply'" in why["message"]
+    assert str(row["raw_output"]).startswith('{"reply": "45 days"')
+    assert row["llm_time_ms"]
 
 
 def test_without_a_folder_of_documents_pages_are_found_by_name(service: Suite) -> None:
     rows = [{"query_id": n, "query": "a lamp?", "context_reference": [n]} for n in ("returns", "elsewhere")]
     (service.path / "asked.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     service.pytester.makeini("[pytest]\n")
-    with serving(as_json({"answer": LAMP, "contexts": [{"text": LAMP, "document": "returns"}]})) as server:
+    (only,) = service.path.glob("test_*.py")
+    only.write_text(TEST.replace('"my_service"', '"my_service", "shouts"'))
+    named = as_json({"answer": LAMP, "contexts": [{"text": LAMP, "document": "returns"}]})
+    shouted = as_json({"answer": LAMP, "contexts": [{"text": LAMP, "document": "RETURNS"}]})
+    with serving(named) as server, serving(shouted) as other:
         write_spec(service, server)
-        result = service.run(
-            FILE, "--rag-mode=live", "--rag-queries=asked.jsonl", "--rag-gate=my_service: recall@1 >= 0.5"
-        )
-    result.assert_outcomes(passed=2)
-    named = "note     contexts of my_service: 2 by the name they tell"
-    result.stdout.fnmatch_lines(["passed *recall@1 >= 0.5 *0.500 *", named])
-    assert "letter by letter" not in result.stdout.str()
-    with serving(as_json({"answer": LAMP, "contexts": [{"text": LAMP, "document": "RETURNS"}]})) as server:
-        write_spec(service, server)
-        other = service.run(FILE, "--rag-mode=live", "--rag-queries=asked.jsonl")
-    other.stdout.fnmatch_lines(["my_service: no context names a page of context_reference; *letter by letter"])
+        write_spec(service, other, name="shouts")
+        files = (FILE, "--rag-endpoint=shouts.toml", "--rag-queries=asked.jsonl")
+        result = service.run(*files, "--rag-mode=live", "--rag-gate=my_service: recall@1 >= 0.5")
+    result.assert_outcomes(passed=4)
+    named_as = "note     contexts of my_service: 2 by the name they tell"
+    result.stdout.fnmatch_lines(["passed *recall@1 >= 0.5 *0.500 *", named_as])
+    result.stdout.fnmatch_lines(["shouts: no context names a page of context_reference; *letter by letter"])
+    assert "my_service: no context names a page" not in result.stdout.str()
 
 
 def test_questions_in_the_same_words_are_told(service: Suite) -> None:
@@ -149,34 +184,67 @@ def test_a_mark_of_its_own_name_is_enough(service: Suite) -> None:
     assert {row["cost_usd"] for row in service.rows("my_service")} == {0.5}
 
 
-def test_a_run_that_has_ended_is_not_resumed_where_the_service_has_no_version(service: Suite) -> None:
-    with serving(as_json(SAID)) as server:
-        write_spec(service, server)
-        service.run(FILE, "--rag-mode=live")
-        service.run(FILE, "--rag-mode=live", "-n", "2").assert_outcomes(passed=4)
-        assert len(server.requests) == 8
-    result = service.run(FILE, "--rag-mode=live")
+class Asked(NamedTuple):
+    """Two live runs, and what each of two services was asked: one without a version, and one that says its own."""
+
+    suite: Suite
+    requests: dict[str, int]
+    versions: set[object]
+
+
+@pytest.fixture(scope="module")
+def asked_twice(shared_suite: Suite) -> Asked:
+    (only,) = shared_suite.path.glob("test_*.py")
+    only.write_text(TEST.replace('"my_service"', '"my_service", "versioned"'))
+    files = (FILE, "--rag-endpoint=versioned.toml")
+    with serving(as_json(SAID)) as server, serving(as_json(SAID)) as versioned:
+        write_spec(shared_suite, server)
+        write_spec(shared_suite, versioned, 'version.command = "cat version.txt"', "versioned")
+        (shared_suite.path / "version.txt").write_text("r1\n")
+        for _ in range(2):
+            shared_suite.run(*files, "--rag-mode=live").assert_outcomes(passed=8)
+        requests = {"my_service": len(server.requests), "versioned": len(versioned.requests)}
+    shared_suite.pytester.makeconftest(GIVES_UP_SOON)
+    return Asked(shared_suite, requests, {row["version"] for row in shared_suite.rows("versioned")})
+
+
+def test_a_run_that_has_ended_is_not_resumed_where_the_service_has_no_version(asked_twice: Asked) -> None:
+    assert asked_twice.requests["my_service"] == 8
+    (only,) = asked_twice.suite.path.glob("test_*.py")
+    only.write_text(TEST)
+    result = asked_twice.suite.run(FILE, "--rag-mode=live")
     assert result.ret != 0
     result.stderr.fnmatch_lines(["ERROR: Nothing answers at http://*"])
 
 
-@pytest.mark.parametrize("more", ["", '[version]\ncommand = "echo 7"\n'], ids=["no version", "version"])
-def test_two_live_runs_of_a_service_show_no_other_code(
-    service: Suite, capsys: pytest.CaptureFixture[str], more: str
-) -> None:
+def test_a_live_run_asks_a_service_that_says_its_version_too(asked_twice: Asked) -> None:
+    """It may be down, or answer from another index, whatever its version says."""
+    assert asked_twice.requests["versioned"] == 8
+    assert asked_twice.versions == {"r1"}
+    (only,) = asked_twice.suite.path.glob("test_*.py")
+    only.write_text(TEST.replace("my_service", "versioned"))
+    result = asked_twice.suite.run("--rag-endpoint=versioned.toml", "--rag-mode=live")
+    assert result.ret != 0
+    result.stderr.fnmatch_lines(["ERROR: Nothing answers at http://*'versioned'*"])
+
+
+def test_two_live_runs_of_a_service_show_no_other_code(service: Suite, capsys: pytest.CaptureFixture[str]) -> None:
+    (only,) = service.path.glob("test_*.py")
+    only.write_text(TEST.replace('"my_service"', '"my_service", "versioned"'))
     outputs = [str(service.path / name) for name in ("one", "two")]
     with serving(as_json(SAID)) as server:
         write_spec(service, server)
-        with (service.path / "my_service.toml").open("a") as file:
-            file.write(more)
+        write_spec(service, server, 'version.command = "echo 7"', "versioned")
         for output in outputs:
-            service.run(FILE, "--rag-mode=live", f"--rag-output={output}").assert_outcomes(passed=4)
+            files = (FILE, "--rag-endpoint=versioned.toml", f"--rag-output={output}")
+            service.run(*files, "--rag-mode=live").assert_outcomes(passed=8)
     amend(service.path / "two", date="2030-01-01T00:00:00+00:00")  # two such runs of one second read as one run
     capsys.readouterr()
     assert main(["compare", *outputs]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "Different between them: nothing that is known;" in said
-    assert "my_service was asked live in both runs" in said
+    assert re.search(r"my_service[^.]* asked live in both runs", said)
+    assert re.search(r"versioned[^.]* asked live in both runs", said)
 
 
 DIES = """
@@ -191,9 +259,10 @@ def pytest_rag_result(result):
 
 
 def test_what_an_unfinished_run_has_left_is_taken_over(service: Suite) -> None:
-    questions = 40
+    questions = 12
     service.write_queries([{"query_id": f"q{n}", "query": f"question {n}"} for n in range(questions)])
-    with serving(replace(as_json(SAID), delay=0.05)) as server:
+    # So slow that the run ends itself long before the last question is asked.
+    with serving(replace(as_json(SAID), delay=0.2)) as server:
         write_spec(service, server)
         conftest = service.path / "conftest.py"
         conftest.write_text(DIES)
@@ -201,41 +270,37 @@ def test_what_an_unfinished_run_has_left_is_taken_over(service: Suite) -> None:
         asked = {str(each["query"]) for each in server.requests}
         assert 2 <= len(asked) < questions
         conftest.unlink()
+        server.replies[:] = [as_json(SAID)]
         result = service.run(FILE, "--rag-mode=live", "--rag-concurrency=1", "--rag-resume")
         result.assert_outcomes(passed=questions)
         # What was in flight when the run was killed is asked again; what had come is not.
         assert len(server.requests) <= questions + 1
-        service.run(FILE, "--rag-mode=live")
-        assert len(server.requests) >= 2 * questions
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
-def test_a_live_run_is_about_the_service_as_it_is_now(service: Suite, workers: str) -> None:
+@pytest.mark.parametrize(
+    ("ends", "workers"),
+    [
+        ("os._exit(9)", "-n2"),
+        pytest.param("os._exit(9)", "-n0", marks=pytest.mark.long),
+        pytest.param("raise KeyboardInterrupt", "-n0", marks=pytest.mark.long),
+        pytest.param("raise KeyboardInterrupt", "-n2", marks=pytest.mark.long),
+    ],
+)
+def test_a_live_run_is_about_the_service_as_it_is_now(service: Suite, ends: str, workers: str) -> None:
     """What a run that was cut off, or stopped at a failure, has left may be another service's."""
     conftest = service.path / "conftest.py"
-    conftest.write_text(DIES.replace("os._exit(9)", "raise KeyboardInterrupt").replace("== 2", "== 4"))
+    conftest.write_text(DIES.replace("os._exit(9)", ends).replace("== 2", "== 4"))
     with serving(as_json(SAID)) as server:
         write_spec(service, server)
         service.run(FILE, "--rag-mode=live", "-n0")
-        assert len(service.rows("my_service")) == 4
-    conftest.unlink()
-    with serving(as_json({**SAID, "answer": "bananas"})) as server:
-        write_spec(service, server)
+        assert len(server.requests) == 4
+        assert len(service.rows("my_service")) == 4 or "exit" in ends
+        conftest.unlink()
+        # At the same address: at another one it would be another experiment.
+        server.replies[:] = [as_json({**SAID, "answer": "bananas"})]
         service.run(FILE, "--rag-mode=live", workers)
         assert {row["llm_answer"] for row in service.rows("my_service")} == {"bananas"}
-        assert len(server.requests) == 4
-
-
-def test_a_live_run_asks_a_service_that_says_its_version_too(service: Suite) -> None:
-    """It may be down, or answer from another index, whatever its version says."""
-    with serving(as_json(SAID)) as server:
-        write_spec(service, server, 'version.command = "cat version.txt"')
-        (service.path / "version.txt").write_text("r1\n")
-        service.run(FILE, "--rag-mode=live")
-        service.run(FILE, "--rag-mode=live", "-n", "2").assert_outcomes(passed=4)
         assert len(server.requests) == 8
-        assert {row["version"] for row in service.rows("my_service")} == {"r1"}
-    assert service.run(FILE, "--rag-mode=live").ret != 0
 
 
 def test_recordings_of_another_version_are_not_replayed(service: Suite) -> None:
@@ -255,18 +320,6 @@ def test_recordings_of_another_version_are_not_replayed(service: Suite) -> None:
     assert {row["version"] for row in service.rows("my_service")} == {"r1"}
     folder = service.path / "cassettes" / "endpoints" / "my_service"
     assert sorted(each.name for each in folder.iterdir()) == ["r1", "r2", "version.json"]
-
-
-def test_a_path_that_finds_nothing_is_an_error_row(service: Suite) -> None:
-    with serving(as_json({"reply": "45 days", "contexts": []})) as server:
-        write_spec(service, server)
-        service.run(FILE, "--rag-mode=live").assert_outcomes(failed=4)
-    row = service.rows("my_service")[0]
-    why: Any = row["error"]
-    assert why["stage"] == "read"
-    assert "read.answer = 'answer' finds nothing in the answer. At $ there is an object with 'reply'" in why["message"]
-    assert str(row["raw_output"]).startswith('{"reply": "45 days"')
-    assert row["llm_time_ms"]
 
 
 def test_a_rejected_key_ends_the_run_and_stands_nowhere(service: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,9 +345,13 @@ def test_an_unset_variable_stops_the_run_before_the_first_call(service: Suite) -
 @pytest.mark.parametrize(
     ("file", "text", "said"),
     [
-        ("my_service.toml", 'ulr = "http://h/"', "*my_service.toml: Unknown key 'ulr'. Did you mean 'url'?*"),
         ("e3.toml", 'url = "http://h/"', "*e3.toml: 'e3' is the name of an experiment that there is.*"),
-        ("missing.toml", None, "*missing.toml cannot be read: No such file*"),
+        # tests/unit/settings/test_endpoints.py has these.
+        pytest.param(
+            *("my_service.toml", 'ulr = "http://h/"', "*my_service.toml: Unknown key 'ulr'. Did you mean 'url'?*"),
+            marks=pytest.mark.long,
+        ),
+        pytest.param("missing.toml", None, "*missing.toml cannot be read: No such file*", marks=pytest.mark.long),
     ],
 )
 def test_a_spec_that_cannot_be_used_is_an_error_of_usage(
@@ -317,19 +374,3 @@ def test_the_golden_suite_asks_a_service_for_what_it_finds(service: Suite) -> No
         result = service.run(FILE, "--rag-mode=live", "--rag-retriever=my_service", "--rag-k=2")
     result.assert_outcomes(passed=1)
     assert [each["query"] for each in server.requests] == ["return a lamp"]
-
-
-@pytest.mark.usefixtures("cold_python")  # the warm one has imported everything
-def test_a_suite_without_a_service_imports_nothing_of_them(suite: Suite) -> None:
-    suite.pytester.makeconftest(
-        """
-        import sys
-
-        def pytest_unconfigure():
-            found = {name for name in sys.modules if "endpoint" in name or "jsonpath" in name}
-            print("imported", found - {"rag_harness.models.endpoints"})
-        """
-    )
-    result = suite.run("-s")
-    result.assert_outcomes(passed=4)
-    result.stdout.fnmatch_lines(["*imported set()"])

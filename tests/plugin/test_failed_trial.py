@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from rag_harness.__main__ import main
+from rag_harness.plugin.failed_trial import is_short
 from tests.plugin.conftest import QUERIES, Suite
 
 _LONG = "express delivery costs in zone one when the parcel is heavier than two kilograms and is paid for already?"
@@ -54,6 +56,10 @@ _FAILURE = re.compile(r"^_+ (\S+) _+\n(?:\[gw\d\].*\n)?((?:(?!_{3}|===).*\n)*)",
 
 @pytest.fixture
 def failing(suite: Suite) -> Suite:
+    return fail(suite)
+
+
+def fail(suite: Suite) -> Suite:
     for file in suite.path.glob("test_*.py"):
         file.unlink()
     suite.pytester.makepyfile(test_lamps=_TESTS)
@@ -61,14 +67,18 @@ def failing(suite: Suite) -> Suite:
     return suite
 
 
+@pytest.fixture(scope="module", params=["-n2", pytest.param("-n0", marks=pytest.mark.long)])
+def failed(shared_suite: Suite, request: pytest.FixtureRequest) -> tuple[Suite, pytest.RunResult]:
+    return shared_suite, fail(shared_suite).run(request.param, "--rag-concurrency=4", "--rag-overwrite")
+
+
 def messages(result: pytest.RunResult) -> dict[str, str]:
     """Return what is printed of each failed test, by its name."""
     return {name.split("[")[0]: text for name, text in _FAILURE.findall(result.stdout.str())}
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
-def test_what_is_said_by_default(failing: Suite, workers: str, snapshot: object) -> None:
-    result = failing.run(workers, "--rag-concurrency=4")
+def test_what_is_said_by_default(failed: tuple[Suite, pytest.RunResult], snapshot: object) -> None:
+    _, result = failed
     said = messages(result)
     with_error = said.pop("test_with_an_error")
     assert "KeyError: 'q_direct_002'" in with_error
@@ -80,7 +90,19 @@ def test_what_is_said_by_default(failing: Suite, workers: str, snapshot: object)
     result.stdout.fnmatch_lines(["FAILED *TestBroken::test_answers* - Asser*"])
 
 
-@pytest.mark.parametrize("more", ["-vv", "--tb=long", "--showlocals"])
+@pytest.mark.parametrize("asked", [[], ["-v"], ["-q"], ["--tb=auto"]])
+def test_who_asks_for_no_more_gets_four_lines(pytester: pytest.Pytester, asked: list[str]) -> None:
+    assert is_short(pytester.parseconfig(*asked))
+
+
+@pytest.mark.parametrize("more", ["-vv", "--tb=long", "--tb=short", "--showlocals", "--full-trace", "--pdb"])
+def test_it_is_not_shortened_for_who_asks_for_more(pytester: pytest.Pytester, more: str) -> None:
+    assert not is_short(pytester.parseconfig(more))
+
+
+@pytest.mark.parametrize(
+    "more", ["-vv", *(pytest.param(more, marks=pytest.mark.long) for more in ("--tb=long", "--showlocals"))]
+)
 def test_who_asks_for_more_gets_all(failing: Suite, more: str) -> None:
     said = messages(failing.run(more))
     assert "rag_result = ExperimentResult(query_id='q_direct_002'" in said["test_days"]
@@ -88,9 +110,13 @@ def test_who_asks_for_more_gets_all(failing: Suite, more: str) -> None:
     assert "command" not in said["test_days"]
 
 
-def test_the_command_shows_the_whole_trial(failing: Suite) -> None:
-    command = messages(failing.run())["TestBroken.test_answers"].splitlines()[-1].split()
+def test_the_command_shows_the_whole_trial(
+    failed: tuple[Suite, pytest.RunResult], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suite, result = failed
+    command = messages(result)["TestBroken.test_answers"].splitlines()[-1].split()
     assert command[:3] == ["command", "rag-harness", "explain"]
-    shown = failing.pytester.run("rag-harness", *command[2:])
-    assert shown.ret == 0
-    shown.stdout.fnmatch_lines(["trial *broken-q_direct_002", "error *pipeline: ValueError: the lamp broke"])
+    monkeypatch.chdir(suite.path)
+    assert main(command[2:]) == 0
+    shown = pytest.LineMatcher(capsys.readouterr().out.splitlines())
+    shown.fnmatch_lines(["trial *broken-q_direct_002", "error *pipeline: ValueError: the lamp broke"])

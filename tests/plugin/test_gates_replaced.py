@@ -28,7 +28,10 @@ def kept(suite: Suite) -> object:
     return json.loads((suite.path / "output" / "summary.json").read_text()).get("replaced")
 
 
-@pytest.mark.parametrize(("gates", "args"), [((STRICT, LAX), ()), ((STRICT,), (f"--rag-gate={LAX}",))])
+@pytest.mark.parametrize(
+    ("gates", "args"),
+    [pytest.param((STRICT, LAX), (), marks=pytest.mark.long), ((STRICT,), (f"--rag-gate={LAX}",))],
+)
 def test_a_stricter_gate_does_not_go_without_a_word(
     suite: Suite, monkeypatch: pytest.MonkeyPatch, gates: tuple[str, ...], args: tuple[str, ...]
 ) -> None:
@@ -48,7 +51,7 @@ def test_beside_the_gates_it_stands_too(suite: Suite) -> None:
     result.stdout.fnmatch_lines(["passed *e3: recall@5 >= 0 *", SAID, "cannot fail: e3: recall@5 >= 0, *"])
 
 
-@pytest.mark.parametrize("place", ["environment", ".env"])
+@pytest.mark.parametrize("place", [pytest.param("environment", marks=pytest.mark.long), ".env"])
 def test_gates_of_the_environment_say_which_they_replace(
     suite: Suite, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
@@ -71,6 +74,7 @@ def test_where_nothing_is_replaced_nothing_is_said(suite: Suite, monkeypatch: py
     assert kept(suite) is None
 
 
+@pytest.mark.long
 def test_a_cutoff_with_a_zero_in_front_is_refused_before_anything_is_asked(suite: Suite) -> None:
     result = suite.run("--rag-gate=e3: recall@03 >= 0.0")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

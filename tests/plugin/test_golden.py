@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from typing import Any
+import shutil
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import pytest
 from _pytest.pytester import LineMatcher
 
+from rag_harness.engine.fingerprint import fingerprint_of
+from rag_harness.engine.golden.suite import GoldenSuite
+from rag_harness.errors import SettingsError
+from rag_harness.pipelines import experiment
+from rag_harness.pipelines.parts import RunParts
+from rag_harness.results.check import check_results
+from rag_harness.settings import Settings
+from rag_harness.settings.profiles import BUILT_IN_PROFILES
 from tests.plugin.conftest import Suite
 
 TEST = "def test_finds_what_is_expected(rag_retrieval):\n    assert rag_retrieval.found\n"
@@ -19,11 +31,21 @@ ENTRIES = [
     {"query": "refund within working days", "expected_document_id": "returns.md#refunds", "justification": "j"},
     {"query": "warranty lasts long", "expected_document_id": "shipping.md", "justification": "wrong on purpose"},
 ]
-WORKERS = pytest.mark.parametrize("workers", ["-n0", "-n2"])
+GATES = ["--rag-gate=recall@k >= 0.95", "--rag-gate=golden: mrr@10 >= 0.1", "--rag-gate=e3: recall@5 >= 0.9"]
+LOOKS_UP_NOTHING = """
+from rag_harness.engine.golden.pipeline import GoldenPipeline
+async def answer(self, query):
+    raise AssertionError("looked up again")
+GoldenPipeline.answer = answer
+"""
 
 
-@pytest.fixture
-def golden(suite: Suite) -> Suite:
+def both(first: str) -> list[Any]:
+    """Return numbers of workers: one for each run of the tests, the other for the long ones."""
+    return [first, *(pytest.param(each, marks=pytest.mark.long) for each in ("-n0", "-n2") if each != first)]
+
+
+def prepare(suite: Suite) -> Suite:
     for file in suite.path.glob("test_*.py"):
         file.unlink()
     suite.pytester.makepyfile(test_golden=TEST)
@@ -32,37 +54,141 @@ def golden(suite: Suite) -> Suite:
     return suite
 
 
+@pytest.fixture
+def golden(suite: Suite) -> Suite:
+    return prepare(suite)
+
+
 def write_golden(suite: Suite, entries: Any) -> None:
     (suite.path / "golden.json").write_text(json.dumps(entries))
 
 
-@WORKERS
-def test_a_miss_is_tolerated_and_shown(golden: Suite, workers: str) -> None:
-    result = golden.run(workers)
+class LookedUp(NamedTuple):
+    """What a run said and left; what the same one said that looks nothing up and compares, and one of what had failed.
+
+    And what one said that compares other entries.
+    """
+
+    first: pytest.RunResult
+    left: Path
+    again: pytest.RunResult
+    rows_again: list[dict[str, object]]
+    failed: pytest.RunResult
+    other: pytest.RunResult
+
+
+@pytest.fixture(scope="module", params=both("-n0"))
+def looked_up(
+    shared_suite: Suite, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> LookedUp:
+    golden, workers, folder = prepare(shared_suite), request.param, tmp_path_factory.mktemp("left")
+    shutil.rmtree(golden.path / "output", ignore_errors=True)
+    files = (f"--rag-misses={folder}/misses.jsonl", f"--rag-export=trec:{folder}/trec")
+    first = golden.run(workers, "--rag-save=main", *files)
+    shutil.copytree(golden.path / "output", folder / "output")
+    golden.pytester.makeconftest(LOOKS_UP_NOTHING)
+    again = golden.run(workers, "--rag-compare=main", "--rag-gate=golden: recall@k >= baseline - 0.02")
+    rows = golden.rows("golden")
+    (golden.path / "conftest.py").unlink()
+    failed = golden.run("--lf", "-v")
+    write_golden(golden, [*ENTRIES[:3], {**ENTRIES[3], "query": "something else"}])
+    return LookedUp(first, folder, again, rows, failed, golden.run("--rag-compare=main"))
+
+
+def test_a_miss_is_tolerated_and_shown(looked_up: LookedUp) -> None:
+    result = looked_up.first
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*= rag golden =*", "all * 5 *", "miss *g005: expected shipping.md, rank *"])
     assert "4 passed, 1 missed" in result.stdout.str()
 
 
-@WORKERS
-def test_a_failed_gate_fails_the_run_and_is_named(golden: Suite, workers: str) -> None:
-    result = golden.run(workers, "--rag-gate=recall@k >= 0.95", "--rag-gate=golden: mrr@10 >= 0.1", "-v")
-    assert result.ret == 1
-    result.stdout.fnmatch_lines(
-        ["*= rag gates =*", "failed *golden: recall@1 >= 0.95 *0.800*n=5", "passed *golden: mrr@10 >= 0.1 *"]
-    )
-    text = result.stdout.str()
+def test_last_failed_runs_misses_again(looked_up: LookedUp) -> None:
+    looked_up.failed.stdout.fnmatch_lines(["*golden-g005* MISS *"])
+    assert "g001" not in looked_up.failed.stdout.str().partition("rag golden")[0]
+
+
+def test_summary_misses_and_trec_files(looked_up: LookedUp) -> None:
+    looked_up.first.assert_outcomes(passed=4)
+    output = looked_up.left / "output"
+    summary = json.loads((output / "summary.json").read_text())
+    assert summary["golden"]["n"] == 5
+    assert summary["golden"]["recall@1"] == pytest.approx(0.8)
+    (miss,) = (looked_up.left / "misses.jsonl").read_text().splitlines()
+    assert json.loads(miss)["case_id"] == "g005"
+    assert "u0000" not in miss
+    assert None in json.loads(miss)["ranked"]
+    assert json.loads(miss)["measures"]["recall@1"] == 0.0
+    run = json.loads((output / "run.json").read_text())
+    assert run["suites"]["golden"]["selected"] == "all"
+    kept = [json.loads(line) for line in (output / "cases" / "golden.jsonl").read_text().splitlines()]
+    assert kept[4]["expected"] == ["shipping.md"]
+    assert kept[4]["justification"] == "wrong on purpose"
+    assert kept[4]["qrels"] == {"shipping.md": 1}
+    assert len((looked_up.left / "trec" / "qrels.trec").read_text().splitlines()) == 5
+    assert (looked_up.left / "trec" / "run.trec").read_text().startswith("g001 Q0 returns.md 1 ")
+
+
+def test_result_files_of_the_golden_suite_are_whole(looked_up: LookedUp) -> None:
+    (found,) = check_results(looked_up.left / "output", ["q_direct_001"])
+    assert (found.rows, found.problems) == (5, [])
+
+
+def test_entries_are_rows(looked_up: LookedUp) -> None:
+    rows = rows_of(looked_up)
+    assert {row["query_id"] for row in rows} == {"g001", "g002", "g003", "g004", "g005"}
+    assert {(row["experiment"], row["status"], row["llm_answer"]) for row in rows} == {("golden", "ok", "")}
+    assert all(len(row["retrieved_chunks"]) == 1 < len(row["candidates"]) and row["ranking"] for row in rows)
+    assert [stage["name"] for stage in rows[0]["stages"]] == ["retrieve"]
+
+
+def test_entries_are_not_looked_up_again(looked_up: LookedUp) -> None:
+    assert outcome(looked_up.first) == "4 passed, 1 missed"
+    assert outcome(looked_up.again) == "4 passed, 1 missed, 1 gate passed"
+    looked_up.again.stdout.fnmatch_lines(["answers: 5 resumed from the run of * UTC; 0 new"])
+    looked_up.first.stdout.fnmatch_lines(["answers: 5 looked up now"])
+    assert looked_up.rows_again == rows_of(looked_up)
+
+
+def rows_of(looked_up: LookedUp) -> list[dict[str, Any]]:
+    lines = (looked_up.left / "output" / "golden.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def outcome(result: pytest.RunResult) -> str:
+    return result.outlines[-1].strip("= ").partition(" in ")[0]
+
+
+class Gated(NamedTuple):
+    """A run with gates: what it said, and the folder with its reports."""
+
+    result: pytest.RunResult
+    folder: Path
+
+
+@pytest.fixture(scope="module", params=both("-n2"))
+def gated(shared_suite: Suite, request: pytest.FixtureRequest) -> Gated:
+    reports = ("--junitxml=junit.xml", "--json-report", "--json-report-file=report.json", "--rag-overwrite")
+    return Gated(prepare(shared_suite).run(request.param, *GATES, *reports, "-v"), shared_suite.path)
+
+
+def test_a_failed_gate_fails_the_run_and_is_named(gated: Gated) -> None:
+    assert gated.result.ret == 1
+    lines = ["failed *golden: recall@1 >= 0.95 *0.800*n=5", "passed *golden: mrr@10 >= 0.1 *"]
+    gated.result.stdout.fnmatch_lines(["*= rag gates =*", *lines])
+    text = gated.result.stdout.str()
     assert "105%" not in text
     assert "0::" not in text
-    assert "1 failed, 4 passed, 1 missed" in text
+    assert "2 failed, 4 passed, 1 missed" in text
 
 
-@WORKERS
-def test_gates_stand_in_junit_and_json(golden: Suite, workers: str) -> None:
+def test_a_gate_whose_experiment_has_no_test_fails_a_whole_run(gated: Gated) -> None:
+    said = ["failed *e3: recall@5 >= 0.9", " *e3 has no trial, though all tests were asked for*"]
+    gated.result.stdout.fnmatch_lines(said)
+
+
+def test_gates_stand_in_junit_and_json(gated: Gated) -> None:
     pytest.importorskip("pytest_jsonreport")
-    gates = ["--rag-gate=recall@k >= 0.95", "--rag-gate=golden: mrr@10 >= 0.1"]
-    golden.run(workers, *gates, "--junitxml=junit.xml", "--json-report", "--json-report-file=report.json")
-    cases = {each.get("name"): each for each in ElementTree.parse(golden.path / "junit.xml").iter("testcase")}
+    cases = {each.get("name"): each for each in ElementTree.parse(gated.folder / "junit.xml").iter("testcase")}
     assert cases["golden: recall@1 >= 0.95"].find("failure") is not None
     assert cases["golden: mrr@10 >= 0.1"].find("failure") is None
     missed = cases["test_finds_what_is_expected[golden-g005]"]
@@ -70,28 +196,21 @@ def test_gates_stand_in_junit_and_json(golden: Suite, workers: str) -> None:
     assert skipped is not None
     assert str(skipped.get("message")).startswith("miss: g005")
     assert {each.get("name"): each.get("value") for each in missed.iter("property")} == {"rag_outcome": "miss"}
-    report = json.loads((golden.path / "report.json").read_text())
+    report = json.loads((gated.folder / "report.json").read_text())
     outcomes = {test["nodeid"].partition("::")[2]: test["outcome"] for test in report["tests"]}
     assert outcomes["golden: recall@1 >= 0.95"] == "failed"
     assert outcomes["golden: mrr@10 >= 0.1"] == "gates passed"
 
 
-@WORKERS
+@pytest.mark.parametrize("workers", both("-n0"))
 def test_a_gate_never_passes_on_a_part(golden: Suite, workers: str) -> None:
-    result = golden.run(workers, "-k", "g001 or g002", "--rag-gate=recall@k >= 0.5")
+    part = (workers, "-k", "g001 or g002", "--rag-gate=recall@k >= 0.5", "--rag-gate=e3: recall@5 >= 0.9")
+    result = golden.run(*part)
     assert result.ret == 0
     result.stdout.fnmatch_lines(["not judged *golden: recall@1 >= 0.5 *2 of 5 cases selected*"])
-    result = golden.run(workers, "-k", "g001 or g002", "--rag-gate=recall@k >= 0.5", "--rag-gate-partial")
+    result.stdout.fnmatch_lines(["not judged *e3: recall@5 >= 0.9 *e3 is not in this run: -m e3"])
+    result = golden.run(*part, "--rag-gate-partial")
     result.stdout.fnmatch_lines(["passed *golden: recall@1 >= 0.5 *n=2 *2 of 5 cases selected"])
-
-
-def test_a_gate_whose_experiment_has_no_test_fails_a_whole_run_and_is_not_judged_in_a_part(golden: Suite) -> None:
-    whole = golden.run("--rag-gate=e3: recall@5 >= 0.9")
-    assert whole.ret == 1
-    whole.stdout.fnmatch_lines(["failed *e3: recall@5 >= 0.9", " *e3 has no trial, though all tests were asked for*"])
-    part = golden.run("--rag-gate=e3: recall@5 >= 0.9", "-k", "golden")
-    assert part.ret == 0
-    part.stdout.fnmatch_lines(["not judged *e3: recall@5 >= 0.9 *e3 is not in this run: -m e3"])
 
 
 def test_strict_makes_a_miss_a_failure_that_explains_itself(golden: Suite) -> None:
@@ -114,21 +233,16 @@ def test_strict_makes_a_miss_a_failure_that_explains_itself(golden: Suite) -> No
     assert all(len(line) <= 100 for line in whole.outlines if line.startswith(("query", "expected", "found", "  ")))
 
 
-@WORKERS
-def test_last_failed_runs_misses_again(golden: Suite, workers: str) -> None:
-    golden.run(workers)
-    result = golden.run("--lf", "-v")
-    result.stdout.fnmatch_lines(["*golden-g005* MISS *"])
-    assert "g001" not in result.stdout.str().partition("rag golden")[0]
-
-
 @pytest.mark.parametrize(
     ("gate", "says"),
     [
-        ("golden: recal@5 >= 0.9", "*Unknown measure 'recal'. Did you mean 'recall'*"),
         ("goldne: recall@5 >= 0.9", "*Unknown experiment*'goldne'*Did you mean 'golden'*"),
-        ("golden: recall@5 >= goldn", "*goldn*"),
-        ("golden: recall@5 >= ninety%", "*ninety%*"),
+        # Others take the same way, and tests/unit/test_gates.py has their words.
+        pytest.param(
+            "golden: recal@5 >= 0.9", "*Unknown measure 'recal'. Did you mean 'recall'*", marks=pytest.mark.long
+        ),
+        pytest.param("golden: recall@5 >= goldn", "*goldn*", marks=pytest.mark.long),
+        pytest.param("golden: recall@5 >= ninety%", "*ninety%*", marks=pytest.mark.long),
     ],
 )
 def test_a_gate_that_cannot_be_is_a_usage_error(golden: Suite, gate: str, says: str) -> None:
@@ -138,7 +252,7 @@ def test_a_gate_that_cannot_be_is_a_usage_error(golden: Suite, gate: str, says: 
     assert "passed" not in result.stdout.str()
 
 
-@WORKERS
+@pytest.mark.parametrize("workers", both("-n0"))
 def test_a_sabotaged_index_fails_the_gate(golden: Suite, workers: str) -> None:
     golden.pytester.makeconftest(
         """
@@ -158,7 +272,7 @@ def test_a_sabotaged_index_fails_the_gate(golden: Suite, workers: str) -> None:
     result.stdout.fnmatch_lines(["failed *golden: recall@1 >= 0.75 *"])
 
 
-@WORKERS
+@pytest.mark.parametrize("workers", both("-n2"))
 def test_vectors_that_do_not_match_are_one_error_and_no_green_gate(golden: Suite, workers: str) -> None:
     golden.pytester.makeconftest(
         """
@@ -184,60 +298,65 @@ def test_vectors_that_do_not_match_are_one_error_and_no_green_gate(golden: Suite
     assert result.parseoutcomes()["failed"] <= (2 if workers == "-n0" else 5)
 
 
-def test_summary_misses_and_trec_files(golden: Suite) -> None:
-    golden.run("--rag-misses=misses.jsonl", "--rag-export=trec:trec").assert_outcomes(passed=4)
-    summary = json.loads((golden.path / "output" / "summary.json").read_text())
-    assert summary["golden"]["n"] == 5
-    assert summary["golden"]["recall@1"] == pytest.approx(0.8)
-    (miss,) = (golden.path / "misses.jsonl").read_text().splitlines()
-    assert json.loads(miss)["case_id"] == "g005"
-    assert "u0000" not in miss
-    assert None in json.loads(miss)["ranked"]
-    assert json.loads(miss)["measures"]["recall@1"] == 0.0
-    run = json.loads((golden.path / "output" / "run.json").read_text())
-    assert run["suites"]["golden"]["selected"] == "all"
-    kept = [json.loads(line) for line in (golden.path / "output" / "cases" / "golden.jsonl").read_text().splitlines()]
-    assert kept[4]["expected"] == ["shipping.md"]
-    assert kept[4]["justification"] == "wrong on purpose"
-    assert kept[4]["qrels"] == {"shipping.md": 1}
-    assert len((golden.path / "trec" / "qrels.trec").read_text().splitlines()) == 5
-    assert (golden.path / "trec" / "run.trec").read_text().startswith("g001 Q0 returns.md 1 ")
+def test_saved_runs_are_compared_and_gate(looked_up: LookedUp) -> None:
+    assert looked_up.again.ret == 0
+    lines = ["*= rag comparison =*", "passed *golden: recall@1 >= baseline - 0.02*"]
+    looked_up.again.stdout.fnmatch_lines(lines)
+    assert looked_up.other.ret != 0
+    assert "Traceback" not in looked_up.other.stdout.str()
 
 
-def test_saved_runs_are_compared_and_gate(golden: Suite) -> None:
-    golden.run("--rag-save=main")
-    result = golden.run("--rag-compare=main", "--rag-gate=golden: recall@k >= baseline - 0.02")
-    assert result.ret == 0
-    result.stdout.fnmatch_lines(["*= rag comparison =*", "passed *golden: recall@1 >= baseline - 0.02*"])
-    write_golden(golden, [*ENTRIES[:3], {**ENTRIES[3], "query": "something else"}])
-    result = golden.run("--rag-compare=main")
-    assert result.ret != 0
-    assert "Traceback" not in result.stdout.str()
+RETRIEVERS = ("dense", "bm25", "hybrid", "reranked", "e3")
 
 
-def test_retrievers_by_name(golden: Suite) -> None:
-    for name in ("bm25", "hybrid", "reranked", "e3"):
-        result = golden.run(f"--rag-retriever={name}")
-        result.stdout.fnmatch_lines([f"profile mock, retriever {name}*, k = *", "all * 5 *"])
-    result = golden.run("--rag-retriever=e1")
-    result.stderr.fnmatch_lines(["*Experiment 'e1' retrieves nothing that could be tested.*"])
-    result = golden.run("--rag-retriever=dens")
-    result.stderr.fnmatch_lines(["*Unknown retriever 'dens'. Did you mean 'dense'?*"])
+@pytest.mark.parametrize(
+    "name", ["e3", *(pytest.param(name, marks=pytest.mark.long) for name in ("bm25", "hybrid", "reranked"))]
+)
+def test_a_retriever_by_name(golden: Suite, name: str) -> None:
+    result = golden.run(f"--rag-retriever={name}")
+    result.stdout.fnmatch_lines([f"profile mock, retriever {name}*, k = *", "all * 5 *"])
+
+
+def settings_of(golden: Suite, **changed: Any) -> Settings:
+    """Return what the files of the suite set, and what else is ``changed``."""
+    told = {"kb_dir": "kb", "queries": "kb/queries.jsonl", "golden": "golden.json", "k": 1, "profile": "mock"}
+    return Settings(rootdir=str(golden.path), **{**told, **vars(BUILT_IN_PROFILES["mock"]), **changed})
+
+
+def suite_of(settings: Settings) -> GoldenSuite:
+    parts = RunParts(settings)
+    return GoldenSuite(parts, lambda name: experiment(name, parts), lambda found: found.id)
+
+
+@pytest.mark.parametrize("name", RETRIEVERS)
+def test_each_retriever_looks_entries_up(golden: Suite, name: str) -> None:
+    found = suite_of(settings_of(golden, retriever=name))
+    if found.experiment.prepare is not None:
+        found.experiment.prepare(found.queries)
+    (first, *_) = (asyncio.run(found.experiment.pipeline.answer(query)) for query in found.queries)
+    assert first.ranking[0] == "returns.md"
+    assert [stage.detail["retriever"] for stage in first.stages] == [name]
+
+
+def test_an_experiment_that_retrieves_nothing_is_no_retriever(golden: Suite) -> None:
+    with pytest.raises(SettingsError, match=r"Experiment 'e1' retrieves nothing that could be tested\."):
+        _ = suite_of(settings_of(golden, retriever="e1")).experiment
 
 
 @pytest.mark.parametrize(
     ("entries", "args", "says"),
     [
-        ({"a": 1}, [], "*golden.json*"),
-        ([{**ENTRIES[0], "query": " "}], [], "*golden.json*query is empty*"),
+        # tests/unit/dataset/test_golden.py has what else a golden set may not be.
+        pytest.param({"a": 1}, [], "*golden.json*", marks=pytest.mark.long),
+        pytest.param([{**ENTRIES[0], "query": " "}], [], "*golden.json*query is empty*", marks=pytest.mark.long),
         (
             [{**ENTRIES[0], "expected_document_id": "retuns.md"}],
             [],
             "*golden.json: entry 1 ('return a lamp'): expected_document_id 'retuns.md' is no page of *. Did you mean "
             "'returns.md'?",
         ),
-        (ENTRIES, ["--rag-k=0"], "*k is '0'*greater than or equal to 1*"),
-        (ENTRIES, ["--rag-k=-1"], "*k is '-1'*"),
+        pytest.param(ENTRIES, ["--rag-k=0"], "*k is '0'*greater than or equal to 1*", marks=pytest.mark.long),
+        pytest.param(ENTRIES, ["--rag-k=-1"], "*k is '-1'*", marks=pytest.mark.long),
         (ENTRIES, ["--rag-k=99"], "*k is 99, but the knowledge base has 4 chunks*"),
     ],
 )
@@ -249,26 +368,29 @@ def test_bad_input(golden: Suite, entries: Any, args: list[str], says: str) -> N
     assert "Traceback" not in result.stdout.str() + result.stderr.str()
 
 
-@WORKERS
+ASKED = "*asked.jsonl:1: q1: context_reference 'retuns.md' is no page of *'returns.md'?"
+PARTS = "*parts.jsonl:2: q2: context_reference 'returns.md#refnds' is no *#refunds'*"
+CANNOT_BE_RUN = {
+    "asked": (["--rag-golden=asked.jsonl"], ASKED),
+    "parts": (["--rag-golden=parts.jsonl"], PARTS),
+    "no folder": (["-o", "rag_kb_dir=kbs"], "*No folder *kbs. Did you mean 'kb'?*"),
+    "no retriever": (["--rag-retriever=dens"], "*Unknown retriever 'dens'. Did you mean 'dense'?*"),
+}
+SOON = {("asked", "-n2"), ("no folder", "-n0"), ("no retriever", "-n0")}
+
+
 @pytest.mark.parametrize(
-    ("args", "says"),
+    ("name", "workers"),
     [
-        (
-            ["--rag-golden=asked.jsonl"],
-            "*asked.jsonl:1: q1: context_reference 'retuns.md' is no page of *'returns.md'?",
-        ),
-        (
-            ["--rag-golden=parts.jsonl"],
-            "*parts.jsonl:2: q2: context_reference 'returns.md#refnds' is no *#refunds'*",
-        ),
-        (["-o", "rag_kb_dir=kbs"], "*No folder *kbs. Did you mean 'kb'?*"),
-        (["--rag-retriever=dens"], "*Unknown retriever 'dens'.*"),
+        pytest.param(*each, marks=() if each in SOON else pytest.mark.long)
+        for each in product(CANNOT_BE_RUN, ("-n0", "-n2"))
     ],
 )
-def test_what_cannot_be_run_stops_the_run_and_is_said(golden: Suite, args: list[str], says: str, workers: str) -> None:
-    for name, pages in (("asked", ["retuns.md", "waranty.md"]), ("parts", ["returns.md", "returns.md#refnds"])):
+def test_what_cannot_be_run_stops_the_run_and_is_said(golden: Suite, name: str, workers: str) -> None:
+    args, says = CANNOT_BE_RUN[name]
+    for file, pages in (("asked", ["retuns.md", "waranty.md"]), ("parts", ["returns.md", "returns.md#refnds"])):
         lines = [{"query_id": f"q{n}", "query": "a lamp", "context_reference": page} for n, page in enumerate(pages, 1)]
-        (golden.path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        (golden.path / f"{file}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     result = golden.run(workers, *args, "--rag-gate=recall@k >= 0.5")
     said = result.stdout.str() + result.stderr.str()
     LineMatcher(said.splitlines()).fnmatch_lines([says])
@@ -292,7 +414,11 @@ def test_beir_folder(golden: Suite) -> None:
     result = golden.run("--rag-dataset=beir:beir")
     result.assert_outcomes(passed=5)
     result.stdout.fnmatch_lines(["all * 5 *1.000*"])
-    (folder / "qrels" / "test.tsv").unlink()
+
+
+@pytest.mark.long  # tests/unit/dataset/test_beir.py has what is refused
+def test_a_folder_that_is_no_beir_collection(golden: Suite) -> None:
+    (golden.path / "beir").mkdir()
     result = golden.run("--rag-dataset=beir:beir")
     assert result.ret != 0
     assert "Traceback" not in result.stdout.str()
@@ -333,7 +459,7 @@ def test_a_crashed_worker_never_leaves_a_gate_green(suite: Suite) -> None:
     assert "passed e3: error_rate" not in result.stdout.str()
 
 
-@WORKERS
+@pytest.mark.parametrize("workers", both("-n0"))
 def test_gates_of_an_experiment_that_only_a_marker_names(suite: Suite, workers: str) -> None:
     suite.pytester.makepyfile(
         """
@@ -356,60 +482,36 @@ def test_gates_of_an_experiment_that_only_a_marker_names(suite: Suite, workers: 
     result.stdout.fnmatch_lines([" *nobody has no trial, though all tests were asked for*"])
 
 
-def golden_rows(suite: Suite) -> list[dict[str, Any]]:
-    return suite.rows("golden")
-
-
-@WORKERS
-def test_entries_are_rows_and_are_not_looked_up_again(golden: Suite, workers: str) -> None:
-    first = golden.run(workers)
-    rows = golden_rows(golden)
-    assert {row["query_id"] for row in rows} == {"g001", "g002", "g003", "g004", "g005"}
-    assert {(row["experiment"], row["status"], row["llm_answer"]) for row in rows} == {("golden", "ok", "")}
-    assert all(len(row["retrieved_chunks"]) == 1 < len(row["candidates"]) and row["ranking"] for row in rows)
-    assert [stage["name"] for stage in rows[0]["stages"]] == ["retrieve"]
-    golden.pytester.makeconftest(
-        """
-        from rag_harness.engine.golden.pipeline import GoldenPipeline
-        async def answer(self, query):
-            raise AssertionError("looked up again")
-        GoldenPipeline.answer = answer
-        """
-    )
-    again = golden.run(workers)
-    assert outcome(again) == outcome(first) == "4 passed, 1 missed"
-    again.stdout.fnmatch_lines(["answers: 5 resumed from the run of * UTC; 0 new"])
-    first.stdout.fnmatch_lines(["answers: 5 looked up now"])
-    assert golden_rows(golden) == rows
-
-
-def outcome(result: pytest.RunResult) -> str:
-    return result.outlines[-1].strip("= ").partition(" in ")[0]
-
-
 def test_what_changes_a_result_makes_it_be_looked_up_again(golden: Suite) -> None:
+    def fingerprint(**changed: Any) -> str:
+        settings = settings_of(golden, **changed)
+        found = suite_of(settings)
+        return fingerprint_of(found.experiment, settings, found.digest)
+
+    known = [fingerprint()]
+    assert fingerprint() == known[0]
+    known += [fingerprint(k=2), fingerprint(retriever="bm25"), fingerprint(chunk_size=64, chunk_overlap=0)]
+    write_golden(golden, [*ENTRIES[:4], {**ENTRIES[4], "query": "something else"}])
+    known.append(fingerprint())
+    assert len(known) == len(set(known))
+
+
+@pytest.mark.long
+def test_rows_of_another_setting_are_not_taken_over(golden: Suite) -> None:
     golden.run()
-    before = {row["fingerprint"] for row in golden_rows(golden)}
+    before = {row["fingerprint"] for row in golden.rows("golden")}
     for change in (["--rag-k=2"], ["--rag-retriever=bm25"], ["--rag-chunk-size=64", "--rag-chunk-overlap=0"]):
         golden.run(*change)
-        after = {row["fingerprint"] for row in golden_rows(golden)}
+        after = {row["fingerprint"] for row in golden.rows("golden")}
         assert len(after) == 1
         assert not after & before, change
         before |= after
     write_golden(golden, [*ENTRIES[:4], {**ENTRIES[4], "query": "something else"}])
     golden.run()
-    assert not {row["fingerprint"] for row in golden_rows(golden)} & before
+    assert not {row["fingerprint"] for row in golden.rows("golden")} & before
 
 
-def test_result_files_of_the_golden_suite_are_whole(golden: Suite) -> None:
-    golden.run()
-    from rag_harness.results.check import check_results
-
-    (found,) = check_results(golden.path / "output", ["q_direct_001"])
-    assert (found.rows, found.problems) == (5, [])
-
-
-@WORKERS
+@pytest.mark.parametrize("workers", both("-n0"))
 def test_a_limit_holds_for_the_golden_suite_too(golden: Suite, workers: str) -> None:
     result = golden.run(workers, "--rag-limit=2", "--rag-gate=recall@k >= 0.5")
     result.assert_outcomes(passed=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -38,8 +39,11 @@ def test_skipped(rag_result):
 """
 
 
-@pytest.fixture(scope="module")
-def asked() -> list[dict[str, object]]:
+# Each text in one of its four places: the next text in the next place. What each does in each, unit tests look at.
+EACH = [text for number, text in enumerate(WHOLE) if number % 4 == number // 4 % 4]
+
+
+def asked(texts: Sequence[str]) -> list[dict[str, object]]:
     return [
         {
             "query_id": f"q{number}",
@@ -49,19 +53,20 @@ def asked() -> list[dict[str, object]]:
             "evidence": [{"filename": "returns.md", "quote": "You can return a lamp within 45 days."}],
             "metadata": {"topic": text},
         }
-        for number, text in enumerate(WHOLE)
+        for number, text in enumerate(texts)
     ]
 
 
-def test_nothing_of_it_acts_in_what_a_run_leaves(suite: Suite, asked: list[dict[str, object]]) -> None:
-    suite.write_queries(asked)
+@pytest.mark.parametrize("texts", [EACH, pytest.param(WHOLE, marks=pytest.mark.long)], ids=["each", "in each place"])
+def test_nothing_of_it_acts_in_what_a_run_leaves(suite: Suite, texts: Sequence[str]) -> None:
+    suite.write_queries(asked(texts))
     suite.pytester.makepyfile(MINE)
     out = ("--junitxml=j.xml", "--rag-report=r.md", "-o", "rag_attribute=true", "--rag-slices=topic")
     gate = ("-o", "rag_gate=mine: recall@5 >= 0.9 else look at ::error::x", "--rag-repeats=2")
     result = suite.run("-v", "-rA", "--json-report", "--json-report-file=j.json", *out, *gate)
     said = result.stdout.str() + result.stderr.str()
     assert "rag causes" in said
-    assert f"{len(WHOLE) + 1} failed" in said, "and the gate"
+    assert f"{len(texts) + 1} failed" in said, "and the gate"
     assert "INTERNALERROR" not in said
     assert on_terminal(said) == []
     assert _of_junit(suite.path / "j.xml") == []
@@ -70,15 +75,15 @@ def test_nothing_of_it_acts_in_what_a_run_leaves(suite: Suite, asked: list[dict[
     assert [on_terminal(file.read_text(encoding="utf-8")) for file in (suite.path / "logs").glob("*.log")] == [[]]
     lines = (suite.path / "output" / "mine.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
     rows = {str(row["query_id"]): row for row in map(json.loads, lines)}
-    asked_as = [rows[f"q{number}"]["query"] for number in range(len(WHOLE))]
-    assert asked_as == [text.strip() for text in WHOLE], "kept as they are"
+    asked_as = [rows[f"q{number}"]["query"] for number in range(len(texts))]
+    assert asked_as == [text.strip() for text in texts], "kept as they are"
     summary = (suite.path / "output" / "summary.json").read_text(encoding="utf-8")
     assert unseen(summary) == []
     json.loads(summary)
 
 
 def test_a_miss_of_the_golden_suite(suite: Suite) -> None:
-    entries = [{"query": text, "expected_document_id": "warranty.md", "justification": text} for text in WHOLE[::9]]
+    entries = [{"query": text, "expected_document_id": "warranty.md", "justification": text} for text in EACH[::3]]
     (suite.path / "kb" / "golden.json").write_text(json.dumps(entries))
     suite.pytester.makepyfile(
         "def test_golden(rag_retrieval):\n    assert rag_retrieval.ok and rag_retrieval.found, rag_retrieval.query\n"

@@ -14,11 +14,12 @@ HEAVY = [
     "polars", "pyarrow", "pydantic", "pydantic_settings", "pypdf", "qdrant_client", "qdrant_edge", "rich",
     "safetensors", "sentence_transformers", "tiktoken", "tokenizers", "torch", "transformers", "vcr",
 ]  # fmt: skip
-pytestmark = pytest.mark.usefixtures("cold_python")
+COLD = pytest.mark.usefixtures("cold_python")
 # Other people's plugins, installed beside ours, import some of these themselves.
 ALONE = ["-p", "no:anyio", "-p", "no:_hypothesis_pytestplugin", "-p", "no:hypothesispytest", "-p", "no:syrupy"]
 
 
+@COLD
 def test_imports_nothing_heavy(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         f"""
@@ -41,6 +42,7 @@ def test_writes_no_file_and_no_line(pytester: pytest.Pytester) -> None:
     assert left == {"test_writes_no_file_and_no_line.py"}
 
 
+@COLD
 def test_can_be_switched_off(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("import sys\ndef test_one(): assert 'rag_harness' not in sys.modules")
     pytester.runpytest_subprocess("-p", "no:rag_harness").assert_outcomes(passed=1)
@@ -60,6 +62,25 @@ def test_does_not_change_how_xdist_distributes(pytester: pytest.Pytester) -> Non
     )
     result = pytester.runpytest_subprocess("-n", "1", "-s")
     result.stdout.fnmatch_lines(["*scheduler: LoadScheduling*"])
+
+
+@COLD
+def test_a_run_imports_no_judge_and_no_service_that_it_does_not_ask(suite: Suite) -> None:
+    suite.pytester.makeconftest(
+        """
+        import sys
+
+        def pytest_unconfigure():
+            judges = {name for name in sys.modules if name.startswith("rag_harness.judges")}
+            services = {name for name in sys.modules if "endpoint" in name or "jsonpath" in name}
+            print("imported", judges, services - {"rag_harness.models.endpoints"})
+        """
+    )
+    result = suite.run("-s")
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(["*imported set() set()"])
+    result.stdout.no_fnmatch_line("*scorecard*")
+    assert not (suite.path / "output" / "scores").exists()
 
 
 def _comparable(result: pytest.RunResult) -> list[str]:

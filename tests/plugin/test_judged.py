@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -42,10 +38,14 @@ mock.MockOpinion.supported = failing
 """
 
 
-@pytest.fixture
-def judged(suite: Suite) -> Suite:
+def count_questions(suite: Suite) -> Suite:
     suite.pytester.makeconftest(COUNTING.format(asked=str(suite.path / "asked.txt")))
     return suite
+
+
+@pytest.fixture
+def judged(suite: Suite) -> Suite:
+    return count_questions(suite)
 
 
 def fail_with(suite: Suite, body: str) -> None:
@@ -63,34 +63,67 @@ def scores(suite: Suite, name: str = "e3_filtered_rag") -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
-def test_each_row_is_judged_once_and_the_scorecard_says_by_whom(judged: Suite, workers: str) -> None:
-    result = judged.run(MEASURES, workers)
-    result.assert_outcomes(passed=4)
-    result.stdout.fnmatch_lines(
+class Seen(NamedTuple):
+    """What a run has said, how often the judge was asked until then, and the scores that were left, as bytes, too."""
+
+    result: pytest.RunResult
+    asked: int
+    scores: list[dict[str, Any]]
+    kept: bytes
+
+
+def seen(judged: Suite, result: pytest.RunResult) -> Seen:
+    kept = (judged.path / "output" / "scores" / "e3_filtered_rag.jsonl").read_bytes()
+    return Seen(result, len(asked(judged)), scores(judged), kept)
+
+
+KEY = "sk-planted-judge-key"
+NO_WORSE = "--rag-gate=e3: faithfulness >= baseline - 0.1"
+
+
+@pytest.fixture(scope="module")
+def judged_again(shared_suite: Suite) -> tuple[Suite, list[Seen]]:
+    """A run that judges, the same on two workers, two with another judge; with a key in the environment."""
+    judged, found = count_questions(shared_suite), list[Seen]()
+    compared = ("--rag-compare=main", NO_WORSE)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("RAG_JUDGE_API_KEY", KEY)
+        for more in (("--rag-save=main",), ("-n2", *compared), compared, ()):
+            if len(found) == 2:
+                with (judged.path / "conftest.py").open("a") as conftest:
+                    conftest.write('\nmock.MockJudge.revision = "2"\n')
+            found.append(seen(judged, judged.run(MEASURES, *more)))
+    return judged, found
+
+
+def test_each_row_is_judged_once_and_the_scorecard_says_by_whom(judged_again: tuple[Suite, list[Seen]]) -> None:
+    judged, (first, *_) = judged_again
+    first.result.stdout.fnmatch_lines(["rag: judged by mock/word-overlap*"])
+    look_at_first(judged, first)
+
+
+@pytest.mark.long
+def test_workers_judge_each_row_once(judged: Suite) -> None:
+    look_at_first(judged, seen(judged, judged.run(MEASURES, "-n2")))
+
+
+def look_at_first(judged: Suite, first: Seen) -> None:
+    first.result.assert_outcomes(passed=4)
+    first.result.stdout.fnmatch_lines(
         [
             "*rag scorecard*",
             "judged by mock/word-overlap (words and vectors compared, no LLM)",
             "experiment*CP*F*AR*HRI*",
         ]
     )
-    assert len(asked(judged)) == 4
-    kept = scores(judged)
+    assert first.asked == 4
+    kept = first.scores
     assert len(kept) == 4 + 4 + 1  # only one of the four has a ground truth
     line = next(line for line in kept if line["measure"] == "faithfulness" and line["query_id"] == "q_direct_001")
     assert (line["experiment"], line["judge"], line["model"]) == ("e3", "mock", "mock/word-overlap")
     claim = line["detail"]["claims"][0]
     answer = next(row["llm_answer"] for row in judged.rows() if row["query_id"] == "q_direct_001")
     assert claim["text"] == str(answer)[claim["start"] : claim["end"]]
-
-
-def test_the_announcement_says_who_will_judge(judged: Suite) -> None:
-    judged.run(MEASURES).stdout.fnmatch_lines(["rag: judged by mock/word-overlap*"])
-
-
-def test_a_judge_in_this_process_is_not_announced_as_the_chat_model(judged: Suite) -> None:
-    result = judged.run(MEASURES, "--rag-judge=mock", "--rag-judge-model=gpt-4o")
-    result.stdout.fnmatch_lines(["rag: judged by mock/word-overlap (words and vectors compared, no LLM)"])
 
 
 def test_who_runs_nothing_that_is_judged_needs_no_judge(judged: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,13 +134,13 @@ def test_who_runs_nothing_that_is_judged_needs_no_judge(judged: Suite, monkeypat
     result.stdout.fnmatch_lines([" *e4 has no trial, though all tests were asked for*"])
 
 
-def test_a_resumed_run_judges_nothing_again_and_has_the_same_scorecard(judged: Suite) -> None:
-    first = judged.run(MEASURES)
-    before = (judged.path / "output" / "scores" / "e3_filtered_rag.jsonl").read_bytes()
-    again = judged.run(MEASURES, "-n2")
-    assert len(asked(judged)) == 4
-    assert (judged.path / "output" / "scores" / "e3_filtered_rag.jsonl").read_bytes() == before
-    assert _scorecard(again) == _scorecard(first)
+def test_a_resumed_run_judges_nothing_again_and_has_the_same_scorecard(
+    judged_again: tuple[Suite, list[Seen]],
+) -> None:
+    _, (first, again, *_) = judged_again
+    assert again.asked == 4
+    assert again.kept == first.kept
+    assert _scorecard(again.result) == _scorecard(first.result)
 
 
 def _scorecard(result: pytest.RunResult) -> list[str]:
@@ -117,16 +150,29 @@ def _scorecard(result: pytest.RunResult) -> list[str]:
     return lines[start:end]
 
 
-def test_another_judge_judges_again_without_answering_again(judged: Suite) -> None:
-    judged.run(MEASURES)
-    with (judged.path / "conftest.py").open("a") as conftest:
-        conftest.write('\nmock.MockJudge.revision = "2"\n')
-    result = judged.run(MEASURES)
-    result.stdout.fnmatch_lines(["answers: 4 resumed from the run of * UTC; 0 new"])
-    assert len(asked(judged)) == 8
-    assert {line["revision"].partition("+")[0] for line in scores(judged)} == {MockJudge.revision, "2"}
-    judged.run(MEASURES)  # what is stored of the second judge is found, too
-    assert len(asked(judged)) == 8
+def test_another_judge_judges_again_without_answering_again(judged_again: tuple[Suite, list[Seen]]) -> None:
+    _, (_, _, other, other_again) = judged_again
+    other.result.stdout.fnmatch_lines(["answers: 4 resumed from the run of * UTC; 0 new"])
+    assert other.asked == 8
+    assert {line["revision"].partition("+")[0] for line in other.scores} == {MockJudge.revision, "2"}
+    assert other_again.asked == 8, "what is stored of the second judge is found, too"
+
+
+def test_scores_of_two_judges_are_not_compared(judged_again: tuple[Suite, list[Seen]]) -> None:
+    _, (_, same, other, _) = judged_again
+    assert same.result.ret == 0
+    first = f"mock/word-overlap (mock, {MockJudge.revision[:8]})"
+    said = f"the baseline was judged by {first}, this run by mock/word-overlap (mock, 2+"
+    other.result.stdout.fnmatch_lines(["Judged measures of e3 are not compared: before was judged by mock*"])
+    assert said in " ".join(other.result.stdout.str().split())
+    other.result.stdout.no_fnmatch_line("  faithfulness *")
+    assert other.result.ret == 1
+
+
+def test_the_judges_key_is_in_no_file(judged_again: tuple[Suite, list[Seen]]) -> None:
+    judged, _ = judged_again
+    files = [file for file in judged.path.rglob("*") if file.is_file()]
+    assert not [file for file in files if KEY.encode() in file.read_bytes()]
 
 
 def test_a_changed_answer_is_judged_anew_and_its_old_scores_are_set_aside(judged: Suite) -> None:
@@ -139,7 +185,10 @@ def test_a_changed_answer_is_judged_anew_and_its_old_scores_are_set_aside(judged
 
 
 def test_a_measure_that_a_gate_names_is_judged_without_being_listed(judged: Suite) -> None:
-    result = judged.run("--rag-gate=e3: faithfulness <= 0.5", "--rag-gate=e3: g_mean >= 0.99")
+    judge = ("--rag-judge=mock", "--rag-judge-model=gpt-4o")
+    result = judged.run("--rag-gate=e3: faithfulness <= 0.5", "--rag-gate=e3: g_mean >= 0.99", *judge)
+    # A judge in this process is not announced as the chat model.
+    result.stdout.fnmatch_lines(["rag: judged by mock/word-overlap (words and vectors compared, no LLM)"])
     result.stdout.fnmatch_lines(["passed      e3: faithfulness <= 0.5*", "failed      e3: g_mean >= 0.99*"])
     assert {line["measure"] for line in scores(judged)} == {"faithfulness", "context_precision", "answer_relevancy"}
 
@@ -196,7 +245,7 @@ def test_scores(rag_result, rag_scores):
 """
 
 
-@pytest.mark.parametrize("listed", [["faithfulness"], []])
+@pytest.mark.parametrize("listed", [["faithfulness"], pytest.param([], marks=pytest.mark.long)])
 def test_a_test_asks_for_scores_listed_or_not(judged: Suite, listed: list[str]) -> None:
     for file in judged.path.glob("test_*.py"):
         file.unlink()
@@ -208,7 +257,7 @@ def test_a_test_asks_for_scores_listed_or_not(judged: Suite, listed: list[str]) 
     ("args", "said"),
     [
         (["--rag-measures=faithfulnes"], "*Unknown measure 'faithfulnes'. Did you mean 'faithfulness'?*"),
-        ([MEASURES, "--rag-judge=nobody"], "*Unknown judge 'nobody'*"),
+        pytest.param([MEASURES, "--rag-judge=nobody"], "*Unknown judge 'nobody'*", marks=pytest.mark.long),
         ([MEASURES, "--rag-judge=fused"], "*asks a chat model*--rag-judge-base-url*"),
         (
             [MEASURES, "--rag-judge-model=gpt-4o", "--rag-judge-base-url=https://llm.example/v1", "--rag-mode=live"],
@@ -236,52 +285,16 @@ def test_a_judge_that_cannot_be_is_said_before_anything_runs(
     assert not judged.rows()
 
 
-@pytest.mark.usefixtures("cold_python")
-def test_without_measures_nothing_is_judged_written_or_imported(judged: Suite) -> None:
-    (judged.path / "conftest.py").write_text(
-        "import sys\ndef pytest_unconfigure():\n"
-        "    print(sorted(name for name in sys.modules if name.startswith('rag_harness.judges')))\n"
-    )
-    result = judged.run("-s")
-    result.stdout.fnmatch_lines(["[[]]"])
-    result.stdout.no_fnmatch_line("*scorecard*")
-    assert not (judged.path / "output" / "scores").exists()
-
-
-@pytest.mark.usefixtures("cold_python")
 def test_scores_of_a_killed_run_are_taken_over(judged: Suite) -> None:
     """The last row's judgement never comes; what was judged before it is in the journal."""
     end = 'if "fish" in self._material.question:\n        import os, time; time.sleep(0.3); os.kill(os.getpid(), 9)'
     fail_with(judged, f"{end}\n    {REAL}")
-    command = [sys.executable, "-m", "pytest", "-q", "--rag-measures=faithfulness", "--rag-concurrency=1"]
-    killed = subprocess.run(command, cwd=judged.path, check=False, timeout=60, env=os.environ, capture_output=True)
-    assert killed.returncode == -signal.SIGKILL
+    killed = judged.run("--rag-measures=faithfulness", "--rag-concurrency=1")
+    assert killed.ret == -signal.SIGKILL
     judged.pytester.makeconftest(COUNTING.format(asked=str(judged.path / "asked.txt")))
     judged.run("--rag-measures=faithfulness").assert_outcomes(passed=4)
     assert len(scores(judged)) == 4
     assert sorted(asked(judged)) == sorted([*(str(row["query"]) for row in judged.rows()), "live fish"])
-
-
-def test_the_judges_key_is_in_no_file(judged: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RAG_JUDGE_API_KEY", "sk-planted-judge-key")
-    judged.run(MEASURES)
-    files = [file for file in Path(judged.path).rglob("*") if file.is_file()]
-    assert not [file for file in files if b"sk-planted-judge-key" in file.read_bytes()]
-
-
-def test_scores_of_two_judges_are_not_compared(judged: Suite) -> None:
-    gate = "--rag-gate=e3: faithfulness >= baseline - 0.1"
-    judged.run(MEASURES, "--rag-save=main")
-    assert judged.run(MEASURES, "--rag-compare=main", gate).ret == 0
-    with (judged.path / "conftest.py").open("a") as conftest:
-        conftest.write('\nmock.MockJudge.revision = "2"\n')
-    result = judged.run(MEASURES, "--rag-compare=main", gate)
-    first = f"mock/word-overlap (mock, {MockJudge.revision[:8]})"
-    said = f"the baseline was judged by {first}, this run by mock/word-overlap (mock, 2+"
-    result.stdout.fnmatch_lines(["Judged measures of e3 are not compared: before was judged by mock*"])
-    assert said in " ".join(result.stdout.str().split())
-    result.stdout.no_fnmatch_line("  faithfulness *")
-    assert result.ret == 1
 
 
 def test_a_disk_that_is_full_while_judging_ends_the_run(judged: Suite) -> None:

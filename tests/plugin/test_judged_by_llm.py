@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -50,12 +50,16 @@ def server(model: Model) -> Iterator[CountingServer]:
         yield running
 
 
-@pytest.fixture
-def judged(suite: Suite) -> Suite:
+def ask_both(suite: Suite) -> Suite:
     for file in suite.path.glob("test_*.py"):
         file.unlink()
     suite.pytester.makepyfile(test_both=TEST)
     return suite
+
+
+@pytest.fixture
+def judged(suite: Suite) -> Suite:
+    return ask_both(suite)
 
 
 def run(suite: Suite, server: CountingServer, *args: str) -> pytest.RunResult:
@@ -68,32 +72,68 @@ def scores(suite: Suite, output: str = "output") -> dict[tuple[str, str, str], A
     return {(line["experiment"], line["query_id"], line["measure"]): (line["value"], line["reason"]) for line in lines}
 
 
+class Seen(NamedTuple):
+    """What a run has said, and what the model was asked until then."""
+
+    result: pytest.RunResult
+    kinds: list[str]
+
+
+@pytest.fixture(scope="module")
+def recorded(shared_suite: Suite) -> tuple[Suite, list[Seen]]:
+    """A run that records and its replay on two workers; then the same with a judge that is asked again."""
+    judged, model, found = ask_both(shared_suite), Model(), []
+    again = "--rag-judge-repeats=2"
+    with counting_server(delay=0.0, reply=model.reply) as server:
+        for args in (
+            ("--rag-mode=record",),
+            ("--rag-mode=replay", "-n2", "--rag-output=replayed"),
+            ("--rag-mode=record", again, "--rag-output=repeated"),
+            ("--rag-mode=replay", again, "--rag-output=replayed_repeated"),
+        ):
+            found.append(Seen(run(judged, server, *args), list(model.kinds)))
+    return judged, found
+
+
+def test_a_judge_behind_http_judges_with_few_calls(recorded: tuple[Suite, list[Seen]]) -> None:
+    judged, (first, *_) = recorded
+    look_at_calls(judged, first)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
-def test_a_judge_behind_http_judges_with_few_calls(
-    judged: Suite, server: CountingServer, model: Model, workers: str
-) -> None:
-    result = run(judged, server, "--rag-mode=live", workers)
+def test_a_live_judge_judges_with_few_calls(judged: Suite, server: CountingServer, model: Model, workers: str) -> None:
+    look_at_calls(judged, Seen(run(judged, server, "--rag-mode=live", workers), model.kinds), 1 + (workers == "-n2"))
+
+
+def look_at_calls(judged: Suite, seen: Seen, processes: int = 1) -> None:
+    result, kinds = seen
     result.assert_outcomes(passed=8)
-    result.stdout.fnmatch_lines(["judged by gpt-x (an LLM, method fused)", f"judging took {len(model.kinds)} calls; *"])
+    result.stdout.fnmatch_lines(["judged by gpt-x (an LLM, method fused)", f"judging took {len(kinds)} calls; *"])
     assert len(scores(judged)) == 2 * (4 + 4 + 1)
     assert not [reason for _, reason in scores(judged).values() if "verdict" in reason]
     # The mock model answers both experiments in the same words, from the same chunks: what is asked word for word
     # again is asked once a process, and the one case with a ground truth has its chunks judged once a process.
-    assert len(model.kinds) <= 2 * (4 + 4 + 1)
-    assert model.kinds.count("useful") <= 1 + (workers == "-n2")
+    assert len(kinds) <= 2 * (4 + 4 + 1)
+    assert kinds.count("useful") <= processes
 
 
-def test_what_was_judged_in_a_recording_run_is_replayed_without_a_call(
-    judged: Suite, server: CountingServer, model: Model
-) -> None:
-    run(judged, server, "--rag-mode=record").assert_outcomes(passed=8)
-    asked = len(model.kinds)
-    for workers in ("-n0", "-n2"):
-        again = run(judged, server, "--rag-mode=replay", f"--rag-output=again{workers}", workers)
-        again.assert_outcomes(passed=8)
-        assert scores(judged, f"again{workers}") == scores(judged)
-    again.stdout.fnmatch_lines(["judging took * calls, * of them replayed; *"])
-    assert len(model.kinds) == asked
+def test_what_was_judged_in_a_recording_run_is_replayed_without_a_call(recorded: tuple[Suite, list[Seen]]) -> None:
+    judged, (first, replayed, *_) = recorded
+    replayed.result.assert_outcomes(passed=8)
+    assert scores(judged, "replayed") == scores(judged)
+    replayed.result.stdout.fnmatch_lines(["judging took * calls, * of them replayed; *"])
+    assert replayed.kinds == first.kinds
+
+
+def test_a_judge_that_is_asked_again_says_whether_it_is_of_one_mind(recorded: tuple[Suite, list[Seen]]) -> None:
+    judged, (_, before, repeated, replayed) = recorded
+    repeated.result.stdout.fnmatch_lines(["faithfulness: judged again: 0.0% of verdicts flip, α *n=8"])
+    assert len(repeated.kinds) > len(before.kinds)
+    replayed.result.stdout.fnmatch_lines(["faithfulness: judged again: 0.0% of verdicts flip, α *n=8"])
+    assert replayed.kinds == repeated.kinds
+    lines = (judged.path / "replayed_repeated" / "scores" / "e3_filtered_rag.jsonl").read_text().splitlines()
+    assert {json.loads(line).get("repeat", 0) for line in lines} == {0, 1, 2}
 
 
 def test_what_nobody_recorded_is_said_and_not_asked(judged: Suite, server: CountingServer, model: Model) -> None:
@@ -120,22 +160,6 @@ def test_a_budget_that_is_spent_leaves_scores_of_none(judged: Suite, server: Cou
     result.assert_outcomes(passed=8)
     reasons = {reason for (_, _, measure), (_, reason) in scores(judged).items() if measure == "faithfulness"}
     assert all(reason.startswith("not judged: budget: ") for reason in reasons)
-
-
-def test_a_judge_that_is_asked_again_says_whether_it_is_of_one_mind(
-    judged: Suite, server: CountingServer, model: Model
-) -> None:
-    run(judged, server, "--rag-mode=record").assert_outcomes(passed=8)
-    before = len(model.kinds)
-    result = run(judged, server, "--rag-mode=record", "--rag-judge-repeats=2", "--rag-overwrite")
-    result.stdout.fnmatch_lines(["faithfulness: judged again: 0.0% of verdicts flip, α *n=8"])
-    assert len(model.kinds) > before
-    asked = len(model.kinds)
-    again = run(judged, server, "--rag-mode=replay", "--rag-judge-repeats=2", "--rag-output=again")
-    again.stdout.fnmatch_lines(["faithfulness: judged again: 0.0% of verdicts flip, α *n=8"])
-    assert len(model.kinds) == asked
-    lines = (judged.path / "again" / "scores" / "e3_filtered_rag.jsonl").read_text().splitlines()
-    assert {json.loads(line).get("repeat", 0) for line in lines} == {0, 1, 2}
 
 
 def test_a_panel_asks_each_of_its_models_and_replays_each(judged: Suite, server: CountingServer, model: Model) -> None:

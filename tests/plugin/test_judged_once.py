@@ -74,9 +74,17 @@ def test_two(rag_result, rag_scores):
 """
 
 
-@pytest.mark.parametrize("is_resumed", [False, True])
-@pytest.mark.parametrize("measures", [[FAITHFUL], []])
-def test_two_tests_of_a_trial_ask_the_judge_once(judged: Suite, is_resumed: bool, measures: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("measures", "is_resumed"),
+    [
+        ([], True),
+        *(
+            pytest.param(*each, marks=pytest.mark.long)
+            for each in (([FAITHFUL], False), ([FAITHFUL], True), ([], False))
+        ),
+    ],
+)
+def test_two_tests_of_a_trial_ask_the_judge_once(judged: Suite, measures: list[str], is_resumed: bool) -> None:
     if is_resumed:
         judged.run().assert_outcomes(passed=4)
     only(judged, TWO)
@@ -92,7 +100,7 @@ async def slow(self, claims, source):
     global now, most
     now += 1
     most = max(most, now)
-    await asyncio.sleep(0.2)
+    await asyncio.sleep(0.1)
     now -= 1
     return await real(self, claims, source)
 
@@ -129,24 +137,24 @@ def test_it(rag_result, n):
 """
 
 
-def test_scores_of_a_row_that_was_not_taken_are_not_taken(judged: Suite) -> None:
+@pytest.mark.parametrize("runs", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_scores_of_a_row_that_was_not_taken_are_not_taken(judged: Suite, runs: int) -> None:
     """Two workers run one trial, as with --dist=each; the first row counts, and what is said of it."""
     only(judged, TWO_ANSWERS)
-    judged.run("--rag-measures=factuality", "-n2", "--dist=each")
-    gate = "--rag-gate=e3: factuality >= 0"
-    result = judged.run("--rag-measures=factuality", "-n2", "--dist=each", "--rag-overwrite", gate)
+    for _ in range(runs):
+        gate = "--rag-gate=e3: factuality >= 0"
+        result = judged.run("--rag-measures=factuality", "-n2", "--dist=each", "--rag-overwrite", gate)
     result.stdout.fnmatch_lines(["passed      e3: factuality >= 0 *n=3*"])
     lines = scores(judged)
     assert len(lines) == len({line["query_id"] for line in lines}) == 3
 
 
-@pytest.mark.usefixtures("cold_python")
 def test_what_a_worker_that_died_has_judged_counts(judged: Suite) -> None:
     crash = (
         "import os, pytest\n\n@pytest.mark.e3\ndef test_answers(rag_result, rag_scores):\n"
         "    rag_scores['faithfulness']\n"
         "    if rag_result.query_id == 'q_direct_002' and not os.path.exists('died'):\n"
-        "        open('died', 'w').close()\n        import time; time.sleep(0.5); os._exit(1)\n"
+        "        open('died', 'w').close()\n        import time; time.sleep(0.3); os._exit(1)\n"
     )
     only(judged, crash)
     result = judged.run(FAITHFUL, GATE, "-n2")

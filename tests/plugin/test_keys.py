@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -102,39 +103,50 @@ def test_a_server_without_keys_needs_none(suite: Suite, server: KeyedServer) -> 
     assert set(server.calls) == {"embed", "answering"}
 
 
+ROLES = {
+    "embed": ("OPENAI_API_KEY", {"embed_model": "openai:m"}),
+    "answer": ("RAG_CHAT_API_KEY", {"chat_model": "openai:answering"}),
+    "judge": ("RAG_JUDGE_API_KEY", {"judge_model": "openai:judging"}),
+}
+URLS = {"embed": "embed_base_url", "answer": "chat_base_url", "judge": "judge_base_url"}
+JUDGING = ("--rag-judge=fused", "--rag-measures=faithfulness")
+
+
 @pytest.mark.parametrize(
-    ("role", "variable", "workers"),
+    ("role", "workers"),
     [
-        ("embed", "OPENAI_API_KEY", ()),
-        ("embed", "OPENAI_API_KEY", ("-n", "2")),
-        ("answer", "RAG_CHAT_API_KEY", ()),
-        ("judge", "RAG_JUDGE_API_KEY", ()),
+        ("embed", ()),
+        pytest.param("embed", ("-n", "2"), marks=pytest.mark.long),
+        ("answer", ()),
+        ("judge", ()),
     ],
 )
 def test_a_key_that_lacks_or_is_wrong_is_said_in_one_sentence(
-    suite: Suite,
-    server: KeyedServer,
-    monkeypatch: pytest.MonkeyPatch,
-    role: str,
-    variable: str,
-    workers: tuple[str, ...],
+    suite: Suite, server: KeyedServer, monkeypatch: pytest.MonkeyPatch, role: str, workers: tuple[str, ...]
 ) -> None:
-    told = {
-        "embed": {"embed_model": "openai:m", "embed_base_url": server.url},
-        "answer": {"chat_model": "openai:answering", "chat_base_url": server.url},
-        "judge": {"judge_model": "openai:judging", "judge_base_url": server.url},
-    }
-    profile(suite, **told[role])
-    more = ("--rag-judge=fused", "--rag-measures=faithfulness") if role == "judge" else ()
+    variable, model = ROLES[role]
+    profile(suite, **model, **{URLS[role]: server.url})
+    more = (*workers, *(JUDGING if role == "judge" else ()))
     server.key = KEY
     where = f"The server of role {role} at {server.url}/ answers 401: "
-    lacking = run(suite, *more, *workers).stdout.str()
+    lacking = run(suite, *more).stdout.str()
     assert f"{where}it wants a key, and {variable} is not set." in " ".join(lacking.split())
     monkeypatch.setenv(variable, "sk-wrong")
-    wrong = run(suite, *more, *workers).stdout.str()
+    wrong = run(suite, *more).stdout.str()
     assert f"{where}it refuses the key of {variable}." in " ".join(wrong.split())
     assert "Traceback" not in lacking + wrong
     assert "Missing credentials" not in lacking
     assert "sk-wrong" not in wrong
-    monkeypatch.setenv(variable, KEY)
-    run(suite, *more, *workers).assert_outcomes(passed=4)
+
+
+def test_each_role_sends_its_own_key(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each asks a server of its own, which takes no other key."""
+    with ExitStack() as served:
+        servers = {role: served.enter_context(running(KeyedServer())) for role in ROLES}
+        for role, (variable, _) in ROLES.items():
+            servers[role].key = f"{KEY}-{role}"
+            monkeypatch.setenv(variable, servers[role].key)
+        models = {name: model for _, each in ROLES.values() for name, model in each.items()}
+        profile(suite, **models, **{URLS[role]: server.url for role, server in servers.items()})
+        run(suite, *JUDGING).assert_outcomes(passed=4)
+    assert {role: bool(server.calls) for role, server in servers.items()} == dict.fromkeys(ROLES, True)

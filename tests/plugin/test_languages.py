@@ -18,24 +18,40 @@ SAID = "Documents by language: 8 in de."
 @pytest.fixture
 def german(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> Suite:
     monkeypatch.delenv("RAG_SECTIONS")
+    return in_german(suite)
+
+
+def in_german(suite: Suite) -> Suite:
     shutil.rmtree(suite.path / "kb")
     shutil.copytree(GERMAN, suite.path / "kb")
     return suite
 
 
-def test_what_languages_there_are_is_said_in_the_run_in_brief_and_in_the_report(german: Suite) -> None:
-    result = german.run("--rag-limit=3", "--rag-report=report.md")
+@pytest.fixture(scope="module")
+def judged(shared_suite: Suite) -> tuple[Suite, pytest.RunResult]:
+    options = ("--rag-limit=3", "--rag-report=report.md", "--rag-judge=embedded", "--rag-measures=faithfulness")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.delenv("RAG_SECTIONS")
+        return shared_suite, in_german(shared_suite).run(*options)
+
+
+def test_what_languages_there_are_is_said_in_the_run_in_brief_and_in_the_report(
+    judged: tuple[Suite, pytest.RunResult],
+) -> None:
+    german, result = judged
     result.stdout.fnmatch_lines([f"note     {SAID}"])
     assert SAID in (german.path / "report.md").read_text(encoding="utf-8")
     suites = json.loads((german.path / "output/run.json").read_text(encoding="utf-8"))["suites"]
     assert {tuple(each["languages"]) for each in suites.values()} == {(SAID,)}
 
 
+@pytest.mark.long
 def test_no_language_is_said_where_all_is_english(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAG_SECTIONS")
     assert "by language" not in suite.run("--rag-limit=1").stdout.str()
 
 
+@pytest.mark.long
 def test_chinese_pages_have_no_rules_and_that_is_said(german: Suite) -> None:
     (german.path / "kb/zh.md").write_text("# 退款\n\n退款需要五天时间到账。请耐心等待。\n", encoding="utf-8")
     said = german.run("--rag-limit=1").stdout.str().replace("\n         ", " ")
@@ -49,8 +65,8 @@ def test_an_unknown_language_stops_the_run_with_what_could_be_meant(german: Suit
     assert "rag_language: Unknown language 'german'. Did you mean 'de'?" in result.stdout.str() + result.stderr.str()
 
 
-def test_the_embedded_judge_leaves_german_answers_unjudged_and_says_why(german: Suite) -> None:
-    german.run("--rag-limit=2", "--rag-judge=embedded", "--rag-measures=faithfulness")
+def test_the_embedded_judge_leaves_german_answers_unjudged_and_says_why(judged: tuple[Suite, pytest.RunResult]) -> None:
+    german, _ = judged
     lines = (german.path / "output/scores/e3_filtered_rag.jsonl").read_text(encoding="utf-8").splitlines()
     scores = [json.loads(line) for line in lines]
     assert scores

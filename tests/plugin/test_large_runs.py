@@ -25,7 +25,9 @@ blocks_of_file.block_of = read_again
 """
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["plain", "n2"])
+@pytest.mark.parametrize(
+    "workers", [pytest.param((), marks=pytest.mark.long, id="plain"), pytest.param(("-n2",), id="n2")]
+)
 def test_after_the_last_test_no_row_and_no_score_is_read_again(suite: Suite, workers: tuple[str, ...]) -> None:
     suite.pytester.makeconftest(SMALL)
     gates = [f"--rag-gate=e3: {gate}" for gate in ("error_rate <= 0", "p95(total_ms) <= 1e9", "faithfulness >= 0")]

@@ -12,13 +12,14 @@ from tests.plugin.screen import PlayedRun
 SLOW_MODEL = """
 import time
 from rag_harness.models.embedders import cached
+from rag_harness.plugin import line_below
 from rag_harness.work.lines_of_work import LinesOfWork
 
-LinesOfWork.first = LinesOfWork.longest = 0.1
+LinesOfWork.first = LinesOfWork.longest = line_below._REFRESH_SECONDS = 0.03
 cached._CHECKPOINT = 1
-put = cached.CachedEmbedder._put
+put, pauses = cached.CachedEmbedder._put, [0.15] * 4
 def slow(*args):
-    time.sleep(0.35)
+    time.sleep(pauses.pop() if pauses else 0)
     put(*args)
 cached.CachedEmbedder._put = slow
 """

@@ -56,7 +56,7 @@ def values(suite: Suite, measure: str, name: str = "e3_filtered_rag") -> list[fl
     return [line["value"] for line in scores(suite, name) if line["measure"] == measure]
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("workers", [pytest.param("-n0", marks=pytest.mark.long), "-n2"])
 def test_a_pipeline_that_depends_on_the_order_of_its_sources_is_caught(suite: Suite, workers: str) -> None:
     result = suite.run("--rag-gate=e3: metamorphic_order >= 0.95", workers)
     result.assert_outcomes(passed=4, failed=1)
@@ -205,8 +205,8 @@ def test_an_error_that_nobody_foresaw_costs_the_section_and_not_the_gates(
     assert result.ret == 0
 
 
-@pytest.mark.usefixtures("cold_python")
 def test_suites_import_none_of_it_unless_asked(suite: Suite) -> None:
+    # The warm Python that it is forked from has imported more than a run needs, and none of this either.
     suite.pytester.makepyfile(
         TEST + "\nimport sys\n\ndef test_not_there():\n"
         "    assert not [name for name in sys.modules if name.startswith('rag_harness.derived.metamorphic')]\n"

@@ -43,7 +43,7 @@ def book(suite: Suite) -> Suite:
     return suite
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("workers", [pytest.param("-n0", marks=pytest.mark.long), "-n2"])
 def test_each_experiment_is_asked_about_its_own_data_and_judged_by_its_own_gates(book: Suite, workers: str) -> None:
     result = book.run(workers, "--rag-gate=e3: recall@5 >= 0.1")
     result.assert_outcomes(passed=5)

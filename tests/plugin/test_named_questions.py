@@ -7,9 +7,12 @@ import json
 import pytest
 
 from tests.plugin.conftest import QUERIES, Suite
-from tests.plugin.test_golden import ENTRIES, TEST, WORKERS, write_golden
+from tests.plugin.test_golden import ENTRIES, TEST, write_golden
 
 INI = "[pytest]\nrag_kb_dir = kb\nrag_profile = mock\nrag_k = 1\nrag_queries = asked.jsonl\nrag_golden = {}\n"
+# With workers, what tests ask is known to the workers, and what the run says is said by another process.
+IN_WORKERS = pytest.mark.parametrize("workers", [pytest.param("-n0", marks=pytest.mark.long), "-n2"])
+IN_ONE_PROCESS = pytest.mark.parametrize("workers", ["-n0", pytest.param("-n2", marks=pytest.mark.long)])
 
 
 @pytest.fixture
@@ -25,7 +28,7 @@ def golden(suite: Suite) -> Suite:
     return suite
 
 
-@WORKERS
+@IN_ONE_PROCESS
 def test_a_file_that_is_not_there_stops_the_run(golden: Suite, workers: str) -> None:
     result = golden.run(workers, "--rag-queries", "aksed.jsonl")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -40,7 +43,7 @@ def test_so_does_one_that_the_environment_names(golden: Suite, monkeypatch: pyte
     result.stderr.fnmatch_lines(["*No file *xyz.jsonl. Name your questions with *"])
 
 
-@WORKERS
+@IN_WORKERS
 def test_the_golden_suite_asks_them_where_it_asks_the_file_of_questions(golden: Suite, workers: str) -> None:
     result = golden.run(workers, "--rag-queries=others.jsonl", "--rag-gate=recall@k >= 0.1")
     result.assert_outcomes(passed=1)
@@ -48,7 +51,7 @@ def test_the_golden_suite_asks_them_where_it_asks_the_file_of_questions(golden: 
     assert {row["query_id"] for row in golden.rows("golden")} == {"q_direct_001"}
 
 
-@WORKERS
+@IN_WORKERS
 def test_a_question_that_names_no_page_is_told_where_golden_looks_nothing_up_for_it(
     golden: Suite, workers: str
 ) -> None:
@@ -62,21 +65,21 @@ def test_a_question_that_names_no_page_is_told_where_golden_looks_nothing_up_for
     result.stdout.fnmatch_lines([said])
     assert "note     1 question of asked.jsonl names no page" in result.stdout.str()
     (golden.path / "asked.jsonl").write_text(json.dumps(QUERIES[0]) + "\n")
-    assert "names no page" not in golden.run(workers).stdout.str()
+    assert "names no page" not in golden.run().stdout.str()
 
 
 def test_a_golden_set_that_is_named_counts_more(golden: Suite) -> None:
     golden.run("--rag-queries=others.jsonl", "--rag-golden=asked.jsonl").assert_outcomes(passed=3)
 
 
-@WORKERS
+@IN_WORKERS
 def test_the_run_says_where_no_test_asks_them(golden: Suite, workers: str) -> None:
     golden.pytester.makeini(INI.format("golden.json"))
     said = (
         "rag: no test of this run asks others.jsonl (--rag-queries, RAG_QUERIES): the golden suite asks golden.json.*"
     )
     golden.run(workers, "--rag-queries=others.jsonl").stdout.fnmatch_lines([said])
-    assert "no test of this run asks" not in golden.run(workers).stdout.str()
+    assert "no test of this run asks" not in golden.run().stdout.str()
 
 
 def test_a_misspelt_option_is_told_with_what_was_meant(golden: Suite) -> None:
@@ -106,7 +109,7 @@ def test_answers(rag_result):
 """
 
 
-@WORKERS
+@IN_ONE_PROCESS
 def test_a_pipeline_that_has_the_documents_needs_no_folder_of_them(suite: Suite, workers: str) -> None:
     for file in suite.path.glob("test_*.py"):
         file.unlink()

@@ -52,7 +52,9 @@ def here(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(suite.path)
 
 
-@pytest.mark.parametrize("measures", [(), ("context_precision", "answer_relevancy")])
+@pytest.mark.parametrize(
+    "measures", [pytest.param((), marks=pytest.mark.long), ("context_precision", "answer_relevancy")]
+)
 def test_rows_scores_and_record_are_those_of_a_run(suite: Suite, measures: tuple[str, ...]) -> None:
     suite.run(*(f"--rag-measures={name}" for name in measures)).assert_outcomes(passed=4)
     result = rag_harness.evaluate("e3", measures=measures, output="notebook")
@@ -108,12 +110,20 @@ def test_an_object_of_ones_own_has_the_rows_of_its_fixture(suite: Suite, monkeyp
     assert result.figures["error_rate"].mean == 0.25
 
 
-def test_replay_calls_nobody(suite: Suite) -> None:
-    import socket
+# In a file of its own: the code that it is known by is all that its file imports, here the whole package.
+REACHING = """
+import socket
 
-    def rag(question: str) -> str:
-        socket.create_connection(("192.0.2.1", 80), timeout=0.1)
-        return "reached"
+def rag(question):
+    socket.create_connection(("192.0.2.1", 80), timeout=0.1)
+    return "reached"
+"""
+
+
+def test_replay_calls_nobody(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    suite.pytester.makepyfile(reaching=REACHING)
+    monkeypatch.syspath_prepend(suite.path)
+    from reaching import rag  # type: ignore[import-not-found]
 
     result = rag_harness.evaluate(rag, ["Why?"], mode="replay")
     assert "replay opens no connection" in result.frame("records")[0]["error"].lower()

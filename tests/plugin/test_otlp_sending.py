@@ -95,8 +95,8 @@ def test_words_go_through_rag_scrub_or_are_not_sent(
     assert b"lamp" not in backend.bodies[0]
 
 
-@pytest.mark.usefixtures("cold_python")
 def test_a_run_without_it_imports_nothing_of_it(suite: Suite, backend: OtlpReceiver) -> None:
+    # The warm Python that it is forked from has imported more than a run needs, and none of this either.
     suite.pytester.makeconftest(IMPORTED)
     suite.run("-m", "e3").stdout.fnmatch_lines(["imported: []"])
     suite.run("-m", "e3", f"--rag-otlp={backend.url}").stdout.fnmatch_lines(["imported: ['rag_harness.exports', *"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,22 @@ def head(folder: Path, output: str = "output") -> str:
     return (folder / "comment.md").read_text(encoding="utf-8").partition("\n")[0]
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.fixture(scope="module")
+def passed(shared_suite: Suite) -> Path:
+    """The folder of a suite that has run, and whose gate passed."""
+    shared_suite.run(GATE).assert_outcomes(passed=4)
+    return shared_suite.path
+
+
+@pytest.fixture
+def after_a_run(suite: Suite, passed: Path) -> Suite:
+    """The suite with what that run has left."""
+    for name in ("output", ".rag_cache"):
+        shutil.copytree(passed / name, suite.path / name)
+    return suite
+
+
+@pytest.mark.parametrize("workers", [pytest.param("-n0", marks=pytest.mark.long), "-n2"])
 def test_an_answer_that_failed_its_test_and_another_failed_test_are_red(suite: Suite, workers: str) -> None:
     wrong = "    assert rag_result.query_id != 'q_direct_002', 'wrong'\n\n\ndef test_other():\n    assert 1 == 2\n"
     suite.pytester.makepyfile(f"{TEST}{wrong}")
@@ -69,14 +85,15 @@ def test_answers(rag_result):
 
 
 def test_after_a_run_whose_service_was_down_nothing_is_green_until_a_run_leaves_results(
-    suite: Suite, capsys: pytest.CaptureFixture[str]
+    after_a_run: Suite, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    suite.run(GATE)
+    suite = after_a_run
     assert mark(suite) is None
     (suite.path / "down.toml").write_text(
         'url = "http://127.0.0.1:9/q"\nbody = { q = "{{query}}" }\n[read]\nanswer = "answer"\n'
     )
     suite.pytester.makepyfile(DOWN)
+    suite.pytester.makeconftest("from rag_harness.pipelines.endpoint import ready\n\nready._WAITS = (0.0,)\n")
     result = suite.run(
         "--rag-endpoint=down.toml", "--rag-mode=live", "--rag-qdrant-api-key=hush", "--rag-qdrant-api-key", "hush"
     )
@@ -118,9 +135,9 @@ def test_after_a_run_whose_service_was_down_nothing_is_green_until_a_run_leaves_
     ids=["setting", "gate", "collection", "collection by workers", "interrupt"],
 )
 def test_whatever_ends_a_run_before_its_first_question_is_said(
-    suite: Suite, broken: str, args: list[str], why: str
+    after_a_run: Suite, broken: str, args: list[str], why: str
 ) -> None:
-    suite.run(GATE)
+    suite = after_a_run
     suite.pytester.makepyfile(broken)
     assert suite.run(GATE, *args).ret != 0
     found = mark(suite)
@@ -129,8 +146,8 @@ def test_whatever_ends_a_run_before_its_first_question_is_said(
     assert head(suite.path) == STALE
 
 
-def test_a_killed_run_leaves_its_mark(suite: Suite) -> None:
-    suite.run(GATE)
+def test_a_killed_run_leaves_its_mark(after_a_run: Suite) -> None:
+    suite = after_a_run
     suite.pytester.makepyfile(f"def test_first():\n    import os\n    os._exit(9)\n{TEST}")
     suite.run(GATE)
     assert mark(suite) is not None
@@ -139,11 +156,17 @@ def test_a_killed_run_leaves_its_mark(suite: Suite) -> None:
 
 @pytest.mark.parametrize(
     "args",
-    [["--collect-only"], ["--help"], ["--rag-k=many", "--collect-only"], ["test_other.py"], ["test_bad.py"]],
+    [
+        pytest.param(["--collect-only"], marks=pytest.mark.long),
+        ["--help"],
+        ["--rag-k=many", "--collect-only"],
+        ["test_other.py"],
+        ["test_bad.py"],
+    ],
     ids=["collect", "help", "collect with a bad setting", "other tests", "other tests that cannot be collected"],
 )
-def test_what_asks_for_no_question_leaves_no_mark(suite: Suite, args: list[str]) -> None:
-    suite.run(GATE)
+def test_what_asks_for_no_question_leaves_no_mark(after_a_run: Suite, args: list[str]) -> None:
+    suite = after_a_run
     (suite.path / "test_other.py").write_text("def test_it():\n    assert 1 == 2\n")
     (suite.path / "test_bad.py").write_text("raise RuntimeError('gone')\n")
     suite.run(GATE, *args)
@@ -156,8 +179,8 @@ def test_a_setting_that_cannot_be_used_makes_no_folder(suite: Suite) -> None:
     assert not (suite.path / "output").exists()
 
 
-def test_a_run_that_was_interrupted_after_an_answer_has_left_results(suite: Suite) -> None:
-    suite.run(GATE)
+def test_a_run_that_was_interrupted_after_an_answer_has_left_results(after_a_run: Suite) -> None:
+    suite = after_a_run
     file = suite.path / "output" / "summary.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "run": "2026-01-01T00:00:00+00:00"}))  # not this second
     stop = "    if rag_result.query_id == 'q_direct_002':\n        raise KeyboardInterrupt\n"
@@ -170,7 +193,7 @@ def test_a_run_that_was_interrupted_after_an_answer_has_left_results(suite: Suit
 WRONG = "    assert rag_result.query_id != 'q_direct_001', 'wrong'\n"
 
 
-@pytest.mark.parametrize("stop", ["-x", "--maxfail=1"])
+@pytest.mark.parametrize("stop", ["-x", pytest.param("--maxfail=1", marks=pytest.mark.long)])
 def test_what_pytest_stopped_before_is_not_asked_and_its_gates_are_not_judged(suite: Suite, stop: str) -> None:
     suite.pytester.makepyfile(TEST + WRONG)
     result = suite.run(stop, "--rag-gate=e3: recall@5 >= 0.5", "--rag-gate=e3: error_rate <= 0.2")
@@ -206,7 +229,7 @@ def test_a_test_that_broke_before_it_asked_has_lost_its_question(suite: Suite) -
     assert (len(record["not_run"]), len(record["lost"])) == (3, 1)
 
 
-@pytest.mark.parametrize("args", [[], ["-v"], ["-x"], ["-n2"]])
+@pytest.mark.parametrize("args", [pytest.param([], marks=pytest.mark.long), ["-v"], ["-x"], ["-n2"]])
 def test_a_failed_gate_is_called_failed_in_the_short_summary_and_is_no_dot(suite: Suite, args: list[str]) -> None:
     lines = suite.run("--rag-gate=e3: token_f1 >= 0.99", *args).outlines
     assert [line for line in lines if "rag gate::" in line] == [

@@ -6,12 +6,17 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from runpy import run_path
 from textwrap import dedent
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from rag_harness.__main__ import main
+from rag_harness.errors import SettingsError
 from rag_harness.expectations import expectations_of
+from rag_harness.plugin.expect_marks import ExpectMarks
 from rag_harness.report.trial_records import read_trials
 from rag_harness.report.wanted import WantedMeasures
 from rag_harness.settings import Settings
@@ -58,6 +63,10 @@ def fixed(suite: Suite) -> Suite:
     return suite
 
 
+# In workers marks are read, and elsewhere they are judged. That both are in one process is in most of the other tests.
+WORKERS = pytest.mark.parametrize("workers", [pytest.param("0", marks=pytest.mark.long), "2"])
+
+
 def write_tests(suite: Suite, code: str) -> None:
     for file in suite.path.glob("test_*.py"):
         file.unlink()
@@ -77,7 +86,7 @@ def gate_line(said: pytest.RunResult, condition: str) -> str:
     return " ".join(found[0].split())
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@WORKERS
 def test_a_mark_is_scored_for_the_experiment_of_its_test_and_for_no_other(
     fixed: Suite, capsys: pytest.CaptureFixture[str], workers: str
 ) -> None:
@@ -163,8 +172,8 @@ def test_tests_of_one_experiment_add_up_and_those_left_out_or_skipped_demand_not
     assert asked(fixed) == 2
 
 
-@pytest.mark.parametrize("option", ["-n0", "-n2"])
-def test_a_mark_that_code_gives_to_one_case_holds_for_that_case(fixed: Suite, option: str) -> None:
+@WORKERS
+def test_a_mark_that_code_gives_to_one_case_holds_for_that_case(fixed: Suite, workers: str) -> None:
     hook = """
     def pytest_collection_modifyitems(items):
         for item in items:
@@ -172,7 +181,7 @@ def test_a_mark_that_code_gives_to_one_case_holds_for_that_case(fixed: Suite, op
                 item.add_marker(pytest.mark.rag_expect({"contains": "54 days"}))
     """
     fixed.pytester.makeconftest(PIPELINE + dedent(hook))
-    said = fixed.run("--rag-gate=other: expect_contains >= 1", option)
+    said = fixed.run("--rag-gate=other: expect_contains >= 1", "-n", workers)
     assert "0.000" in gate_line(said, "other: expect_contains >= 1")
     assert "n=1" in gate_line(said, "other: expect_contains >= 1")
 
@@ -184,7 +193,7 @@ def test_a_gate_is_settled_early_by_what_a_mark_demands(fixed: Suite) -> None:
     assert said.parseoutcomes()["skipped"] > 0
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@WORKERS
 def test_a_criterion_of_a_mark_is_judged(fixed: Suite, workers: str) -> None:
     fact = '{"rubric": "says that you can return a lamp within 45 days"}'
     write_tests(fixed, TESTS.replace('{"contains": "45 days"}', fact))
@@ -231,13 +240,28 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("mark", "problem"), WRONG)
+def test_what_is_wrong_with_a_mark_is_named_with_its_line(tmp_path: Path, mark: str, problem: str) -> None:
+    file = tmp_path / "test_it.py"
+    file.write_text(TESTS.replace('{"contains": "45 days"}, {"max_words": 3, "weight": 3}', mark))
+    test = run_path(str(file))["test_mine"]
+    config = SimpleNamespace(inipath=None, invocation_params=SimpleNamespace(dir=tmp_path))
+    node: Any = SimpleNamespace(path=file, config=config, obj=test)
+    node.iter_markers_with_node = lambda name: [(node, each) for each in test.pytestmark if each.name == name]
+    with pytest.raises(SettingsError, match=re.escape(f"test_it.py:4: {problem}")):
+        ExpectMarks().of(node)
+
+
+# All of it is found in one place: a run that says one problem says any.
+@pytest.mark.parametrize(
+    ("mark", "problem"), [WRONG[0], *(pytest.param(*each, marks=pytest.mark.long) for each in WRONG[1:])]
+)
 def test_what_is_wrong_with_a_mark_is_named_with_its_line_before_anything_is_asked(
     fixed: Suite, mark: str, problem: str
 ) -> None:
     name_what_is_wrong(fixed, mark, problem, "0")
 
 
-@pytest.mark.parametrize(("mark", "problem"), [WRONG[0], WRONG[-1]])
+@pytest.mark.parametrize(("mark", "problem"), [pytest.param(*WRONG[0], marks=pytest.mark.long), WRONG[-1]])
 def test_workers_name_what_is_wrong_with_a_mark(fixed: Suite, mark: str, problem: str) -> None:
     """One that cannot be read, and two that cannot both be kept: what a worker says does not depend on the mark."""
     name_what_is_wrong(fixed, mark, problem, "2")
@@ -250,7 +274,7 @@ def name_what_is_wrong(fixed: Suite, mark: str, problem: str, workers: str) -> N
     assert asked(fixed) == 0
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@WORKERS
 def test_a_mark_and_a_question_that_cannot_both_be_kept_are_named(fixed: Suite, workers: str) -> None:
     fixed.write_queries([{"query_id": "q1", "query": "lamp?", "expect": [{"min_words": 10}]}])
     head, marked, plain = re.split(r"(?=\n@pytest.mark.rag_exp(?:ect|eriment\(.other))", TESTS)

@@ -105,7 +105,14 @@ def summary(suite: Suite) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize(("rule", "value"), [("majority", 1.0), ("mean", 0.8), ("calibrated", 0.8)])
+@pytest.mark.parametrize(
+    ("rule", "value"),
+    [
+        pytest.param("majority", 1.0, marks=pytest.mark.long),
+        ("mean", 0.8),
+        pytest.param("calibrated", 0.8, marks=pytest.mark.long),
+    ],
+)
 def test_the_figure_of_a_panel_is_made_of_all_judges_whose_lines_stay_their_own(
     panel: Suite, rule: str, value: float
 ) -> None:
@@ -121,7 +128,9 @@ def test_the_figure_of_a_panel_is_made_of_all_judges_whose_lines_stay_their_own(
     assert summary(panel)["e3"]["faithfulness"] == pytest.approx(value)
 
 
-def test_workers_ask_each_judge_once_and_a_second_run_asks_only_the_new_judge(panel: Suite, cold_python: None) -> None:
+def test_workers_ask_each_judge_once_and_a_second_run_asks_only_the_new_judge(panel: Suite) -> None:
+    # xdist gives workers the path that Python had when xdist was imported, and a warm Python had another.
+    panel.pytester.makeconftest("import sys\n\nimport xdist.plugin\n\nxdist.plugin._sys_path[:] = sys.path\n")
     panel.run(MEASURES, "--rag-judge=kind@plain,strict@plain", "--rag-panel=mean", "-n2").assert_outcomes(passed=4)
     assert asked(panel) == {"kind plain": 4, "strict plain": 4}
     again = panel.run(MEASURES, "--rag-judge=strict@plain,kind@mild,kind@plain", "--rag-panel=majority")
@@ -180,9 +189,24 @@ def test_a_test_sees_the_score_of_the_panel(panel: Suite) -> None:
     ("judges", "rule", "said"),
     [
         ("kind,brokn", "mean", "*Unknown judge 'brokn'. Did you mean 'broken'?*"),
-        ("kind,strict", "", "*names 2 judges: say how they decide, --rag-panel=majority, mean or calibrated*"),
-        ("kind", "mean", "*--rag-panel=mean is for several judges, and --rag-judge names one judge, kind*"),
-        ("kind@a,kind@a", "mean", "*names the same judge and model twice: kind@a*"),
+        pytest.param(
+            "kind,strict",
+            "",
+            "*names 2 judges: say how they decide, --rag-panel=majority, mean or calibrated*",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            "kind",
+            "mean",
+            "*--rag-panel=mean is for several judges, and --rag-judge names one judge, kind*",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            "kind@a,kind@a",
+            "mean",
+            "*names the same judge and model twice: kind@a*",
+            marks=pytest.mark.long,
+        ),
         ("kind,broken", "mean", "*The judge cannot be asked: RuntimeError: no such judge here*"),
         (
             "kind,same@a,same@b",
@@ -206,7 +230,10 @@ def label(suite: Suite) -> None:
     (suite.path / "labels.jsonl").write_text("\n".join(lines))
 
 
-@pytest.mark.parametrize("rule", ["calibrated", "mean", "majority"])
+@pytest.mark.parametrize(
+    "rule",
+    ["calibrated", pytest.param("mean", marks=pytest.mark.long), pytest.param("majority", marks=pytest.mark.long)],
+)
 def test_people_correct_a_panel_and_say_what_it_is_worth(
     panel: Suite, rule: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -268,7 +295,7 @@ def test_a_judge_of_a_panel_that_is_asked_again_gives_the_panel_again(panel: Sui
     assert asked(panel) == {"kind plain": 12, "strict plain": 12}
 
 
-def test_a_killed_run_asks_no_judge_again_what_all_judges_have_said(panel: Suite, cold_python: None) -> None:
+def test_a_killed_run_asks_no_judge_again_what_all_judges_have_said(panel: Suite) -> None:
     own = panel.path / "site" / "own_judges.py"
     whole = own.read_text()
     end = """    def value(self):

@@ -15,7 +15,6 @@ from docs.made.small_pictures import MOST_BYTES
 from rag_harness.page.report_files import write_report
 from rag_harness.page.run import read_run
 from tests.plugin.study import ROOT, replay
-from tests.plugin.test_brief import HEAD, section
 
 SHOWN: dict[str, list[str]] = json.loads((IMAGES / "made.json").read_text(encoding="utf-8"))
 BEST = "Which is best"
@@ -62,16 +61,6 @@ def first_words(study: Path, tmp_path_factory: pytest.TempPathFactory) -> list[s
     return page.found
 
 
-def test_terminal_and_readme_show_the_end_of_the_first_command(study: Path, tmp_path: Path) -> None:
-    # The study has judged what e3 answers, and looked into its causes.
-    said = replay(tmp_path, "-m", "e3", f"--rag-cache-dir={study / 'none'}").stdout
-    lines = [line.replace(str(tmp_path / "out"), "output") for line in section(said.splitlines())]
-    (readme, *_) = re.findall(r"```\n(rag .*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
-    assert readme.splitlines() == lines
-    assert SHOWN["terminal.png"][1:] == lines, TAKE
-    assert HEAD in SHOWN["terminal.png"][0]
-
-
 @pytest.mark.parametrize("name", ["report-first-screen.png", "report-dark.png", "report-narrow.png"])
 def test_the_first_screen_is_that_of_the_study(first_words: list[str], name: str) -> None:
     # Of the links above the heading a telephone shows the first: the others are scrolled to.
@@ -97,8 +86,8 @@ def _lines(file: Path) -> list[str]:
     return file.read_text(encoding="utf-8").splitlines()
 
 
-def test_the_conversation_is_that_of_the_study(tmp_path: Path) -> None:
-    result = replay(tmp_path, "-m", "c1", "--rag-run=c1", "-k", CONVERSATION)
+def test_the_conversation_is_that_of_the_study(tmp_path: Path, started_python: str) -> None:
+    result = replay(tmp_path, "-m", "c1", "--rag-run=c1", "-k", CONVERSATION, python=started_python)
     assert result.returncode == 0, result.stdout[-2000:]
     assert chat_of(tmp_path / "out") == RECORDED["chat"], TAKE
 

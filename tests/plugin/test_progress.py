@@ -21,7 +21,7 @@ import pytest
 
 @pytest.mark.e3
 def test_answers(rag_result):
-    time.sleep(float(os.environ.get("PAUSE", "0.1")))
+    time.sleep(float(os.environ.get("PAUSE", "0.05")))
     print("captured")
     os.write(1, b"captured too")
     right = rag_result.query_id != os.environ.get("WRONG")
@@ -62,9 +62,13 @@ def test_it_is_there_while_trials_run_and_leaves_nothing(slow: Suite, args: tupl
     assert without_times(shown.screen.lines) == without_times(plain.screen.lines)
 
 
+# Long enough for Ctrl-C to come between two tests.
+PAUSES = {False: "0.05", True: "0.5"}
+
+
 @pytest.mark.parametrize(("stop", "status"), [(False, 1), (True, 2)], ids=["-x", "Ctrl-C"])
 def test_it_goes_however_the_run_ends(slow: Suite, stop: bool, status: int) -> None:
-    run = PlayedRun(slow.path, "-x", env={"WRONG": "q_direct_003", "PAUSE": "0.5"}, stop=stop)
+    run = PlayedRun(slow.path, "-x", env={"WRONG": "q_direct_003", "PAUSE": PAUSES[stop]}, stop=stop)
     assert run.status == status
     assert run.progress
     assert [line for line in run.screen.lines if re.match(r"rag .*\d/4", line)] == []

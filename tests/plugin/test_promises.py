@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -81,7 +82,7 @@ def test_tries_are_recorded_one_by_one_replayed_and_judged(asking: Suite, model:
     assert {gate["n"] for gate in found.values()} == {12}
     assert found[PASS]["reason"].endswith("3 answers to each case")
     result.stdout.fnmatch_lines_random(["*e1: pass^3(token_f1) >= 0.5 @95%*", "*3 answers to each case*"])
-    shown = asking.pytester.run("rag-harness", "report", "output", "-o", "comment.md")
+    shown = asking.pytester.run(sys.executable, "-m", "rag_harness", "report", "output", "-o", "comment.md")
     assert shown.ret == 0, shown.stderr.str()
     for file in ("report.html", "comment.md"):
         said = (asking.path / file).read_text()
@@ -106,7 +107,7 @@ def test_all_of_what_an_answer_owes_is_owed_each_time(asking: Suite, model: Wave
 def test_each_try_has_a_recording_of_its_own(asking: Suite, model: Wavering) -> None:
     """Without the recordings of the third tries, those alone are missing: no other try stands in for them."""
     run(asking, "--rag-mode=record", "--rag-repeats=2")
-    run(asking, "--rag-mode=replay", "--rag-repeats=3", "--rag-output=again", f"--rag-gate={PASS}", "-n2")
+    run(asking, "--rag-mode=replay", "--rag-repeats=3", "--rag-output=again", f"--rag-gate={PASS}")
     assert {seed for each in model.said.values() for seed, _ in each} == {7, 8}
     rows = {n: (asking.path / f"again/derived/e1+repeat{n}.jsonl").read_text().splitlines() for n in (2, 3)}
     errors = {n: [json.loads(line)["error"] for line in lines] for n, lines in rows.items()}

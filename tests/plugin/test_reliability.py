@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,23 +23,48 @@ EXPERIMENTS = {
     "r5": "r5_dense_only",
     "r6": "r6_strict",
 }
-TEST = "import pytest\n" + "".join(
-    f"""
+TEST = """
 @pytest.mark.rag_experiment("{name}")
-def test_{name.replace("-", "_")}(rag_result):
+def test_{function}(rag_result):
     assert rag_result.ok, rag_result.why
 """
-    for name in EXPERIMENTS
-)
 QUOTE = {"filename": "returns.md", "quote": "You can return a lamp within 45 days."}
+
+
+# As many as a calibration needs.
+LABELLED = [{**QUERIES[0], "query_id": f"q{n}", "query": f"Lamp {n}?", "evidence": [QUOTE]} for n in range(40)]
 
 
 @pytest.fixture
 def engine(suite: Suite) -> Suite:
+    write_tests(suite, *EXPERIMENTS)
+    return suite
+
+
+@pytest.fixture(scope="module")
+def answered(shared_suite: Suite) -> Path:
+    """The folder of a suite in which r1 and r2 have answered labelled questions."""
+    write_tests(shared_suite, "r1", "r2")
+    shared_suite.write_queries(LABELLED)
+    shared_suite.run("-p", "no:xdist").assert_outcomes(passed=2 * len(LABELLED))
+    return shared_suite.path
+
+
+@pytest.fixture
+def labelled(suite: Suite, answered: Path) -> Suite:
+    """The suite with what that run has left, and with fewer questions for the next."""
+    for name in ("output", ".rag_cache"):
+        shutil.copytree(answered / name, suite.path / name)
+    suite.write_queries(LABELLED[:3])
+    return suite
+
+
+def write_tests(suite: Suite, *experiments: str) -> None:
+    """Let the suite have tests of these experiments alone."""
     for file in suite.path.glob("test_*.py"):
         file.unlink()
-    suite.pytester.makepyfile(test_engine=TEST)
-    return suite
+    tests = [TEST.format(name=name, function=name.replace("-", "_")) for name in experiments]
+    suite.pytester.makepyfile(test_engine="import pytest\n" + "".join(tests))
 
 
 def named(row: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -60,28 +87,29 @@ def test_all_of_them_run_and_say_what_they_decided(engine: Suite) -> None:
     assert all("bm25" not in hit["scores"] for hit in hits)
 
 
-def test_a_calibration_is_read_and_refused_with_other_documents(engine: Suite) -> None:
-    engine.write_queries([{**QUERIES[0], "query_id": f"q{n}", "evidence": [QUOTE]} for n in range(40)])
-    engine.run("-k", "test_r2", "-p", "no:xdist").assert_outcomes(passed=40, deselected=240)
+def test_a_calibration_is_read_and_refused_with_other_documents(labelled: Suite) -> None:
     command = ["-m", "rag_harness", "reliability", "calibrate", "output", "--experiment", "r2"]
-    said = engine.pytester.run(sys.executable, *command)
+    said = labelled.pytester.run(sys.executable, *command)
     assert said.ret == 0
     said.stdout.fnmatch_lines(["r2: 40 answers*", "Saved as reliability/r2.json: commit it.*"])
-    saved = json.loads((engine.path / "reliability" / "r2.json").read_text())
+    saved = json.loads((labelled.path / "reliability" / "r2.json").read_text())
     assert saved["promise"]["threshold"] is None
-    engine.run("-k", "test_r2", "-p", "no:xdist").assert_outcomes(passed=40, deselected=240)
-    assert {named(row)["confidence"]["outcome"] for row in engine.rows("r2_no_gate")} == {"calibrated"}
-    engine.run("-k", "test_r2", "-p", "no:xdist", "--rag-top-k=2").assert_outcomes(passed=40, deselected=240)
-    (reason,) = {named(row)["confidence"]["reason"] for row in engine.rows("r2_no_gate")}
+    write_tests(labelled, "r2")
+    labelled.run("-p", "no:xdist").assert_outcomes(passed=3)
+    assert {named(row)["confidence"]["outcome"] for row in labelled.rows("r2_no_gate")} == {"calibrated"}
+    labelled.run("-p", "no:xdist", "--rag-top-k=2").assert_outcomes(passed=3)
+    (reason,) = {named(row)["confidence"]["reason"] for row in labelled.rows("r2_no_gate")}
     assert reason.startswith("it was calibrated with another top_k: ")
-    (engine.path / "reliability" / "r3.json").write_text(json.dumps(saved))
-    engine.run("-k", "test_r3", "-p", "no:xdist").assert_outcomes(passed=40, deselected=240)
-    (reason,) = {named(row)["confidence"]["reason"] for row in engine.rows("r3_no_verification")}
+    (labelled.path / "reliability" / "r3.json").write_text(json.dumps(saved))
+    write_tests(labelled, "r3")
+    labelled.run("-p", "no:xdist").assert_outcomes(passed=3)
+    (reason,) = {named(row)["confidence"]["reason"] for row in labelled.rows("r3_no_verification")}
     assert reason.startswith("it was calibrated with another experiment: ")
-    page = engine.path / "kb" / "warranty.md"
+    page = labelled.path / "kb" / "warranty.md"
     page.write_text(page.read_text() + "\nAsk us.\n")
-    engine.run("-k", "test_r2", "-p", "no:xdist").assert_outcomes(passed=40, deselected=240)
-    (reason,) = {named(row)["confidence"]["reason"] for row in engine.rows("r2_no_gate")}
+    write_tests(labelled, "r2")
+    labelled.run("-p", "no:xdist").assert_outcomes(passed=3)
+    (reason,) = {named(row)["confidence"]["reason"] for row in labelled.rows("r2_no_gate")}
     assert reason == "it was calibrated with another index: rag-harness reliability calibrate OUTPUT"
 
 
@@ -90,7 +118,8 @@ def table(engine: Suite, inside: str) -> None:
 
 
 def test_a_changed_threshold_is_another_row_and_nothing_of_the_old_is_resumed(engine: Suite) -> None:
-    asked = ("-k", "test_r1 and not original or test_r6", "-p", "no:xdist")
+    write_tests(engine, "r1", "r6")
+    asked = ("-p", "no:xdist")
 
     def marks() -> dict[tuple[str, str], Any]:
         rows = [*engine.rows("r1_reliable"), *engine.rows("r6_strict")]
@@ -111,7 +140,8 @@ def test_a_changed_threshold_is_another_row_and_nothing_of_the_old_is_resumed(en
 
 
 def test_the_engine_decides_by_the_numbers_of_the_suite(engine: Suite) -> None:
-    asked = ("-k", "test_r1 and not original", "-p", "no:xdist")
+    write_tests(engine, "r1")
+    asked = ("-p", "no:xdist")
     everything = "go_on = 0, fallback = 0, relevance = 0, coverage = 0, grounded = 0, claim = 0, agreement = 0"
     table(engine, f"thresholds = {{{everything}, passed = 0, warned = 0}}")
     engine.run(*asked)
@@ -138,11 +168,9 @@ def test_numbers_that_cannot_be_used_stop_a_run_before_anything_is_asked(engine:
     said.stderr.fnmatch_lines(["*the sum of relevance 0.5, * is 1.1, but must be 1.*"])
 
 
-def test_a_calibration_is_refused_where_the_gate_is_another_and_not_where_only_a_limit_is(engine: Suite) -> None:
-    engine.write_queries([{**QUERIES[0], "query_id": f"q{n}", "evidence": [QUOTE]} for n in range(40)])
-    asked = ("-k", "test_r1 and not original", "-p", "no:xdist")
-    engine.run(*asked)
-    said = engine.pytester.run(sys.executable, "-m", "rag_harness", "reliability", "calibrate", "output")
+def test_a_calibration_is_refused_where_the_gate_is_another_and_not_where_only_a_limit_is(labelled: Suite) -> None:
+    write_tests(labelled, "r1")
+    said = labelled.pytester.run(sys.executable, "-m", "rag_harness", "reliability", "calibrate", "output")
     assert said.ret == 0
     for inside, refused in (
         ("thresholds = {passed = 0.65}", ""),
@@ -152,22 +180,19 @@ def test_a_calibration_is_refused_where_the_gate_is_another_and_not_where_only_a
             "it was calibrated with another weights of retrieval quality: ",
         ),
     ):
-        table(engine, inside)
-        engine.run(*asked)
-        reasons = {named(row)["confidence"]["reason"] for row in engine.rows("r1_reliable")}
+        table(labelled, inside)
+        labelled.run("-p", "no:xdist")
+        reasons = {named(row)["confidence"]["reason"] for row in labelled.rows("r1_reliable")}
         assert all(reason.startswith(refused) for reason in reasons if refused), reasons
         assert bool(refused) == any(reason.startswith("it was calibrated with another") for reason in reasons)
 
 
-def test_labels_of_reviewed_traces_are_added_and_no_question_counts_twice(engine: Suite) -> None:
-    asked = ("-k", "test_r2", "-p", "no:xdist")
-    of_file = [{**QUERIES[0], "query_id": f"q{n}", "query": f"Lamp {n}?", "evidence": [QUOTE]} for n in range(40)]
-    engine.write_queries(of_file)
-    engine.run(*asked)
+def test_labels_of_reviewed_traces_are_added_and_no_question_counts_twice(labelled: Suite) -> None:
+    write_tests(labelled, "r2")
     metadata: dict[str, Any] = {"sampled_as": "any", "seen": {"drawn_of": 3}}
     traced: list[dict[str, Any]] = [
-        {**of_file[1], "query_id": "trace_1", "query": " lamp  1? ", "metadata": {**metadata, "reviewed": "yes"}},
-        {**of_file[1], "query_id": "trace_2", "query": "A kettle?", "metadata": {**metadata, "reviewed": "yes"}},
+        {**LABELLED[1], "query_id": "trace_1", "query": " lamp  1? ", "metadata": {**metadata, "reviewed": "yes"}},
+        {**LABELLED[1], "query_id": "trace_2", "query": "A kettle?", "metadata": {**metadata, "reviewed": "yes"}},
         {
             "query_id": "trace_3",
             "query": "A desk?",
@@ -175,10 +200,10 @@ def test_labels_of_reviewed_traces_are_added_and_no_question_counts_twice(engine
             "metadata": {**metadata, "reviewed": "no"},
         },
     ]
-    engine.write_queries([{"ground_truth": "", "context_reference": [], **row} for row in traced])
-    engine.run(*asked, "--rag-output=traced")
+    labelled.write_queries([{"ground_truth": "", "context_reference": [], **row} for row in traced])
+    labelled.run("-p", "no:xdist", "--rag-output=traced")
     command = ["-m", "rag_harness", "reliability", "calibrate", "output", "traced", "--experiment", "r2"]
-    said = engine.pytester.run(sys.executable, *command)
+    said = labelled.pytester.run(sys.executable, *command)
     assert said.ret == 0, said.stderr.str()
     said.stdout.fnmatch_lines(["r2: 41 answers that gold calls right or not"])
 

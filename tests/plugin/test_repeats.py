@@ -72,7 +72,7 @@ def test_each_query_is_answered_again_recorded_replayed_and_resumed(
     assert {row["experiment"] for row in rows} == {"e1+repeat2"}
     assert len(rows) == len(asking.rows("e1_baseline")) == 8
     run(asking, "--rag-mode=record", "--rag-repeats=2").assert_outcomes(passed=8)
-    run(asking, "--rag-mode=replay", "--rag-repeats=2", "--rag-output=again", "-n2").assert_outcomes(passed=8)
+    run(asking, "--rag-mode=replay", "--rag-repeats=2", "--rag-output=again").assert_outcomes(passed=8)
     assert noise(asking, "again") == noise(asking)
     assert len(model.seeds) == 16
     assert not list((asking.path / "output" / "journal").iterdir())

@@ -191,11 +191,11 @@ def test_a_rubric_that_is_not_there_is_refused_before_anything_is_asked(fixed: S
 
 
 def test_workers_replay_and_overwrite(fixed: Suite, server: CountingServer) -> None:
-    args = ("--rag-measures=rubric_facts", "-n2")
-    by_llm(fixed, server, "--rag-mode=record", *args).assert_outcomes(passed=3)
+    measures = "--rag-measures=rubric_facts"
+    by_llm(fixed, server, "--rag-mode=record", measures, "-n2").assert_outcomes(passed=3)
     # One text of the answer: one call, whatever the number of questions, in each of two processes.
     asked, first = sum(server.calls.values()), lines(fixed)
-    again = by_llm(fixed, server, "--rag-mode=replay", "--rag-overwrite", *args)
+    again = by_llm(fixed, server, "--rag-mode=replay", "--rag-overwrite", measures)
     again.assert_outcomes(passed=3)
     assert sum(server.calls.values()) == asked
     assert [each["value"] for each in lines(fixed)] == [each["value"] for each in first]

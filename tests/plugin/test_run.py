@@ -9,7 +9,11 @@ import pytest
 from tests.plugin.conftest import QUERIES, Suite, files_below
 
 
-@pytest.mark.parametrize("workers", [(), ("-n0",), ("-n2",)], ids=["plain", "n0", "n2"])
+@pytest.mark.parametrize(
+    "workers",
+    [(), *(pytest.param((each,), marks=pytest.mark.long) for each in ("-n0", "-n2"))],
+    ids=["plain", "n0", "n2"],
+)
 def test_every_query_is_a_test_and_a_row(suite: Suite, workers: tuple[str, ...]) -> None:
     result = suite.run("-v", *workers)
     result.assert_outcomes(passed=4)
@@ -59,7 +63,7 @@ def test_overwrite_starts_anew(suite: Suite, monkeypatch: pytest.MonkeyPatch) ->
     assert {row["finished_at"] for row in first}.isdisjoint({row["finished_at"] for row in second})
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["plain", "n2"])
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.long)], ids=["plain", "n2"])
 def test_a_failed_query_is_a_row_and_the_others_go_on(suite: Suite, workers: tuple[str, ...]) -> None:
     suite.pytester.makeconftest(BROKEN)
     result = suite.run(*workers)
@@ -129,12 +133,18 @@ def test_selection_runs_only_what_was_selected(suite: Suite) -> None:
     assert _calls(suite) == ["q_direct_002"]
 
 
-@pytest.mark.parametrize("workers", ["0", "1", "2", "4"])
+@pytest.mark.parametrize(
+    "workers", ["0", pytest.param("1", marks=pytest.mark.long), "2", pytest.param("4", marks=pytest.mark.long)]
+)
 def test_calls_equal_trials_under_any_number_of_workers(suite: Suite, workers: str) -> None:
     suite.write_queries([{"query_id": f"q_{n:03}", "query": f"question {n}"} for n in range(40)])
     suite.pytester.makeconftest(COUNTING)
     suite.run("-n", workers, "--rag-concurrency=4").assert_outcomes(passed=40)
-    assert sorted(_calls(suite)) == [f"q_{n:03}" for n in range(40)]
+    assert (
+        sorted(_calls(suite))
+        == sorted(str(row["query_id"]) for row in suite.rows())
+        == [f"q_{n:03}" for n in range(40)]
+    )
 
 
 COUNTING = """
@@ -276,7 +286,7 @@ def test_log_is_a_file_only(suite: Suite) -> None:
     assert "Captured log" not in result.stdout.str()
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["plain", "n2"])
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.long)], ids=["plain", "n2"])
 def test_trials_of_a_pipeline_of_ones_own_are_in_flight_together(suite: Suite, workers: tuple[str, ...]) -> None:
     suite.write_queries([{"query_id": f"q_{n:02}", "query": f"question {n}"} for n in range(8)])
     suite.pytester.makeconftest(

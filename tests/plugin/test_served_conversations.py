@@ -62,7 +62,7 @@ def said(suite: Suite, name: str = "talking") -> dict[str, str]:
 EXPECTED = {f"c{n}#{turn}": SAID[turn - 1] for n in range(2) for turn in (1, 2, 3)}
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("workers", [pytest.param("-n0", marks=pytest.mark.long), "-n2"])
 def test_its_conversations_are_recorded_repeated_and_replayed(suite: Suite, served: Recalls, workers: str) -> None:
     options = (FILE, "--rag-repeats=2", workers)
     suite.run(*options, "--rag-mode=record").assert_outcomes(passed=6)

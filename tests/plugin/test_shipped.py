@@ -34,31 +34,53 @@ def _without_times(line: str) -> str:
     return json.dumps({name: value for name, value in row.items() if name not in TIMES})
 
 
-def test_rows_of_a_replay_are_the_same_with_any_number_of_workers(tmp_path: Path) -> None:
+def test_rows_of_a_replay_are_the_same_with_any_number_of_workers(
+    study: Path, study_cache: Path, started_python: str, tmp_path: Path
+) -> None:
     """Threads, batches and the order of trials must move no digit of a score."""
-    rows: list[dict[str, set[str]]] = []
-    for place, workers in ((tmp_path / "alone", "0"), (tmp_path / "shared", "2")):
-        place.mkdir()
-        # Rows are looked at, not causes.
-        result = replay(place, "-m", "e2 or e3", "--rag-limit=40", "-n", workers, "-o", "rag_attribute=false")
-        assert result.returncode == 0, result.stdout[-2000:]
-        files = (place / "out").glob("e*.jsonl")
-        rows.append({file.name: {_without_times(line) for line in file.read_text().splitlines()} for file in files})
-    assert [len(lines) for lines in rows[0].values()] == [40, 40]
-    assert rows[0] == rows[1]
+    # Rows are looked at, not causes. These processes have one thread each, that of the study has many.
+    options = ("--rag-limit=40", "-n2", "-o", "rag_attribute=false", f"--rag-cache-dir={study_cache}")
+    result = replay(tmp_path, "-m", "e2 or e3", *options, python=started_python)
+    assert result.returncode == 0, result.stdout[-2000:]
+    for name in ("e2_standard_rag", "e3_filtered_rag"):
+        alone, shared = (
+            {_without_times(line) for line in (folder / "out" / f"{name}.jsonl").read_text().splitlines()}
+            for folder in (study, tmp_path)
+        )
+        assert len(shared) == 40
+        assert shared <= alone
 
 
+def _planned(folder: Path) -> tuple[int, int]:
+    """Return how many questions were planned, and how many of them became several."""
+    rows = [json.loads(line) for line in (folder / "out" / "e4__plan.jsonl").read_text().splitlines()]
+    planned = [decision["value"] for row in rows for decision in row["decisions"] if decision["name"] == "plan"]
+    return len(planned), sum(value > 1 for value in planned)
+
+
+def test_a_part_of_what_is_asked_beside_the_four_replays(
+    study_cache: Path, started_python: str, tmp_path: Path
+) -> None:
+    """Questions of all kinds, of three experiments, each once; the next tests replay all."""
+    part = ("-k", "multi_hop or 00", "-o", "rag_attribute=false", f"--rag-cache-dir={study_cache}")
+    result = replay(tmp_path, "-m", "plain or plan or tuned", *part, python=started_python)
+    assert result.returncode == 0, result.stdout[-2000:]
+    assert "177 passed" in result.stdout
+    assert "RecordingMissError" not in result.stdout
+    assert _planned(tmp_path) == (59, 24)
+
+
+@pytest.mark.long
 def test_the_two_questions_of_the_study_replay(tmp_path: Path) -> None:
     """All of them, with what is run again of those that failed."""
     result = replay(tmp_path, "-m", "plain or plan")
     assert result.returncode == 0, result.stdout[-2000:]
     assert "400 passed" in result.stdout
     assert "RecordingMissError" not in result.stdout
-    rows = [json.loads(line) for line in (tmp_path / "out" / "e4__plan.jsonl").read_text().splitlines()]
-    planned = [decision["value"] for row in rows for decision in row["decisions"] if decision["name"] == "plan"]
-    assert (len(planned), sum(value > 1 for value in planned)) == (200, 51)
+    assert _planned(tmp_path) == (200, 51)
 
 
+@pytest.mark.long
 def test_the_search_of_e3_tuned_replays_and_chooses_what_ships(tmp_path: Path) -> None:
     study = Path(rag_harness.__file__).parent / "studies" / "retail"
     places = ["--output", str(tmp_path / "out"), "--cache-dir", str(tmp_path / "none"), "--kb", str(ROOT / "data/kb")]
@@ -70,9 +92,10 @@ def test_the_search_of_e3_tuned_replays_and_chooses_what_ships(tmp_path: Path) -
     assert race_of(tmp_path / "out") == RECORDED["race"], "record it again: python -m docs.made.screenshots"
 
 
-def test_e3_tuned_replays_beside_e3(study: Path, tmp_path: Path) -> None:
+@pytest.mark.long
+def test_e3_tuned_replays_beside_e3(study_cache: Path, tmp_path: Path) -> None:
     # The study has judged what e3 answers, and looked into its causes.
-    result = replay(tmp_path, "-m", "e3 or tuned", f"--rag-cache-dir={study / 'none'}")
+    result = replay(tmp_path, "-m", "e3 or tuned", f"--rag-cache-dir={study_cache}")
     assert result.returncode == 0, result.stdout[-2000:]
     assert "400 passed" in result.stdout
     assert "inconclusive  e3-tuned: evidence_recall >= e3 @95% paired" in result.stdout

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from rag_harness.__main__ import main
 from rag_harness.settings.profiles import EMBEDDED_URL
 from tests.plugin.conftest import Suite
 
@@ -25,7 +26,10 @@ def own(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> Suite:
     return suite
 
 
-@pytest.mark.parametrize("mode", ["replay", "auto", "record", "live"])
+@pytest.mark.parametrize(
+    "mode",
+    ["replay", "record", pytest.param("auto", marks=pytest.mark.long), pytest.param("live", marks=pytest.mark.long)],
+)
 def test_every_mode_may_call_it_and_none_records_it(own: Suite, mode: str) -> None:
     result = own.run("--rag-profile=sim", f"--rag-mode={mode}")
     result.assert_outcomes(passed=4)
@@ -44,7 +48,7 @@ def test_header_brief_quiet_lines_and_comment_say_that_it_is_simulated(own: Suit
         ]
     )
     own.run("--rag-profile=sim", "-q").stdout.fnmatch_lines(["rag      4 of 4 answered?(SIMULATED)*"])
-    assert own.pytester.run("rag-harness", "report", "output", "-o", "report.md").ret == 0
+    assert main(["report", "output", "-o", "report.md"]) == 0
     comment = (own.path / "report.md").read_text(encoding="utf-8")
     assert "The answers of e3 are SIMULATED: " in comment
     assert f"by {NAME} \\(SIMULATED" in comment or f"by {NAME} (SIMULATED" in comment
@@ -53,7 +57,7 @@ def test_header_brief_quiet_lines_and_comment_say_that_it_is_simulated(own: Suit
 
 def test_another_seed_makes_other_faults(own: Suite) -> None:
     answers = set()
-    for seed in range(4):
+    for seed in (0, 3):  # most plant the same in as few as four answers
         own.run("--rag-profile=sim", f"--rag-seed={seed}", "--rag-overwrite")
         answers.add(tuple(sorted(str(row["llm_answer"]) for row in own.rows())))
     assert len(answers) > 1

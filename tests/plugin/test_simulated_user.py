@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
+from rag_harness.__main__ import main
 from tests.plugin.conftest import Suite
 from tests.plugin.counting_server import CountingServer, counting_server
 
@@ -50,11 +52,17 @@ TENT: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def played(suite: Suite) -> Suite:
-    suite.pytester.makepyfile(PIPELINE)
+def with_scenario(suite: Suite) -> Suite:
+    suite.pytester.makepyfile(test_shop=PIPELINE)
     suite.write_queries([TENT])
     return suite
+
+
+@pytest.fixture
+def played(suite: Suite) -> Suite:
+    for file in suite.path.glob("test_*.py"):
+        file.unlink()
+    return with_scenario(suite)
 
 
 def asked(suite: Suite) -> list[list[str]]:
@@ -109,8 +117,30 @@ def by_model(server: CountingServer, mode: str = "live") -> list[str]:
     return ["--rag-user-model=gpt-user", f"--rag-user-base-url={server.url}", f"--rag-mode={mode}"]
 
 
-def test_a_model_plays_a_scenario_and_its_calls_stand_apart_in_the_row(played: Suite, server: CountingServer) -> None:
-    result = played.run("-rs", "-n0", *by_model(server))
+class ByModel(NamedTuple):
+    """A scenario that a model has played, and the same run once more: its suite, what each said, and took of calls."""
+
+    suite: Suite
+    first: pytest.RunResult
+    again: pytest.RunResult
+    calls: tuple[int, int]
+    asked: int
+
+
+@pytest.fixture(scope="module")
+def by_a_model(shared_suite: Suite) -> ByModel:
+    for file in shared_suite.path.glob("test_*.py"):
+        file.unlink()
+    suite = with_scenario(shared_suite)
+    with counting_server(delay=0.0, reply=plays) as server:
+        first = suite.run("-rs", "-n0", "--rag-report=report.html", *by_model(server))
+        calls = sum(server.calls.values())
+        again = suite.run("-n0", *by_model(server))
+        return ByModel(suite, first, again, (calls, sum(server.calls.values())), len(asked(suite)))
+
+
+def test_a_model_plays_a_scenario_and_its_calls_stand_apart_in_the_row(by_a_model: ByModel) -> None:
+    result = by_a_model.first
     result.assert_outcomes(passed=3, skipped=3)
     result.stdout.fnmatch_lines(
         [
@@ -118,7 +148,7 @@ def test_a_model_plays_a_scenario_and_its_calls_stand_apart_in_the_row(played: S
             "SKIPPED*ended after turn 3: the user ends it: I know what I wanted",
         ]
     )
-    rows: dict[Any, Any] = {row["query_id"]: row for row in played.rows("c1-sim")}
+    rows: dict[Any, Any] = {row["query_id"]: row for row in by_a_model.suite.rows("c1-sim")}
     said = ["can i rent a tent?", SAYS["Yes. For how many"], "and the deposit?"]
     assert [row["query"] for row in rows.values()] == said
     user = rows["sim_001#2"]["user"]
@@ -126,16 +156,22 @@ def test_a_model_plays_a_scenario_and_its_calls_stand_apart_in_the_row(played: S
     assert [(call["role"], call["usage"]["prompt_tokens"]) for call in user["calls"]] == [("user", 10)]
     assert rows["sim_001#2"]["usage"]["calls"] == 0
     assert not rows["sim_001#2"]["stages"]
-    assert sum(server.calls.values()) == 3
     result.stdout.fnmatch_lines(["the simulated user of c1-sim took 3 calls and 45 tokens, counted in no figure of*"])
     # What a model has said is not asked for again, nor whether it is done.
-    played.run("-n0", *by_model(server)).assert_outcomes(passed=3, skipped=3)
-    assert sum(server.calls.values()) == 3
-    assert len(asked(played)) == 3
+    by_a_model.again.assert_outcomes(passed=3, skipped=3)
+    assert by_a_model.calls == (3, 3)
+    assert by_a_model.asked == 3
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
-@pytest.mark.parametrize("longer", ["first", "second"])
+@pytest.mark.parametrize(
+    ("longer", "workers"),
+    [
+        ("first", "-n0"),
+        ("second", "-n2"),
+        pytest.param("first", "-n2", marks=pytest.mark.long),
+        pytest.param("second", "-n0", marks=pytest.mark.long),
+    ],
+)
 def test_a_repeat_is_another_conversation_that_may_be_longer_or_shorter(
     played: Suite, server: CountingServer, longer: str, workers: str
 ) -> None:
@@ -176,7 +212,7 @@ def record_of(suite: Suite) -> Any:
     return json.loads((suite.path / "output" / "run.json").read_text())["suites"]["c1-sim"]
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("workers", ["-n0", pytest.param("-n2", marks=pytest.mark.long)])
 def test_a_user_that_invents_a_number_is_asked_again_and_then_taken_out(
     played: Suite, server: CountingServer, workers: str
 ) -> None:
@@ -235,15 +271,15 @@ def test_a_judge_takes_out_what_rules_do_not_see(played: Suite, server: Counting
     assert sum(server.calls.values()) == calls
 
 
-def test_moves_are_recorded_and_a_replay_needs_no_model(played: Suite, server: CountingServer) -> None:
+@pytest.mark.parametrize("workers", ["-n0", pytest.param("-n2", marks=pytest.mark.long)])
+def test_moves_are_recorded_and_a_replay_needs_no_model(played: Suite, server: CountingServer, workers: str) -> None:
     played.run("-n0", *by_model(server, "record")).assert_outcomes(passed=3, skipped=3)
     assert len(list(played.path.glob("cassettes/mock/gpt-user/*.yaml"))) == 3
     calls = sum(server.calls.values())
-    for workers in ("-n0", "-n2"):
-        result = played.run(workers, "--rag-output=replayed" + workers, *by_model(server, "replay"))
-        result.assert_outcomes(passed=3, skipped=3)
+    result = played.run(workers, "--rag-output=replayed", *by_model(server, "replay"))
+    result.assert_outcomes(passed=3, skipped=3)
     assert sum(server.calls.values()) == calls
-    rows = [json.loads(line) for line in (played.path / "replayed-n0" / "c1-sim.jsonl").read_text().splitlines()]
+    rows = [json.loads(line) for line in (played.path / "replayed" / "c1-sim.jsonl").read_text().splitlines()]
     assert rows[1]["user"]["calls"][0]["recorded"] is True
 
 
@@ -292,7 +328,7 @@ def test_a_prompt_of_ones_own_replaces_that_of_the_user(played: Suite, server: C
     assert {*heard} == {"You are in a hurry."}
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("workers", ["-n0", pytest.param("-n2", marks=pytest.mark.long)])
 def test_recorded_conversations_and_scenarios_are_experiments_of_their_own(played: Suite, workers: str) -> None:
     recorded: dict[str, object] = {
         "conversation": "c1",
@@ -322,7 +358,9 @@ def test_a_turn_that_is_selected_alone_is_asked_after_those_before_it(played: Su
 
 
 def test_a_turn_that_fails_is_asked_once_more_and_twice_ends_it(played: Suite) -> None:
-    played.pytester.makepyfile(PIPELINE.replace('if "deposit" in', 'raise ValueError("away")\n        if "deposit" in'))
+    played.pytester.makepyfile(
+        test_shop=PIPELINE.replace('if "deposit" in', 'raise ValueError("away")\n        if "deposit" in')
+    )
     result = played.run("-rs")
     result.assert_outcomes(failed=2, skipped=4)
     result.stdout.fnmatch_lines(["SKIPPED*ended after turn 2: the user gives up: two turns failed"])
@@ -337,36 +375,26 @@ def test_whole_conversations_are_played_in_random_order_until_gates_are_settled(
     begun = [query_id for query_id, _ in turns if query_id.endswith("#1")]
     assert begun != sorted(begun)
     assert 9 <= len(turns) < 36
+    played.write_queries(talks(1))
     late = played.run("-n0", "--rag-stop-early", "--rag-gate=c1-sim: goal_reached >= 0.5 @95%", "--rag-output=late")
     late.stdout.fnmatch_lines(["*c1-sim is asked in full: *it is known when a conversation has ended*"])
 
 
-@pytest.mark.parametrize(
-    ("scenario", "said"),
-    [
-        ({"asks": ["and?"]}, "opening is missing"),
-        ({"opening": "hi"}, "nothing says when it is over"),
-        ({"opening": "hi", "max_turns": 21}, "max_turns is 21. Write a number from 1 to 20"),
-        ({"opening": "hi", "asks": ["and?"], "reach": []}, "Did you mean 'reached'"),
-    ],
-)
-def test_what_is_wrong_with_a_scenario_is_named_with_its_line(
-    played: Suite, scenario: dict[str, Any], said: str
-) -> None:
-    played.write_queries([TENT, {"conversation": "sim_002", "scenario": scenario}])
+def test_what_is_wrong_with_a_scenario_is_named_with_its_line(played: Suite) -> None:
+    played.write_queries([TENT, {"conversation": "sim_002", "scenario": {"asks": ["and?"]}}])
     result = played.run()
     assert result.ret != 0
-    assert f"queries.jsonl:2: scenario: {said}" in result.stdout.str().replace("Unknown key 'reach'. ", "")
+    assert "queries.jsonl:2: scenario: opening is missing" in result.stdout.str()
     assert not asked(played)
 
 
-def test_the_report_shows_what_was_said_and_by_whom(played: Suite, server: CountingServer) -> None:
-    played.run("-n0", "--rag-report=report.html", *by_model(server)).assert_outcomes(passed=3, skipped=3)
-    page = (played.path / "report.html").read_text()
+def test_the_report_shows_what_was_said_and_by_whom(by_a_model: ByModel) -> None:
+    folder = by_a_model.suite.path
+    page = (folder / "report.html").read_text()
     assert "c1-sim: simulated by gpt-user" in page
     assert "Turns that simulated users never came to count nowhere: c1-sim: 3 turns." in page
-    played.run("-n0", "--rag-report=report.csv", *by_model(server))
-    assert "two adults, a child, friday to sunday" in (played.path / "report.csv").read_text()
+    assert main(["report", str(folder / "output"), "-o", str(folder / "report.csv")]) == 0
+    assert "two adults, a child, friday to sunday" in (folder / "report.csv").read_text()
 
 
 def test_an_experiment_without_scenarios_has_no_simulated_user(suite: Suite) -> None:
@@ -378,11 +406,12 @@ def test_an_experiment_without_scenarios_has_no_simulated_user(suite: Suite) -> 
     )
 
 
-def test_what_was_said_is_shown_and_files_are_whole(played: Suite, server: CountingServer) -> None:
-    played.run("-n0", *by_model(server))
-    run = played.pytester.run
-    shown = run("rag-harness", "explain", "--rows-only", "output", "c1-sim_001#3")
-    shown.stdout.fnmatch_lines(
+def test_what_was_said_is_shown_and_files_are_whole(
+    by_a_model: ByModel, suite: Suite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(by_a_model.suite.path, suite.path, dirs_exist_ok=True)
+    assert main(["explain", "--rows-only", "output", "c1-sim_001#3"]) == 0
+    pytest.LineMatcher(capsys.readouterr().out.splitlines()).fnmatch_lines(
         [
             "user*simulated by gpt-user",
             "turn 1*user: can i rent a tent?",
@@ -390,20 +419,20 @@ def test_what_was_said_is_shown_and_files_are_whole(played: Suite, server: Count
             "*c1-sim-sim_001#3*",
         ],
     )
-    ended = run("rag-harness", "explain", "output", "c1-sim-sim_001#5")
-    ended.stdout.fnmatch_lines(
+    main(["explain", "output", "c1-sim-sim_001#5"])
+    pytest.LineMatcher(capsys.readouterr().out.splitlines()).fnmatch_lines(
         ["c1-sim-sim_001#5 was not asked: its conversation ended after turn 3: the user ends it*"]
     )
-    assert run("rag-harness", "results", "validate", "output", "--queries", "kb/queries.jsonl").ret == 0
-    file = played.path / "output" / "c1-sim.jsonl"
+    assert main(["results", "validate", "output", "--queries", "kb/queries.jsonl"]) == 0
+    file = suite.path / "output" / "c1-sim.jsonl"
     file.write_text("".join(file.read_text().splitlines(True)[:2]))
-    assert run("rag-harness", "results", "validate", "output", "--queries", "kb/queries.jsonl").ret == 1
+    assert main(["results", "validate", "output", "--queries", "kb/queries.jsonl"]) == 1
 
 
 @pytest.mark.parametrize("option", ["--rag-attribute", "--rag-metamorphic"])
 def test_a_turn_that_is_run_again_is_asked_what_was_said_then(played: Suite, option: str) -> None:
     played.pytester.makepyfile(
-        """
+        test_shop="""
         import pytest
 
         @pytest.mark.rag_experiment("e3")
@@ -432,11 +461,9 @@ DIES = """
 """
 
 
-@pytest.mark.usefixtures("cold_python")
 def test_what_was_said_is_on_the_disk_before_the_turn_is_asked(played: Suite, server: CountingServer) -> None:
-    played.pytester.makepyfile(
-        PIPELINE.replace("    def answer(self, query):\n", f"    def answer(self, query):{DIES}")
-    )
+    dying = PIPELINE.replace("    def answer(self, query):\n", f"    def answer(self, query):{DIES}")
+    played.pytester.makepyfile(test_shop=dying)
     played.run("-n0", *by_model(server))
     assert (played.path / "died").exists()
     assert sum(server.calls.values()) == 1

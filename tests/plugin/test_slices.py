@@ -52,7 +52,7 @@ def two(suite: Suite) -> Suite:
     return suite
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("workers", ["-n0", pytest.param("-n2", marks=pytest.mark.long)])
 def test_the_winner_of_each_slice_is_printed_and_kept(two: Suite, workers: str) -> None:
     result = two.run(workers, "--rag-slices=query_type", "--rag-report=report.html")
     assert result.ret == 0
@@ -105,15 +105,22 @@ def test_nothing_is_said_without_the_option_or_of_one_experiment(two: Suite) -> 
         assert "slices" not in json.loads((two.path / "output" / "summary.json").read_text())
 
 
+UNKNOWN_KEY = ("topc", "*-slices: Unknown slice key 'topc'. Did you mean 'topic'? Known: query_type, topic.")
+UNKNOWN_MEASURE = ("topic: recal@5", "*-slices=topic: recal@5: Unknown measure 'recal'. Did you mean 'recall'*")
+EMPTY_NAME = ("topic,", "*-slices=topic,: a name is empty in 'topic,'. Example: 'query_type, topic: recall@5'.")
+
+
 @pytest.mark.parametrize(
-    ("option", "said"),
+    ("workers", "option", "said"),
     [
-        ("topc", "*-slices: Unknown slice key 'topc'. Did you mean 'topic'? Known: query_type, topic."),
-        ("topic: recal@5", "*-slices=topic: recal@5: Unknown measure 'recal'. Did you mean 'recall'*"),
-        ("topic,", "*-slices=topic,: a name is empty in 'topic,'. Example: 'query_type, topic: recall@5'."),
+        ("-n0", *UNKNOWN_KEY),
+        ("-n0", *UNKNOWN_MEASURE),
+        ("-n0", *EMPTY_NAME),
+        ("-n2", *UNKNOWN_KEY),
+        pytest.param("-n2", *UNKNOWN_MEASURE, marks=pytest.mark.long),
+        pytest.param("-n2", *EMPTY_NAME, marks=pytest.mark.long),
     ],
 )
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_what_cannot_be_is_refused_before_anything_runs(two: Suite, workers: str, option: str, said: str) -> None:
     result = two.run(workers, f"--rag-slices={option}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

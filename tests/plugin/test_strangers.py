@@ -33,7 +33,7 @@ def test_answers(rag_result):
 """
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("workers", ["-n0", pytest.param("-n2", marks=pytest.mark.long)])
 def test_parts_that_a_stranger_has_are_none_of_ours(suite: Suite, workers: str) -> None:
     for file in [*suite.path.glob("test_*.py"), *suite.path.glob("kb/*")]:
         file.unlink()

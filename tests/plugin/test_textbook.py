@@ -110,7 +110,7 @@ def test_selected_by_their_marker_and_resumed(book: Suite) -> None:
         "import pytest\n@pytest.mark.t1\ndef test_one(rag_result):\n    assert rag_result.ok\n"
         "@pytest.mark.t2\ndef test_other(rag_result):\n    assert rag_result.ok\n"
     )
-    book.run("-m", "t1", "-n2").assert_outcomes(passed=len(QUERIES))
+    book.run("-m", "t1").assert_outcomes(passed=len(QUERIES))
     rows = {str(row["query_id"]): row for row in book.rows("t1_headings")}
     assert book.rows("t2_fixed") == []
     direct, selected, blank, history, _ = rows.values()
@@ -162,4 +162,5 @@ def test_summaries_are_written_recorded_and_replayed_without_the_writer(book: Su
     assert said == {"written by some/writer"}
     missing = book.run(writer[0] + "2", *writer[1:], "--rag-mode=replay", "--rag-output=missing")
     missing.assert_outcomes(failed=len(QUERIES))
-    missing.stdout.fnmatch_lines(["*Record it: --rag-profile=mock --rag-mode=record*"])
+    # Where a line is broken depends on how long the names of folders are.
+    assert "Record it: --rag-profile=mock --rag-mode=record" in " ".join(missing.stdout.str().split())

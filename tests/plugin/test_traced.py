@@ -60,14 +60,7 @@ def traced(suite: Suite) -> Suite:
     return suite
 
 
-def test_the_spans_of_a_trial_become_its_row(traced: Suite) -> None:
-    traced.run().assert_outcomes(passed=4)
-    row = {str(row["query_id"]): row for row in traced.rows("mine")}["q_direct_003"]
-    assert [hit["chunk_id"] for hit in row["candidates"]] == ["warranty.md#warranty.md"]  # type: ignore[attr-defined]
-    assert row["usage"]["prompt_tokens"] == 20  # type: ignore[index]
-
-
-def test_steps_prompt_and_cost_stand_in_the_row(traced: Suite) -> None:
+def test_the_spans_of_a_trial_become_its_row_with_steps_prompt_and_cost(traced: Suite) -> None:
     traced.run().assert_outcomes(passed=4)
     rows: dict[Any, Any] = {row["query_id"]: row for row in traced.rows("mine")}
     row = rows["q_direct_003"]
@@ -75,7 +68,9 @@ def test_steps_prompt_and_cost_stand_in_the_row(traced: Suite) -> None:
     assert (search["kind"], search["name"], search["input"]) == ("retrieve", "search", "how long is the warranty")
     assert [hit["filename"] for hit in search["hits"]] == ["warranty.md"]
     assert (model["kind"], model["output"]) == ("generate", "The warranty lasts 2 years. [Source 1]")
+    assert [hit["chunk_id"] for hit in row["candidates"]] == ["warranty.md#warranty.md"]
     assert [chunk["chunk_id"] for chunk in row["retrieved_chunks"]] == ["warranty.md#warranty.md"]
+    assert row["usage"]["prompt_tokens"] == 20
     assert (row["model"], row["citations"]) == ("gpt-4o-mini", [1])
     assert row["cost_usd"] > 0
     assert len({each["trace_id"] for each in rows.values()}) == 4

@@ -63,14 +63,6 @@ def test_calls_of_trials_are_replayed_when_the_server_is_gone(app: Suite) -> Non
     assert not any("planted" in file.read_text() for file in (app.path / "cassettes").rglob("*.yaml"))
 
 
-def test_so_are_those_of_an_app_that_a_mark_traces(app: Suite) -> None:
-    app.pytester.makepyfile(BY_MARK)
-    with answering("In ", "Zone 1.") as server:
-        app.pytester.makeconftest(APP.format(url=server.url) + AT_THE_GLOBAL_PROVIDER)
-        asked(app, "record").assert_outcomes(passed=QUESTIONS)
-    asked(app, "replay").assert_outcomes(passed=QUESTIONS)
-
-
 def test_a_call_that_is_not_recorded_fails_its_trial_even_if_the_app_goes_on(app: Suite) -> None:
     goes_on = """
 class Shop(Shop):
@@ -103,9 +95,10 @@ def test_in_mode_auto_what_is_not_recorded_is_called_and_not_kept(app: Suite) ->
         assert len(server.calls) == QUESTIONS + 1
 
 
-def test_each_repeat_has_its_own_recording(app: Suite) -> None:
+def test_each_repeat_has_its_own_recording_also_of_an_app_that_a_mark_traces(app: Suite) -> None:
+    app.pytester.makepyfile(BY_MARK)
     with answering("In ", "Zone 1.") as server:
-        write(app, server)
+        app.pytester.makeconftest(APP.format(url=server.url) + AT_THE_GLOBAL_PROVIDER)
         asked(app, "record", "--rag-repeats=2").assert_outcomes(passed=QUESTIONS)
         assert len(server.calls) == 2 * QUESTIONS
     asked(app, "replay", "--rag-repeats=2").assert_outcomes(passed=QUESTIONS)

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import rag_harness
 from rag_harness.registry import installed
 from rag_harness.settings.profiles import parsed_toml
@@ -25,9 +23,9 @@ def test_name_and_version_are_those_that_the_code_says() -> None:
     assert ABOUT["scripts"] == {installed.COMMAND: "rag_harness.__main__:main"}
 
 
-@pytest.mark.parametrize("key", ["description", "readme", "license", "authors", "keywords", "classifiers", "urls"])
-def test_what_the_index_shows_is_there(key: str) -> None:
-    assert ABOUT[key]
+def test_what_the_index_shows_is_there() -> None:
+    shown = ["description", "readme", "license", "authors", "keywords", "classifiers", "urls"]
+    assert [key for key in shown if not ABOUT.get(key)] == []
 
 
 def test_files_that_are_named_are_there() -> None:

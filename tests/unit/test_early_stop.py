@@ -158,7 +158,7 @@ def talked(mean: float, conversations: int, rng: np.random.Generator) -> list[li
 @pytest.mark.parametrize("mean", [0.5, 0.8, 0.95])
 def test_conversations_are_settled_at_their_level_however_often_one_looks(mean: float) -> None:
     """The verdict is about the mean over all turns, and conversations come in random order."""
-    rng, wrong, runs = np.random.default_rng(5), 0, 300
+    rng, wrong, runs = np.random.default_rng(5), 0, 150
     for _ in range(runs):
         rows = talked(mean, 60, rng)
         truth = "passed" if np.concatenate(rows).mean() >= 0.8 else "failed"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 from hypothesis import given
@@ -101,7 +103,10 @@ def test_it_is_judged_on_all_cases_or_not_at_all() -> None:
     assert found.state == "not judged"
 
 
-def labelled(output: Path, judges: Path, author: Author = JUDGE) -> dict[str, float]:
+Labelled = Callable[..., dict[str, float]]
+
+
+def write_labelled(output: Path, judges: Path, author: Author) -> dict[str, float]:
     """Leave a judged run and a calibration by the labels of a third of it; return the run's values."""
     truth = write_judged(output)
     scored = read_scored(output, "faithfulness")
@@ -113,12 +118,35 @@ def labelled(output: Path, judges: Path, author: Author = JUDGE) -> dict[str, fl
     return {query: value for (_, query), value in scored.scores.items()}
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Author], tuple[Path, dict[str, float]]]:
+    """Return what leaves such a run and such a calibration in a folder: calibrating is most of the time."""
+
+    def write(author: Author) -> tuple[Path, dict[str, float]]:
+        folder = tmp_path_factory.mktemp("labelled")
+        return folder, write_labelled(folder / "output", folder / "judges", author)
+
+    return cache(write)
+
+
+@pytest.fixture
+def labelled(tmp_path: Path, written: Callable[[Author], tuple[Path, dict[str, float]]]) -> Labelled:
+    """Return what copies them into the folder of a test, and returns the run's values."""
+
+    def copy(author: Author = JUDGE) -> dict[str, float]:
+        folder, values = written(author)
+        copytree(folder, tmp_path, dirs_exist_ok=True)
+        return dict(values)
+
+    return copy
+
+
 def judged(output: Path, judges: Path, values: Mapping[str, float], text: str = OURS) -> Verdict:
     return judge(parse_gate(text, 5), {"e3": Scores(values)}, correct=corrections(judges, output))
 
 
-def test_a_run_is_corrected_by_the_calibration_of_its_judge(tmp_path: Path) -> None:
-    values = labelled(tmp_path / "output", tmp_path / "judges")
+def test_a_run_is_corrected_by_the_calibration_of_its_judge(tmp_path: Path, labelled: Labelled) -> None:
+    values = labelled()
     found = judged(tmp_path / "output", tmp_path / "judges", values, "e3: faithfulness~calibrated >= 0.5")
     assert found.state == "passed"
     assert found.n == 60
@@ -129,8 +157,8 @@ def test_a_run_is_corrected_by_the_calibration_of_its_judge(tmp_path: Path) -> N
     assert 0.68 < found.value < 0.87
 
 
-def test_each_bound_of_a_gate_with_evidence_holds_by_itself(tmp_path: Path) -> None:
-    values = labelled(tmp_path / "output", tmp_path / "judges")
+def test_each_bound_of_a_gate_with_evidence_holds_by_itself(tmp_path: Path, labelled: Labelled) -> None:
+    values = labelled()
     found = judged(tmp_path / "output", tmp_path / "judges", values, "e3: faithfulness~calibrated >= 0.5 @95%")
     assert found.interval is not None
     assert found.bounds is not None
@@ -139,8 +167,8 @@ def test_each_bound_of_a_gate_with_evidence_holds_by_itself(tmp_path: Path) -> N
     assert surer.bounds == pytest.approx(surer.interval)
 
 
-def test_cases_without_an_answer_count_as_they_are(tmp_path: Path) -> None:
-    values = labelled(tmp_path / "output", tmp_path / "judges")
+def test_cases_without_an_answer_count_as_they_are(tmp_path: Path, labelled: Labelled) -> None:
+    values = labelled()
     whole, with_errors = (
         judged(tmp_path / "output", tmp_path / "judges", more) for more in (values, values | {"failed": 0.0})
     )
@@ -148,16 +176,16 @@ def test_cases_without_an_answer_count_as_they_are(tmp_path: Path) -> None:
     assert with_errors.value == pytest.approx(whole.value * 60 / 61)
 
 
-def test_another_judge_s_calibration_is_refused(tmp_path: Path) -> None:
-    values = labelled(tmp_path / "output", tmp_path / "judges", Author("embedded", "minilm", "older"))
+def test_another_judge_s_calibration_is_refused(tmp_path: Path, labelled: Labelled) -> None:
+    values = labelled(Author("embedded", "minilm", "older"))
     found = judged(tmp_path / "output", tmp_path / "judges", values)
     assert found.state == "failed"
     assert "mine.json is of another judge: revision older, here 1a2b" in found.reason
     assert "rag-harness judge calibrate LABELS.jsonl" in found.reason
 
 
-def test_no_calibration_fails_with_the_command(tmp_path: Path) -> None:
-    values = labelled(tmp_path / "output", tmp_path / "judges")
+def test_no_calibration_fails_with_the_command(tmp_path: Path, labelled: Labelled) -> None:
+    values = labelled()
     found = judged(tmp_path / "output", tmp_path / "nowhere", values)
     assert found.state == "failed"
     assert "no calibration of faithfulness" in found.reason
@@ -167,8 +195,10 @@ def test_no_calibration_fails_with_the_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("authors", "message"), [([], "no judge has scored"), ([JUDGE, Author("b", "", "")], "2 judges")]
 )
-def test_scores_are_of_one_judge_of_this_run(tmp_path: Path, authors: list[Author], message: str) -> None:
-    values = labelled(tmp_path / "output", tmp_path / "judges")
+def test_scores_are_of_one_judge_of_this_run(
+    tmp_path: Path, labelled: Labelled, authors: list[Author], message: str
+) -> None:
+    values = labelled()
     scores = tmp_path / "output" / "scores" / "e3.jsonl"
     first = json.loads(scores.read_text().splitlines()[0])
     scores.write_text(scores.read_text() + json.dumps(first | {"judge": "b", "model": "", "revision": ""}) + "\n")
@@ -178,8 +208,8 @@ def test_scores_are_of_one_judge_of_this_run(tmp_path: Path, authors: list[Autho
     assert message in found.reason
 
 
-def test_a_damaged_calibration_is_named(tmp_path: Path) -> None:
-    values = labelled(tmp_path / "output", tmp_path / "judges")
+def test_a_damaged_calibration_is_named(tmp_path: Path, labelled: Labelled) -> None:
+    values = labelled()
     (tmp_path / "judges" / "bad.json").write_text("{}")
     assert "bad.json: no calibration of a judge" in judged(tmp_path / "output", tmp_path / "judges", values).reason
 

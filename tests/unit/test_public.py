@@ -7,13 +7,13 @@ import inspect
 import re
 from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
 import rag_harness
 from rag_harness import registry
-from tests.unit.public import EVERY, MODULES, ROOT
+from tests.unit.pages import ROOT, place, read
+from tests.unit.public import EVERY, MODULES
 
 PAGES = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md"), ROOT / "README.md"]
 CODE = [*ROOT.glob("examples/**/*.py"), *ROOT.glob("test_experiments/*.py"), *ROOT.glob("test_retrieval_golden/*.py")]
@@ -48,14 +48,18 @@ def _exists(dotted: str) -> bool:
         return False
 
 
-@pytest.mark.parametrize("file", [*PAGES, *CODE], ids=lambda file: file.name)
-def test_pages_and_examples_name_what_is_public(file: Path) -> None:
-    private = sorted(_named(file.read_text(encoding="utf-8")) - EVERY.keys() - MODULES.keys())
-    assert not private, f"{file.name} names what docs/explanation/architecture.md does not list as public: {private}"
+def test_pages_and_examples_name_what_is_public() -> None:
+    public = EVERY.keys() | MODULES.keys()
+    private = [
+        f"{place(file, read(file), read(file).find(name.rpartition('.')[2]))}: {name}"
+        for file in [*PAGES, *CODE]
+        for name in sorted(_named(read(file)) - public)
+    ]
+    assert not private, "\n".join(["docs/explanation/architecture.md does not list as public:", *private])
 
 
 def test_the_pages_name_something() -> None:
-    found = {name for page in PAGES for name in _named(page.read_text(encoding="utf-8"))}
+    found = {name for page in PAGES for name in _named(read(page))}
     assert {"rag_harness.JudgedMeasure", "rag_harness.spec_of", "rag_harness.errors.CriticalError"} <= found
     assert {"rag_harness.models.reader.app", "rag_harness.load_results", "rag_harness.Experiment"} <= found
 

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import requires
 from pathlib import Path
@@ -15,15 +16,20 @@ import pytest
 from packaging.requirements import Requirement
 
 from rag_harness.__main__ import main
+from rag_harness.commands import checkup
 from rag_harness.commands.checkup import installation, reach
 from rag_harness.commands.checkup.suite_settings import without_secrets
 from rag_harness.registry import installed
 
 KEY = "sk-very-secret-1234567890"
+package_lines, extra_lines = cache(installation.package_lines), cache(installation.extra_lines)
+"""The same in every test, and three quarters of what ``doctor`` takes."""
 
 
 @pytest.fixture(autouse=True)
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkup, "package_lines", package_lines)
+    monkeypatch.setattr(checkup, "extra_lines", extra_lines)
     monkeypatch.chdir(tmp_path)
     for name in ("OPENROUTER_API_KEY", "OPENAI_API_KEY", "RAG_CHAT_API_KEY", "KB_DIR", "DRY_RUN"):
         monkeypatch.delenv(name, raising=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -22,7 +23,14 @@ from rag_harness.retrieval.cuts import _pages
 from rag_harness.retrieval.retrieval import _other_kinds
 from rag_harness.settings import Settings
 from rag_harness.types import Chunk, Document, Hit
+from tests.unit.dataset.ingest.one_process import one_process
 from tests.unit.dataset.ingest.pdfs import book, drawing, packed, pages_of, stream
+
+
+@pytest.fixture(scope="module", autouse=True)
+def process() -> Iterator[None]:
+    with one_process():
+        yield
 
 
 @pytest.fixture

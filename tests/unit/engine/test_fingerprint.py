@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Set
 from dataclasses import Field, fields, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,10 +27,14 @@ _KINDS: tuple[Affects, ...] = ("retrieval", "reranking", "generation")
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    (tmp_path / "kb").mkdir()
-    (tmp_path / "kb" / "a.md").write_text("# A\n\ntext")
-    (tmp_path / "queries.jsonl").write_text('{"query_id": "q1", "query": "?"}')
-    return Settings(rootdir=str(tmp_path), kb_dir="kb", queries="queries.jsonl", profile="mock", **MODELS)
+    return settings_in(tmp_path)
+
+
+def settings_in(folder: Path) -> Settings:
+    (folder / "kb").mkdir()
+    (folder / "kb" / "a.md").write_text("# A\n\ntext")
+    (folder / "queries.jsonl").write_text('{"query_id": "q1", "query": "?"}')
+    return Settings(rootdir=str(folder), kb_dir="kb", queries="queries.jsonl", profile="mock", **MODELS)
 
 
 def digest(experiment: str, settings: Settings) -> str:
@@ -135,13 +140,22 @@ def test_every_option_says_what_it_affects() -> None:
     assert [option.name for option in fields(Settings) if option.metadata.get("affects") not in known] == []
 
 
+@pytest.fixture(scope="module")
+def deciding(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Set[str]]:
+    """Return the options that decide results: of experiments by their names, and of any, by the empty one."""
+    settings = settings_in(tmp_path_factory.mktemp("suite"))
+    built = {name: build(name, RunParts(settings)) for name in ("e1", "e2", "e3")}
+    return {"": set(affecting(settings, *_KINDS)), **{name: set(each.ingredients) for name, each in built.items()}}
+
+
 @pytest.mark.parametrize("option", fields(Settings), ids=lambda option: option.name)
-def test_an_option_counts_where_it_says_so_and_nowhere_else(settings: Settings, option: Field[Any]) -> None:
-    affects, kinds = option.metadata["affects"], _KINDS
-    assert (option.name in affecting(settings, *kinds)) == (affects in kinds)
-    for experiment, own in (("e1", ("generation",)), ("e2", ("retrieval", "generation")), ("e3", kinds)):
-        ingredients = build(experiment, RunParts(settings)).ingredients
-        assert (option.name in ingredients) == (affects in own), experiment
+def test_an_option_counts_where_it_says_so_and_nowhere_else(
+    deciding: Mapping[str, Set[str]], option: Field[Any]
+) -> None:
+    affects = option.metadata["affects"]
+    assert (option.name in deciding[""]) == (affects in _KINDS)
+    for experiment, own in (("e1", ("generation",)), ("e2", ("retrieval", "generation")), ("e3", _KINDS)):
+        assert (option.name in deciding[experiment]) == (affects in own), experiment
 
 
 def test_an_endpoint_for_embeddings_counts(settings: Settings) -> None:

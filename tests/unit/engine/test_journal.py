@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -84,8 +83,6 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
 _KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from typing import Any
-from unittest.mock import patch
 from rag_harness.engine.journal import Journal
 from tests.unit.rows import make_row
 
@@ -116,15 +113,24 @@ def test_what_a_killed_process_kept_is_adopted_once(tmp_path: Path) -> None:
 
 
 _LOOKS = """
-import sys, time
+import os, sys
 from pathlib import Path
-from typing import Any
-from unittest.mock import patch
 from rag_harness.engine.stored import Stored
-stored = Stored(Path(sys.argv[1]), "another", anew=False)
-time.sleep(max(0.0, float(sys.argv[2]) - time.time()))
-stored.look_for_the_dead()
-print(len(stored._left_behind))
+all_there, go = os.pipe(), os.pipe()
+for _ in range(4):
+    if not os.fork():
+        stored = Stored(Path(sys.argv[1]), "another", anew=False)
+        os.close(go[1])
+        os.write(all_there[1], b"x")
+        os.read(go[0], 1)  # until the parent closes its end
+        stored.look_for_the_dead()
+        os.write(1, b"%d\\n" % len(stored._left_behind))
+        os._exit(0)
+for _ in range(4):
+    os.read(all_there[0], 1)
+os.close(go[1])
+for _ in range(4):
+    os.wait()
 """
 
 
@@ -133,10 +139,9 @@ def test_several_who_look_at_once_all_see_it(tmp_path: Path) -> None:
         journal = Journal(tmp_path / JOURNALS, f"run-gw{worker}")
         keep(journal, *(make_row(query_id=f"q{worker}-{n}").line().encode() for n in range(100)))
         journal.close()
-    start = str(time.time() + 3)
-    command = [sys.executable, "-c", _LOOKS, str(tmp_path), start]
-    looking = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
-    assert [each.communicate(timeout=60)[0].strip() for each in looking] == ["300"] * 4
+    command = [sys.executable, "-c", _LOOKS, str(tmp_path)]
+    looked = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (looked.stdout.split(), looked.stderr) == (["300"] * 4, "")
 
 
 def test_a_run_that_starts_anew_sees_only_its_own_dead_workers(tmp_path: Path) -> None:

@@ -264,7 +264,7 @@ import asyncio, gc
 from rag_harness.engine import loop as loop_module
 from rag_harness.engine.loop import BackgroundLoop
 
-loop_module.STOP_WAIT = 0.5
+loop_module.STOP_WAIT = 0.1
 
 async def leaves_a_task_behind():
     global left

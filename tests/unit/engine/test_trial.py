@@ -376,7 +376,7 @@ def test_waiting_for_ones_own_caps_does_not_count() -> None:
     class Waiting:
         async def answer(self, query: Query) -> str:
             with paused():
-                await asyncio.sleep(0.5)
+                await asyncio.sleep(0.25)
             return "in time"
 
     assert row_of(outcome(Waiting(), settings=IMPATIENT)).llm_answer == "in time"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,14 @@ Exporting = Callable[..., tuple[int, str]]
 def write_summary(output: Path, gates: list[dict[str, Any]], run: str = "") -> None:
     content = {"run": run or read_manifest(output).date, "gates": gates}
     (output / "summary.json").write_text(json.dumps(content))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick_disk() -> Iterator[None]:
+    """Force nothing to the disk, which takes some milliseconds for each file."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
 
 
 @pytest.fixture

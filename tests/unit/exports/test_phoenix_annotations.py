@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -101,9 +103,15 @@ def test_an_export_that_was_cut_off_is_completed(exporting: Exporting, phoenix: 
     assert phoenix.annotations
 
 
-def test_spans_that_come_late_are_waited_for(exporting: Exporting, phoenix: Phoenix, server: StubServer) -> None:
+def test_spans_that_come_late_are_waited_for(
+    exporting: Exporting, phoenix: Phoenix, server: StubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    clock = SimpleNamespace(monotonic=time.monotonic, sleep=waits.append)
+    monkeypatch.setattr("rag_harness.exports.phoenix_annotations.time", clock)
     phoenix.late = 3
     assert exporting("phoenix", "--url", server.url)[0] == 0
+    assert waits == [0.2] * 3
 
 
 def test_an_address_is_needed(exporting: Exporting, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,13 +6,14 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_harness.files.json_text import DEEPEST_JSON, is_deep, read_json
 
 VALUES = st.recursive(
-    st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    st.none() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=5), inner),
 )
 
 
@@ -21,12 +22,14 @@ def depth(value: Any) -> int:
     return 1 if inner is None else 1 + max(map(depth, inner), default=0)
 
 
+@settings(max_examples=50)
 @given(VALUES)
 def test_what_is_no_deeper_is_as_json_has_it(value: Any) -> None:
     assert read_json(json.dumps(value)) == value
     assert read_json(json.dumps(value).encode()) == value
 
 
+@settings(max_examples=50)
 @given(VALUES, st.integers(1, 6))
 def test_depth_is_counted_as_a_function_that_calls_itself_counts_it(value: Any, deepest: int) -> None:
     emptied = 1 if value in ([], {}) else 0

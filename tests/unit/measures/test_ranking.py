@@ -60,7 +60,7 @@ def assert_same(ours: Scores, theirs: Scores) -> None:
         assert ours[measure] == pytest.approx(values, abs=1e-9), measure
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(run=runs, qrels=qrels_of.filter(bool), k=st.integers(1, 15))
 def test_evaluate_equals_trec_eval(run: Run, qrels: Qrels, k: int) -> None:
     theirs = trec_eval(run, qrels, k)

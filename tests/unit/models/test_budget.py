@@ -34,7 +34,7 @@ async def _spend(budget: Budget, calls: list[tuple[float, float, bool]]) -> list
     return await asyncio.gather(*(one(*call) for call in calls))
 
 
-@settings(max_examples=200)
+@settings(max_examples=120)
 @given(st.floats(0.01, 3), st.lists(st.tuples(_usd, _usd, st.booleans()), max_size=20))
 def test_what_is_spent_never_passes_the_budget(limit: float, calls: list[tuple[float, float, bool]]) -> None:
     budget = Budget(limit)

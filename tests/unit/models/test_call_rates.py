@@ -128,11 +128,22 @@ _callers = st.lists(
 )
 
 
-async def _call(line: Limiter, limits: Limits, caller: Caller, seen: Seen) -> None:
+class Watched(Limits):
+    """Notes calls in flight and size of the window at each start; a moment later a refusal may have halved it."""
+
+    def __init__(self, most: int, rpm: float, tpm: float) -> None:
+        super().__init__(most, rpm, tpm)
+        self.noted: list[tuple[int, int]] = []
+
+    def start(self, tokens: float, now: float) -> Turn:
+        turn = super().start(tokens, now)
+        self.noted.append((self.window.in_flight, int(self.window.size)))
+        return turn
+
+
+async def _call(line: Limiter, caller: Caller, seen: Seen) -> None:
     await asyncio.sleep(caller.at)
     turn = await line.enter(caller.tokens)
-    window = limits.window
-    assert window.in_flight <= int(window.size) <= window.most
     seen.starts.append((turn.started, turn))
     try:
         await asyncio.sleep(caller.takes)
@@ -146,11 +157,11 @@ async def _call(line: Limiter, limits: Limits, caller: Caller, seen: Seen) -> No
     seen.through += 1
 
 
-async def _all(line: Limiter, limits: Limits, callers: list[Caller]) -> Seen:
-    seen = Seen()
+async def _all(limits: Limits, callers: list[Caller]) -> Seen:
+    line, seen = Limiter(limits), Seen()
 
     async def patient(caller: Caller) -> None:
-        work = asyncio.ensure_future(_call(line, limits, caller, seen))
+        work = asyncio.ensure_future(_call(line, caller, seen))
         await asyncio.wait({work}, timeout=None if caller.patience == inf else caller.at + caller.patience)
         work.cancel()
         try:
@@ -165,10 +176,11 @@ async def _all(line: Limiter, limits: Limits, callers: list[Caller]) -> Seen:
 @settings(max_examples=150)
 @given(_callers, st.integers(1, 6), st.sampled_from([0, 0.4, 1, 3, 10]), st.sampled_from([0, 50, 500]))
 def test_everybody_is_let_in_and_never_too_many(callers: list[Caller], most: int, rpm: float, tpm: int) -> None:
-    limits = Limits(most, rpm, tpm)
-    seen = run(_all(Limiter(limits), limits, callers))  # a turn that is lost is a deadlock, which the loop reports
+    limits = Watched(most, rpm, tpm)
+    seen = run(_all(limits, callers))  # a turn that is lost is a deadlock, which the loop reports
     assert seen.through + seen.cancelled == len(callers)
     assert limits.window.in_flight == 0
+    assert all(in_flight <= size <= most for in_flight, size in limits.noted), limits.noted
     starts = sorted(when for when, _ in seen.starts)
     for start in starts if rpm else ():
         span = 60.0 if rpm >= 1 else 60.0 / rpm
@@ -179,7 +191,7 @@ def test_everybody_is_let_in_and_never_too_many(callers: list[Caller], most: int
 @given(st.lists(st.integers(1, 120), min_size=1, max_size=20), st.sampled_from([50, 100]))
 def test_tokens_a_minute_are_never_more_than_the_cap(tokens: list[int], tpm: int) -> None:
     limits = Limits(4, tpm=tpm)
-    seen = run(_all(Limiter(limits), limits, [Caller(0.0, 1.0, each, each, None, inf) for each in tokens]))
+    seen = run(_all(limits, [Caller(0.0, 1.0, each, each, None, inf) for each in tokens]))
     for start, first in seen.starts:
         inside = [turn.tokens for when, turn in seen.starts if start <= when < start + 60]
         assert sum(inside) <= tpm or (inside == [first.tokens] and first.tokens > tpm)

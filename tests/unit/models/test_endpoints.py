@@ -82,7 +82,7 @@ def test_temperature_and_longest_answer_are_sent() -> None:
 
 
 def test_models_of_one_server_share_its_window() -> None:
-    with serving(stream(delay=0.1)) as server:
+    with serving(stream(delay=0.05)) as server:
         run = endpoints(replace(KNOWN, chat_base_url=server.url, concurrency=2))
 
         async def ask() -> None:

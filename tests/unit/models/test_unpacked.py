@@ -35,7 +35,7 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 @given(
     st.sampled_from(sorted(PACKED)),
     st.binary(max_size=300)
-    | st.builds(lambda each, n: each * n, st.binary(min_size=1, max_size=3), st.integers(0, 2**18)),
+    | st.builds(lambda each, n: each * n, st.binary(min_size=1, max_size=3), st.integers(0, 2**17)),
     st.lists(st.integers(0, 2000), max_size=5),
 )
 def test_what_was_packed_comes_back_however_it_is_cut(packing: str, content: bytes, cuts: list[int]) -> None:
@@ -48,7 +48,7 @@ def test_what_was_packed_comes_back_however_it_is_cut(packing: str, content: byt
 
 
 def test_a_bomb_goes_off_in_small_pieces_and_not_to_its_end() -> None:
-    bomb = gzip.compress(b"a" * 300_000_000, 9)
+    bomb = gzip.compress(b"a" * 60_000_000, 1)
     unpacked = Unpacked("The model", "gzip")
     tracemalloc.start()
     try:

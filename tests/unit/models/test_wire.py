@@ -179,8 +179,8 @@ def test_nobody_listens_and_no_such_host() -> None:
 
 @pytest.mark.skipif(not shutil.which("openssl"), reason="makes a certificate with the command openssl")
 def test_a_certificate_that_nobody_signed_is_refused(tmp_path: Path) -> None:
-    made = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
-    made += ["-addext", "subjectAltName=IP:127.0.0.1"]
+    made = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+    made += ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
     files = {"-keyout": tmp_path / "key.pem", "-out": tmp_path / "certificate.pem"}
     named = [str(each) for pair in files.items() for each in pair]
     subprocess.run(["openssl", *made, *named], check=True, capture_output=True)
@@ -245,7 +245,7 @@ def test_a_body_without_an_end_is_cut_off() -> None:
 
 
 def test_a_bomb_of_gzip_lets_clocks_go_on() -> None:
-    packed = gzip.compress(b"a" * 300_000_000, 9)
+    packed = gzip.compress(b"a" * 60_000_000, 1)
     head = OK + b"content-encoding: gzip\r\ncontent-length: %d\r\n\r\n" % len(packed)
 
     async def session() -> tuple[int, float]:

@@ -13,6 +13,7 @@ import pytest
 
 import rag_harness
 from rag_harness import Answer, Chunk, Hit, PipelineOutput, Query
+from rag_harness.engine import loop
 from rag_harness.errors import CriticalError, DataError, PrerequisiteError, RegistryError, SettingsError
 from rag_harness.files.alone import RUN_LOCK, alone
 from rag_harness.results.manifest import read_manifest
@@ -180,7 +181,8 @@ def test_an_interrupted_evaluation_goes_on() -> None:
     assert result.figures["error_rate"].mean == 0
 
 
-def test_a_kernel_that_is_interrupted_keeps_what_came() -> None:
+def test_a_kernel_that_is_interrupted_keeps_what_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "STOP_WAIT", 0.3)
     asked: list[str] = []
 
     async def rag(question: str) -> str:
@@ -244,7 +246,8 @@ def test_aevaluate_asks_on_the_loop_of_the_notebook_which_goes_on() -> None:
     assert ticks > 5
 
 
-def test_aevaluate_that_is_cancelled_keeps_what_came() -> None:
+def test_aevaluate_that_is_cancelled_keeps_what_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "STOP_WAIT", 0.3)
     asked: list[str] = []
 
     async def rag(question: str) -> str:

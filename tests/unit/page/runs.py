@@ -27,6 +27,7 @@ from rag_harness.report.summary_file import SUMMARY_FILE
 from rag_harness.results.manifest import MANIFEST
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.score import Author, ScoreLine, row_digest
+from tests.unit.report.written_once import written_once
 from tests.unit.rows import make_chunk, make_row
 from tests.unit.tables import write_run
 
@@ -59,6 +60,10 @@ def scored(rows: Sequence[ExperimentResult], values: Mapping[str, Sequence[float
 
 def write_study(output: Path, n: int = 12, **changes: Any) -> Path:
     """Write a run of e1, without retrieval and judgement, and of e2 and e3, which is better by far in CP."""
+    return written_once(output, f"study {n} {changes}", lambda folder: _write_study(folder, n, changes))
+
+
+def _write_study(output: Path, n: int, changes: Mapping[str, Any]) -> None:
     low, high = [0.2 + 0.01 * (place % 5) for place in range(n)], [0.8 + 0.01 * (place % 3) for place in range(n)]
     worse, better = rows_of("e2", n, n // 2, **changes), rows_of("e3", n, n, **changes)
     scores = [
@@ -67,7 +72,6 @@ def write_study(output: Path, n: int = 12, **changes: Any) -> Path:
     ]
     bare = rows_of("e1", n, 0, **{**BARE, **changes})
     write_run(output, [*bare, *worse, *better], scores=scores)
-    return output
 
 
 def amend(output: Path, **parts: Any) -> None:

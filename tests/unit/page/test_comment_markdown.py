@@ -157,12 +157,12 @@ def test_each_experiment_has_a_row_and_the_surely_best_a_star(study: Path) -> No
 
 
 def test_of_many_experiments_the_best_are_shown(tmp_path: Path) -> None:
-    write_run(tmp_path, [row for n in range(40) for row in rows_of(f"x{n:02}", 20, n // 2 + 1)])
+    write_run(tmp_path, [row for n in range(24) for row in rows_of(f"x{n:02}", 12, n // 2 + 1)])
     text = checked(tmp_path)
     shown = [line.split(" | ")[0].removeprefix("| ") for line in text.splitlines() if line.startswith("| x")]
     assert 5 <= len(shown) <= 10
-    assert shown[0].startswith("x38 = x39")
-    assert f"… and {20 - len(shown)} experiments more." in text
+    assert shown[0].startswith("x22 = x23")
+    assert f"… and {12 - len(shown)} experiments more." in text
 
 
 def test_equal_experiments_share_a_row(tmp_path: Path) -> None:
@@ -277,9 +277,9 @@ def test_runs_about_other_data_are_not_compared(two: tuple[Path, Path]) -> None:
 # Bad input.
 
 
-def forty(output: Path, name: str, question: str) -> None:
-    """Write 40 experiments whose 40 gates failed, with names and texts as given."""
-    names = [f"{name}{n:02}" for n in range(40)]
+def write_failed(output: Path, count: int, name: str, question: str) -> None:
+    """Write experiments, a failed gate for each, with names and texts as given."""
+    names = [f"{name}{n:02}" for n in range(count)]
     rows = [
         row.model_copy(update={"query": question, "llm_answer": question, "ground_truth": question})
         for place, each in enumerate(names)
@@ -294,35 +294,43 @@ def forty(output: Path, name: str, question: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "question"),
+    ("count", "name", "question"),
     [
-        ("x", "Why?"),
-        ("n" * 118, "Why? " * 400),
-        ("`|_*" * 29, "`|<b>@#\\" * 300),
-        ("#@-" * 39, "#@" * 900),
-        ("تجربة " * 19, RIGHT_TO_LEFT),
-        ("\u202e\u200b" * 20, "\u202e\x1b[2J" * 300),
+        (12, "x", "Why?"),
+        (17, "n" * 118, "Why? " * 200),
+        # Forty lines too many would be seen whatever else there is no room for.
+        (40, "`|_*" * 29, "`|<b>@#\\" * 100),
+        (12, "#@-" * 39, "#@" * 400),
+        (12, "تجربة " * 19, RIGHT_TO_LEFT),
+        (12, "\u202e\u200b" * 20, "\u202e\x1b[2J" * 100),
     ],
     ids=["short", "long", "markup", "acting", "right to left", "hidden"],
 )
-def test_forty_experiments_with_forty_failed_gates_fit(tmp_path: Path, name: str, question: str) -> None:
-    forty(tmp_path / "now", name, question)
-    forty(tmp_path / "before", name, question)
+def test_many_experiments_with_as_many_failed_gates_fit(tmp_path: Path, count: int, name: str, question: str) -> None:
+    write_failed(tmp_path / "now", count, name, question)
+    write_failed(tmp_path / "before", count, name, question)
     amend(tmp_path / "before", date="2025-12-31T00:00:00+00:00", settings={"chat_model": question})
     text = checked(tmp_path / "now", tmp_path / "before", report="https://example.com/report.html")
-    assert text.startswith("## ❌ FAIL: 40 of 80 gates failed, 40 not judged\n")
+    assert text.startswith(f"## ❌ FAIL: {count} of {2 * count} gates failed, {count} not judged\n")
     assert "| ❌ failed |" in text
     assert "**Worst trials of " in text
 
 
 def test_every_foreign_text_stays_text(tmp_path: Path) -> None:
-    for n, text in enumerate(WHOLE[::6]):
-        output = tmp_path / str(n)
-        rows = [row.model_copy(update={"query": text, "llm_answer": text}) for row in rows_of("e2", 2, 1)]
+    """Three texts a comment: it shows the worst three trials."""
+    texts = WHOLE[::6]
+    for n in range(0, len(texts), 3):
+        output, three = tmp_path / str(n), texts[n : n + 3]
+        rows = [
+            row.model_copy(update={"query": text, "llm_answer": text})
+            for row, text in zip(rows_of("e2", len(three), 1), three, strict=True)
+        ]
         write_run(output, rows)
-        summarise(output, gate(f"e2: {text}", "failed", reason=text, otherwise=text))
-        write_causes(output, [cause(0, query=text, cause=text, detail=text, evidence=text, remedy=text)])
-        checked(output)
+        summarise(output, *(gate(f"e2: {text}", "failed", reason=text, otherwise=text) for text in three))
+        about = [dict.fromkeys(("query", "cause", "detail", "evidence", "remedy"), text) for text in three]
+        write_causes(output, [cause(place, **fields) for place, fields in enumerate(about)])
+        text = checked(output)
+        assert (text.count("| ❌ failed |"), text.count("\n- `e2-q")) == (len(three), len(three))
 
 
 def nothing(output: Path) -> None:

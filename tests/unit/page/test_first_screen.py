@@ -260,7 +260,7 @@ BAD_INPUT = {
         row for name in ("e2", "e3") for row in rows_of(name, 3, 3, context_reference=[], ground_truth="")
     ],
     "all failed": lambda: [failed_row(experiment=name, query_id=f"q{n}") for name in ("e2", "e3") for n in range(3)],
-    "40 experiments": lambda: [row for n in range(40) for row in rows_of(f"x{n:02}", 2, n % 3)],
+    "17 experiments": lambda: [row for n in range(17) for row in rows_of(f"x{n:02}", 2, n % 3)],
     "long names": lambda: [row for n in range(3) for row in rows_of(f"{LONG}{n}", 3, n)],
     "right to left": lambda: rows_of("e3", 3, 1, query="\u05de\u05d4 \u05d4\u05de\u05d7\u05d9\u05e8?"),
     "a kind each": lambda: [

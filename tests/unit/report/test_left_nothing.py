@@ -15,7 +15,8 @@ from rag_harness.report.baseline import save
 from rag_harness.report.left_nothing import said_of_last_run
 from rag_harness.report.saved_runs import read_run
 from rag_harness.results.begun_run import BEGUN, BegunRun, read_begun, write_begun
-from tests.unit.page.runs import amend, gate, prose_in, read, summarise, write_study
+from tests.unit.page.runs import amend, gate, prose_in, read, rows_of, summarise, write_study
+from tests.unit.tables import write_run
 
 MARK = BegunRun(date="2026-02-03T04:05:00+00:00", command="pytest -q", why="The service\nis  down")
 
@@ -50,7 +51,7 @@ def test_no_badge_and_no_status_is_green(tmp_path: Path) -> None:
 
 def test_the_results_of_a_run_take_the_mark_away(tmp_path: Path) -> None:
     write_begun(tmp_path, MARK)
-    write_study(tmp_path)
+    write_run(tmp_path, rows_of("e3", 2, 2))
     assert read_begun(tmp_path) is None
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from rag_harness.measures import default_measures, measure_named
+from rag_harness.measures import measure_named
 from rag_harness.report.noise import CONSTANT, JUDGE_TOO, MeasureNoise, Noise, noises
 from rag_harness.report.noise_lines import noise_lines
 from rag_harness.report.tables import read_tables
@@ -30,11 +30,12 @@ LLM, EMBEDDED = Author("fused", "gpt-x", "1"), Author("embedded", "embedded/alig
 def leave(folder: Path, values: npt.NDArray[np.float64], again: int | None = None, who: Author = LLM) -> None:
     """Leave a run with ``values`` of faithfulness by query, answer, judgement; ``again`` queries are judged J times."""
     queries, repeats, _ = values.shape
-    first = [make_row(query_id=f"q{n}") for n in range(queries)]
+    first = [row.model_copy(update={"query_id": f"q{n}"}) for row in [make_row()] for n in range(queries)]
     write_run(folder, first, scores=lines_of("e3", values[:, 0], again, who))
     for repeat in range(2, repeats + 1):
         name = repeat_name("e3", repeat)
-        rows = [make_row(query_id=f"q{n}", experiment=name, fingerprint=print_of(repeat)) for n in range(queries)]
+        again_asked = {"experiment": name, "fingerprint": print_of(repeat)}
+        rows = [row.model_copy(update=again_asked) for row in first]
         write(result_path(folder, name), "".join(row.line() for row in rows).encode())
         scores = lines_of(name, values[:, repeat - 1], again, who)
         write(scores_path(folder, name), b"".join(score.line() for score in scores))
@@ -59,7 +60,7 @@ def lines_of(name: str, values: npt.NDArray[np.float64], again: int | None, who:
 
 
 def told(folder: Path, **settings: Any) -> Noise:
-    wanted = [*default_measures(False, 10), measure_named(F)]
+    wanted = [measure_named("token_f1"), measure_named(F)]
     tables = read_tables(folder, lambda _: wanted)
     (found,) = noises(folder, read_manifest(folder), tables, Settings(**settings))
     return found

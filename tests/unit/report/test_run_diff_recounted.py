@@ -135,15 +135,19 @@ def folders(kind: str, tmp_path: Path) -> tuple[Path, Path]:
     """Return the folder of a run before and of one now."""
     before, now = tmp_path / "before", tmp_path / "now"
     if kind == "noise":
-        return study(before, 40, 7), study(now, 40, 8)
-    if kind == "declining":
-        return found_by(before, 15), found_by(now, 15, abstained=True)
-    return found_by(before, 25 if kind == "worse" else 5), found_by(now, 5 if kind == "worse" else 25)
+        two = study(before, 40, 7), study(now, 40, 8)
+    elif kind == "declining":
+        two = found_by(before, 15), found_by(now, 15, abstained=True)
+    else:
+        two = found_by(before, 25 if kind == "worse" else 5), found_by(now, 5 if kind == "worse" else 25)
+    for folder in two:
+        amend(folder, settings=dict.fromkeys(("top_k", "chat_model"), 1))
+    return two
 
 
-@pytest.fixture(params=["worse", "better", "noise", "declining"])
-def two(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Path]:
-    return folders(request.param, tmp_path)
+@pytest.fixture(scope="module", params=["worse", "better", "noise", "declining"])
+def two(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return folders(request.param, tmp_path_factory.mktemp(request.param))
 
 
 def said_in(section_of: Sequence[Path]) -> list[str]:
@@ -185,8 +189,6 @@ def test_the_recount_notices_a_wrong_figure(tmp_path: Path) -> None:
 
 def test_terminal_page_and_markdown_say_the_same(two: tuple[Path, Path]) -> None:
     before, now = two
-    for folder in two:
-        amend(folder, settings=dict.fromkeys(("top_k", "chat_model"), 1))
     found = compare(read_run(str(now)), read_run(str(before)))
     texts = [sentence.text for sentence in sentences(run_diff(found))]
     assert prose_in(diff(read(now, before)))[: len(texts)] == texts

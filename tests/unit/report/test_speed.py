@@ -138,9 +138,11 @@ def test_no_time_at_all_is_no_error() -> None:
 
 
 def test_no_line_is_wider_than_100_columns() -> None:
-    rows = rows_of(40, llm_time_ms=123456.7, total_time_ms=223456.7, ttft_ms=100000, waited_ms=99999, retries=4)
-    many = [row.model_copy(update={"query_id": f"{n}-{row.query_id}"}) for n in range(250) for row in rows]
-    lines = [*speed_lines(many, {}, 128), *stage_lines(many)]
+    long = {"llm_time_ms": 1234567.8, "total_time_ms": 2234567.8, "ttft_ms": 1000000, "waited_ms": 999990}
+    rows = rows_of(40, **long, retries=40)
+    many = [row.model_copy(update={"query_id": f"{n}-{row.query_id}"}) for n in range(25) for row in rows]
+    tables = tables_of(many)
+    lines = [*speed.speed_lines(tables, 128), *speed.stage_lines(tables)]
     assert max(map(len, lines)) <= 100, lines
 
 

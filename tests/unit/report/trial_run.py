@@ -10,6 +10,7 @@ from rag_harness.results.row import ExperimentResult
 from rag_harness.results.score import ScoreLine
 from rag_harness.types import Case, Query
 from tests.unit.report.test_judged import AR, CP, F, scored
+from tests.unit.report.written_once import written_once
 from tests.unit.rows import failed_row, make_row
 from tests.unit.tables import case, golden_row, write_run
 
@@ -33,6 +34,10 @@ def judged(rows: Sequence[ExperimentResult]) -> list[ScoreLine]:
 
 def write_output(folder: Path) -> Path:
     """Write a run: judged answers, a failure, a lost case, and the golden suite on data of its own."""
+    return written_once(folder, "trials", _write_output)
+
+
+def _write_output(folder: Path) -> None:
     rows = [*answers(*ANSWERS), failed_row(query_id="failed")]
     gold = [("30 days", {"returns.md": 1}), ("", {"other.md": 1})]
     cases = [
@@ -44,4 +49,3 @@ def write_output(folder: Path) -> Path:
     write_run(folder, [golden_row("g1", ["b", "\0hit 2", "a"])], [case("g1", "a")])
     manifest = read_manifest(folder)
     write_manifest(folder, manifest.model_copy(update={"suites": {**manifest.suites, **suites}}))
-    return folder

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_harness.dataset.ingest.isolated import Child
 from rag_harness.dataset.ingest.parsed import PassingError
 from rag_harness.errors import ChunkTooLongError, UnreadableError
 from rag_harness.models.embedders.mock import WordTokenizer
@@ -28,25 +29,49 @@ from rag_harness.types import Document
 
 LENGTHS = ChunkingSettings(64, 16)
 PROSE = "## Lamps ü\n\nA lamp comes back within 45 days. It costs nothing.\n\n| a | b |\n| - | - |\n| 1 | 2 |\n\n"
-LONG = Document("lamps.md", PROSE * 400, "Lamps", {"topic": "lamps"})
+LONG, VERY_LONG = (Document("lamps.md", PROSE * times, "Lamps", {"topic": "lamps"}) for times in (40, 400))
+"""Both are cut in another process; ``sliding`` counts more texts of the second than are counted at once there."""
 
 
-def cuts(page: Document, chunker: str = "sections", tokenizer: Tokenizer | None = None) -> list[Any]:
-    made = Cutting(resolve("chunkers", chunker), tokenizer or WordTokenizer(), LENGTHS, cuts_of)
-    try:
+@pytest.fixture(autouse=True)
+def _long_from_2000(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut pages of more than 2,000 characters in another process, and not of more than 32,768."""
+    monkeypatch.setattr(cutting, "HERE", 2_000)
+
+
+@pytest.fixture(scope="module")
+def child() -> Iterator[Child]:
+    """Start one process for all that is cut in another one."""
+    started = Child()
+    yield started
+    started.close()
+
+
+class Cut(Protocol):
+    """Cuts a page, in the module's process where another one is needed."""
+
+    def __call__(self, page: Document, chunker: str = "sections", tokenizer: Tokenizer | None = None) -> list[Any]: ...
+
+
+@pytest.fixture
+def cuts(child: Child) -> Cut:
+    def cut(page: Document, chunker: str = "sections", tokenizer: Tokenizer | None = None) -> list[Any]:
+        made = Cutting(resolve("chunkers", chunker), tokenizer or WordTokenizer(), LENGTHS, cuts_of)
+        made._child = child
         return made.cuts(page)
-    finally:
-        made.close()
+
+    return cut
 
 
 @pytest.mark.parametrize("chunker", ["sections", "headings", "fixed", "sliding", "summaries", "plain", "whole"])
-def test_another_process_cuts_as_this_one(chunker: str) -> None:
-    here = cuts_of(LONG, resolve("chunkers", chunker)(LONG, WordTokenizer(), LENGTHS))
-    assert len(LONG.text) > cutting.HERE
-    assert cuts(LONG, chunker) == here
+def test_another_process_cuts_as_this_one(cuts: Cut, chunker: str) -> None:
+    page = VERY_LONG if chunker == "sliding" else LONG
+    here = cuts_of(page, resolve("chunkers", chunker)(page, WordTokenizer(), LENGTHS))
+    assert len(page.text) > cutting.HERE
+    assert cuts(page, chunker) == here
 
 
-def test_one_process_cuts_many_pages_and_none_cuts_short_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_process_cuts_many_pages_and_none_cuts_short_ones() -> None:
     made = Cutting(resolve("chunkers", "sections"), WordTokenizer(), LENGTHS, cuts_of)
     try:
         made.cuts(Document("short.md", PROSE, ""))
@@ -69,28 +94,29 @@ class Own:
 HERE = os.getpid()
 
 
-def test_what_is_not_ours_works_here() -> None:
+def test_what_is_not_ours_works_here(cuts: Cut) -> None:
     assert cuts(LONG, tokenizer=Own()) == cuts(LONG)
 
 
-def test_too_many_chunks_are_refused_with_both_numbers() -> None:
-    with pytest.raises(UnreadableError, match=r"into 20,000 chunks, and a document may have 10,000\. Split it"):
-        cuts(Document("d", "# a\n\nb\n\n" * 20_000, ""))
-    with pytest.raises(UnreadableError, match=r"into 20,000 chunks, and a document may have 10,000"):
-        cuts(Document("d", "# a\n\nb\n\n" * 20_000, ""), tokenizer=Own())
+def test_too_many_chunks_are_refused_with_both_numbers(cuts: Cut, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UnreadableError, match=r"into 10,001 chunks, and a document may have 10,000\. Split it"):
+        cuts(Document("d", "# a\n\nb\n\n" * 10_001, ""))
+    monkeypatch.setattr(cutting, "CHUNKS", 4_999)  # of this process alone
+    with pytest.raises(UnreadableError, match=r"into 5,000 chunks, and a document may have 4,999"):
+        cuts(Document("d", "# a\n\nb\n\n" * 5_000, ""), tokenizer=Own())
 
 
-def test_headings_that_every_chunk_repeats_are_refused_with_both_numbers() -> None:
+def test_headings_that_every_chunk_repeats_are_refused_with_both_numbers(cuts: Cut) -> None:
     page = "# " + "t" * 100_000 + "\n\n" + "## a\n\nb\n\n" * 400
     with pytest.raises(UnreadableError, match=r"its 400 chunks repeat or change 38\.\d MB of text, and 8 MB"):
         cuts(Document("d", page, ""))
 
 
-def test_a_page_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_takes_too_long_is_refused() -> None:
     made = Cutting(resolve("chunkers", "sections"), WordTokenizer(), LENGTHS, cuts_of)
-    made._child._seconds = 0.5
+    made._child._seconds = 0.2
     try:
-        with pytest.raises(PassingError, match=r"took more than 0\.5 s"):
+        with pytest.raises(PassingError, match=r"took more than 0\.2 s"):
             made.cuts(Document("d", "# a\n" * 500_000, ""))
     finally:
         made.close()
@@ -110,8 +136,11 @@ class _Special(WordTokenizer):
         return [count + 2 for count in super().count(texts)]
 
 
-def test_a_run_stops_and_names_what_it_refuses_or_leaves_it_out(tmp_path: Path) -> None:
-    documents = [Document("many.md", "# a\n\nb\n\n" * 20_000, ""), Document("lamps.md", PROSE, "")]
+def test_a_run_stops_and_names_what_it_refuses_or_leaves_it_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cutting, "CHUNKS", 100)
+    documents = [Document("many.md", "# a\n\nb\n\n" * 200, ""), Document("lamps.md", PROSE, "")]
     for unreadable in ("stop", "skip"):
         settings = load_settings({"profile": "mock", "unreadable": unreadable}, rootdir=tmp_path)
         parts, spec = RunParts(settings), spec_of(settings)

@@ -73,7 +73,7 @@ def test_a_repeated_header_is_no_part_of_the_page_at_that_place(short_reader: No
         assert window.text == window.repeated_header + text[window.start : window.end]
 
 
-@hypothesis_settings(max_examples=100, deadline=None)
+@hypothesis_settings(max_examples=60, deadline=None)
 @given(pages.PAGE | pages.NOISE, st.integers(8, 60))
 def test_windows_keep_all_text_and_are_never_over(text: str, most: int) -> None:
     windows = chunk_document(Document("c", text, ""), pages.Words(), ChunkingSettings(most, most // 4))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Iterator
@@ -13,11 +14,19 @@ import uvicorn
 from rag_harness.service.access.listening import settings
 
 
+class _EndsAtOnce(uvicorn.Server):
+    """uvicorn looks ten times a second whether it shall end."""
+
+    async def main_loop(self) -> None:
+        while not await self.on_tick(0):
+            await asyncio.sleep(0.01)
+
+
 @contextmanager
 def serving(app: Any, **changed: Any) -> Iterator[int]:
     """Give the port of a server; ``changed`` goes over what the service gives uvicorn."""
     config = uvicorn.Config(app, "127.0.0.1", 0, log_config=None, **{**settings(), **changed})
-    server = uvicorn.Server(config)
+    server = _EndsAtOnce(config)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

@@ -36,22 +36,26 @@ async def nothing() -> None:
 
 
 class Blocks:
-    """Computes on its loop for a while, as no pipeline should."""
+    """Blocks its loop until it is told to go on, as no pipeline should."""
+
+    def __init__(self) -> None:
+        self.blocks, self.goes_on = threading.Event(), threading.Event()
 
     async def answer(self, query: Query) -> PipelineOutput:
-        time.sleep(1.0)
+        self.blocks.set()
+        assert self.goes_on.wait(10), "nobody was answered meanwhile"
         return PipelineOutput(Answer(f"{query.text}!"))
 
 
 @on_a_loop
 async def test_an_experiment_that_blocks_its_loop_holds_up_no_health_check(tmp_path: Path) -> None:
-    async with client_of(tmp_path, said_by(Blocks())) as client:
+    pipeline = Blocks()
+    async with client_of(tmp_path, said_by(pipeline)) as client:
         asked = asyncio.ensure_future(client.post("/query", json={"query": "Lamps?"}))
-        await asyncio.sleep(0.2)
-        began = time.perf_counter()
+        assert await asyncio.to_thread(pipeline.blocks.wait, 10)
         assert (await client.get("/health")).status_code == 200
-        assert time.perf_counter() - began < 0.6
         assert not asked.done()
+        pipeline.goes_on.set()
         assert (await asked).json()["answer"] == "Lamps?!"
 
 
@@ -82,9 +86,10 @@ async def test_an_error_comes_back_as_it_was_raised() -> None:
 
 @on_a_loop
 async def test_a_caller_that_leaves_ends_the_work_and_gets_the_error_with_its_trace() -> None:
-    answers, ended = AnswerLoop(), list[str]()
+    answers, ended, begun = AnswerLoop(), list[str](), threading.Event()
 
     async def work() -> None:
+        begun.set()
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError as error:
@@ -93,7 +98,7 @@ async def test_a_caller_that_leaves_ends_the_work_and_gets_the_error_with_its_tr
             raise
 
     waiting = asyncio.ensure_future(answers.run(work()))
-    await asyncio.sleep(0.1)
+    assert await asyncio.to_thread(begun.wait, 10)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError) as raised:
         await waiting
@@ -104,9 +109,10 @@ async def test_a_caller_that_leaves_ends_the_work_and_gets_the_error_with_its_tr
 
 @on_a_loop
 async def test_the_end_cancels_what_is_under_way_and_refuses_what_comes_later() -> None:
-    answers, ended = AnswerLoop(), list[str]()
+    answers, ended, begun = AnswerLoop(), list[str](), threading.Event()
 
     async def work() -> None:
+        begun.set()
         try:
             await asyncio.sleep(60)
         finally:
@@ -116,7 +122,7 @@ async def test_the_end_cancels_what_is_under_way_and_refuses_what_comes_later() 
         ended.append(threading.current_thread().name)
 
     waiting = asyncio.ensure_future(answers.run(work()))
-    await asyncio.sleep(0.1)
+    assert await asyncio.to_thread(begun.wait, 10)
     await answers.close(at_last)
     assert ended == ["work", "rag-answers"]
     with pytest.raises(asyncio.CancelledError):
@@ -129,13 +135,14 @@ async def test_the_end_cancels_what_is_under_way_and_refuses_what_comes_later() 
 @on_a_loop
 async def test_a_blocked_loop_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rag_harness.service.answer_loop._WIND_UP", 0.1)
-    answers, goes_on = AnswerLoop(), threading.Event()
+    answers, goes_on, begun = AnswerLoop(), threading.Event(), threading.Event()
 
     async def work() -> None:
+        begun.set()
         goes_on.wait(10)
 
     waiting = asyncio.ensure_future(answers.run(work()))
-    await asyncio.sleep(0.1)
+    assert await asyncio.to_thread(begun.wait, 10)
     loop = answers.started()
     began = time.perf_counter()
     await answers.close(nothing)

@@ -19,7 +19,7 @@ async def _answered(built: Experiment, queries: list[Query]) -> list[PipelineOut
     return [await built.pipeline.answer(query) for query in queries]
 
 
-@pytest.mark.parametrize(("name", "at_least"), [("e3", 230), ("r1", 130)])
+@pytest.mark.parametrize(("name", "at_least"), [("e3", 230), pytest.param("r1", 130, marks=pytest.mark.long)])
 def test_quotes_of_the_200_shipped_answers_are_verbatim_and_say_it(name: str, at_least: int, tmp_path: Path) -> None:
     parts = shipped_parts(tmp_path)
     queries, documents = [case.query for case in parts.data().cases], parts.data().documents

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -28,14 +29,15 @@ class Recalls:
 
     def __init__(self, looks: bool = True) -> None:
         self.looks, self.asked = looks, list[Query]()
-        self.waits: asyncio.Event | None = None
+        # It answers on the loop of the answers, which an asyncio.Event that the test sets would not wake.
+        self.may_go_on = threading.Event()
 
     async def answer(self, query: Query) -> PipelineOutput:
         self.asked.append(query)
         if query.text == "fail":
             raise ValueError("as it was told to")
-        if query.text == "wait" and self.waits is not None:
-            await self.waits.wait()
+        if query.text == "wait":
+            await asyncio.to_thread(self.may_go_on.wait, 30)
         before = [each.content for each in query.history] if self.looks else []
         return PipelineOutput(Answer(f"{query.text} after {before}"))
 
@@ -182,14 +184,13 @@ def test_one_question_at_a_time_is_asked_in_a_conversation(tmp_path: Path) -> No
     pipeline = Recalls()
 
     async def work(client: httpx2.AsyncClient) -> None:
-        pipeline.waits = asyncio.Event()
         talk = await begun(client)
         waiting = asyncio.create_task(ask(client, "wait", conversation=talk))
         while not pipeline.asked:
             await asyncio.sleep(0.01)
         other = await ask(client, "beds?", conversation=talk)
         assert (other.status_code, other.json()["code"]) == (409, "conversation_busy")
-        pipeline.waits.set()
+        pipeline.may_go_on.set()
         assert (await waiting).json()["turn"] == 1
         assert (await ask(client, "beds?", conversation=talk)).json()["turn"] == 2
 

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -340,10 +340,11 @@ def test_when_the_client_leaves_at_the_first_token_the_model_server_stops(
                 async for event in stream:
                     if event.name == "token":
                         break
-            at_leaving = model.words
-            await asyncio.sleep(0.3)
+            at_leaving, until = model.words, time.monotonic() + 10
+            while model.writing and time.monotonic() < until:
+                await asyncio.sleep(0.01)
             soon, writing = model.words, model.writing
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(0.15)  # time for three words
             await parts.endpoints.aclose()
             assert model.words == soon, "the server still writes"
             return at_leaving, soon, writing
@@ -354,9 +355,18 @@ def test_when_the_client_leaves_at_the_first_token_the_model_server_stops(
     assert writing == 0
 
 
-@pytest.mark.parametrize("strict", [False, True])
-def test_the_shipped_answers_streamed_are_the_shipped_answers(strict: bool, tmp_path: Path) -> None:
-    parts = shipped_parts(tmp_path)
+@dataclass(frozen=True)
+class Shipped:
+    """What experiment r6 says to some questions of the shipped study, each with its answer that is not streamed."""
+
+    pipeline: Any
+    shown: Callable[[PipelineOutput], dict[str, Any]]
+    whole: Sequence[tuple[Query, dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Shipped:
+    parts = shipped_parts(tmp_path_factory.mktemp("shipped"))
     queries = [case.query for case in parts.data().cases][120:160]
     by_id = {document.doc_id: document for document in parts.data().documents}
     r6 = experiment("r6", parts)
@@ -368,13 +378,20 @@ def test_the_shipped_answers_streamed_are_the_shipped_answers(strict: bool, tmp_
         found = cited(said.text, said.citations, output.context, by_id.__getitem__)
         return {**body(replace(output, context=())), "citations": [asdict(each) for each in found]}
 
-    async def both(query: Query) -> tuple[dict[str, Any], list[AnswerEvent]]:
-        whole = shown(await r6.pipeline.answer(query))
-        stream = events(lambda: r6.pipeline.answer(query), Shows(shown, SHOWS.failure), strict=strict)
-        return whole, [event async for event in stream]
+    async def all_of() -> list[tuple[Query, dict[str, Any]]]:
+        return [(query, shown(await r6.pipeline.answer(query))) for query in queries]
+
+    return Shipped(r6.pipeline, shown, asyncio.run(all_of()))
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_the_shipped_answers_streamed_are_the_shipped_answers(strict: bool, shipped: Shipped) -> None:
+    async def streamed(query: Query) -> list[AnswerEvent]:
+        stream = events(lambda: shipped.pipeline.answer(query), Shows(shipped.shown, SHOWS.failure), strict=strict)
+        return [event async for event in stream]
 
     async def all_of() -> list[tuple[dict[str, Any], list[AnswerEvent]]]:
-        return [await both(query) for query in queries]
+        return [(whole, await streamed(query)) for query, whole in shipped.whole]
 
     replaced = 0
     for whole, said in asyncio.run(all_of()):

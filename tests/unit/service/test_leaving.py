@@ -51,7 +51,7 @@ async def left(port: int, path: str, body: dict[str, Any], accept: str, model: S
         await asyncio.wait_for(reader.readuntil(first), 30)
     until = time.monotonic() + 30
     while not model.words and time.monotonic() < until:
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.005)
     writer.transport.abort()
 
 
@@ -68,14 +68,14 @@ def test_the_model_stops_within_a_second(
     tmp_path: Path, path: str, body: dict[str, Any], accept: str, first: bytes
 ) -> None:
     async def leaving() -> tuple[float, int]:
-        async with streaming_model() as model:
+        async with streaming_model(every=0.02) as model:
             with listening(app_of(tmp_path, model.url)) as port:
                 await left(port, path, body, accept, model, first)
                 began = time.monotonic()
                 while model.writing and time.monotonic() - began < 10:
-                    await asyncio.sleep(0.02)
+                    await asyncio.sleep(0.005)
                 took, words = time.monotonic() - began, model.words
-                await asyncio.sleep(0.2)
+                await asyncio.sleep(0.1)  # time for five words
                 assert model.words == words > 0
                 return took, model.writing
 

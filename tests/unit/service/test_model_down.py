@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -42,13 +41,22 @@ async def endpoint(says: bytes) -> AsyncIterator[str]:
     server.close()
 
 
-async def posted(folder: Path, url: str, headers: dict[str, str] | None = None, **options: Any) -> httpx2.Response:
+async def posted(
+    folder: Path, url: str, headers: dict[str, str] | None = None, pauses: list[float] | None = None, **options: Any
+) -> httpx2.Response:
+    """Ask; a pause between two tries is noted in ``pauses``, and takes no time."""
     # With the client's package imported, which takes seconds once.
     import openai  # noqa: F401
 
     serving = serving_of(folder, "r1", mode="live", chat_model="some/model", chat_base_url=url)
-    closes = cast("Any", serving.experiment.pipeline).generator.chat.aclose
-    async with client_of(folder, serving, at_last=closes, **options) as client:
+    chat = cast("Any", serving.experiment.pipeline).generator.chat
+    noted = [] if pauses is None else pauses
+
+    async def pause(seconds: float) -> None:
+        noted.append(seconds)
+
+    chat._wait = pause
+    async with client_of(folder, serving, at_last=chat.aclose, **options) as client:
         return await client.post("/query", json=ASKED, headers=headers or {})
 
 
@@ -59,10 +67,11 @@ def refuses(status: str, wait: str = "") -> bytes:
 
 
 def test_nobody_waits_for_an_endpoint_that_is_down(tmp_path: Path) -> None:
-    began = time.monotonic()
-    answered = asyncio.run(posted(tmp_path, NOWHERE))
-    # One pause of a second; 7 s of them are a run's.
-    assert time.monotonic() - began < 6
+    pauses: list[float] = []
+    answered = asyncio.run(posted(tmp_path, NOWHERE, pauses=pauses))
+    # A run pauses three times, for 7 s in all.
+    assert len(pauses) == 1
+    assert 0.5 < pauses[0] < 1.5
     said = answered.json()
     assert (answered.status_code, said["decision"], said["confidence"]) == (200, "abstain", 0.0)
     assert said["reasons"] == ["MODEL_UNAVAILABLE: ModelCallError"]
@@ -77,16 +86,23 @@ def test_whoever_streams_hears_it_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "says",
-    [refuses("503 Service Unavailable"), refuses("429 Too Many Requests", "retry-after: 30\r\n"), b"\x00\r\n\r\n"],
+    ("says", "paused"),
+    [
+        (refuses("503 Service Unavailable"), 1),
+        (refuses("429 Too Many Requests", "retry-after: 30\r\n"), 0),
+        (b"\x00\r\n\r\n", 1),
+    ],
     ids=["refuses", "asks to wait", "speaks no HTTP"],
 )
-def test_an_endpoint_that_refuses_is_asked_twice_at_most(tmp_path: Path, says: bytes) -> None:
+def test_an_endpoint_that_refuses_is_asked_twice_at_most(tmp_path: Path, says: bytes, paused: int) -> None:
+    pauses: list[float] = []
+
     async def refused() -> httpx2.Response:
         async with endpoint(says) as url:
-            return await posted(tmp_path, url)
+            return await posted(tmp_path, url, pauses=pauses)
 
     said = asyncio.run(refused()).json()
+    assert len(pauses) == paused
     assert (said["decision"], said["reasons"]) == ("abstain", ["MODEL_UNAVAILABLE: ModelCallError"])
 
 

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import io
 import json
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -256,10 +257,11 @@ def test_a_failed_question_has_a_trace_and_is_counted(tmp_path: Path) -> None:
 
 
 def test_a_client_that_leaves_ends_the_work(tmp_path: Path) -> None:
-    ended = asyncio.Event()
+    begun, ended = threading.Event(), threading.Event()
 
     class Waits:
         async def answer(self, query: Query) -> PipelineOutput:
+            begun.set()
             try:
                 await asyncio.sleep(30)
             finally:
@@ -273,7 +275,7 @@ def test_a_client_that_leaves_ends_the_work(tmp_path: Path) -> None:
             async def receive() -> Any:
                 if message := next(sent, None):
                     return message
-                await asyncio.sleep(0.05)
+                assert await asyncio.to_thread(begun.wait, 10)
                 return {"type": "http.disconnect"}
 
             async def send(_: Any) -> None:

@@ -20,6 +20,7 @@ _GITHUB = re.compile(
     r"|(?i:https?|ftp)://|(?i:\bwww\.\w)|[\w.+-]+@[\w-]+\.\w"
     r"|:[a-z0-9+_-]+:"
 )
+_PULL_REQUEST = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 _SIGNS = tuple("=+-@\t\r＝＋－＠")
 OURS = frozenset(
     "h1 h2 p ul li table thead tbody tr th td strong em code pre details summary sub br".split()  # noqa: SIM905
@@ -94,7 +95,7 @@ def read_html(text: str) -> Page:
 
 def in_markdown(text: str) -> list[str]:
     """Return what a pull request would link, fetch, run or notify."""
-    html = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(text)
+    html = _PULL_REQUEST.render(text)
     page = read_html(html)
     tags = [f"<{tag}>" for tag in page.tags if tag not in OURS]
     acts = [f"{found[0]!r} in {text!r}" for text in page.texts for found in _GITHUB.finditer(text)]

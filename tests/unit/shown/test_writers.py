@@ -6,6 +6,7 @@ import io
 import json
 import logging
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -44,18 +45,16 @@ from tests.hostile import CORPUS, WHOLE
 from tests.unit.authoring.questions.review.drafts import drafted, row, session
 from tests.unit.rows import make_chunk, make_row
 from tests.unit.server import Reply, as_json, serving
-from tests.unit.shown.active import Page, in_csv, in_markdown, on_terminal, read_html, unseen
+from tests.unit.shown.active import in_csv, in_markdown, on_terminal, read_html, unseen
 from tests.unit.tables import write_run
 
 Said = pytest.CaptureFixture[str]
 
 
-@pytest.fixture(scope="module")
-def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a run whose questions, answers, gold, labels, models, errors and pages are the corpus."""
-    folder = tmp_path_factory.mktemp("run") / "output"
+def write_texts(folder: Path, texts: Sequence[str]) -> Path:
+    """Write a run whose questions, answers, gold, labels, models, errors and pages are these texts."""
     rows, cases = [], []
-    for number, text in enumerate(WHOLE):
+    for number, text in enumerate(texts):
         chunk = make_chunk("page.md#1", text=text)
         error = None if number % 7 else {"stage": "generate", "type": text[:40], "message": text}
         named = {"query_id": f"q{number}", "query": text, "llm_answer": text, "raw_output": text, "model": text}
@@ -71,6 +70,12 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a run of the whole corpus."""
+    return write_texts(tmp_path_factory.mktemp("run") / "output", WHOLE)
+
+
 def test_causes_of_a_run(output: Path, capsys: Said) -> None:
     assert main(["explain", str(output), "--rows-only"]) == 0
     said = capsys.readouterr().out
@@ -78,10 +83,13 @@ def test_causes_of_a_run(output: Path, capsys: Said) -> None:
     assert on_terminal(said) == []
 
 
-@pytest.mark.parametrize("number", range(0, len(WHOLE), 9))
-def test_one_cause_whole(output: Path, number: int, capsys: Said) -> None:
-    assert main(["explain", str(output), f"e3-q{number}", "--rows-only"]) in (0, 2), "2 of one without an answer"
-    assert on_terminal("".join(capsys.readouterr())) == []
+def test_one_cause_whole(tmp_path: Path, capsys: Said) -> None:
+    texts = WHOLE[::9]
+    output, faults = write_texts(tmp_path / "output", texts), []
+    for number, text in enumerate(texts):
+        assert main(["explain", str(output), f"e3-q{number}", "--rows-only"]) in (0, 2), "2 of one without an answer"
+        faults += [f"{text!r}: {fault}" for fault in on_terminal("".join(capsys.readouterr()))]
+    assert not faults, "\n".join(faults)
 
 
 def cause(number: int, text: str) -> CauseLine:
@@ -112,10 +120,9 @@ def test_a_report_in_markdown_of_a_run(output: Path, tmp_path: Path) -> None:
     assert in_markdown((tmp_path / "r.md").read_text(encoding="utf-8")) == []
 
 
-def everywhere(text: str) -> list[Section]:
-    table = Table(
-        "t", [text, "b"], [word_cells(text, text), [Cell(text, "good"), Cell(text, is_best=True)]], text, [text]
-    )
+def everywhere(text: str, ident: str) -> Section:
+    rows = [word_cells(text, text), [Cell(text, "good"), Cell(text, is_best=True)]]
+    table = Table(f"t-{ident}", [text, "b"], rows, text, [text])
     failure = FailedTrial(text, text, text, text, text, text, text, text)
     blocks: list[Block] = [table, Prose(text), Prose(text, "bad"), Facts([(text, text)]), Failures(text, [failure], 9)]
     more: list[Block] = [
@@ -123,28 +130,35 @@ def everywhere(text: str) -> list[Section]:
         More(text, [table, Prose(text)]),
         Code([text, "pytest"]),
     ]
-    return [Section("one", text, [*blocks, *more])]
+    return Section(ident, text, [*blocks, *more])
 
 
-@pytest.fixture(scope="module")
-def usual() -> tuple[list[str], set[str]]:
-    page = read_html(html_of("usual", everywhere("usual"), payload_of([])))
-    return page.tags, names(page)
+def page_with(texts: Sequence[str]) -> str:
+    """Return a page that has a section of each text, and all of them in its title."""
+    return html_of(" ".join(texts), [everywhere(text, f"s{n}") for n, text in enumerate(texts)], payload_of([]))
 
 
-def names(page: Page) -> set[str]:
-    return {each.partition("=")[0] for each in page.attributes}
-
-
-@pytest.mark.parametrize("text", WHOLE[::4])
-def test_every_block_of_a_page_and_its_title(text: str, usual: tuple[list[str], set[str]]) -> None:
-    page = html_of(text, everywhere(text), payload_of([]))
+def made_of(page: str) -> tuple[list[str], set[str]]:
+    """Return the elements of a page, and the names of their attributes."""
     seen = read_html(page)
-    assert [tag for tag in seen.tags if tag not in ("bdi", "br")] == [
-        tag for tag in usual[0] if tag not in ("bdi", "br")
-    ]
-    assert names(seen) <= usual[1] | {"class"}
-    assert unseen(page.replace("\r", "")) == []
+    names = {each.partition("=")[0] for each in seen.attributes}
+    return [tag for tag in seen.tags if tag not in ("bdi", "br")], names | {"class"}
+
+
+def turning(texts: Sequence[str]) -> list[str]:
+    """Return the texts that make a page another one: where a page is, its halves are looked at."""
+    page = page_with(texts)
+    (elements, names), usual = made_of(page), made_of(page_with(["usual"] * len(texts)))
+    if elements == usual[0] and names <= usual[1] and unseen(page.replace("\r", "")) == []:
+        return []
+    if len(texts) == 1:
+        return [*texts]
+    half = len(texts) // 2
+    return [*turning(texts[:half]), *turning(texts[half:])] or [*texts]
+
+
+def test_every_block_of_a_page_and_its_title() -> None:
+    assert turning(WHOLE[::4]) == []
 
 
 def test_a_page_of_a_run(output: Path, tmp_path: Path) -> None:
@@ -201,7 +215,7 @@ def kb(tmp_path: Path) -> Path:
             "context_reference": ["p0.md"],
             "evidence": [{"filename": "p0.md", "quote": text}],
         }
-        for number, text in enumerate(WHOLE)
+        for number, text in enumerate(WHOLE[::2])
     ]
     (tmp_path / "kb" / "queries.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in asked))
     return tmp_path / "kb"
@@ -228,12 +242,19 @@ def test_what_is_said_of_documents_and_questions(command: list[str], kb: Path, c
         json.loads(said)
 
 
-@pytest.mark.parametrize("text", WHOLE[::3])
-def test_a_question_on_the_screen_of_a_review(text: str, tmp_path: Path) -> None:
-    out = io.StringIO()
-    drafts = drafted(tmp_path, row(1, query=text, ground_truth=text, metadata={"kind": text, "affected": text}))
-    show(session(drafts), Console(file=out, width=100, height=80, force_terminal=False, color_system=None))
-    assert on_terminal(out.getvalue(), "\n\t\x0c") == []
+def test_a_question_on_the_screen_of_a_review(tmp_path: Path) -> None:
+    texts = WHOLE[::3]
+    asked = [
+        row(number, query=text, ground_truth=text, metadata={"kind": text, "affected": text})
+        for number, text in enumerate(texts)
+    ]
+    looked_at, faults = session(drafted(tmp_path, *asked)), []
+    for looked_at.walk.at, text in enumerate(texts):
+        out = io.StringIO()
+        show(looked_at, Console(file=out, width=100, height=80, force_terminal=False, color_system=None))
+        faults += [f"{text!r}: {fault}" for fault in on_terminal(out.getvalue(), "\n\t\x0c")]
+        assert f"q_{looked_at.walk.at:03}" in out.getvalue()
+    assert not faults, "\n".join(faults)
 
 
 def test_an_error_on_its_way_out(monkeypatch: pytest.MonkeyPatch, capsys: Said) -> None:
@@ -248,12 +269,11 @@ def test_an_error_on_its_way_out(monkeypatch: pytest.MonkeyPatch, capsys: Said) 
 def test_what_a_service_answers_to_a_try(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said) -> None:
     monkeypatch.chdir(tmp_path)
     asked = 'body = { query = "{{query}}" }\n[read]\nanswer = "reply"\ncontexts = "contexts"\n'
-    for text in WHOLE[::40]:
+    for text in WHOLE[::60]:
         said = as_json({"reply": text, "contexts": [{"text": text, "id": text}]})
-        for reply in (said, Reply(500, text.encode())):
-            with serving(reply) as server:
-                (tmp_path / "a.toml").write_text(f'url = "{server.url}"\n{asked}')
-                main(["endpoint", "try", "a.toml", text])
+        with serving(said, Reply(500, text.encode())) as server:
+            (tmp_path / "a.toml").write_text(f'url = "{server.url}"\n{asked}')
+            assert [main(["endpoint", "try", "a.toml", text]) for _ in server.replies] == [0, 2]
     assert on_terminal("".join(capsys.readouterr())) == []
 
 

@@ -9,7 +9,7 @@ import krippendorff
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rag_harness.stats.agreement import (
@@ -36,6 +36,7 @@ def columns(pairs: list[tuple[float, float]]) -> tuple[list[float], list[float]]
     return [float(a) for a, _ in pairs], [float(b) for _, b in pairs]
 
 
+@settings(max_examples=50)
 @given(verdicts)
 def test_verdicts_agree_as_sklearn_says(pairs: list[tuple[float, float]]) -> None:
     import sklearn.metrics
@@ -59,6 +60,7 @@ def test_weighted_kappa_equals_sklearn(pairs: list[tuple[float, float]]) -> None
     assert weighted_kappa(a, b) == pytest.approx(theirs, abs=1e-12)
 
 
+@settings(max_examples=50)
 @given(graded)
 def test_auroc_equals_sklearn_with_ties(pairs: list[tuple[float, float]]) -> None:
     import sklearn.metrics

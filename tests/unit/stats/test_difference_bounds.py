@@ -34,12 +34,12 @@ def test_small_differences_are_seen_nearly_as_often_as_a_paired_t_test_sees_them
 
 
 @pytest.mark.parametrize("name", RARE)
-@pytest.mark.parametrize("n", [40, 200, 1000])
+@pytest.mark.parametrize("n", [40, pytest.param(200, marks=pytest.mark.long), 1000])
 def test_rare_differences_decide_wrongly_no_more_often_than_is_said(name: str, n: int) -> None:
     draw, truth = RARE[name]
     rng = np.random.default_rng(1)
-    found = [difference_bounds(draw(rng, n), SPAN).interval for _ in range(200)]
-    # 5 % and three standard errors of 200 runs.
+    found = [difference_bounds(draw(rng, n), SPAN).interval for _ in range(100)]
+    # 5 % and two standard errors of 100 runs.
     assert np.mean([low > truth + 1e-12 for low, _ in found]) <= 0.1
     assert np.mean([high < truth - 1e-12 for _, high in found]) <= 0.1
 

@@ -87,7 +87,7 @@ def test_one_pair_has_a_difference_and_no_p_value() -> None:
     assert (found.n, found.difference, found.p_t, found.reason) == (1, 0.5, None, ONE_PAIR)
 
 
-@pytest.mark.parametrize("n", [20, 40])
+@pytest.mark.parametrize("n", [20, pytest.param(40, marks=pytest.mark.long)])
 def test_the_paired_t_keeps_its_level_and_its_interval_its_word(n: int) -> None:
     rng = np.random.default_rng(n)
     wrong = outside = 0

@@ -12,7 +12,7 @@ import pytest
 from rag_harness.types import Evidence, ExpectedTool
 from tests.unit.authoring.importing.conftest import Importing
 
-# docs/concepts/components/eval_dataset.md of ragas 0.4.3, as EvaluationDataset.to_jsonl and .to_csv write it.
+# ragas/docs/concepts/components/eval_dataset.md, version 0.4.3, as EvaluationDataset.to_jsonl and .to_csv write it.
 SAMPLES: list[dict[str, Any]] = [
     {
         "user_input": "What is the capital of Germany?",
@@ -33,7 +33,7 @@ SAMPLES: list[dict[str, Any]] = [
         "reference": "H2O",
     },
 ]
-# docs/concepts/components/eval_sample.md of ragas 0.4.3.
+# ragas/docs/concepts/components/eval_sample.md, version 0.4.3.
 CONVERSATION = {
     "user_input": [
         {"content": "What's the weather like in New York City today?", "type": "human"},

@@ -180,8 +180,9 @@ def test_folders_that_bear_few(pages: dict[str, str], tmp_path: Path) -> None:
     assert read_queries(made / "queries.jsonl", made)
 
 
-def test_a_page_of_a_megabyte_and_copies_of_a_page(tmp_path: Path) -> None:
-    large = "".join(f"{DELIVERY.replace('# Delivery', f'# Part {number}')}\n" for number in range(1_500))
+@pytest.mark.parametrize("parts", [300, pytest.param(1_500, marks=pytest.mark.long)])
+def test_a_page_of_up_to_a_megabyte_and_copies_of_a_page(tmp_path: Path, parts: int) -> None:
+    large = "".join(f"{DELIVERY.replace('# Delivery', f'# Part {number}')}\n" for number in range(parts))
     made = folder(tmp_path, {"large.md": large, "a.md": RETURNS, "b.md": RETURNS})
     assert main(["kb", "queries", str(made), "--direct", "4"]) in (0, FOUND)
     rows = [json.loads(line) for line in (made / "queries.jsonl").read_text().splitlines()]

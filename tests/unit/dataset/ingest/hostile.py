@@ -14,10 +14,16 @@ SECRET = "the text of a file outside of the folder"
 Write = Callable[[Path], None]
 
 
-def corpus(folder: Path, outside: Path) -> list[str]:
-    """Write all files into ``folder``, links to ``outside``, and return their names."""
+def corpus(folder: Path, outside: Path, depth: int) -> list[str]:
+    """Write all files into ``folder``, links to ``outside``, and return their names.
+
+    Args:
+        folder: of the files.
+        outside: a file that is written, too, and must not be read.
+        depth: of what is nested in web pages.
+    """
     outside.write_text(f"# Outside\n\n{SECRET}\n")
-    made = {**_webpages(), **_portable(), **_texts(), **dict(_mutations())}
+    made = {**_webpages(depth), **_portable(), **_texts(), **dict(_mutations())}
     for name, content in made.items():
         (folder / name).write_bytes(content)
     odd = _odd(folder, outside)
@@ -26,8 +32,8 @@ def corpus(folder: Path, outside: Path) -> list[str]:
     return [*made, *odd]
 
 
-def _webpages() -> dict[str, bytes]:
-    deep, many = 100_000, 200_000
+def _webpages(deep: int) -> dict[str, bytes]:
+    many = 2 * deep
     return {
         "nested.html": b"<div>" * deep + b"deep text",
         "nested_closed.html": b"<div>" * deep + b"deep text" + b"</div>" * deep,

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 def pdf(objects: Sequence[bytes], root: int = 1, extra: bytes = b"") -> bytes:
     """Return a file of ``objects``, numbered from 1, with its table."""
-    body, offsets = b"%PDF-1.4\n", []
+    body, offsets = bytearray(b"%PDF-1.4\n"), []
     for number, content in enumerate(objects, 1):
         offsets.append(len(body))
         body += b"%d 0 obj\n%s\nendobj\n" % (number, content)
     table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
     trailer = b"trailer\n<< /Size %d /Root %d 0 R %s >>\n" % (len(objects) + 1, root, extra)
     head = b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
-    return body + head + table + trailer + b"startxref\n%d\n%%%%EOF\n" % len(body)
+    return bytes(body) + head + table + trailer + b"startxref\n%d\n%%%%EOF\n" % len(body)
 
 
 def stream(content: bytes, about: bytes = b"") -> bytes:

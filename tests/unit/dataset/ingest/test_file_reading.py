@@ -85,11 +85,11 @@ def test_a_fault_that_may_not_come_again_is_kept_for_one_run_alone(
 ) -> None:
     files = write(tmp_path, a_html=b'<a x="' * 20_000, b_pdf=b"%PDF-1.7\nno PDF")
     parsed_now = []
-    for run, seconds in (("1", 0.3), ("1", 30.0), ("2", 0.3)):
+    for run, seconds in (("1", 0.2), ("1", 30.0), ("2", 0.2)):
         monkeypatch.setenv("PYTEST_XDIST_TESTRUNUID", run)
         with shared(tmp_path / "cache", writes=True) as going_on:
             going_on.child = Child(seconds)
-            for file, why in ((files["b_pdf"], "PdfStreamError|took"), (files["a_html"], r"took more than 0\.3 s")):
+            for file, why in ((files["b_pdf"], "PdfStreamError|took"), (files["a_html"], r"took more than 0\.2 s")):
                 with pytest.raises(UnreadableError, match=why):
                     load(file, "x")
             parsed_now.append(going_on.parsed)
@@ -112,9 +112,9 @@ def test_nothing_is_kept_where_nothing_may_be_written(tmp_path: Path) -> None:
 
 
 def test_a_file_that_takes_too_long_costs_itself_alone(tmp_path: Path) -> None:
-    child = Child(seconds=0.5)
+    child = Child(seconds=0.2)
     try:
-        with pytest.raises(UnreadableError, match=r"took more than 0\.5 s"):
+        with pytest.raises(UnreadableError, match=r"took more than 0\.2 s"):
             child.answer("html", b'<a x="' * 20_000)
         child._seconds = 20
         assert unpacked(child.answer("html", b"<p>text")).text == "text\n"
@@ -127,7 +127,8 @@ def test_a_file_that_takes_too_long_costs_itself_alone(tmp_path: Path) -> None:
     ("does", "why"),
     [
         ("import os; os.kill(os.getpid(), 11)", "ended the process that read it"),
-        ("import resource; resource.setrlimit(resource.RLIMIT_CPU, (1, 2))\nwhile True: pass", "of the processor"),
+        # The system sends it where the limit of the processor is reached.
+        ("import os, signal; os.kill(os.getpid(), signal.SIGXCPU)", "of the processor"),
         ("bytearray(2 << 30)", "MB of memory"),
         ("print('x' * 100); raise ValueError('no')", "cannot be parsed: ValueError: no"),
         ("raise RecursionError('deep')", "RecursionError"),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_harness.derived.tuning.contenders import Contender
@@ -47,6 +47,7 @@ _VALUES = _TEXTS | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False) | s
 _PLACES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 
 
+@settings(max_examples=50)
 @given(values=st.dictionaries(_PLACES.map("body.{}".format), _VALUES, max_size=4), said=_TEXTS)
 def test_values_are_read_back_whatever_they_are(
     tmp_path_factory: pytest.TempPathFactory, values: dict[str, ParameterValue], said: str

@@ -6,15 +6,31 @@ import json
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from rag_harness.derived.tuning.outcome import read_outcome
+from rag_harness.derived.tuning.tuner import Tuned
 from rag_harness.errors import PrerequisiteError
 from tests.unit.derived.tuning.shop import SPACE, THINGS, Watched, questions, tuned, write_questions, write_shop
 
 ANSWERS = SPACE.replace('"evidence_recall"', '"token_f1"')
+
+
+class Raced(NamedTuple):
+    """A race of answers, where it was run, and what was asked."""
+
+    shop: Path
+    asked: list[tuple[str, str]]
+    came: Tuned
+
+
+@pytest.fixture(scope="module")
+def raced(tmp_path_factory: pytest.TempPathFactory) -> Raced:
+    with pytest.MonkeyPatch.context() as patched:
+        shop, watched = write_shop(tmp_path_factory.mktemp("whole"), patched, ANSWERS), Watched()
+        return Raced(shop, watched.asked, tuned(shop, watched))
 
 
 @pytest.fixture
@@ -31,12 +47,10 @@ def test_a_ranking_is_made_once_for_all_top_k(shop: Path) -> None:
     assert not outcome.asks_answers
 
 
-def test_the_race_never_asks_a_question_that_is_held_out(shop: Path) -> None:
-    (shop / "space.toml").write_text(ANSWERS)
-    watched = Watched()
-    came = tuned(shop, watched)
+def test_the_race_never_asks_a_question_that_is_held_out(raced: Raced) -> None:
+    came = raced.came
     by_question: dict[str, set[str]] = {}
-    for name, question in watched.asked:
+    for name, question in raced.asked:
         by_question.setdefault(question, set()).add(name)
     finalists = {came.winner.name, came.outcome.today}
     kept = {question for question, names in by_question.items() if names <= finalists}
@@ -57,12 +71,8 @@ def test_the_order_of_values_changes_nothing_that_is_claimed(shop: Path) -> None
     assert again | {"began": 0} == first | {"began": 0}
 
 
-def test_a_race_that_was_broken_off_asks_nothing_twice_and_comes_to_the_same(
-    shop: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = write_shop(tmp_path_factory.mktemp("whole"), monkeypatch, ANSWERS)
-    whole = Watched()
-    expected = tuned(other, whole).outcome
+def test_a_race_that_was_broken_off_asks_nothing_twice_and_comes_to_the_same(shop: Path, raced: Raced) -> None:
+    expected = raced.came.outcome
     (shop / "space.toml").write_text(ANSWERS)
     broken_off = Watched(100)
     with pytest.raises(KeyboardInterrupt):
@@ -72,7 +82,7 @@ def test_a_race_that_was_broken_off_asks_nothing_twice_and_comes_to_the_same(
     lost = set(broken_off.asked) & set(going_on.asked)
     # Those of the batch in flight may be lost; what had come back is not asked again.
     assert len(lost) < 100
-    assert set(broken_off.asked) | set(going_on.asked) == set(whole.asked)
+    assert set(broken_off.asked) | set(going_on.asked) == set(raced.asked)
     assert [entry.name for entry in outcome.entries] == [entry.name for entry in expected.entries]
     assert outcome.held_out == expected.held_out
     again = Watched()
@@ -96,11 +106,9 @@ def test_another_part_of_the_questions_does_not_go_on(shop: Path) -> None:
         tuned(shop)
 
 
-def test_the_outcome_is_read_as_it_was_written(shop: Path) -> None:
+def test_the_outcome_is_read_as_it_was_written(shop: Path, raced: Raced) -> None:
     assert read_outcome(shop / "output") is None
-    (shop / "space.toml").write_text(ANSWERS)
-    outcome = tuned(shop).outcome
-    assert read_outcome(shop / "output") == outcome
+    assert read_outcome(raced.shop / "output") == raced.came.outcome
 
 
 @pytest.mark.parametrize("text", ["[]", '"a"', "{", "3", '{"entries": [{"figures": null}]}'])
@@ -120,16 +128,14 @@ def test_nothing_is_claimed_where_the_budget_reaches_no_question(shop: Path, mon
 
 
 def test_a_question_that_the_budget_did_not_reach_is_no_wrong_answer(
-    shop: Path, monkeypatch: pytest.MonkeyPatch
+    shop: Path, raced: Raced, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (shop / "space.toml").write_text(ANSWERS)
-    watched = Watched()
-    asked_in_all = tuned(shop, watched)
-    held = len({question for name, question in watched.asked if name == asked_in_all.winner.name})
+    held = len({question for name, question in raced.asked if name == raced.came.winner.name})
     assert held == 24
-    of_answers = [name for name, _ in watched.asked if "ranking" not in name]
+    of_answers = [name for name, _ in raced.asked if "ranking" not in name]
+    (shop / "space.toml").write_text(ANSWERS)
     _spend(monkeypatch, after=len(of_answers) - 3)
-    outcome = tuned(shop, overwrite=True).outcome
+    outcome = tuned(shop).outcome
     assert outcome.held_out is None
 
 

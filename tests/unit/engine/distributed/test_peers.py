@@ -45,9 +45,11 @@ class Models:
         self.texts: Counter[str] = Counter()
         self.models: set[int] = set()
         self.fails_on, self.seconds = "", 0.0
+        self.begun = threading.Event()
         self._lock = threading.Lock()
 
     def embed(self, model: MockEmbedder, texts: Sequence[str]) -> Matrix:
+        self.begun.set()
         time.sleep(self.seconds)
         with self._lock:
             self.texts.update(texts)
@@ -322,7 +324,7 @@ def test_a_worker_that_closes_lets_nobody_wait(root: Path, models: Models) -> No
             for text in "abc"
         ]
         asked = [asyncio.ensure_future(worker.embed(part)) for part in parts]
-        await asyncio.sleep(0.05)
+        assert await asyncio.to_thread(models.begun.wait, 10)
         await worker.close()
         said = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 5)
         assert [isinstance(each, BaseException) for each in said] == [False, True, True]

@@ -47,7 +47,7 @@ def risk_from(least: float) -> float:
 def test_what_is_promised_of_a_thousand_labels_holds_in_95_of_100_splits() -> None:
     """``benchmarks/promised_error.py`` does the same with 200 splits and a simulated model."""
     risk, promised, broken = 0.1, 0, 0
-    for seed in range(40):
+    for seed in range(20):
         saved = calibrated("r1", drawn(1_000, seed), risk, seed)
         if saved.promise.threshold is None or saved.answered is None:
             continue
@@ -58,8 +58,8 @@ def test_what_is_promised_of_a_thousand_labels_holds_in_95_of_100_splits() -> No
             if saved.answered.probability({"relevance": float(value)}) >= saved.promise.threshold
         ]
         broken += risk_from(float(reached[0])) > risk
-    assert promised >= 20
-    assert broken <= 2  # 5 % of 40
+    assert promised >= 10
+    assert broken <= 1  # 5 % of 20
 
 
 def test_the_command_makes_the_promise_and_an_answer_says_whether_it_is_of_it(
@@ -84,11 +84,11 @@ def test_with_more_labels_than_it_names_there_is_a_promise_and_with_a_third_of_t
     assert needed is not None
     assert needed.more == 0
     made = [
-        sum(calibrated("r1", drawn(n, seed), RISK, seed).promise.threshold is not None for seed in range(20))
+        sum(calibrated("r1", drawn(n, seed), RISK, seed).promise.threshold is not None for seed in range(10))
         for n in (2 * needed.labels, needed.labels // 3)
     ]
-    assert made[0] >= 15
-    assert made[1] <= 5
+    assert made[0] >= 8
+    assert made[1] <= 2
 
 
 def test_the_numbers_by_hand() -> None:

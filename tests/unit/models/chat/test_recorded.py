@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from rag_harness.errors import DataError, RagHarnessError, RecordingMissError, RecordingWriteError
+from rag_harness.models.chat import failures
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings import Settings
 from rag_harness.types import Completion, Message
@@ -106,9 +107,11 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("body", [{"error": {"message": "overloaded"}}, {"choices": []}, []])
-def test_json_in_place_of_a_stream_is_not_kept(tmp_path: Path, body: object) -> None:
+def test_json_in_place_of_a_stream_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: object) -> None:
+    monkeypatch.setattr(failures, "_FIRST_WAIT", 0.0)
     with serving(as_json(body)) as server, pytest.raises(RagHarnessError):
-        ask(settings(tmp_path, "record", server.url.removesuffix("/v1"), timeout=5.0))
+        ask(settings(tmp_path, "record", server.url.removesuffix("/v1"), timeout=20.0))
+    assert len(server.requests) == 4
     assert recordings(tmp_path) == []
 
 

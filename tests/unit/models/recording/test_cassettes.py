@@ -47,7 +47,7 @@ def test_round_trip(tmp_path: Path) -> None:
     assert found.request == BODY
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.binary(max_size=40) | st.text(max_size=40).map(str.encode), st.sampled_from(["", "text/plain", "image/png"]))
 def test_any_answer_round_trips(tmp_path_factory: pytest.TempPathFactory, body: bytes, kind: str) -> None:
     cassettes = Cassettes(tmp_path_factory.mktemp("c"))
@@ -109,11 +109,13 @@ def test_a_source_with_a_long_address_is_named_where_its_text_differs(tmp_path: 
     assert cassettes.nearest(ask(cassettes, bodies[1])).endswith("differs in the text of [Source 1].")
 
 
+@settings(max_examples=40)
 @given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_abridging_twice_is_abridging_once(value: Any) -> None:
     assert abridged(abridged(value)) == abridged(value)
 
 
+@settings(max_examples=50)
 @given(st.lists(st.text("ab", min_size=190, max_size=230), min_size=2, max_size=4))
 def test_abridged_texts_are_equal_where_the_texts_are(paragraphs: list[str]) -> None:
     text, turned = "\n\n".join(paragraphs), "\n\n".join(reversed(paragraphs))

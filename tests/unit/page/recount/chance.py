@@ -19,6 +19,8 @@ from tests.unit.page.recount.fits import Ends
 
 DRAWS = 20_000
 THEIRS = 10_000
+COLUMNS = 150
+"""Cases that are drawn for at once; fewer take the first of them."""
 _SURE = 4.0
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Interval = tuple[float | Ends, float | Ends]
@@ -31,6 +33,11 @@ def mean_interval(values: Sequence[float], span: tuple[float, float] | None) -> 
 
 def bounds(values: Sequence[float], span: tuple[float, float] | None, tail: float) -> Interval:
     """Return bounds of a mean, each of which holds by itself: of a share with one case unseen, as bad as can be."""
+    return _bounds(tuple(values), span, tail)
+
+
+@cache
+def _bounds(values: tuple[float, ...], span: tuple[float, float] | None, tail: float) -> Interval:
     array, n = np.array(values, float), len(values)
     if span is None:
         low, high = _skewed(array, tail)
@@ -76,7 +83,12 @@ def quantile_difference(first: Sequence[float], second: Sequence[float], share: 
 
 def permutation(differences: Sequence[float]) -> Ends:
     """Return the ends of the p-value that the mean difference is 0: all signs where they are few, else some of them."""
-    array = np.array([each for each in differences if each], float)
+    return _permutation(tuple(each for each in differences if each))
+
+
+@cache
+def _permutation(differences: tuple[float, ...]) -> Ends:
+    array = np.array(differences, float)
     bound = abs(array.sum()) - 1e-9 * abs(array).sum()
     if 2 ** len(array) <= THEIRS:
         every = np.array(list(product((-1.0, 1.0), repeat=len(array)))).reshape(2 ** len(array), -1)
@@ -124,12 +136,22 @@ def pair(end: float | Ends) -> Ends:
     return end if isinstance(end, tuple) else (end, end)
 
 
-@cache
 def _signs(n: int) -> Floats:
-    return np.random.default_rng(4711).choice([-1.0, 1.0], (DRAWS, n))
+    return _signs_of(max(n, COLUMNS))[:, :n]
+
+
+def _weights(n: int) -> tuple[Floats, Floats]:
+    weights, more = _weights_of(max(n, COLUMNS))
+    return weights[:, :n], more
 
 
 @cache
-def _weights(n: int) -> tuple[Floats, Floats]:
+def _signs_of(n: int) -> Floats:
+    signs = np.random.default_rng(4711).integers(0, 2, (DRAWS, n), dtype=np.int8)
+    return 2.0 * signs.astype(np.float64) - 1
+
+
+@cache
+def _weights_of(n: int) -> tuple[Floats, Floats]:
     rng = np.random.default_rng(4711)
     return rng.standard_exponential((DRAWS, n)), rng.standard_exponential(DRAWS)

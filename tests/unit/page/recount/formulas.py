@@ -31,10 +31,11 @@ _PARTS = {
 
 def values_of(suite: Suite, measure: str) -> dict[str, float]:
     """Return the value of each case that has one; an error and a lost case count the worst."""
-    if _is_of_retrieval(measure) and not _retrieves(suite):
-        return {}
-    found = {case: _value(suite, case, measure) for case in suite.asked}
-    return {case: value for case, value in found.items() if value is not None}
+    if measure not in suite.values:
+        is_without = _is_of_retrieval(measure) and not _retrieves(suite)
+        found = {case: _value(suite, case, measure) for case in suite.asked if not is_without}
+        suite.values[measure] = {case: value for case, value in found.items() if value is not None}
+    return suite.values[measure]
 
 
 def is_measured(suite: Suite, measure: str) -> bool:

@@ -22,6 +22,8 @@ class Suite:
     cases: dict[str, Json]
     rows: dict[str, Json] = field(default_factory=dict)
     scores: dict[str, dict[str, Json]] = field(default_factory=dict)
+    values: dict[str, dict[str, float]] = field(default_factory=dict)
+    """By measure, as they are first asked for."""
 
     @cached_property
     def asked(self) -> list[str]:
@@ -30,7 +32,7 @@ class Suite:
         left_out = {*self.record["not_run"], *self.record["settled"]}
         return [case for case in self.cases if case in set(selected) - left_out]
 
-    @property
+    @cached_property
     def answered(self) -> dict[str, None]:
         """Cases with an answer, in their order."""
         return {case: None for case in self.asked if case in self.rows and self.rows[case]["status"] == "ok"}

@@ -58,7 +58,8 @@ class TracingService:
     """What the service does.
 
     ``spans`` makes what it sends, ``delay`` is in seconds before each request with spans, ``one_by_one`` the same with
-    a request for each span; ``heard`` are session and question of each request.
+    a request for each span; ``before`` is whether they are sent before the reply, so that a test need not wait for
+    them; ``heard`` are session and question of each request.
     """
 
     port: int
@@ -67,6 +68,7 @@ class TracingService:
     delay: float = 0.0
     shuffled: bool = False
     one_by_one: float = 0.0
+    before: bool = False
     spans: Callable[[str, str], list[SpanRecord]] = spans_of
     headers: list[dict[str, str]] = field(default_factory=list)
     refused: list[int] = field(default_factory=list)
@@ -126,12 +128,14 @@ def tracing_service(**told: Any) -> Iterator[TracingService]:
             body = json.dumps(
                 {"answer": f"A {query} within 45 days. [Source 1]", "session": session or uuid4().hex}
             ).encode()
+            if service.before and "traceparent" in self.headers:
+                service.export(query, self.headers["traceparent"])
             self.send_response(200)
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
-            if "traceparent" in self.headers:
+            if not service.before and "traceparent" in self.headers:
                 threading.Thread(target=service.export, args=(query, self.headers["traceparent"]), daemon=True).start()
 
         def log_message(self, format: str, *args: object) -> None:

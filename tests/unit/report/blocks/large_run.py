@@ -14,6 +14,7 @@ from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.manifest import read_manifest, write_manifest
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case, Evidence
+from tests.unit.report.written_once import written_once
 from tests.unit.rows import make_chunk, make_row
 from tests.unit.tables import case, write_run
 
@@ -25,6 +26,10 @@ _TEXTS = ["30 days", "lamps are  30 days", "nothing"]
 
 def write_large(output: Path, seed: int) -> None:
     """Write a run with errors, lost cases, doubles, rows of others, and lines that are none."""
+    written_once(output, f"large {seed}", lambda folder: _write_large(folder, seed))
+
+
+def _write_large(output: Path, seed: int) -> None:
     source = random.Random(seed)
     rows = [each for number in source.sample(range(CASES + 5), CASES) for each in _rows(source, number)]
     ids = [f"q{number}" for number in range(CASES)]

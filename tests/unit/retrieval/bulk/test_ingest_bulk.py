@@ -186,7 +186,7 @@ def test_vectors_that_a_store_holds_are_not_computed(folder: Path, ingest: Run) 
     assert "(0 embedded now)" in ingest("docs.parquet", "--to", "out")["chunks"]
 
 
-@pytest.mark.parametrize("given", ["docs.parquet", "kb"])
+@pytest.mark.parametrize("given", [pytest.param("docs.parquet", marks=pytest.mark.long), "kb"])
 def test_an_index_by_nodes_holds_what_one_process_makes(
     folder: Path, ingest: Run, nodes: list[Node], given: str
 ) -> None:

@@ -19,7 +19,7 @@ def sizes(chunks: list[Chunk]) -> list[int]:
     return [count - pages.SPECIAL for count in pages.Words().count([chunk.text for chunk in chunks])]
 
 
-@hypothesis_settings(max_examples=100, deadline=None)
+@hypothesis_settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(["fixed", "sliding"]),
     pages.FRONT,

@@ -30,7 +30,7 @@ def headed(text: str, settings: ChunkingSettings = BOOK) -> list[tuple[str, int]
     return [(c.metadata["heading"], pages.Words().count([c.text])[0] - pages.SPECIAL) for c in chunks]
 
 
-@hypothesis_settings(max_examples=100, deadline=None)
+@hypothesis_settings(max_examples=60, deadline=None)
 @given(pages.FRONT, pages.PAGE | pages.NOISE, st.sampled_from(["\n", "\r\n", "\r"]), st.integers(8, 60), st.data())
 def test_no_text_is_lost_and_no_chunk_is_over(front: str, page: str, end: str, most: int, data: st.DataObject) -> None:
     front, page = front.replace("\n", end), "\n" + page.replace("\n", end)
@@ -41,7 +41,7 @@ def test_no_text_is_lost_and_no_chunk_is_over(front: str, page: str, end: str, m
 SECTION = st.tuples(st.sampled_from(["##", "###"]), st.integers(4, 90)).map(lambda s: section(f"{s[0]} part", s[1]))
 
 
-@hypothesis_settings(max_examples=100, deadline=None)
+@hypothesis_settings(max_examples=60, deadline=None)
 @given(st.lists(SECTION, min_size=1, max_size=12))
 def test_what_is_short_and_would_fit_with_its_neighbour_is_joined(sections: list[str]) -> None:
     text = "".join(sections)

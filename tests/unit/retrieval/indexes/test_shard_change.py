@@ -6,42 +6,20 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_harness.retrieval.indexes import edge_shard, qdrant_edge, shard_change
 from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex
-from rag_harness.retrieval.indexes.shards import MARKER, ShardFolder
+from rag_harness.retrieval.indexes.shards import MARKER
 from rag_harness.types import Matrix
 from tests.unit.hits import chunks_of
 from tests.unit.retrieval.indexes.random_vectors import random_rows
-
-WORDS = [f"text {n}" for n in range(60)]
-
-
-def rows_of(texts: Sequence[str]) -> Matrix:
-    """Return the vector of each text: the same text has the same, as an embedder's."""
-    found = [np.random.default_rng(list(text.encode())).normal(size=24) for text in texts]
-    rows: Matrix = np.array(found, np.float32).reshape(-1, 24)
-    return rows
-
-
-def folder_of(folder: Path, texts: Sequence[str], embedder: str = "e") -> ShardFolder:
-    digest = blake2b("\0".join(texts).encode(), digest_size=16).hexdigest()
-    return ShardFolder(folder / f"{digest[:16]}-edge", digest, embedder)
-
-
-def indexed(folder: Path, texts: Sequence[str], embedder: str = "e", exact: bool = True) -> EdgeIndex:
-    index = EdgeIndex(folder_of(folder, texts, embedder), exact=exact)
-    index.upsert(chunks_of(list(texts)), rows_of(texts))
-    return index
+from tests.unit.retrieval.indexes.small_shards import WORDS, folder_of, indexed, rows_of
 
 
 def answers(index: EdgeIndex, k: int = 12) -> list[list[tuple[str, str, float, int]]]:
@@ -96,15 +74,23 @@ def test_changes_add_up_until_a_new_graph_is_made(tmp_path: Path, builds: list[i
     assert len(builds) == 1 + 1 + 4
 
 
-@given(
-    steps=st.lists(
-        st.tuples(st.sampled_from(["add", "replace", "remove"]), st.integers(0, 70), st.sampled_from(WORDS[:9])),
-        min_size=1,
-        max_size=6,
-    )
-)
-@settings(max_examples=25, deadline=None)
+STEP = st.tuples(st.sampled_from(["add", "replace", "remove"]), st.integers(0, 70), st.sampled_from(WORDS[:9]))
+
+
+@given(steps=st.lists(STEP, min_size=1, max_size=4))
+@settings(max_examples=6, deadline=None)
 def test_any_changes_in_any_order_come_to_what_a_new_index_is(steps: list[tuple[str, int, str]]) -> None:
+    check_changes(steps)
+
+
+@pytest.mark.long
+@given(steps=st.lists(STEP, min_size=1, max_size=6))
+@settings(max_examples=100, deadline=None)
+def test_a_hundred_changes_in_any_order_come_to_what_a_new_index_is(steps: list[tuple[str, int, str]]) -> None:
+    check_changes(steps)
+
+
+def check_changes(steps: list[tuple[str, int, str]]) -> None:
     with tempfile.TemporaryDirectory() as made, pytest.MonkeyPatch.context() as patched:
         patched.setattr(shard_change, "MOST_BESIDE", 10.0)
         folder, texts = Path(made), list(WORDS[:12])
@@ -115,9 +101,9 @@ def test_any_changes_in_any_order_come_to_what_a_new_index_is(steps: list[tuple[
                 texts.insert(place, text)
             elif len(texts) > 5:
                 texts[place : place + 1] = [text] if how == "replace" else []
-            found = answers(indexed(folder, texts))
+            index = indexed(folder, texts)
         # Without an embedder's name nothing is made of something older.
-        assert found == answers(indexed(folder / "new", texts, embedder=""))
+        assert answers(index) == answers(indexed(folder / "new", texts, embedder=""))
 
 
 def test_a_damaged_older_shard_is_passed_over(tmp_path: Path, builds: list[int]) -> None:
@@ -143,7 +129,7 @@ CHANGE = """
 import sys
 from pathlib import Path
 from rag_harness.retrieval.indexes import qdrant_edge
-from tests.unit.retrieval.indexes.test_shard_change import WORDS, indexed
+from tests.unit.retrieval.indexes.small_shards import WORDS, indexed
 qdrant_edge.GRAPH_FROM = 5
 print("begins", flush=True)
 indexed(Path(sys.argv[1]), [*WORDS, "another"])
@@ -153,7 +139,7 @@ indexed(Path(sys.argv[1]), [*WORDS, "another"])
 def test_a_kill_at_any_time_leaves_nothing_wrong(tmp_path: Path) -> None:
     texts = [*WORDS, "another"]
     wanted, old = answers(indexed(tmp_path / "new", texts)), answers(indexed(tmp_path, WORDS))
-    for wait in (0.0, 0.01, 0.02, 0.05, 0.1):
+    for wait in (0.0, 0.02, 0.1):
         command: list[Any] = [sys.executable, "-c", CHANGE, tmp_path]
         process = subprocess.Popen(command, cwd=Path(__file__).parents[4], stdout=subprocess.PIPE)
         assert process.stdout

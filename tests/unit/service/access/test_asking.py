@@ -135,28 +135,26 @@ def test_no_key_is_logged(db: Database, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost:8000", "LOCALHOST", "[::1]:8000", "127.8.9.1"])
-def test_this_machine_is_known_by_its_names(db: Database, host: str) -> None:
-    assert Asking(create_app(db), headers={"Host": host}).ask().is_success
+def test_this_machine_is_known_by_its_names(keyless: Asking, host: str) -> None:
+    assert Asking(keyless.app, headers={"Host": host}).ask().is_success
 
 
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8000", "192.168.0.7", "", "[", "0.0.0.0"]
 )
-def test_another_name_is_refused(db: Database, host: str) -> None:
-    assert told(Asking(create_app(db), headers={"Host": host}).ask()) == (403, "not_this_machine")
+def test_another_name_is_refused(keyless: Asking, host: str) -> None:
+    assert told(Asking(keyless.app, headers={"Host": host}).ask()) == (403, "not_this_machine")
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost:9999", "http://[", ""])
-def test_a_page_of_another_origin_is_refused(db: Database, origin: str) -> None:
-    asking = Asking(create_app(db), headers={"Host": "localhost:8000", "Origin": origin})
+def test_a_page_of_another_origin_is_refused(keyless: Asking, origin: str) -> None:
+    asking = Asking(keyless.app, headers={"Host": "localhost:8000", "Origin": origin})
     assert told(asking.ask()) == (403, "not_this_machine")
     assert told(asking("POST", "/ingest", files={"file": b"poison"})) == (403, "not_this_machine")
 
 
-def test_our_own_page_may_ask(db: Database) -> None:
-    assert (
-        Asking(create_app(db), headers={"Host": "localhost:8000", "Origin": "http://localhost:8000"}).ask().is_success
-    )
+def test_our_own_page_may_ask(keyless: Asking) -> None:
+    assert Asking(keyless.app, headers={"Host": "localhost:8000", "Origin": "http://localhost:8000"}).ask().is_success
 
 
 def test_with_a_key_any_host_will_do(db: Database) -> None:

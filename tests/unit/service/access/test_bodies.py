@@ -53,18 +53,18 @@ def refused(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["code"]
 
 
-def test_10_mb_of_question_are_refused_unread(db: Database) -> None:
-    answer = Asking(create_app(db)).ask("x" * (10 * MIB))
+def test_10_mb_of_question_are_refused_unread(keyless: Asking) -> None:
+    answer = keyless.ask("x" * (10 * MIB))
     assert refused(answer) == (413, "too_large")
     assert answer.json()["limit"] == MIB
     assert len(answer.content) < 500
 
 
 @pytest.mark.parametrize("length", [None, "100", "0", "+5", "99999999999999999999999"])
-def test_what_a_body_says_of_its_length_is_not_believed(db: Database, length: str | None) -> None:
+def test_what_a_body_says_of_its_length_is_not_believed(keyless: Asking, length: str | None) -> None:
     body, lied = Giant(b'{"query": "'), {"content-length": length} if length else {"transfer-encoding": "chunked"}
     headers = {**JSON, "transfer-encoding": "chunked", **lied}
-    assert refused(sent(Asking(create_app(db)), "/query", aiter(body), headers)) == (413, "too_large")
+    assert refused(sent(keyless, "/query", aiter(body), headers)) == (413, "too_large")
     assert body.taken < 4 * MIB
 
 
@@ -110,45 +110,45 @@ class Clock:
 
 
 @pytest.mark.parametrize("path", ["/query", "/ingest"])
-def test_a_byte_now_and_then_is_too_slow(db: Database, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_byte_now_and_then_is_too_slow(keyless: Asking, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     clock, begins = Clock(monkeypatch), FORM_BEGINS if path == "/ingest" else b'{"query": "'
     headers = {**(JSON if path == "/query" else FORM), "content-length": "100000"}
-    answer = sent(Asking(create_app(db)), path, clock.dripping(begins, 1), headers)
+    answer = sent(keyless, path, clock.dripping(begins, 1), headers)
     assert refused(answer) == (408, "too_slow")
 
 
-def test_a_slow_line_that_keeps_its_pace_may_take_long(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_line_that_keeps_its_pace_may_take_long(keyless: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
     body = clock.dripping(b'{"query": "', 1024, b'"}', parts=100)
-    answer = sent(Asking(create_app(db)), "/query", body, {**JSON, "transfer-encoding": "chunked"})
+    answer = sent(keyless, "/query", body, {**JSON, "transfer-encoding": "chunked"})
     assert answer.json()["answer"] == "x" * 102_400
     assert clock.now == 1100
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":', '{"query": "q", "inputs": {"a": ' + "["])
-def test_json_of_depth_10000_meets_no_parser(db: Database, opening: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_of_depth_10000_meets_no_parser(keyless: Asking, opening: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fastapi.Request, "json", lambda _: pytest.fail("it was parsed"))
-    answer = Asking(create_app(db))("POST", "/query", content=opening * 10_000, headers=JSON)
+    answer = keyless("POST", "/query", content=opening * 10_000, headers=JSON)
     assert refused(answer) == (400, "too_deep")
 
 
 @pytest.mark.parametrize("kind", ["application/json", "text/plain", "application/vnd.api+json", "image/png", ""])
-def test_a_lie_in_content_type_hides_no_depth(db: Database, kind: str) -> None:
+def test_a_lie_in_content_type_hides_no_depth(keyless: Asking, kind: str) -> None:
     headers = {"content-type": kind} if kind else {}
-    assert refused(Asking(create_app(db))("POST", "/query", content=b"[" * 10_000, headers=headers))[0] == 400
+    assert refused(keyless("POST", "/query", content=b"[" * 10_000, headers=headers))[0] == 400
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "multipart/form-data", "image/png", "", "application/jsonx", ";;"])
-def test_a_lie_in_content_type_is_a_problem_and_no_failure(db: Database, kind: str) -> None:
-    answer = Asking(create_app(db))("POST", "/query", content=b'{"query": "q"}', headers={"content-type": kind})
+def test_a_lie_in_content_type_is_a_problem_and_no_failure(keyless: Asking, kind: str) -> None:
+    answer = keyless("POST", "/query", content=b'{"query": "q"}', headers={"content-type": kind})
     assert refused(answer) == (422, "invalid_request")
-    lied = Asking(create_app(db))("POST", "/ingest", content=b'{"query": "q"}', headers={"content-type": kind})
+    lied = keyless("POST", "/ingest", content=b'{"query": "q"}', headers={"content-type": kind})
     assert refused(lied)[0] in {400, 422}
 
 
 @pytest.mark.parametrize("kind", ["multipart/form-data", "multipart/form-data; boundary=", "multipart/form-data; b"])
-def test_a_form_without_a_boundary_is_a_problem(db: Database, kind: str) -> None:
-    answer = Asking(create_app(db))("POST", "/ingest", content=FORM_BEGINS, headers={"content-type": kind})
+def test_a_form_without_a_boundary_is_a_problem(keyless: Asking, kind: str) -> None:
+    answer = keyless("POST", "/ingest", content=FORM_BEGINS, headers={"content-type": kind})
     assert refused(answer)[0] in {400, 422}
 
 
@@ -167,13 +167,13 @@ def test_a_form_without_a_boundary_is_a_problem(db: Database, kind: str) -> None
         b"[]",
     ],
 )
-def test_what_is_no_question_in_json_is_a_problem(db: Database, body: bytes) -> None:
-    answer = Asking(create_app(db))("POST", "/query", content=body, headers=JSON)
+def test_what_is_no_question_in_json_is_a_problem(keyless: Asking, body: bytes) -> None:
+    answer = keyless("POST", "/query", content=body, headers=JSON)
     assert refused(answer)[0] in {400, 422}
 
 
-def test_nothing_is_believed_of_an_empty_body(db: Database) -> None:
-    assert refused(Asking(create_app(db))("POST", "/query", content=b"", headers=JSON)) == (422, "invalid_request")
+def test_nothing_is_believed_of_an_empty_body(keyless: Asking) -> None:
+    assert refused(keyless("POST", "/query", content=b"", headers=JSON)) == (422, "invalid_request")
 
 
 # Bytes of JSON

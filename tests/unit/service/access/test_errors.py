@@ -32,8 +32,10 @@ def problem(answer: httpx.Response) -> dict[str, Any]:
     return body
 
 
-def test_what_nobody_foresaw_is_logged_whole_and_told_as_a_number(db: Database, logged: list[tuple[str, Any]]) -> None:
-    answer = Asking(create_app(db))("GET", "/fails")
+def test_what_nobody_foresaw_is_logged_whole_and_told_as_a_number(
+    keyless: Asking, logged: list[tuple[str, Any]]
+) -> None:
+    answer = keyless("GET", "/fails")
     body = problem(answer)
     assert (answer.status_code, body["code"]) == (500, "unforeseen")
     assert body["trace_id"] == answer.headers["x-request-id"]
@@ -42,14 +44,14 @@ def test_what_nobody_foresaw_is_logged_whole_and_told_as_a_number(db: Database, 
     assert "a secret" in str(trace[1])
 
 
-def test_half_an_answer_is_broken_off(db: Database, logged: list[tuple[str, Any]]) -> None:
+def test_half_an_answer_is_broken_off(keyless: Asking, logged: list[tuple[str, Any]]) -> None:
     with pytest.raises(RuntimeError, match="midway"):
-        Asking(create_app(db))("GET", "/breaks")
+        keyless("GET", "/breaks")
     assert len(logged) == 1
 
 
-def test_a_damaged_state_is_503_and_says_what_to_do_without_a_path(db: Database) -> None:
-    answer = Asking(create_app(db))("GET", "/stateless")
+def test_a_damaged_state_is_503_and_says_what_to_do_without_a_path(keyless: Asking) -> None:
+    answer = keyless("GET", "/stateless")
     assert (answer.status_code, problem(answer)["code"]) == (503, "state_unusable")
     assert "service.sqlite3 is damaged" in answer.json()["detail"]
     assert answer.headers["retry-after"] == "10"
@@ -61,28 +63,25 @@ def test_a_database_that_cannot_be_read_is_503(db: Database) -> None:
     assert problem(Asking(create_app(db), key).ask())["status"] == 503
 
 
-def test_an_unknown_path_and_method_are_problems(db: Database) -> None:
-    asking = Asking(create_app(db))
-    assert problem(asking("GET", "/nowhere"))["code"] == "no_such_path"
-    refused = asking("PUT", "/query")
+def test_an_unknown_path_and_method_are_problems(keyless: Asking) -> None:
+    assert problem(keyless("GET", "/nowhere"))["code"] == "no_such_path"
+    refused = keyless("PUT", "/query")
     assert problem(refused)["code"] == "no_such_method"
     assert refused.headers["allow"] == "POST"
 
 
-def test_the_field_is_named_and_what_was_sent_is_not_echoed(db: Database) -> None:
-    asking = Asking(create_app(db))
-    body = problem(asking("POST", "/query", json={"query": {"a": "secret"}}))
+def test_the_field_is_named_and_what_was_sent_is_not_echoed(keyless: Asking) -> None:
+    body = problem(keyless("POST", "/query", json={"query": {"a": "secret"}}))
     assert body["errors"] == [{"field": "body.query", "why": "Input should be a valid string"}]
     assert "body.query" in body["detail"]
-    assert problem(asking("GET", "/documents/x"))["errors"][0]["field"] == "path.doc_id"
-    assert problem(asking("POST", "/query", content=b"{", headers={"content-type": "application/json"}))["errors"]
+    assert problem(keyless("GET", "/documents/x"))["errors"][0]["field"] == "path.doc_id"
+    assert problem(keyless("POST", "/query", content=b"{", headers={"content-type": "application/json"}))["errors"]
 
 
 def test_a_name_that_was_sent_is_cut_short(db: Database) -> None:
-    asking = Asking(create_app(db))
-    answer = asking("GET", "/documents/" + "9" * 50_000)
-    assert len(answer.content) < 1000
     app = create_app(db)
+    answer = Asking(app)("GET", "/documents/" + "9" * 50_000)
+    assert len(answer.content) < 1000
 
     @app.post("/numbers")
     async def numbers(asked: dict[str, int]) -> None: ...
@@ -94,8 +93,8 @@ def test_a_name_that_was_sent_is_cut_short(db: Database) -> None:
 
 
 @pytest.mark.parametrize("path", ["/health", "/nowhere", "/fails", "/query"])
-def test_every_answer_has_its_headers(db: Database, path: str) -> None:
-    headers = Asking(create_app(db))("GET", path).headers
+def test_every_answer_has_its_headers(keyless: Asking, path: str) -> None:
+    headers = keyless("GET", path).headers
     assert headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["referrer-policy"] == "no-referrer"
@@ -104,15 +103,15 @@ def test_every_answer_has_its_headers(db: Database, path: str) -> None:
     assert "server" not in headers
 
 
-def test_no_answer_opens_itself_to_other_sites(db: Database) -> None:
+def test_no_answer_opens_itself_to_other_sites(keyless: Asking) -> None:
     origin = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
     for method, path in (("OPTIONS", "/query"), ("GET", "/health"), ("POST", "/query")):
-        headers = Asking(create_app(db), headers=origin)(method, path).headers
+        headers = Asking(keyless.app, headers=origin)(method, path).headers
         assert not [name for name in headers if name.startswith("access-control")]
 
 
-def test_each_request_has_an_id_of_its_own(db: Database) -> None:
-    asking = Asking(create_app(db), headers={"X-Request-ID": "chosen"})
+def test_each_request_has_an_id_of_its_own(keyless: Asking) -> None:
+    asking = Asking(keyless.app, headers={"X-Request-ID": "chosen"})
     one, other = (asking("GET", "/health").headers["x-request-id"] for _ in range(2))
     assert len({one, other, "chosen"}) == 3
 
@@ -129,8 +128,8 @@ def test_a_page_keeps_the_policy_that_it_sets(db: Database) -> None:
     assert Asking(app)("GET", "/page").headers["content-security-policy"] == "default-src 'self'"
 
 
-def test_openapi_says_how_keys_are_sent(db: Database) -> None:
-    said = Asking(create_app(db))("GET", "/openapi.json").json()
+def test_openapi_says_how_keys_are_sent(keyless: Asking) -> None:
+    said = keyless("GET", "/openapi.json").json()
     assert set(said["components"]["securitySchemes"]) == {"key", "key in X-API-Key"}
     assert said["paths"]["/query"]["post"]["security"] == [{"key": []}, {"key in X-API-Key": []}]
     assert "security" not in said["paths"]["/health"]["get"]

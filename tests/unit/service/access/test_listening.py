@@ -16,26 +16,45 @@ from rag_harness.service.access.listening import Connection
 from rag_harness.service.access.service_keys import make
 from rag_harness.service.options import Options
 from rag_harness.service.state.database import Database
-from tests.unit.service.access.small_app import create_app
+from tests.unit.service.access.small_app import create_app, opened
 from tests.unit.service.listened import serving
 
 HEAD = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 
 
 class Quick(Connection):
-    headers_s = 0.2
+    headers_s = 0.25
     reading_s = 0.2
+
+
+class Few(Connection):
     most = 4
 
 
-@pytest.fixture
-def port(db: Database) -> Iterator[int]:
-    with serving(create_app(db), http=Quick) as port:
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Give the port of a server that waits for nobody's headers in vain, however busy the machine is."""
+    with opened(tmp_path_factory.mktemp("patient")) as db, serving(create_app(db)) as port:
         yield port
 
 
+@pytest.fixture(scope="module")
+def quick_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Give the port of a server that soon tires of waiting."""
+    with opened(tmp_path_factory.mktemp("quick")) as db:
+        app = create_app(db)
+
+        @app.get("/takes-long")
+        async def takes_long() -> str:
+            await asyncio.sleep(0.4)
+            return "there"
+
+        with serving(app, http=Quick) as port:
+            yield port
+
+
 def connected(port: int) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", port), timeout=5)
+    return socket.create_connection(("127.0.0.1", port), timeout=30)
 
 
 def all_of(client: socket.socket) -> bytes:
@@ -58,14 +77,14 @@ def test_a_request_is_answered_and_the_server_is_not_named(port: int) -> None:
     assert b"\r\nserver:" not in said.lower()
 
 
-def test_who_says_nothing_is_not_waited_for(port: int) -> None:
+def test_who_says_nothing_is_not_waited_for(quick_port: int) -> None:
     began = time.monotonic()
-    assert exchanged(port).startswith(b"HTTP/1.1 408 ")
+    assert exchanged(quick_port).startswith(b"HTTP/1.1 408 ")
     assert 0.15 < time.monotonic() - began < 2
 
 
-def test_headers_that_drip_are_not_waited_for(port: int) -> None:
-    with connected(port) as client:
+def test_headers_that_drip_are_not_waited_for(quick_port: int) -> None:
+    with connected(quick_port) as client:
         client.sendall(HEAD)
         began, said = time.monotonic(), b""
         client.settimeout(0.02)
@@ -77,11 +96,11 @@ def test_headers_that_drip_are_not_waited_for(port: int) -> None:
                 continue
     assert said.startswith(b"HTTP/1.1 408 ")
     assert b"application/problem+json" in said
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 2
 
 
-def test_the_second_request_of_a_connection_may_not_drip_either(port: int) -> None:
-    with connected(port) as client:
+def test_the_second_request_of_a_connection_may_not_drip_either(quick_port: int) -> None:
+    with connected(quick_port) as client:
         client.sendall(HEAD + b"\r\n")
         assert client.recv(65536).startswith(b"HTTP/1.1 200 ")
         time.sleep(0.4)  # between requests a client may be silent for longer
@@ -89,16 +108,8 @@ def test_the_second_request_of_a_connection_may_not_drip_either(port: int) -> No
         assert b"HTTP/1.1 408 " in all_of(client)
 
 
-def test_an_answer_may_take_longer_than_headers_may(db: Database) -> None:
-    app = create_app(db)
-
-    @app.get("/takes-long")
-    async def takes_long() -> str:
-        await asyncio.sleep(0.4)
-        return "there"
-
-    with serving(app, http=Quick) as port:
-        said = exchanged(port, HEAD.replace(b"/health", b"/takes-long") + b"Connection: close\r\n\r\n")
+def test_an_answer_may_take_longer_than_headers_may(quick_port: int) -> None:
+    said = exchanged(quick_port, HEAD.replace(b"/health", b"/takes-long") + b"Connection: close\r\n\r\n")
     assert said.endswith(b'"there"')
 
 
@@ -114,14 +125,18 @@ def test_headers_without_an_end_are_a_problem(port: int) -> None:
     assert said.startswith(b"HTTP/1.1 400 ")
 
 
-def test_a_connection_too_many_is_told_so(port: int) -> None:
-    held = [connected(port) for _ in range(Quick.most)]
-    time.sleep(0.05)
-    assert exchanged(port).startswith(b"HTTP/1.1 503 ")
-    for client in held:
-        client.close()
-    time.sleep(0.05)
-    assert exchanged(port, HEAD + b"Connection: close\r\n\r\n").startswith(b"HTTP/1.1 200 ")
+def test_a_connection_too_many_is_told_so(db: Database) -> None:
+    with serving(create_app(db), http=Few) as port:
+        held = [connected(port) for _ in range(Few.most)]
+        # They are taken in the order in which they come.
+        assert exchanged(port).startswith(b"HTTP/1.1 503 ")
+        for client in held:
+            client.close()
+        until, said = time.monotonic() + 10, b""
+        while time.monotonic() < until and not said.startswith(b"HTTP/1.1 200 "):
+            time.sleep(0.01)  # the server has to hear that they have gone
+            said = exchanged(port, HEAD + b"Connection: close\r\n\r\n")
+    assert said.startswith(b"HTTP/1.1 200 ")
 
 
 def test_a_client_that_does_not_read_is_left(db: Database) -> None:
@@ -141,7 +156,7 @@ def test_a_client_that_does_not_read_is_left(db: Database) -> None:
 
     with serving(app, http=Quick) as port, connected(port) as client:
         client.sendall(HEAD.replace(b"/health", b"/endless") + b"\r\n")
-        assert ended.wait(5)
+        assert ended.wait(30)
 
 
 def test_a_strangers_2_gb_are_answered_before_they_came(db: Database) -> None:
@@ -156,7 +171,7 @@ def test_a_strangers_2_gb_are_answered_before_they_came(db: Database) -> None:
                 sent += client.send(b"x" * 65536)
         except (ConnectionError, TimeoutError):
             pass
-        client.settimeout(5)
+        client.settimeout(30)
         said = client.recv(65536)
     assert said.startswith(b"HTTP/1.1 401 ")
     assert b"connection: close" in said
@@ -166,7 +181,10 @@ def test_a_strangers_2_gb_are_answered_before_they_came(db: Database) -> None:
 def test_who_waits_to_be_asked_for_the_body_is_refused_first(db: Database) -> None:
     with serving(create_app(db)) as port:
         head = b"POST /query HTTP/1.1\r\nHost: 127.0.0.1\r\nExpect: 100-continue\r\nContent-Type: application/json\r\n"
-        said = exchanged(port, head + b"Content-Length: 10485760\r\n\r\n")
+        with connected(port) as client:
+            client.sendall(head + b"Content-Length: 10485760\r\n\r\n")
+            # Not up to the end of the connection: the server waits a second for what may still come.
+            said = client.recv(65536)
     assert said.startswith(b"HTTP/1.1 413 ")
 
 

@@ -1,12 +1,13 @@
-"""A server on a small disk, in a process of its own: told how many documents to send, it prints what became of them."""
+"""A server on a small disk, in a process of its own: told how many documents to send, it says what became of them."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from rag_harness.errors import NoRoomError
+from rag_harness.service.corpus import ingest_thread
 from rag_harness.service.problems import ProblemError
 from tests.unit.service.corpus.corpora import DEFAULT, found, names, opened
 
@@ -27,8 +28,11 @@ async def scenario(root: Path, life: str, most: int) -> None:
         print("found", len(await found(collection, "words")), flush=True)
 
 
-if __name__ == "__main__":
-    try:
-        asyncio.run(scenario(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])))
-    except NoRoomError as error:
-        print("no room:", error, flush=True)
+def live(root: Path, life: str, most: int, told: Path) -> None:
+    """Live once, and write into ``told`` what becomes of it."""
+    ingest_thread._NICE = 0  # the test waits for it
+    with told.open("w", encoding="utf-8") as said, redirect_stdout(said):
+        try:
+            asyncio.run(scenario(root, life, most))
+        except NoRoomError as error:
+            print("no room:", error, flush=True)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import signal
 from pathlib import Path
 
+from rag_harness.service.corpus import ingest_thread
 from tests.unit.service.corpus.corpora import opened
 
 NAMES = ("a.md", "b.md", "c/d.md")
 TENANT = "acme"
+LONGEST_LIFE = 0.1
+"""Seconds of processor time."""
 
 
 def text_of(name: str, version: int) -> str:
@@ -18,7 +22,11 @@ def text_of(name: str, version: int) -> str:
 
 
 def change_until_killed(root: Path, notes: Path, seed: int) -> None:
-    """Note ``begin <name> <version>`` before each change and ``done`` behind it; version 0 is a removal."""
+    """Note ``begin <name> <version>`` before each change and ``done`` behind it; version 0 is a removal.
+
+    SIGPROF kills the process at a random moment, as SIGKILL would: nobody handles it.
+    """
+    ingest_thread._NICE = 0  # beside busy processors it would be killed before it has done anything
     asyncio.run(_change(root, notes, random.Random(seed)))
 
 
@@ -28,6 +36,8 @@ async def _change(root: Path, notes: Path, chosen: random.Random) -> None:
         collection = await corpora.create(TENANT)
         there = {each.name: each.doc_id for each in collection.documents() if each.status == "ready"}
         os.write(told, b"open\n")
+        # By the clock of its own processor time: on a busy machine, a moment of another's would come before any change.
+        signal.setitimer(signal.ITIMER_PROF, chosen.uniform(0.001, LONGEST_LIFE))
         while True:
             name, version = chosen.choice(NAMES), chosen.randint(1, 10**6)
             if name in there and chosen.random() < 0.3:

@@ -332,7 +332,7 @@ HEADINGS = b"# a\n" * 300_000
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        ("many.md", b"# a\n\nb\n\n" * 15_000, "would be cut into 15,000 chunks, and a document may have 10,000"),
+        ("many.md", b"# a\n\nb\n\n" * 10_001, "would be cut into 10,001 chunks, and a document may have 10,000"),
         ("word.md", b"a" * 1_100_000, "it has a chunk of 1,100,000 characters, and one may have 1,048,576"),
     ],
 )

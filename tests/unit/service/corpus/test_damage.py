@@ -97,7 +97,7 @@ def test_a_damaged_database_is_named_with_the_way_on(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(4, 12))])
 def test_noise_in_the_database_is_named_or_harmless(tmp_path: Path, seed: int) -> None:
     async def scenario() -> None:
         file = tmp_path / "state" / DATABASE

@@ -6,7 +6,6 @@ import asyncio
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +17,8 @@ from rag_harness.retrieval.indexes import live_edge
 from rag_harness.service.corpus.incoming import SPARE
 from rag_harness.service.problems import ProblemError
 from tests.unit.service.corpus.corpora import DEFAULT, PAGES, check_finds, opened, write_pages
+from tests.unit.service.corpus.filling import live
+from tests.unit.service.corpus.forked import started
 
 MIB = 1 << 20
 
@@ -43,11 +44,12 @@ def leave(disk: Path, left: int) -> None:
         os.posix_fallocate(file.fileno(), 0, shutil.disk_usage(disk).free - left)
 
 
-def lived(disk: Path, life: str, most: int) -> tuple[int, list[str]]:
+def lived(disk: Path, life: str, most: int) -> tuple[int | None, list[str]]:
     """Return how a server ended that was sent documents, and what it said."""
-    command = [sys.executable, "-m", "tests.unit.service.corpus.filling", str(disk), life, str(most)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    return ended.returncode, ended.stdout.splitlines()
+    said = disk.with_name(life)
+    process = started(live, disk, life, most, said)
+    process.join(120)
+    return process.exitcode, said.read_text(encoding="utf-8").splitlines()
 
 
 def test_a_disk_in_memory_that_fills(small_disk: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import time
 from functools import partial
@@ -10,6 +12,7 @@ import pytest
 
 from rag_harness.dataset.ingest.isolated import Child
 from rag_harness.dataset.ingest.parsed import PassingError
+from rag_harness.service.corpus import ingest_thread
 from rag_harness.service.corpus.ingest_thread import IngestThread
 from rag_harness.service.problems import ProblemError
 
@@ -56,15 +59,14 @@ def test_who_has_nothing_waiting_is_let_in_however_much_waits() -> None:
 
 def test_closing_ends_the_process_that_reads() -> None:
     thread, child = IngestThread(), Child()
-    started = threading.Event()
 
     def read() -> None:
-        started.set()
         child.answer("html", b'<a x="' * 100_000)
 
     reading, waiting = thread.submit(1, read), thread.submit(1, lambda: None)
-    assert started.wait(10)
-    time.sleep(0.3)
+    until = time.monotonic() + 10
+    while not child.started and time.monotonic() < until:
+        time.sleep(0.01)
     began = time.monotonic()
     assert thread.close(0.3)
     assert time.monotonic() - began < 3
@@ -80,21 +82,33 @@ def test_closing_waits_for_nothing_for_ever() -> None:
     thread = IngestThread()
     go_on = held(thread)
     began = time.monotonic()
-    assert not thread.close(0.2)
+    assert not thread.close(0.05)
     assert time.monotonic() - began < 2
     go_on.set()
     assert thread.close(5)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of threads")
+def test_questions_go_before_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    def priority() -> int:
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    thread, own = IngestThread(), priority()
+    monkeypatch.setattr(ingest_thread, "_NICE", own + 1)  # 0 for other tests
+    assert (thread.submit(1, priority).result(60), priority()) == (own + 1, own)
+    assert thread.close(10)
+
+
 def test_what_ends_in_time_is_not_hurried() -> None:
-    thread = IngestThread()
+    thread, at_work = IngestThread(), threading.Event()
 
     def work() -> str:
-        time.sleep(0.2)
+        at_work.set()
+        time.sleep(0.1)
         thread.check()
         return "done"
 
     done = thread.submit(1, work)
-    time.sleep(0.05)
+    assert at_work.wait(10)
     assert thread.close(10)
     assert done.result(0) == "done"

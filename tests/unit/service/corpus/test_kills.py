@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
-import os
-import random
 import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,27 +12,17 @@ import pytest
 from rag_harness.service.corpus import document_rows
 from rag_harness.service.corpus.corpora import Corpora
 from tests.unit.service.corpus.corpora import check_finds, opened
+from tests.unit.service.corpus.forked import started
 from tests.unit.service.corpus.killed import NAMES, TENANT, change_until_killed, text_of, what_may_be
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGPROF")
 
 
 def kill_once(root: Path, notes: Path, seed: int) -> None:
-    """Start a server, let it work for a moment, kill it."""
-    forks = multiprocessing.get_context("forkserver")
-    forks.set_forkserver_preload(
-        ["tests.unit.service.corpus.killed", "qdrant_edge", "rag_harness.studies.retail.e2_standard_rag"]
-    )
-    opens = notes.read_text(encoding="utf-8").count("open\n") if notes.exists() else 0
-    server = forks.Process(target=change_until_killed, args=(root, notes, seed), daemon=True)
-    server.start()
-    assert server.pid is not None
-    while not notes.exists() or notes.read_text(encoding="utf-8").count("open\n") == opens:
-        assert server.is_alive()
-        time.sleep(0.005)
-    time.sleep(random.Random(seed).uniform(0, 0.15))
-    os.kill(server.pid, signal.SIGKILL)
-    server.join()
+    """Start a server, and let it work until it is killed."""
+    server = started(change_until_killed, root, notes, seed)
+    server.join(120)
+    assert server.exitcode == -signal.SIGPROF
 
 
 async def looked_at(root: Path, notes: Path) -> None:

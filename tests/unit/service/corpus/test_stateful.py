@@ -85,7 +85,12 @@ class Documents(RuleBasedStateMachine):
             shutil.rmtree(self.root)
 
 
-Documents.TestCase.settings = settings(
-    max_examples=6, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
-)
+class ManyDocuments(Documents):
+    """The same, for longer."""
+
+
+_ANYHOW = settings(deadline=None, suppress_health_check=list(HealthCheck))
+Documents.TestCase.settings = settings(_ANYHOW, max_examples=4, stateful_step_count=12)
 TestDocuments = Documents.TestCase
+ManyDocuments.TestCase.settings = settings(_ANYHOW, max_examples=50, stateful_step_count=25)
+TestDocumentsForLonger = pytest.mark.long(ManyDocuments.TestCase)

@@ -8,8 +8,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from rag_harness.dataset.ingest import page_files
 from rag_harness.dataset.queries import QueryLine
 from rag_harness.expectations import AnswerSeen, expectations_of, looked_at, tells_by_words
@@ -31,7 +29,6 @@ KINDS = {
 }
 CONVERSATIONS: list[dict[str, Any]] = [json.loads(line) for line in FILE.read_text("utf-8").splitlines()]
 TURNS = [(f"{one['conversation']}_{n}", turn) for one in CONVERSATIONS for n, turn in enumerate(one["turns"], 1)]
-each_conversation = pytest.mark.parametrize("one", CONVERSATIONS, ids=lambda one: one["conversation"])
 
 
 def kind(turn: dict[str, Any]) -> str:
@@ -47,50 +44,64 @@ def test_conversations_are_numbered_and_no_file_of_the_knowledge_base() -> None:
     assert FILE not in [*page_files(KB)]
 
 
-@each_conversation
-def test_a_conversation_has_three_to_six_turns_and_begins_with_its_only_first_one(one: dict[str, Any]) -> None:
-    assert one.keys() == {"conversation", "turns", "metadata"}
-    assert one["metadata"].keys() == {"category", "part"}
-    assert 3 <= len(one["turns"]) <= 6
-    assert [kind(turn) == "first" for turn in one["turns"]] == [True] + [False] * (len(one["turns"]) - 1)
+def test_a_conversation_has_three_to_six_turns_and_begins_with_its_only_first_one() -> None:
+    for one in CONVERSATIONS:
+        assert one.keys() == {"conversation", "turns", "metadata"}, one["conversation"]
+        assert one["metadata"].keys() == {"category", "part"}, one["conversation"]
+    begun = [[kind(turn) == "first" for turn in one["turns"]] for one in CONVERSATIONS]
+    faults = [
+        one["conversation"]
+        for one, first in zip(CONVERSATIONS, begun, strict=True)
+        if not 3 <= len(first) <= 6 or first != [True] + [False] * (len(first) - 1)
+    ]
+    assert faults == []
 
 
-@each_conversation
-def test_a_conversation_goes_back_only_after_a_change(one: dict[str, Any]) -> None:
-    kinds = [kind(turn) for turn in one["turns"]]
-    assert "back" not in kinds or "subject_change" in kinds[: kinds.index("back")]
+def test_a_conversation_goes_back_only_after_a_change() -> None:
+    kinds = {one["conversation"]: [kind(turn) for turn in one["turns"]] for one in CONVERSATIONS}
+    back = {name: each for name, each in kinds.items() if "back" in each}
+    assert [name for name, each in back.items() if "subject_change" not in each[: each.index("back")]] == []
 
 
-@each_conversation
-def test_a_turn_is_a_question_as_queries_have_them_and_its_quotes_stand_in_their_pages(one: dict[str, Any]) -> None:
-    for turn in one["turns"]:
-        line = QueryLine.model_validate({"query_id": "q1", **turn})
-        assert line.ground_truth
-        assert sorted(line.context_reference) == sorted({each.filename for each in line.evidence})
-        for each in line.evidence:
-            assert each.quote in (KB / each.filename).read_text("utf-8"), each
+def test_a_turn_is_a_question_as_queries_have_them_and_its_quotes_stand_in_their_pages() -> None:
+    lines = {name: QueryLine.model_validate({"query_id": "q1", **turn}) for name, turn in TURNS}
+    assert [name for name, line in lines.items() if not line.ground_truth] == []
+    quoted = {name: sorted({each.filename for each in line.evidence}) for name, line in lines.items()}
+    assert [name for name, line in lines.items() if sorted(line.context_reference) != quoted[name]] == []
+    texts = {page: (KB / page).read_text("utf-8") for pages in quoted.values() for page in pages}
+    evidence = [(name, each) for name, line in lines.items() for each in line.evidence]
+    faults = [
+        f"{name}: {each.filename} has no {each.quote!r}"
+        for name, each in evidence
+        if each.quote not in texts[each.filename]
+    ]
+    assert not faults, "\n".join(faults)
 
 
-@each_conversation
-def test_a_turn_has_gold_unless_it_is_unanswerable(one: dict[str, Any]) -> None:
-    for turn in one["turns"]:
-        pages = turn["context_reference"]
-        if kind(turn) == "unanswerable":
-            assert (turn["query_type"], pages) == ("negative", [])
-            assert (KB / turn["metadata"]["nearest_page"]).is_file()
-        else:
-            assert turn["query_type"] == ("multi_hop" if len(pages) > 1 else "direct")
-            assert pages
-            assert not any("-2024" in page for page in pages)
+def test_a_turn_has_gold_unless_it_is_unanswerable() -> None:
+    faults = [f"{name}: {turn['query']}" for name, turn in TURNS if not _has_gold_or_needs_none(turn)]
+    assert not faults, "\n".join(faults)
 
 
-@each_conversation
-def test_the_ground_truth_keeps_what_is_expected(one: dict[str, Any]) -> None:
-    for turn in one["turns"]:
-        found, problems = expectations_of(turn.get("expect", []))
-        assert not problems
-        of_words = [each for each in found if tells_by_words(each)]
-        assert all(each.kept for each in looked_at(of_words, AnswerSeen(turn["ground_truth"]))), turn["query"]
+def _has_gold_or_needs_none(turn: dict[str, Any]) -> bool:
+    pages = turn["context_reference"]
+    if kind(turn) == "unanswerable":
+        return (turn["query_type"], pages) == ("negative", []) and (KB / turn["metadata"]["nearest_page"]).is_file()
+    is_of_its_type = turn["query_type"] == ("multi_hop" if len(pages) > 1 else "direct")
+    return is_of_its_type and bool(pages) and not any("-2024" in page for page in pages)
+
+
+def test_the_ground_truth_keeps_what_is_expected() -> None:
+    faults = [f"{name}: {turn['query']}: {why}" for name, turn in TURNS for why in _broken(turn)]
+    assert not faults, "\n".join(faults)
+
+
+def _broken(turn: dict[str, Any]) -> list[str]:
+    """Return what is wrong with the expectations of a turn, and those that its own ground truth does not keep."""
+    found, problems = expectations_of(turn.get("expect", []))
+    of_words = [each for each in found if tells_by_words(each)]
+    seen = looked_at(of_words, AnswerSeen(turn["ground_truth"]))
+    return [*map(str, problems), *(str(each) for each in seen if not each.kept)]
 
 
 def test_both_parts_have_the_same_kinds() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,15 +29,17 @@ QUERY = Query("q", "topic messages publishers subscribers")
 SELECTED = "Quartz drifts by twenty parts in a million."
 
 
-@pytest.fixture(autouse=True)
-def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("KB_DIR", "DRY_RUN", "OVERWRITE", "RAG_PROFILE", "RAG_MODE", "RAG_REWRITE_MODEL"):
-        monkeypatch.delenv(name, raising=False)
+@pytest.fixture(scope="module", autouse=True)
+def no_settings() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        for name in ("KB_DIR", "DRY_RUN", "OVERWRITE", "RAG_PROFILE", "RAG_MODE", "RAG_REWRITE_MODEL"):
+            patched.delenv(name, raising=False)
+        yield
 
 
-@pytest.fixture
-def parts(tmp_path: Path) -> RunParts:
-    return parts_over(tmp_path)
+@pytest.fixture(scope="module")
+def parts(no_settings: None, tmp_path_factory: pytest.TempPathFactory) -> RunParts:
+    return parts_over(tmp_path_factory.mktemp("parts"))
 
 
 def assistant_of(parts: RunParts, chat: Any, **rules: Any) -> Assistant:
@@ -59,10 +62,17 @@ def decided(output: PipelineOutput) -> dict[str, Decision]:
     return {decision.name: decision for decision in output.decisions}
 
 
+@pytest.fixture(scope="module")
+def answered_by(no_settings: None, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], RunParts]:
+    """Return the parts of a run whose answers are one model's. All experiments share them, as they do in a run."""
+    root = tmp_path_factory.mktemp("run")
+    return cache(lambda chat: parts_over(root, chat_model=chat))
+
+
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("chat", ["mock/placeholder", "embedded/extractive"])
-def test_every_experiment_answers(parts: RunParts, tmp_path: Path, name: str, chat: str) -> None:
-    made = build(name, parts_over(tmp_path, chat_model=chat))
+def test_every_experiment_answers(answered_by: Callable[[str], RunParts], name: str, chat: str) -> None:
+    made = build(name, answered_by(chat))
     made.prepare([QUERY])  # type: ignore[misc]
     output = asyncio.run(made.pipeline.answer(QUERY))
     last = ["confidence", "answer", "decision" if name == "t1-floor07" else "citations"]
@@ -280,7 +290,7 @@ def test_citations_that_lead_nowhere(
     assert decided(output)["decision"].reason == f"NO_CITATION; UNKNOWN_SOURCE: {named}"
 
 
-LONG = "# Long\n\n## One\n\n" + "".join(f"Sentence number {n} of a long section of the book.\n\n" for n in range(3_400))
+LONG = "# Long\n\n## One\n\n" + "".join(f"Sentence number {n} of a long section of the book.\n\n" for n in range(1_000))
 ODD = {
     "a.md": "No heading at all.\n",
     "b.md": "# B\n\n### Deep first\n\nAn H3 before any H2.\n",
@@ -289,9 +299,14 @@ ODD = {
 }
 
 
+@pytest.fixture(scope="module")
+def odd_parts(no_settings: None, tmp_path_factory: pytest.TempPathFactory) -> RunParts:
+    return parts_over(tmp_path_factory.mktemp("odd"), ODD)
+
+
 @pytest.mark.parametrize("name", ["t1", "t2", "t3", "t4", "t5"])
-def test_odd_pages_are_answered_from(tmp_path: Path, name: str) -> None:
-    made = build(name, parts_over(tmp_path, ODD))
+def test_odd_pages_are_answered_from(odd_parts: RunParts, name: str) -> None:
+    made = build(name, odd_parts)
     for words in ("heading at all", "H3 before any", "Sentence number 77", "Twenty", "Second"):
         output = asyncio.run(made.pipeline.answer(Query("q", words)))
         assert output.answer.text
@@ -323,7 +338,8 @@ def test_the_book_has_its_own_data(tmp_path: Path) -> None:
     assert {chunk.doc_id for chunk in made.chunks()} == set(PAGES)  # type: ignore[misc]
 
 
-def test_sections_and_summaries_are_embedded_before_the_first_question(parts: RunParts) -> None:
+def test_sections_and_summaries_are_embedded_before_the_first_question(tmp_path: Path) -> None:
+    parts = parts_over(tmp_path)
     made = build("t5", parts)
     made.prepare([QUERY])  # type: ignore[misc]
     computed = parts.embedder().computed

@@ -103,6 +103,7 @@ def test_pairs_that_are_held_out_are_counted_and_never_shown(
 ) -> None:
     for name in ("report_versions", "report_others", "report_answers"):
         monkeypatch.setattr(script, name, lambda *_: None)
+    monkeypatch.setattr(script, "sections", dict)
     monkeypatch.setattr("sys.argv", ["contradictions.py", "--show", "--pairs", "0"])
     script.main()
     printed = capsys.readouterr().out

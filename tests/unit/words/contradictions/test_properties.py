@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from time import process_time
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,9 +25,9 @@ _sentences = st.one_of(
     st.builds(lambda said, what: said.format(what).capitalize(), st.sampled_from(_DENIALS), st.sampled_from(_SUBJECTS)),
 )  # fmt: skip
 _texts = st.lists(_sentences, max_size=6).map(" ".join)
-LONG = 50_000
-PATIENCE = 4
-"""Seconds. Under one each where it was written; the rest is for slower machines, not for a power of the length."""
+LONG = 20_000
+PATIENCE = 1.5
+"""Seconds. Under 0.2 each where it was written; the rest is for slower machines, not for a power of the length."""
 
 
 def told(found: list[Contradiction]) -> list[tuple[object, ...]]:
@@ -108,12 +107,12 @@ _PIECES = (
 )
 
 
-@pytest.mark.parametrize("piece", _PIECES)
-def test_a_hundred_thousand_hostile_characters_are_read_at_once(piece: str) -> None:
-    assert seconds(piece * (2 * LONG // len(piece)), "The pool opens at 8:00.") < PATIENCE
+def test_long_hostile_texts_are_read_at_once() -> None:
+    took = {piece: seconds(piece * (2 * LONG // len(piece)), "The pool opens at 8:00.") for piece in _PIECES}
+    assert {piece: each for piece, each in took.items() if each >= PATIENCE} == {}
 
 
-def test_a_hundred_thousand_characters_of_prose_and_of_tables_are_read_at_once() -> None:
+def test_long_prose_and_tables_are_read_at_once() -> None:
     table = "| a | b |\n|---|---|\n" + "".join(f"| row {row} | {row} |\n" for row in range(9_000))
     assert seconds(_prose(1), _prose(2)) < PATIENCE
     assert seconds(table[: 2 * LONG], "Row 5 of a has 7 of b.") < PATIENCE

@@ -187,7 +187,8 @@ def test_a_run_that_was_killed_is_gone_on_with() -> None:
         index.close()
 
 
-def test_a_run_may_die_at_any_call() -> None:
+@pytest.mark.parametrize("each", [2, pytest.param(1, marks=pytest.mark.long)])
+def test_a_run_may_die_at_any_call(each: int) -> None:
     rows, names = random_rows(12), [f"text {n}" for n in range(12)]
     with cluster_stub() as stub:
         client = connect(stub.url, "")  # one for all of them: making one takes longer than a run
@@ -200,7 +201,7 @@ def test_a_run_may_die_at_any_call() -> None:
 
         run(1)
         # What is found in the end must be the same, whichever call was the last that was answered.
-        for last in range(1, len(stub.calls)):
+        for last in range(1, len(stub.calls), each):
             for name in (NAME, LEDGER):
                 stub.engine.delete_collection(name)
             stub.calls.clear()
