@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
-MODELS = "tests/unit/models/"
+MODELS = "tests/unit/models/", "tests/unit/judges/encoder/"
 """One worker has all of these, for most of them import torch: 5 to 8 s in each process that does."""
 STUDY = "tests/plugin/test_shipped.py"
 OF_THE_STUDY = frozenset(
@@ -24,7 +24,7 @@ def scope(nodeid: str) -> str:
     """Return what a test is handed out with."""
     file = nodeid.partition("::")[0]
     if file.startswith(MODELS):
-        return MODELS
+        return MODELS[0]
     return STUDY if file in OF_THE_STUDY else file
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from tests.browser.conftest import Opened, Pages
+from tests.browser.sampled import one_in
 from tests.browser.views import VIEWS, View
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def violations(page: Page, of: str = "html", rules: Sequence[str] = ()) -> list[
     return [f"{it['id']} ({it['impact']}): {[node['html'][:200] for node in it['nodes'][:3]]}" for it in found]
 
 
-@pytest.mark.parametrize("view", [view for view in VIEWS if view.name != "top"], ids=str)
+@pytest.mark.parametrize("view", one_in(4, [view for view in VIEWS if view.name != "top"]), ids=str)
 def test_no_violation(opened: Opened, pages: Pages, view: View) -> None:
     page = opened(pages(view.of), view.at)
     view.arrive(page)

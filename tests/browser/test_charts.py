@@ -9,6 +9,7 @@ import pytest
 
 from tests.browser.conftest import Opened, page_of
 from tests.browser.runs import Study
+from tests.browser.sampled import one_in
 from tests.browser.test_accessible import violations
 from tests.browser.test_widths import NARROW
 
@@ -35,7 +36,7 @@ def many_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("viewport", [NARROW, MIDDLE, WIDE], ids=["narrow", "middle", "wide"])
-@pytest.mark.parametrize("of", ["study", "many"])
+@pytest.mark.parametrize("of", one_in(2, ["many", "study"]))
 def test_texts_of_charts_have_11_pixels(
     opened: Opened, study_page: Path, many_page: Path, of: str, viewport: dict[str, int]
 ) -> None:
@@ -62,6 +63,7 @@ def test_tables_of_charts_have_what_they_say_below_the_rows_name_on_a_narrow_scr
     assert first.evaluate("it => getComputedStyle(it, '::before').content") == '"recall@5 ↑"'
 
 
+@pytest.mark.long
 def test_many_experiments_have_small_charts_and_no_violation(opened: Opened, many_page: Path) -> None:
     page = opened(many_page, viewport=WIDE)
     small = page.locator("#table-figure-ranks").locator("xpath=ancestor::figure").locator("svg")

@@ -7,11 +7,12 @@ from typing import Literal
 import pytest
 
 from tests.browser.conftest import Opened, Pages
+from tests.browser.sampled import one_in
 
 _BOTTOMS = "all => all.map(it => it.getBoundingClientRect().bottom)"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", one_in(2, ["light", "dark"]))
 @pytest.mark.parametrize(("width", "height"), [(1440, 900), (360, 800)])
 @pytest.mark.parametrize("of", ["study", "two", "hostile"])
 def test_the_topics_are_in_view(

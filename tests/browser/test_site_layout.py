@@ -45,6 +45,7 @@ def show(chromium: Browser, site: Path) -> Iterator[Show]:
     assert not found
 
 
+@pytest.mark.long
 def test_nothing_covers_the_text_of_a_phone(show: Show) -> None:
     page = show("reference/options", size=PHONE)
     page.mouse.wheel(0, 3000)

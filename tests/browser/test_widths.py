@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.conftest import Opened, Pages
+from tests.browser.sampled import one_in
 from tests.browser.views import VIEWS, View
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _CUT = """width => [...document.querySelectorAll('main *')]
     .map(it => `${it.tagName}#${it.id}.${it.className.baseVal ?? it.className}: ${it.getBoundingClientRect().right}`)"""
 
 
-@pytest.mark.parametrize("view", VIEWS, ids=str)
+@pytest.mark.parametrize("view", one_in(3, VIEWS), ids=str)
 def test_a_narrow_screen_scrolls_in_one_direction(opened: Opened, pages: Pages, view: View) -> None:
     page = opened(pages(view.of), view.at, viewport=NARROW)
     view.arrive(page)

@@ -78,6 +78,7 @@ def asked(suite: Suite) -> int:
     return 0 if resumed == "all" else 4 - len(resumed)
 
 
+@pytest.mark.long
 def test_bm25_with_other_constants_answers_anew(
     place: Path, copy: Path, suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:

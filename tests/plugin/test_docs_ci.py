@@ -67,6 +67,7 @@ cat comment.md >> gh.txt
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl, which the workflow calls")
 def test_the_workflow_of_a_service_runs_as_it_is_written(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as probe:

@@ -35,6 +35,7 @@ def turns(drafted: tuple[list[dict[str, Any]], str]) -> list[dict[str, Any]]:
     return drafted[0]
 
 
+@pytest.mark.long
 def test_turns_that_are_shown_are_drafted(turns: list[dict[str, Any]]) -> None:
     there = {(turn["metadata"]["turn_kind"], turn["query"], turn.get("standalone", "")) for turn in turns}
     shown = re.findall(r'^\| (\w+) \| "([^"]+)"[^|]* \| "?([^|"]*?)"? ?\|$', PAGE, re.MULTILINE)

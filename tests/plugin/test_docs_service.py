@@ -115,6 +115,7 @@ def test_the_page_of_the_readme_is_there(url: str) -> None:
         assert b"<title>" in answered.read()
 
 
+@pytest.mark.long
 def test_what_is_served_answers_as_what_was_evaluated(url: str, suite: Suite) -> None:
     """The same answers, decisions and ranks, of the experiment by its address and of the experiment itself."""
     (suite.path / "served.toml").write_text(SERVED.replace("http://127.0.0.1:8000", url))

@@ -80,6 +80,7 @@ def test_commands_for_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert len(Path("asked.jsonl").read_text().splitlines()) == 1
 
 
+@pytest.mark.long
 def test_a_service_that_sends_its_spans(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYTEST_XDIST_WORKER_COUNT", raising=False)
     (described,) = blocks("service", "toml")

@@ -37,6 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 def test_two_commands_tune_anybody_s_documents(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for line in COMMANDS.splitlines():
         assert main([*shlex.split(line)[1:], "--profile", "mock"]) == 0

@@ -86,6 +86,7 @@ def _lines(file: Path) -> list[str]:
     return file.read_text(encoding="utf-8").splitlines()
 
 
+@pytest.mark.long
 def test_the_conversation_is_that_of_the_study(tmp_path: Path, started_python: str) -> None:
     result = replay(tmp_path, "-m", "c1", "--rag-run=c1", "-k", CONVERSATION, python=started_python)
     assert result.returncode == 0, result.stdout[-2000:]

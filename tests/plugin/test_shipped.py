@@ -58,11 +58,12 @@ def _planned(folder: Path) -> tuple[int, int]:
     return len(planned), sum(value > 1 for value in planned)
 
 
+@pytest.mark.long
 def test_a_part_of_what_is_asked_beside_the_four_replays(
     study_cache: Path, started_python: str, tmp_path: Path
 ) -> None:
     """Questions of all kinds, of three experiments, each once; the next tests replay all."""
-    part = ("-k", "multi_hop or 00", "-o", "rag_attribute=false", f"--rag-cache-dir={study_cache}")
+    part = ("-k", "multi_hop or 00", "--k=10", "-o", "rag_attribute=false", f"--rag-cache-dir={study_cache}")
     result = replay(tmp_path, "-m", "plain or plan or tuned", *part, python=started_python)
     assert result.returncode == 0, result.stdout[-2000:]
     assert "177 passed" in result.stdout
@@ -102,6 +103,8 @@ def test_e3_tuned_replays_beside_e3(study_cache: Path, tmp_path: Path) -> None:
     assert "12 gates passed, 1 gate undecided" in result.stdout
 
 
+@pytest.mark.long
+@pytest.mark.long
 def test_the_golden_suite_replays_and_its_gates_hold(tmp_path: Path) -> None:
     result = replay(tmp_path, "test_retrieval_golden", "--k=10")
     assert result.returncode == 0, result.stdout[-2000:]

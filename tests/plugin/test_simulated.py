@@ -52,6 +52,7 @@ def check_said(folder: Path, trials: int) -> None:
     assert re.search(r"passed +e4: factuality > e1 @95%", said)
 
 
+@pytest.mark.long
 def test_a_part_of_the_study_replays_and_its_gates_hold(simulated: Path) -> None:
     check_said(simulated, 400)
 

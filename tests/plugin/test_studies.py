@@ -45,6 +45,7 @@ def _link(folder: Path, to: Path, beside: str = "") -> None:
             (to / each.name).symlink_to(each)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("cold_python")  # another package than the warm one has
 def test_a_study_is_one_folder(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     clone = suite.path / "clone"

@@ -92,6 +92,7 @@ def test_a_marker_beside_rag_experiment_selects_and_names_nothing(book: Suite) -
     assert len(book.rows("t3__rrf")) == len(book.rows("t3_hybrid")) == len(book.rows("t1_headings")) == len(QUERIES)
 
 
+@pytest.mark.long
 def test_every_experiment_of_the_book(book: Suite) -> None:
     result = book.run("--rag-attribute")
     result.assert_outcomes(passed=len(STEMS) * len(QUERIES))
@@ -142,6 +143,7 @@ def test_answers(rag_result):
 """
 
 
+@pytest.mark.long
 def test_summaries_are_written_recorded_and_replayed_without_the_writer(book: Suite) -> None:
     for file in book.path.glob("test_*.py"):
         file.unlink()

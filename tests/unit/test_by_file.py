@@ -12,9 +12,9 @@ def test_tests_of_a_file_stay_together_whatever_their_parameters() -> None:
     assert {scope(nodeid) for nodeid in ids} == {"tests/unit/work/test_once.py"}
 
 
-@pytest.mark.parametrize("file", ["embedders/test_pieces.py", "rerankers/test_cross_encoder.py"])
+@pytest.mark.parametrize("file", ["models/embedders/test_pieces.py", "judges/encoder/test_tokens.py"])
 def test_files_that_load_torch_stay_together(file: str) -> None:
-    assert scope(f"tests/unit/models/{file}::test_one") == scope("tests/unit/models/embedders/test_mock.py::test_two")
+    assert scope(f"tests/unit/{file}::test_one") == scope("tests/unit/models/embedders/test_mock.py::test_two")
 
 
 def test_files_that_look_at_the_replayed_study_stay_together() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.browser.sampled import one_in
 from tests.browser.service.asking import QUESTION, asked, text_of, verdict_of
 from tests.browser.service.conftest import Visit
 from tests.browser.service.stub import ANSWER, FIRST, TRACE, Stub, answered, citation, events
@@ -119,52 +120,56 @@ def test_stop_ends_the_request(visit: Visit, stub: Stub) -> None:
 
 @pytest.mark.parametrize(
     ("said", "words"),
-    [
-        ({"confidence": 0.97}, "Very sure, 97 %"),
-        ({"confidence": 0.999}, "Very sure, over 99 %"),
-        ({"confidence": 0.61}, "Somewhat sure, 61 %"),
-        ({"confidence": 0.7499}, "Fairly sure, 75 %"),
-        ({"confidence": None}, "Passed every check"),
-        (
-            {"decision": "warn", "confidence": 0.4},
-            "Rather unsure, 40 %, with a warning Open the passages before",
-        ),
-        # A warning does not lower the words: they follow the figure.
-        ({"decision": "warn", "confidence": 0.9}, "Fairly sure, 90 %, with a warning Open the passages"),
-        ({"decision": "warn", "confidence": None}, "With a warning Open the passages before you rely on it."),
-        # An answer was there and was not given: the figure is of that answer.
-        ({"decision": "abstain", "confidence": 0.18}, "Declined: only 18 % sure of the answer that it had Ask in"),
-        (
-            {"decision": "abstain", "confidence": 0.65, "reasons": ["NO_CITATION", "STRICT: only what passes"]},
-            "Declined: 65 % sure of the answer that it had",
-        ),
-        ({"decision": "abstain", "confidence": None}, "Declined to answer Ask in other words"),
-        (
-            {"decision": "abstain", "confidence": 0.37, "reasons": ["LOW_RETRIEVAL_QUALITY", "LOW_COVERAGE"]},
-            "Declined: only 37 % sure that the documents do not answer this",
-        ),
-        ({"decision": "unchecked", "confidence": 0.7}, "Somewhat sure, 70 %, unchecked The figure is"),
-        ({"decision": "unchecked", "confidence": None}, "Unchecked This experiment does not say how sure it is."),
-        (
-            {"decision": "abstain", "confidence": 0.9, "reasons": ["NOT_IN_SOURCES"]},
-            "Declined: 90 % sure that the documents do not answer this Ask in other words, "
-            "or add a document that answers it. The passages that were found do not say it. NOT_IN_SOURCES",
-        ),
-        (
-            {"decision": "abstain", "confidence": 0, "reasons": ["MODEL_UNAVAILABLE: DeadlineError"]},
-            "No answer just now Ask again in a minute. The model that writes the answers did not answer.",
-        ),
-        (
-            {"reasons": ["UNGROUNDED_CLAIM: it: is so", "A_NEW_CODE: of tomorrow"]},
-            "“it: is so”. UNGROUNDED_CLAIM A_NEW_CODE: of tomorrow",
-        ),
-    ],
+    one_in(
+        3,
+        [
+            ({"confidence": 0.97}, "Very sure, 97 %"),
+            ({"confidence": 0.999}, "Very sure, over 99 %"),
+            ({"confidence": 0.61}, "Somewhat sure, 61 %"),
+            ({"confidence": 0.7499}, "Fairly sure, 75 %"),
+            ({"confidence": None}, "Passed every check"),
+            (
+                {"decision": "warn", "confidence": 0.4},
+                "Rather unsure, 40 %, with a warning Open the passages before",
+            ),
+            # A warning does not lower the words: they follow the figure.
+            ({"decision": "warn", "confidence": 0.9}, "Fairly sure, 90 %, with a warning Open the passages"),
+            ({"decision": "warn", "confidence": None}, "With a warning Open the passages before you rely on it."),
+            # An answer was there and was not given: the figure is of that answer.
+            ({"decision": "abstain", "confidence": 0.18}, "Declined: only 18 % sure of the answer that it had Ask in"),
+            (
+                {"decision": "abstain", "confidence": 0.65, "reasons": ["NO_CITATION", "STRICT: only what passes"]},
+                "Declined: 65 % sure of the answer that it had",
+            ),
+            ({"decision": "abstain", "confidence": None}, "Declined to answer Ask in other words"),
+            (
+                {"decision": "abstain", "confidence": 0.37, "reasons": ["LOW_RETRIEVAL_QUALITY", "LOW_COVERAGE"]},
+                "Declined: only 37 % sure that the documents do not answer this",
+            ),
+            ({"decision": "unchecked", "confidence": 0.7}, "Somewhat sure, 70 %, unchecked The figure is"),
+            ({"decision": "unchecked", "confidence": None}, "Unchecked This experiment does not say how sure it is."),
+            (
+                {"decision": "abstain", "confidence": 0.9, "reasons": ["NOT_IN_SOURCES"]},
+                "Declined: 90 % sure that the documents do not answer this Ask in other words, "
+                "or add a document that answers it. The passages that were found do not say it. NOT_IN_SOURCES",
+            ),
+            (
+                {"decision": "abstain", "confidence": 0, "reasons": ["MODEL_UNAVAILABLE: DeadlineError"]},
+                "No answer just now Ask again in a minute. The model that writes the answers did not answer.",
+            ),
+            (
+                {"reasons": ["UNGROUNDED_CLAIM: it: is so", "A_NEW_CODE: of tomorrow"]},
+                "“it: is so”. UNGROUNDED_CLAIM A_NEW_CODE: of tomorrow",
+            ),
+        ],
+    ),
 )
 def test_how_sure_it_is_in_words(visit: Visit, stub: Stub, said: dict[str, Any], words: str) -> None:
     stub.says = answered(**said)
     assert words in verdict_of(asked(visit()))
 
 
+@pytest.mark.long
 def test_a_higher_figure_never_sounds_less_sure(visit: Visit, stub: Stub) -> None:
     page, heard = visit(), []
     for percent in range(101):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.browser.sampled import one_in
 from tests.browser.service.asking import asked
 from tests.browser.service.conftest import Visit
 from tests.browser.service.near import Near
@@ -65,7 +66,7 @@ def delete_box(page: Page, stub: Stub) -> None:
 VIEWS = (start, opened, growing, withdrawn, refused, files, key_box, delete_box)
 
 
-@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.__name__)
+@pytest.mark.parametrize("view", one_in(3, VIEWS), ids=lambda view: view.__name__)
 def test_no_violation_and_no_scrolling_sideways(
     visit: Visit, stub: Stub, near: Near, view: Callable[[Page, Stub], None]
 ) -> None:

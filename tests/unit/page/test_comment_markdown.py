@@ -297,11 +297,11 @@ def write_failed(output: Path, count: int, name: str, question: str) -> None:
     ("count", "name", "question"),
     [
         (12, "x", "Why?"),
-        (17, "n" * 118, "Why? " * 200),
+        pytest.param(17, "n" * 118, "Why? " * 200, marks=pytest.mark.long),
         # Forty lines too many would be seen whatever else there is no room for.
         (40, "`|_*" * 29, "`|<b>@#\\" * 100),
-        (12, "#@-" * 39, "#@" * 400),
-        (12, "تجربة " * 19, RIGHT_TO_LEFT),
+        pytest.param(12, "#@-" * 39, "#@" * 400, marks=pytest.mark.long),
+        pytest.param(12, "تجربة " * 19, RIGHT_TO_LEFT, marks=pytest.mark.long),
         (12, "\u202e\u200b" * 20, "\u202e\x1b[2J" * 100),
     ],
     ids=["short", "long", "markup", "acting", "right to left", "hidden"],

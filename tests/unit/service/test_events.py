@@ -384,6 +384,7 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Shipped:
     return Shipped(r6.pipeline, shown, asyncio.run(all_of()))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strict", [False, True])
 def test_the_shipped_answers_streamed_are_the_shipped_answers(strict: bool, shipped: Shipped) -> None:
     async def streamed(query: Query) -> list[AnswerEvent]:
