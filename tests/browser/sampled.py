@@ -10,10 +10,8 @@ import pytest
 
 def one_in(number: int, cases: Iterable[Any]) -> list[Any]:
     """Return cases for ``parametrize``: the first of each ``number`` is quick, the others are long."""
-    return [
-        pytest.param(*_values(case), marks=[pytest.mark.long] * (place % number > 0))
-        for place, case in enumerate(cases)
-    ]
+    marks = [[] if place == 0 else [pytest.mark.long] for place in range(number)]
+    return [pytest.param(*_values(case), marks=marks[place % number]) for place, case in enumerate(cases)]
 
 
 def _values(case: Any) -> tuple[Any, ...]:
