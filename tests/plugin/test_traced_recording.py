@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,31 +49,13 @@ def asked(suite: Suite, mode: str, *options: str) -> Any:
     return suite.run(f"--rag-mode={mode}", "--rag-overwrite", *options)
 
 
-@pytest.fixture(scope="module")
-def recorded(shared_suite: Suite) -> Path:
-    """The folder of a suite whose calls are recorded, and whose server is gone."""
-    for file in shared_suite.path.glob("test_*.py"):
-        file.unlink()
-    shared_suite.pytester.makepyfile(test_mine=TEST)
+def test_calls_of_trials_are_replayed_when_the_server_is_gone(app: Suite) -> None:
     with answering("In ", "Zone 1.") as server:
-        write(shared_suite, server)
-        asked(shared_suite, "record").assert_outcomes(passed=QUESTIONS)
+        write(app, server)
+        asked(app, "record").assert_outcomes(passed=QUESTIONS)
         assert len(server.calls) == QUESTIONS
-    rows: list[Any] = shared_suite.rows("mine")
-    assert not any(row["timings_recorded"] or row["recorded_at"] for row in rows)
-    return shared_suite.path
-
-
-@pytest.fixture
-def app_of_before(recorded: Path, suite: Suite) -> Suite:
-    for file in suite.path.glob("test_*.py"):
-        file.unlink()
-    shutil.copytree(recorded, suite.path, dirs_exist_ok=True)
-    return suite
-
-
-def test_calls_of_trials_are_replayed_when_the_server_is_gone(app_of_before: Suite) -> None:
-    app = app_of_before
+    recorded: list[Any] = app.rows("mine")
+    assert not any(row["timings_recorded"] or row["recorded_at"] for row in recorded)
     asked(app, "replay").assert_outcomes(passed=QUESTIONS)
     rows: list[Any] = app.rows("mine")
     assert all(row["llm_answer"] == "In Zone 1." and row["timings_recorded"] and row["recorded_at"] for row in rows)
@@ -83,7 +63,7 @@ def test_calls_of_trials_are_replayed_when_the_server_is_gone(app_of_before: Sui
     assert not any("planted" in file.read_text() for file in (app.path / "cassettes").rglob("*.yaml"))
 
 
-def test_a_call_that_is_not_recorded_fails_its_trial_even_if_the_app_goes_on(app_of_before: Suite) -> None:
+def test_a_call_that_is_not_recorded_fails_its_trial_even_if_the_app_goes_on(app: Suite) -> None:
     goes_on = """
 class Shop(Shop):
     def ask(self, question):
@@ -94,9 +74,11 @@ class Shop(Shop):
 
 WORDS = "!"
 """
-    conftest = app_of_before.path / "conftest.py"
-    conftest.write_text(conftest.read_text().replace(FIXTURE, goes_on + FIXTURE))
-    result = asked(app_of_before, "replay")
+    with answering("In ", "Zone 1.") as server:
+        write(app, server)
+        asked(app, "record").assert_outcomes(passed=QUESTIONS)
+    write(app, server, goes_on)
+    result = asked(app, "replay")
     result.assert_outcomes(failed=QUESTIONS)
     said = str(result.stdout)
     assert "No recording of some/model" in said

@@ -266,9 +266,23 @@ def uncounted(name: str, profile: str, folder: Path, code: Code) -> list[str]:
     return sorted(each for each in executed if decides(each) and each not in counted.digests)
 
 
-def test_all_that_is_executed_counts(tmp_path: Path, code: Code) -> None:
+VARIANTS = {
+    *("a1-once", "c1-full", "c1-lastturn", "r1-original", "r2", "r3", "r4", "r5", "t3-rrf"),
+    *("t1-adaptive", "t1-boost0", "t1-boost12", "t1-boost15", "t1-both", "t1-floor07", "t1-nopassage"),
+}
+"""Experiments that execute what others do and a module of their own, whose import is looked at above."""
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param([name for name in ALL if name not in VARIANTS], id="each"),
+        pytest.param(sorted(VARIANTS), id="variants", marks=pytest.mark.long),
+    ],
+)
+def test_all_that_is_executed_counts(tmp_path: Path, names: list[str], code: Code) -> None:
     faults = []
-    for name in ALL:
+    for name in names:
         (tmp_path / name).mkdir()
         faults += [f"{name}: {module}" for module in uncounted(name, "mock", tmp_path / name, code)]
     assert not faults, "\n".join(faults)
