@@ -69,11 +69,18 @@ class Run:
     def goes_on(self) -> bool:
         return self.started.poll() is None
 
+    def begins(self) -> None:
+        """Wait until it is a process of its own."""
+        until = time.monotonic() + 60
+        while self.goes_on() and not self.processes():
+            assert time.monotonic() < until
+            time.sleep(0.002)
+
     def kill(self, whom: str, chance: random.Random) -> None:
-        """Kill the controller, one worker or all of it."""
-        everything, (controller, *workers) = self.working(), self.processes() or [self.started.pid]
-        one = [chance.choice(workers)] if workers else []
-        send(signal.SIGKILL, {"all": everything, "controller": [controller], "worker": one}[whom])
+        """Kill the controller, one worker or all of it. Who waits for a fork is let be, and ends with it."""
+        everything = self.processes()
+        one = [chance.choice(everything[1:])] if everything[1:] else []
+        send(signal.SIGKILL, {"all": everything, "controller": everything[:1], "worker": one}[whom])
 
     def end(self) -> int:
         """Wait for it, and for workers that outlive their controller; return its exit status."""
@@ -98,8 +105,10 @@ def nothing_is_left() -> Iterator[None]:
     """Kill what a test that failed has left."""
     yield
     while RUNS:
-        send(signal.SIGKILL, RUNS[-1].working())
-        RUNS.pop().started.wait()
+        run, until = RUNS.pop(), time.monotonic() + 30
+        while (run.goes_on() or run.working()) and time.monotonic() < until:
+            send(signal.SIGKILL, run.processes())
+            time.sleep(0.01)
 
 
 def start(suite: Suite, *args: str) -> Run:
@@ -176,6 +185,7 @@ def survive(suite: Suite, server: CountingServer, kills: Sequence[Kill], mode: s
                 time.sleep(chance.uniform(0, 0.1))
                 assert run.goes_on()
             else:
+                run.begins()
                 time.sleep(chance.uniform(0, 0.8))
             run.kill(whom, chance)
         run.end()

@@ -104,7 +104,6 @@ def test_e3_tuned_replays_beside_e3(study_cache: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.long
 def test_the_golden_suite_replays_and_its_gates_hold(tmp_path: Path) -> None:
     result = replay(tmp_path, "test_retrieval_golden", "--k=10")
     assert result.returncode == 0, result.stdout[-2000:]

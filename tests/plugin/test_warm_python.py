@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -163,3 +165,12 @@ def test_runs_of_suites_go_without_the_plugins_of_our_own_tests(suite: Suite) ->
     plugins = next(line for line in suite.run("--collect-only").outlines if line.startswith("plugins: "))
     assert "rag-harness" in plugins
     assert not [name for name in ("hypothesis", "syrupy") if name in plugins]
+
+
+@pytest.mark.parametrize("said", [b"", b"\x64\x00\x00\x00", b"\x64\x00\x00\x00half of it"])
+def test_one_that_dies_while_it_asks_takes_nobody_with_it(said: bytes) -> None:
+    *_, address = shlex.split(Path(sys.executable).read_text(encoding="utf-8").removesuffix(' "$@"\n'))
+    with socket.socket(socket.AF_UNIX) as dying:
+        dying.connect(address)
+        dying.sendall(said)
+    assert run("print('as ever')").stdout == "as ever\n"

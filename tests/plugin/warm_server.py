@@ -140,6 +140,9 @@ def serve(listener: socket.socket) -> Command:
         if listener in ready:
             client, _ = listener.accept()
             command = _receive(client)
+            if command is None:
+                client.close()
+                continue
             process = os.fork()
             if not process:
                 return command
@@ -163,11 +166,16 @@ def _goes_on(run: Run, ready: list[Any]) -> bool:
     return True
 
 
-def _receive(client: socket.socket) -> Command:
+def _receive(client: socket.socket) -> Command | None:
+    """Return what a client asks for, or None where it was killed before it had said all of it."""
     length, streams, _, _ = socket.recv_fds(client, 4, 3)
-    text = b""
-    while len(text) < int.from_bytes(length, "big"):
-        text += client.recv(65536)
+    expected, text = int.from_bytes(length, "big"), b""
+    while len(text) < expected and (part := client.recv(65536)):
+        text += part
+    if not text or len(text) < expected:
+        for stream in streams:
+            os.close(stream)
+        return None
     args, folder, environment = marshal.loads(text)
     return Command(args, folder, environment, streams)
 

@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 import threading
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -226,11 +227,16 @@ def test_whose_code_a_module_is(
 
 @contextmanager
 def watching() -> Iterator[set[str]]:
-    """Yield a set; when the block ends it has the modules of the package of which a function was called meanwhile."""
-    files, found = set[str](), set[str]()
+    """Yield a set; when the block ends it has the modules of the package of which a function was called meanwhile.
+
+    What a module calls while it is imported is no answer: whether it is imported here depends on the tests before.
+    """
+    files, found, importing = set[str](), set[str](), Counter[int]()
 
     def note(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and frame.f_code.co_name != "<module>":
+        if frame.f_code.co_name == "<module>":
+            importing[threading.get_ident()] += (event == "call") - (event == "return")
+        elif event == "call" and not importing[threading.get_ident()]:
             files.add(frame.f_code.co_filename)
 
     threading.setprofile(note)
