@@ -13,6 +13,7 @@ from rag_harness.dataset.ingest.parsed import GUESSED, PassingError, read_in, un
 from rag_harness.dataset.kept_languages import shares_kept_in
 from rag_harness.errors import DataError, PrerequisiteError
 from rag_harness.files.log import log
+from rag_harness.shown.hidden import escaped
 from rag_harness.shown.terminal import line as shown
 from rag_harness.types import Document, Metadata
 from rag_harness.work.reporting import report
@@ -38,7 +39,7 @@ class Unread:
     @property
     def line(self) -> str:
         """The file and the reason as one line of text."""
-        return f"{shown(str(self.file))}: {shown(self.why)}."
+        return escaped(f"{shown(str(self.file))}: {shown(self.why)}.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ _NAMES = (
     "mojibake.txt same_lines.txt shift_jis.txt bytes.md nul.md sparse.md sparse.txt sparse.pdf fifo.txt fifo.pdf "
     "leads_out.md leads_out.txt leads_out.pdf leads_up.html leads_to_device.txt leads_nowhere.pdf leads_to_itself.txt"
 )
-QUICK = frozenset(_NAMES.split()) | {"line\nbreak.txt"}
+QUICK = frozenset(_NAMES.split()) | {"line\nbreak.txt", "tab\there.html"}
 """Files of every sort that are read or refused in no time."""
 
 
