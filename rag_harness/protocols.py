@@ -334,8 +334,8 @@ class Experiment:
         chunks: returns all chunks of its index. None where it has no index, or does not show its chunks.
         expect: what each of its answers owes, JSON objects as in the line of a question. That is gold: it is no part of
             the fingerprint, also not where it is written, between the brackets of ``Experiment(…)``.
-        has_version: whether the version of what answers is known. Where it is not, a run that asks reuses the answers
-            of an unfinished run, but none of a finished one.
+        is_reusable: whether rows of an earlier run are reused unasked. They are where everything that answers is code
+            of this package, or where the pipeline states a ``fingerprint``; see ``pipelines.reuse``.
     """
 
     id: str
@@ -347,7 +347,7 @@ class Experiment:
     prepare: Callable[[Sequence[Query]], None] | None = None
     answer_from: Callable[[Query, Sequence[Hit]], Awaitable[PipelineOutput]] | None = None
     chunks: Callable[[], Sequence[Chunk]] | None = None
-    has_version: bool = True
+    is_reusable: bool = True
     expect: Sequence[Mapping[str, Any]] = ()
 
 

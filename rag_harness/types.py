@@ -535,7 +535,8 @@ class PipelineOutput:
     and model come from ``stages``; without stages they come from ``usage``, ``timings`` and ``model``. ``ranking`` are
     the names that ranking measures look up, where these are not the documents of the chunks. ``total_ms`` is what all
     took, where that is not the sum of the stages: some ran at the same time, or there was work between them.
-    ``trace_id`` is the id of its trace, 32 hexadecimal digits; empty where it has none.
+    ``trace_id`` is the id of its trace, 32 hexadecimal digits; empty where it has none. ``recorded_at`` is set by a
+    replay: when the oldest of its HTTP calls was recorded, empty where that has no date.
     """
 
     answer: Answer
@@ -550,6 +551,7 @@ class PipelineOutput:
     ranking: tuple[str, ...] | None = None
     total_ms: float | None = None
     trace_id: str = ""
+    recorded_at: str | None = None
 
     @property
     def calls(self) -> tuple[Call, ...]:

@@ -63,7 +63,7 @@ def warm(files: list[str]) -> None:
     asked = [sys.executable, "-c", listing, *OPTIONS, *files]
     loaded = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     for name in loaded:
-        if not name.startswith(("rag_harness", "tests", "conftest", "_pytest.assertion")) and name.isprintable():
+        if not name.startswith(("rag_harness", "benchmarks", "tests", "conftest", "_pytest.assertion")) and name.isprintable():
             try:
                 importlib.import_module(name)
             except (ImportError, ValueError, AttributeError):

@@ -5,18 +5,34 @@ from __future__ import annotations
 from typing import Any
 
 from rag_harness.files.sources import json_digest
+from rag_harness.pipelines.reuse import is_own_code, stated_fingerprint
 from rag_harness.protocols import Experiment
 from rag_harness.registry.identity import reach, versions
 from rag_harness.registry.installed import VERSION
 from rag_harness.settings import Settings
+from rag_harness.settings.table import affecting
 
 
-def fingerprint_parts(experiment: Experiment, settings: Settings, queries_digest: str) -> dict[str, Any]:
+def fingerprint_parts(
+    experiment: Experiment, settings: Settings, queries_digest: str, documents: str = ""
+) -> dict[str, Any]:
     """Return what decides the results of ``experiment``, by name, ready for JSON.
 
     These are: its queries; what it declares and what its parts have noted; the code of each part with all that it
     imports; the versions of this package and of the imported libraries; and the pipeline's attribute ``fingerprint``.
+    Code of a user's own cannot be seen whole, and does not count: its settings do, and the digest of its ``documents``.
     """
+    if is_own_code(experiment.code):
+        return {
+            "queries": queries_digest,
+            "documents": documents,
+            "profile": settings.profile,
+            "mode": settings.mode,
+            "version": VERSION,
+            "own": stated_fingerprint(experiment.pipeline),
+            "ingredients": dict(experiment.ingredients),
+            "settings": affecting(settings, "retrieval", "reranking", "generation"),
+        }
     found = {part: reach(modules) for part, modules in experiment.code.items()}
     libraries = {name for each in found.values() for name in each.libraries}
     return {
@@ -26,11 +42,11 @@ def fingerprint_parts(experiment: Experiment, settings: Settings, queries_digest
         "version": VERSION,
         "code": {part: each.digest for part, each in found.items()},
         "libraries": versions(libraries),
-        "own": str(getattr(experiment.pipeline, "fingerprint", "")),
+        "own": stated_fingerprint(experiment.pipeline),
         "ingredients": dict(experiment.ingredients),
     }
 
 
-def fingerprint_of(experiment: Experiment, settings: Settings, queries_digest: str) -> str:
+def fingerprint_of(experiment: Experiment, settings: Settings, queries_digest: str, documents: str = "") -> str:
     """Return the digest that stands in every row of ``experiment``; see ``fingerprint_parts``."""
-    return json_digest(fingerprint_parts(experiment, settings, queries_digest))
+    return json_digest(fingerprint_parts(experiment, settings, queries_digest, documents))

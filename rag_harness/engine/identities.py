@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
     from pathlib import Path
 
     from rag_harness.engine.golden.suite import GoldenSuite
@@ -50,51 +50,36 @@ class Identities:
         from rag_harness.engine.series import fingerprint_in_series
 
         found, settings = self.of_parts(experiment), self._settings.get()
-        if not self.takes_over_nothing(experiment):
+        if not self.reuses_nothing(experiment):
             return found
-        return fingerprint_in_series(settings.path(settings.output), experiment.id, found)
+        is_own = not experiment.is_reusable
+        return fingerprint_in_series(settings.path(settings.output), experiment.id, found, is_own=is_own)
 
     def of_parts(self, experiment: Experiment) -> str:
-        """Return the same without the series, of an experiment that has no version."""
+        """Return the same for all runs of an experiment, also where its rows belong to one of them."""
         from rag_harness.engine.fingerprint import fingerprint_of
 
-        return fingerprint_of(experiment, self._settings.get(), self.queries_digest(experiment))
+        documents = "" if experiment.id == GOLDEN else self._documents(experiment)
+        return fingerprint_of(experiment, self._settings.get(), self.queries_digest(experiment), documents)
 
-    def takes_over_nothing(self, experiment: Experiment) -> bool:
-        """Whether rows of a finished run are not taken over, because it is unknown whether they would come again.
+    def _documents(self, experiment: Experiment) -> str:
+        from rag_harness.pipelines.reuse import is_own_code
 
-        If a service's answers come from recordings, they would come again, and the run says how old they are. A run
-        that asks recorded calls again takes over nothing either: its rows would be the old answers. A live run asks a
-        service everything.
+        if not is_own_code(experiment.code):
+            return ""  # its parts have noted them, where it searches them
+        data = self._parts.get().data(experiment.data)
+        return data.digest if data.has_documents else ""
+
+    def reuses_nothing(self, experiment: Experiment) -> bool:
+        """Whether no row of an earlier run is reused unasked.
+
+        A pipeline or service of a user's own is asked in each run, or visibly replayed, unless it states a
+        ``fingerprint``. A run that asks recorded calls again reuses nothing either: its rows would be the old answers.
         """
         from rag_harness.settings import access_of
-
-        access = access_of(self._settings.get())
-        if self._settings.get().rerecord and access.records:
-            return True
-        is_service = self._is_service(self._asked_by(experiment.id))
-        if is_service:
-            # Live, one of the same version may be down by now, or answer from another index.
-            return self._is_live or not (experiment.has_version or access.reads_recordings)
-        return not experiment.has_version
-
-    def begin_anew(self, suites: Collection[str]) -> None:
-        """In mode live, take over nothing of an unfinished run of a service: it may answer otherwise by now.
-
-        ``--rag-resume`` goes on with such a run. In the process that writes, before a fingerprint is worked out.
-        """
-        from rag_harness.engine.series import begin_series_anew
 
         settings = self._settings.get()
-        if self._is_live and not settings.resume:
-            begin_series_anew(settings.path(settings.output), suites)
-
-    @property
-    def _is_live(self) -> bool:
-        from rag_harness.settings import access_of
-
-        access = access_of(self._settings.get())
-        return access.calls_network and not access.reads_recordings
+        return not experiment.is_reusable or (settings.rerecord and access_of(settings).records)
 
     def _is_service(self, name: str) -> bool:
         from rag_harness.pipelines import endpoints_of

@@ -1,13 +1,13 @@
-"""Series of runs of an experiment without a version. An interrupted run can be resumed; a finished one cannot.
+"""Series of runs of an experiment that is asked in each run. An interrupted run can be resumed; a finished one cannot.
 
-A run opens a series, or continues the open one. A run that finishes closes it. A live run begins a new one, unless it
-is to resume. The series is part of the fingerprint, so that rows of another series count as rows of other code.
+A run opens a series, or continues the open one if it is to resume. A run that finishes closes it. The series is part of
+the fingerprint, so that rows of another series count as rows of other code.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -19,10 +19,18 @@ from rag_harness.files.sources import json_digest
 
 SERIES = "unfinished"
 """Folder beside the result files."""
+HasRows = Callable[[str, str], bool]
+"""Returns whether an experiment has a row with a fingerprint."""
 
 
-def fingerprint_in_series(output: Path, experiment: str, fingerprint: str) -> str:
+def fingerprint_in_series(output: Path, experiment: str, fingerprint: str, *, is_own: bool = True) -> str:
     """Return the fingerprint of rows of the open series; open one where there is none.
+
+    Args:
+        output: folder of the result files.
+        experiment: its name.
+        fingerprint: the same for all series.
+        is_own: whether it is a user's own, of which a run begins anew; an experiment of the package goes on.
 
     Raises:
         CriticalError: the folder cannot be written.
@@ -35,7 +43,12 @@ def fingerprint_in_series(output: Path, experiment: str, fingerprint: str) -> st
         with FileLock(file.with_suffix(".lock")):
             known = _read(file)
             if known is None:
-                known = {"experiment": experiment, "fingerprint": json_digest([fingerprint, uuid4().hex])}
+                known = {
+                    "experiment": experiment,
+                    "fingerprint": _new_series(fingerprint),
+                    "is_own": is_own,
+                    "before": "",
+                }
                 write_atomically(file, json.dumps(known).encode())
     except OSError as error:
         raise CriticalError(
@@ -45,11 +58,42 @@ def fingerprint_in_series(output: Path, experiment: str, fingerprint: str) -> st
     return str(known["fingerprint"])
 
 
-def begin_series_anew(output: Path, experiments: Collection[str]) -> None:
-    """Leave unfinished runs of these experiments behind: the next fingerprints are of new series."""
-    for file, known in _open(output):
-        if known["experiment"] in experiments:
-            _remove(file)
+def _new_series(fingerprint: str) -> str:
+    return json_digest([fingerprint, uuid4().hex])
+
+
+def begin_series_anew(output: Path, experiments: Collection[str], has_rows: HasRows) -> None:
+    """Begin new series of those of ``experiments`` that are a user's own and have an open one.
+
+    The series before is noted: where the new run is ended before its first answer, ``--rag-resume`` goes on with that.
+    """
+    for file, known in _own(output, experiments):
+        before = known["fingerprint"] if has_rows(known["experiment"], known["fingerprint"]) else known["before"]
+        known |= {"fingerprint": _new_series(file.stem), "before": before}
+        write_atomically(file, json.dumps(known).encode())
+
+
+def resume_series(output: Path, experiments: Collection[str], has_rows: HasRows) -> None:
+    """Open the series before again, where one without an answer has replaced it."""
+    for file, known in _own(output, experiments):
+        if known["before"] and not has_rows(known["experiment"], known["fingerprint"]):
+            known |= {"fingerprint": known["before"], "before": ""}
+            write_atomically(file, json.dumps(known).encode())
+
+
+def unfinished_runs(output: Path, experiments: Collection[str]) -> list[tuple[str, str]]:
+    """Return experiment and fingerprint of the unfinished runs of those of ``experiments`` that are a user's own."""
+    own = [known for _, known in _own(output, experiments)]
+    return [(known["experiment"], known[which]) for known in own for which in ("fingerprint", "before") if known[which]]
+
+
+def _own(output: Path, experiments: Collection[str]) -> list[tuple[Path, dict[str, Any]]]:
+    return [(file, known) for file, known in _open(output) if known["is_own"] and known["experiment"] in experiments]
+
+
+def made_of(output: Path, fingerprints: Collection[str]) -> list[str]:
+    """Return what is the same for all series of the open ones with these fingerprints."""
+    return [file.stem for file, known in _open(output) if known["fingerprint"] in fingerprints]
 
 
 def close_series(output: Path, finished: Mapping[str, frozenset[str]]) -> None:
@@ -78,6 +122,7 @@ def _read(file: Path) -> dict[str, Any] | None:
     """Return the content of a file; None where there is none, or it is damaged."""
     try:
         said = read_json(file.read_bytes())
-        return {"experiment": str(said["experiment"]), "fingerprint": str(said["fingerprint"])}
+        known = {name: str(said[name]) for name in ("experiment", "fingerprint")}
+        return {**known, "is_own": bool(said.get("is_own", True)), "before": str(said.get("before", ""))}
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -22,13 +22,13 @@ from rag_harness.errors import (
 from rag_harness.files.log import log
 from rag_harness.models.answer_length import refuse_long
 from rag_harness.models.retrying import RetriesNoted, trial_retries
-from rag_harness.pipelines.calling import called
+from rag_harness.pipelines.calling import as_output, called
+from rag_harness.pipelines.reuse import stated_fingerprint
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import Pipeline
 from rag_harness.results.row import ExperimentResult, first_problem
 from rag_harness.settings import Settings
 from rag_harness.types import Answer, Failure, Message, PipelineOutput, Query
-from rag_harness.words.citation_marks import declines
 from rag_harness.work.deadline import Deadline
 from rag_harness.work.local_work import inline
 
@@ -80,7 +80,9 @@ async def run_trial(
 
     def row_of(output: PipelineOutput, failure: Failure | None) -> ExperimentResult:
         total_ms = (perf_counter() - started) * 1000
-        return make_row(trial, output, failure, total_ms, settings, fingerprint, kept)
+        row = make_row(trial, output, failure, total_ms, settings, fingerprint, kept)
+        stated = "" if row.version else stated_fingerprint(pipeline)
+        return row.model_copy(update={"version": stated}) if stated else row
 
     failure, raised = None, None
     try:
@@ -123,16 +125,8 @@ async def _in_time(work: Coroutine[Any, Any, PipelineOutput], seconds: float) ->
 
 
 async def _answer(pipeline: Pipeline, query: Query) -> PipelineOutput:
-    answered = await called(pipeline.answer, query, f"{type(pipeline).__name__}.answer")
-    if isinstance(answered, str):
-        # A plain text does not say whether it declines. Its words do, as for the answer of a service.
-        return PipelineOutput(Answer(answered, abstained=declines(answered), raw=answered))
-    if not isinstance(answered, PipelineOutput):
-        raise TypeError(
-            f"{type(pipeline).__name__}.answer returned {type(answered).__name__}; it must return a PipelineOutput or "
-            f"the answer as a string."
-        )
-    return answered
+    name = type(pipeline).__name__
+    return as_output(await called(pipeline.answer, query, f"{name}.answer"), name)
 
 
 def _trace(error: BaseException) -> Trace:

@@ -11,6 +11,8 @@ from typing import Any
 from rag_harness.dataset.data import Data
 from rag_harness.dataset.owed import Owed, checked, plain, stated_in
 from rag_harness.engine.identities import Identities
+from rag_harness.engine.stored import adopt_journals
+from rag_harness.engine.unfinished import Unfinished
 from rag_harness.errors import CriticalError, SettingsError
 from rag_harness.models.api_keys import check_api_keys
 from rag_harness.notebook.evaluation import Evaluation, evaluation_of
@@ -145,7 +147,8 @@ class _Evaluating:
         wanted.check_judge([asked.id])
         check_service(asked, parts, chosen)
         identities = Identities(Once(lambda: settings), Once(lambda: parts), Once(_no_golden), lambda _: False)
-        identities.begin_anew([asked.id])
+        adopt_journals(settings.path(settings.output))
+        Unfinished(settings.path(settings.output)).begin([asked.id], resume=settings.resume)
         pages = Once(lambda: {each.doc_id: each.text for each in data.documents})
 
         def pages_of(_: str, case: Case) -> list[str]:
@@ -161,7 +164,7 @@ class _Evaluating:
             # After an interrupt or a refused key, too: what came is a run that a report can read.
             closing.callback(lambda: record.leave([case.query.query_id for case in chosen], run.arrived))
             run.run()
-        return evaluation_of(settings, asked.id, run.arrived, takes_over=not identities.takes_over_nothing(asked))
+        return evaluation_of(settings, asked.id, run.arrived, is_reusable=not identities.reuses_nothing(asked))
 
 
 def _built(named: str, parts: RunParts) -> Experiment:

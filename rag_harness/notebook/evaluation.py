@@ -19,7 +19,7 @@ from rag_harness.report.trial_records import TrialRecords
 from rag_harness.settings import Settings
 
 _NO_VERSION = (
-    "Its code cannot be looked at, so the next evaluation asks all of it again. version=… says that the answers of a "
+    "The next evaluation asks all of it again, for code cannot be seen whole. version=… says that the answers of a "
     "version stay the same."
 )
 
@@ -81,14 +81,14 @@ class Evaluation:
         return f"{self.experiment}: {n} question{'s' * (n != 1)}"
 
 
-def evaluation_of(settings: Settings, experiment: str, arrived: Arrived, takes_over: bool) -> Evaluation:
+def evaluation_of(settings: Settings, experiment: str, arrived: Arrived, is_reusable: bool) -> Evaluation:
     """Return what is in the files of an evaluation that has just ended.
 
     Args:
         settings: of the evaluation.
         experiment: its name.
         arrived: what came.
-        takes_over: whether a later evaluation may take finished rows over.
+        is_reusable: whether a later evaluation reuses its rows.
     """
     output = settings.path(settings.output)
     trials = TrialRecords(output, only=experiment)
@@ -97,7 +97,7 @@ def evaluation_of(settings: Settings, experiment: str, arrived: Arrived, takes_o
         experiment,
         output,
         figures_by_measure(table, settings.measures),
-        [*_notes(table, arrived, settings), *([] if takes_over else [_NO_VERSION])],
+        [*_notes(table, arrived, settings), *([] if is_reusable else [_NO_VERSION])],
         table,
         FlatTable(trials.columns, list(trials)),
         settings,
@@ -107,7 +107,7 @@ def evaluation_of(settings: Settings, experiment: str, arrived: Arrived, takes_o
 
 def _notes(table: SuiteTable, arrived: Arrived, settings: Settings) -> Iterator[str]:
     if arrived.resumed:
-        yield f"{_counted(len(arrived.resumed), 'answer')} of an earlier run taken over."
+        yield f"{_counted(len(arrived.resumed), 'answer')} of an earlier run reused."
     if arrived.set_aside:
         rows = _counted(arrived.set_aside, "row")
         yield f"{rows} of an earlier evaluation moved to {settings.output}/previous/."

@@ -6,14 +6,12 @@ import asyncio
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from rag_harness.errors import SettingsError
-from rag_harness.files.sources import text_digest
 from rag_harness.pipelines.calling import called
-from rag_harness.pipelines.declared import declared, written_in
+from rag_harness.pipelines.declared import declared
+from rag_harness.pipelines.reuse import is_reusable
 from rag_harness.protocols import Experiment
 from rag_harness.settings.endpoint_checks import check_name
 from rag_harness.types import PipelineOutput, Query
@@ -23,7 +21,6 @@ _WANTED = (
     "a function of a question, an object with a method answer(query), an Experiment, or the name of an experiment or "
     "endpoint"
 )
-_NOTEBOOK = "__main__"
 
 
 class AskedApp:
@@ -78,7 +75,7 @@ def own_pipeline(pipeline: object, name: str, version: str, loop: Loop | None = 
         SettingsError: it is none of these, or cannot be called with one question; or the name is none.
     """
     if isinstance(pipeline, Experiment):
-        named = replace(pipeline, id=name or pipeline.id)
+        named = replace(pipeline, id=name or pipeline.id, is_reusable=pipeline.is_reusable and is_reusable(pipeline))
         check_name(named.id, "evaluate")
         return _with_version(named, version)
     function = pipeline if _is_function(pipeline) else getattr(pipeline, "answer", None)
@@ -90,47 +87,17 @@ def own_pipeline(pipeline: object, name: str, version: str, loop: Loop | None = 
     check_name(name, "evaluate: the name of the pipeline, name=")
     is_function = _is_function(pipeline)
     asked: Any = AskedApp(pipeline, f"{called_name}()", loop) if is_function or loop is not None else pipeline
-    made = declared(name, asked, "")
-    is_seen = made.has_version and _is_seen(function)
-    return _with_version(made if is_seen else _unseen(made, pipeline, function, version), version)
-
-
-def _unseen(made: Experiment, pipeline: object, function: Any, version: str) -> Experiment:
-    """Return the experiment of what was typed into a notebook: what it calls is in no file that could be looked at.
-
-    Where not even its own code is known, it is another one each time, unless a version says that it is the same.
-    """
-    source = _source(pipeline, function) or ("" if version else uuid4().hex)
-    return replace(made, code={}, has_version=False, ingredients={"source": source})
+    return _with_version(declared(name, asked, ""), version)
 
 
 def _with_version(made: Experiment, version: str) -> Experiment:
     if not version:
         return made
-    return replace(made, has_version=True, ingredients={**made.ingredients, "version": version})
+    return replace(made, is_reusable=True, ingredients={**made.ingredients, "version": version})
 
 
 def _is_function(pipeline: object) -> bool:
     return callable(pipeline) and not callable(getattr(pipeline, "answer", None)) and not isinstance(pipeline, type)
-
-
-def _is_seen(function: Any) -> bool:
-    """Whether the code is in a module or a file: not in a notebook, and not in an object that only holds a function."""
-    if not (inspect.isfunction(function) or inspect.ismethod(function)):
-        return False
-    place = written_in(function)
-    # A debugger of Jupyter writes single cells to files: what they call stands in others.
-    return place != _NOTEBOOK and not Path(place).parent.name.startswith("ipykernel_")
-
-
-def _source(pipeline: object, function: Any) -> str:
-    """Return the digest of the code as it was typed; empty where it is not known."""
-    for part in (type(pipeline), function):
-        try:
-            return text_digest(inspect.getsource(part))
-        except (OSError, TypeError):
-            continue
-    return ""
 
 
 def _name_of(pipeline: object) -> str:

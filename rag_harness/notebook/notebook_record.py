@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rag_harness.dataset.data import Data
-from rag_harness.engine.series import close_series
+from rag_harness.engine.series import close_series, made_of
 from rag_harness.errors import DataError, RagHarnessError
 from rag_harness.measures.agents.tool_measures import tools_demanded
 from rag_harness.measures.expectation_measures import demands_of
@@ -113,6 +113,7 @@ class NotebookRecord:
             own_cases="" if self.cases is self.data.cases else f"{self.data.name or QUERIES}+{name}",
             file=result_path(output, name).name,
             fingerprints=sorted(arrived.fingerprints),
+            made_of=made_of(output, arrived.fingerprints),
             total=total,
             selected=ids_or_all(selected, total),
             not_run=missing,

@@ -191,6 +191,7 @@ def _built(name: str, build: Callable[[Any], Any], data: str, parts: Any) -> Exp
     """Build an experiment, with what its parts have noted."""
     from dataclasses import replace
 
+    from rag_harness.pipelines.reuse import is_reusable
     from rag_harness.protocols import Experiment
     from rag_harness.registry.identity import noting
 
@@ -198,7 +199,8 @@ def _built(name: str, build: Callable[[Any], Any], data: str, parts: Any) -> Exp
         answers = build(parts)
     built = answers if isinstance(answers, Experiment) else Experiment(name, answers, data=data)
     code = {"pipeline": (__name__, build.__module__, type(built.pipeline).__module__), **made.code, **built.code}
-    return replace(built, ingredients={**made.of, **built.ingredients}, code=code)
+    built = replace(built, ingredients={**made.of, **built.ingredients}, code=code)
+    return replace(built, is_reusable=built.is_reusable and is_reusable(built))
 
 
 def data_of(name: str, settings: Settings) -> str:

@@ -1,4 +1,4 @@
-"""Calls code of the user's own: async as it is, anything else in a thread."""
+"""Calls code of the user's own: async as it is, anything else in a thread. Reads what it returns as an answer."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from rag_harness.types import Answer, PipelineOutput
+from rag_harness.words.citation_marks import declines
 from rag_harness.work.local_work import in_a_thread
 
 
@@ -23,6 +25,23 @@ async def called(function: Callable[[Any], Any], given: Any, name: str) -> Any:
     except SystemExit as error:
         # SystemExit would end the event loop, and tests would wait for their trials for ever.
         raise RuntimeError(f"{name} asked Python to exit, with {error.code!r}") from error
+
+
+def as_output(answered: Any, name: str) -> PipelineOutput:
+    """Return what a pipeline called ``name`` returned, the output or the text of an answer, as an output.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if isinstance(answered, str):
+        # A plain text does not say whether it declines. Its words do, as for the answer of a service.
+        return PipelineOutput(Answer(answered, abstained=declines(answered), raw=answered))
+    if not isinstance(answered, PipelineOutput):
+        raise TypeError(
+            f"{name}.answer returned {type(answered).__name__}; it must return a PipelineOutput or the answer as a "
+            f"string."
+        )
+    return answered
 
 
 def _call(function: Callable[[Any], Any], given: Any, name: str) -> Any:

@@ -6,23 +6,23 @@ import inspect
 from pathlib import Path
 from typing import Any
 
+from rag_harness.pipelines.reuse import stated_fingerprint
 from rag_harness.protocols import Experiment, Pipeline
-from rag_harness.registry.identity import code_digest
 
 
 def declared(name: str, pipeline: Pipeline, data: str, made_in: str = "") -> Experiment:
     """Return the experiment ``name`` of an object of the user's own, which declares nothing and is asked nothing.
 
-    Its identity is the code of its class, and of the module ``made_in``, which made it. It has no version where none
-    of these has a source.
+    Its code is that of its class, and of the module ``made_in``, which made it. Its rows are reused only where it
+    states a ``fingerprint``.
     """
     app = getattr(pipeline, "app", pipeline)
     answers = getattr(type(app), "answer", app if callable(app) else None)
     named = (written_in(answers), type(app).__module__, made_in)
     # With several conftest.py, the module name "conftest" may stand for another file.
     modules = tuple(dict.fromkeys(each for each in named if each and each != "conftest"))
-    has_source = bool(code_digest(*modules))
-    return Experiment(name, pipeline, data=data, code={"pipeline": modules}, has_version=has_source)
+    states = bool(stated_fingerprint(pipeline))
+    return Experiment(name, pipeline, data=data, code={"pipeline": modules}, is_reusable=states)
 
 
 def written_in(function: Any) -> str:

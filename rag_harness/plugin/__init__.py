@@ -207,6 +207,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return make_scheduler(config, log)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: Any, request: Any) -> Generator[None, Any, Any]:
+    """Record and replay what a user's own pipeline calls while its fixtures make it."""
+    item = getattr(request, "_pyfuncitem", None)
+    if SESSION not in request.config.stash or item is None or trial_id_of(item) is None:
+        return (yield)
+    from rag_harness.plugin.app_recording import making_app
+
+    with making_app(request.config.stash[SESSION], item, fixturedef):
+        return (yield)
+
+
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Remember the next test: under xdist, its batch may also be run ahead."""
     if TRIALS in item.config.stash:

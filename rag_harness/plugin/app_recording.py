@@ -1,33 +1,49 @@
-"""Records and replays the HTTP calls of traced apps while they answer trials."""
+"""Records and replays the HTTP calls of pipelines of a user's own, while they are made and while they answer trials."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rag_harness.models.recording.app_calls import AppCassettes, AppPlayback, no_app_answers
+from rag_harness.models.recording.app_calls import (
+    AppCassettes,
+    AppPlayback,
+    answering_app,
+    no_app_answers,
+    threads_of_apps,
+)
 from rag_harness.models.recording.cassettes import OWN
+from rag_harness.models.recording.other_transports import other_transports_patched
 from rag_harness.models.recording.scrubbing import secrets_of
 from rag_harness.models.recording.transports import patched
+from rag_harness.plugin.items import own_fixture
 from rag_harness.plugin.own_recording import is_qdrant
 
 if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
+    from rag_harness.settings import Access
 
 _ARE_RECORDED: pytest.StashKey[bool] = pytest.StashKey()
 
 
+def records_apps(access: Access) -> bool:
+    """Return whether calls of a user's own code are recorded or replayed: the modes auto and live ask it as it is."""
+    return access.records or access.calls_nobody
+
+
 def record_apps(session: RagSession) -> None:
-    """Replay and record what traced apps call by HTTP, from now on until the run ends, by the rules of the run.
+    """Replay and record what pipelines of a user's own call by HTTP, from now on until the run ends.
 
     HTTP libraries are patched before the first test: ``rag_recording`` patches them for a test, and takes only its own
-    patch away. In mode auto, what is not recorded is called and not kept.
+    patch away.
 
     Raises:
         DataError: answers are to be stored in a folder that cannot be written.
     """
-    if _ARE_RECORDED in session.config.stash or not session.access.reads_recordings:
+    if _ARE_RECORDED in session.config.stash or not records_apps(session.access):
         return
     session.config.stash[_ARE_RECORDED] = True
     records, settings = session.access.records, session.settings
@@ -38,4 +54,50 @@ def record_apps(session: RagSession) -> None:
         ask_again=settings.rerecord and records,
         refuse="Record it: --rag-mode=record",
     )
-    session.closing.enter_context(patched(playback, lambda asked: no_app_answers() or is_qdrant(asked.url, settings)))
+
+    def skips(url: object) -> bool:
+        return no_app_answers() or is_qdrant(url, settings)
+
+    session.closing.enter_context(patched(playback, lambda asked: skips(asked.url)))
+    session.closing.enter_context(other_transports_patched(playback, skips))
+    session.closing.enter_context(threads_of_apps())
+
+
+def registers_apps(session: RagSession) -> bool:
+    """Return whether a selected experiment is one that another package has registered."""
+    from rag_harness.registry import registered
+
+    return not session.own_experiments.isdisjoint(registered("pipelines"))
+
+
+@contextmanager
+def making_app(session: RagSession, item: pytest.Item, fixture: pytest.FixtureDef[Any]) -> Iterator[None]:
+    """Record and replay what a fixture calls that a test's own ``rag_pipeline`` is made of.
+
+    It may embed the documents, for example. That is done before the first trial, in a fixture of any scope.
+
+    Raises:
+        RecordingMissError: what it has called is not recorded, and this mode calls nobody.
+    """
+    if not records_apps(session.access) or fixture.argname not in _makers(item):
+        yield
+        return
+    record_apps(session)
+    with answering_app() as calls:
+        yield
+    if calls.refused is not None:
+        raise calls.refused
+
+
+def _makers(item: pytest.Item) -> set[str]:
+    """Return the names of the fixtures that make a test's own pipeline; none where it gets the plugin's."""
+    own = own_fixture(item)
+    found: set[str] = set()
+    waiting = [own] if own is not None else []
+    known: Mapping[str, Any] = getattr(item, "_fixtureinfo").name2fixturedefs  # noqa: B009
+    while waiting:
+        fixture = waiting.pop()
+        if fixture.argname not in found and not str(fixture.func.__module__).startswith("rag_harness."):
+            found.add(fixture.argname)
+            waiting += [known[name][-1] for name in fixture.argnames if known.get(name)]
+    return found

@@ -101,7 +101,7 @@ class Attribution:
         session, record = self._session, self._findings.manifest.suites[name]
         try:
             experiment = self._registered(name)
-            if kept is None or experiment is None or session.identities.takes_over_nothing(experiment):
+            if kept is None or experiment is None or session.identities.reuses_nothing(experiment):
                 return ""
             fingerprint = session.identities.fingerprint(experiment)
             if fingerprint not in record.fingerprints:

@@ -66,7 +66,7 @@ def _is_current(session: RagSession, name: str, record: SuiteRecord, made: str) 
 
     try:
         experiment = session.experiments.known(name)
-        if experiment is None or session.identities.takes_over_nothing(experiment):
+        if experiment is None or session.identities.reuses_nothing(experiment):
             return None
         is_same = [session.identities.fingerprint(experiment)] == record.fingerprints
         return is_same and not (record.replayed and session.identities.has_recorded_since(name, seconds_of(made)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+from rag_harness.plugin.app_recording import records_apps
 from rag_harness.plugin.tracing import Tracing
 from rag_harness.types import GOLDEN
 from rag_harness.work.once import Once
@@ -103,16 +104,29 @@ class Experiments:
         return self._made(name, pipeline, self._played(declared(name, pipeline, self._cases.data_of(name), made_in)))
 
     def _made(self, name: str, pipeline: Pipeline, experiment: Experiment) -> Experiment:
-        """Return an experiment as it is asked: below spans where it is traced."""
+        """Return an experiment as it is asked: below spans where it is traced, recorded where it is a user's own."""
+        from dataclasses import replace
+
+        from rag_harness.pipelines.recorded_pipeline import RecordedPipeline
+
         known = self._declared.get(name)
         if known is not None and known[0] is pipeline:
             return known[1]
         if self.tracing.asks_for(experiment):
             experiment = self.tracing.traced(experiment, self._parts.get())
+        elif self._is_recorded(experiment):
+            experiment = replace(experiment, pipeline=RecordedPipeline(pipeline))
         elif pipeline is getattr(self._registered.get(name), "pipeline", None):
             return experiment
         self._declared[name] = pipeline, experiment
         return experiment
+
+    def _is_recorded(self, experiment: Experiment) -> bool:
+        """Return whether HTTP calls of an experiment's pipeline are recorded or replayed, for it is a user's own."""
+        from rag_harness.pipelines.reuse import is_own_code
+        from rag_harness.settings import access_of
+
+        return is_own_code(experiment.code) and records_apps(access_of(self._settings.get()))
 
     def handed(self, experiment: Experiment) -> Pipeline:
         """Return the pipeline of an experiment as the fixture of a test has made it."""

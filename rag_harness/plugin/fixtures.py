@@ -29,9 +29,11 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def rag_session(request: pytest.FixtureRequest, pytestconfig: pytest.Config, rag_scrub: Scrub | None) -> RagSession:
     """Return the state of the run; the other fixtures read it."""
+    from rag_harness.plugin.app_recording import registers_apps
+
     session = wake(pytestconfig)
     session.scrub, session.knows_scrub = rag_scrub, True
-    if session.experiments.tracing.is_marked:
+    if session.experiments.tracing.is_marked or registers_apps(session):
         _record_apps(request, session)
     return session
 

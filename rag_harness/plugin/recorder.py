@@ -11,6 +11,7 @@ import pytest
 
 from rag_harness.files.full_disk import naming, unwritable
 from rag_harness.plugin.screen import stop_tests, usage_error
+from rag_harness.shown.terminal import line as shown
 from rag_harness.types import GOLDEN, TrialId
 
 if TYPE_CHECKING:
@@ -88,16 +89,25 @@ class Recorder:
             return
         self._by_node = selected.by_node
         self._be_alone()
-        with suppress(PrerequisiteError):  # a setting cannot be used: collection says so
-            self._session.identities.begin_anew(selected.suites)
         self._look_at_recordings()
         self.adopted = Adopted()
         try:
             self.adopted = self._adopt()
+            self._begin(selected)
         except PrerequisiteError:
             return  # a setting cannot be used: collection says so
         except OSError as error:
-            raise usage_error(f"What an earlier run left behind cannot be taken over: {error}") from None
+            raise usage_error(f"What an earlier run left behind cannot be read: {error}") from None
+
+    def _begin(self, selected: Collected) -> None:
+        """Say what interrupted runs of a user's own have left, and leave it, unless this run goes on with it."""
+        from rag_harness.engine.unfinished import Unfinished
+
+        settings, unfinished = self._session.settings, Unfinished(self._session.output)
+        if not (settings.resume or settings.overwrite):
+            for said in unfinished.lines(selected.trials):
+                self._session.config.get_terminal_writer().line(shown(said))
+        unfinished.begin(selected.suites, resume=settings.resume)
 
     def _be_alone(self) -> None:
         """Keep other runs out of the output folder: two would ask, and pay for, the same trials."""

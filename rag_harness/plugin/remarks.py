@@ -118,28 +118,12 @@ def _settled(findings: RunFindings) -> Iterator[str]:
         )
 
 
-def _without_version(recorder: Recorder, session: RagSession) -> Iterator[str]:
-    """Say why finished rows were made again, for experiments whose code cannot be seen."""
-    from rag_harness.pipelines import answering
-
-    for name in recorder.begun_anew if not session.settings.rerecord else ():
-        experiment = session.experiments.known(name)
-        if experiment is None or not session.identities.takes_over_nothing(experiment):
-            continue
-        is_service = answering(name, session.settings) in session.experiments.endpoints
-        where = "[version] in its table" if is_service else "a module in a file"
-        # In mode live that needs no reason: what is there now is asked.
-        if not is_service or session.access.mode != "live":
-            yield f"{name} has no version, so it was asked again; {where} would give it one."
-
-
 def _became_of_rows(recorder: Recorder, tables: Mapping[str, SuiteTable], session: RagSession) -> Iterator[str]:
     settings = session.settings
     lost = sum(table.lost_of({}) for table in tables.values())
     if lost:
         trials = "1 trial was selected and has" if lost == 1 else f"{lost} trials were selected and have"
         yield f"{trials} no row, lost to a crash, say; every measure counts the worst."
-    yield from _without_version(recorder, session)
     if recorder.set_aside:
         rows = f"{counted(recorder.set_aside, 'row')} of an earlier run {_were(recorder.set_aside)}"
         yield f"{rows} moved to {settings.output}/previous/."

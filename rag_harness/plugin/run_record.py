@@ -124,6 +124,7 @@ class RunRecord:
         return {name: self._suite(name, list(ids), interrupted) for name, ids in self._trials().items()}
 
     def _suite(self, name: str, selected: list[str], interrupted: bool) -> SuiteRecord:
+        from rag_harness.engine.series import made_of
         from rag_harness.measures.agents.tool_measures import tools_demanded
         from rag_harness.measures.expectation_measures import demands_of
         from rag_harness.results.manifest import SuiteRecord, ids_or_all
@@ -149,6 +150,7 @@ class RunRecord:
             data=self._data.name_of(name),
             file=result_path(self._session.output, name).name,
             fingerprints=sorted(arrivals.fingerprints.get(name, ())),
+            made_of=made_of(self._session.output, arrivals.fingerprints.get(name, ())),
             total=total,
             selected=ids_or_all(selected, total),
             lost=sorted({*others} - {*not_run}),

@@ -16,10 +16,10 @@ TOLD = "rag_versions"
 
 
 def versions_for_workers(settings: Settings) -> dict[str, dict[str, str]]:
-    """Return the version of each service, or why it is not known; empty if no service may be asked."""
+    """Return the version of each service, or why it is not known; empty if nobody may be called."""
     from rag_harness.settings import access_of
 
-    if not access_of(settings).calls_network:
+    if access_of(settings).calls_nobody:
         return {}
     return {spec.name: _asked(settings, spec) for spec in settings.endpoints if spec.version}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -93,8 +93,8 @@ class SavedRun(_Saved):
     model and revision of its judgements, ``panels`` how a panel of them decides, ``judged`` what was judged,
     ``rubrics`` the versions of its rubrics by measure, ``demands`` what its answers owed, as digests by measure,
     ``code`` the fingerprints of its rows, and ``pages`` the digest of the documents behind its questions; a file of an
-    older release lacks the last six. ``live`` are the suites that services answered live: their
-    fingerprints differ from run to run.
+    older release lacks the last six. ``asked`` are the suites that are asked in each run, since what answers
+    cannot be seen.
     """
 
     schema_version: Literal[1] = 1
@@ -110,7 +110,7 @@ class SavedRun(_Saved):
     demands: dict[str, dict[str, str]] = {}
     code: dict[str, list[str]] = {}
     pages: dict[str, str] = {}
-    live: list[str] = []
+    asked: list[str] = []
     clusters: dict[str, Mapping[str, str]] = Field(default={}, exclude=True)
     """Clusters of the cases by suite. A run's folder has those that the run was told of, a saved file conversations."""
 
@@ -157,17 +157,15 @@ def saved_run(manifest: RunManifest, tables: Mapping[str, SuiteTable]) -> SavedR
         judged={name: record.judged for name, record in manifest.suites.items() if record.judged},
         rubrics={name: record.rubrics for name, record in manifest.suites.items() if record.rubrics},
         demands={name: record.demands for name, record in manifest.suites.items() if record.demands},
-        code={name: sorted(record.fingerprints) for name, record in manifest.suites.items() if name in suites},
+        code={
+            name: sorted(record.made_of or record.fingerprints)
+            for name, record in manifest.suites.items()
+            if name in suites
+        },
         pages={name: record.pages for name, record in manifest.suites.items() if name in suites and record.pages},
-        live=[name for name in _asked_live(settings) if name in suites],
+        asked=[name for name, record in manifest.suites.items() if name in suites and record.made_of],
         clusters={name: tables[name].cluster_by_case or {} for name in suites if tables[name].clusters is not None},
     )
-
-
-def _asked_live(settings: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the services that a run in mode live may ask."""
-    for service in settings.get("endpoints") or () if settings.get("mode") == "live" else ():
-        yield str(service["name"])
 
 
 _MODELS = ("profile", "mode", "chat_model", "embed_model", "rerank_model", "retriever")
@@ -192,7 +190,7 @@ def saved_suite(table: SuiteTable) -> SavedSuite:
 def save(file: Path, run: SavedRun) -> None:
     """Write the run atomically: a reader sees the old file or the whole new one."""
     content = run.model_dump(mode="json")
-    for rare in ("panels", "demands", "live"):
+    for rare in ("panels", "demands", "asked"):
         if not content[rare]:
             del content[rare]
     content["depths"] = {name: suite["depth"] for name, suite in content["suites"].items() if suite["depth"]}

@@ -48,7 +48,7 @@ def renewal(tables: Mapping[str, SuiteTable], may_ask: bool, made_anew: bool) ->
     origins = [table.totals.origins for table in tables.values()]
     found = []
     if any(each.resumed.n for each in origins) and not made_anew:
-        found.append("--rag-overwrite makes resumed rows anew")
+        found.append("--rag-overwrite makes reused rows anew")
     if any(each.has_recorded for each in origins):
         mode = "" if may_ask else "--rag-mode=record "
         found.append(f"{mode}--rag-rerecord asks again for what was recorded")
@@ -91,10 +91,12 @@ def _replayed(origins: Origins, now: float) -> str:
 def _resumed(origins: Origins, now: float) -> str:
     if not origins.resumed.n:
         return ""
-    then, text = origins.replayed_then, f"{origins.resumed.n} resumed from the run of {_when(origins.resumed)}"
+    then, text = origins.replayed_then, f"{origins.resumed.n} reused from the run of {_when(origins.resumed)}"
     if then.n:
         whose = "which had replayed them" if then.n == origins.resumed.n else f"which had replayed {then.n} of them"
         text += f", {whose}, {_recorded(then, now)}"
+    if not (origins.asked.n or origins.replayed.n):
+        text += _version(origins)
     return text + (_outdated(origins) if not origins.replayed.n else "")
 
 

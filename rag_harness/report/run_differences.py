@@ -55,8 +55,7 @@ def other_differences(before: SavedRun, now: SavedRun) -> Iterator[str]:
     ]
     documents = sorted({f"documents: {old} -> {new}" for old, new in _in_both(before.pages, now.pages).values()})
     yield from (*found, *documents)
-    live = _asked_live(before, now)
-    made = {name: both for name, both in _in_both(before.code, now.code).items() if name not in live}
+    made = _in_both(before.code, now.code)
     if made and not found and not documents:
         # Their code or settings differ, and nothing above tells in what.
         yield from (f"code or other settings of {name}: {old} -> {new}" for name, (old, new) in made.items())
@@ -68,8 +67,8 @@ def warnings(before: SavedRun, now: SavedRun) -> Iterator[str]:
     if then != later and seconds_of(before.date) > seconds_of(now.date):
         dates = f"before is of {then}, now is of {later}"
         yield f"The run that is called before is the later one: {dates}. Name the earlier run first."
-    for name in _asked_live(before, now):
-        yield f"{name} was asked live in both runs: whether the service and its description are the same is not known."
+    for name in _asked_in_each(before, now):
+        yield f"{name} was asked in both runs: whether its code, or the service, is the same is not known."
     for name in _shared(before, now):
         old, new = (_asked(run.suites[name]) for run in (before, now))
         if old != new:
@@ -108,9 +107,9 @@ def measured_alone(before: SavedRun, now: SavedRun) -> Iterator[tuple[str, str, 
                 yield name, whose, sorted(others)
 
 
-def _asked_live(before: SavedRun, now: SavedRun) -> list[str]:
-    """Return the suites whose fingerprints are of one run each, and tell nothing of two."""
-    return [name for name in _shared(before, now) if name in before.live and name in now.live]
+def _asked_in_each(before: SavedRun, now: SavedRun) -> list[str]:
+    """Return the suites of which nobody knows whether the same has answered in both runs."""
+    return [name for name in _shared(before, now) if name in before.asked and name in now.asked]
 
 
 def _shared(before: SavedRun, now: SavedRun) -> list[str]:

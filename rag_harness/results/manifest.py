@@ -58,6 +58,7 @@ class SuiteRecord(_Record):
         own_cases: name of its own file of cases, where its answers owe more than others to the same data; else empty.
         file: its result file, beside this one.
         fingerprints: fingerprints of this run's rows; other rows of the file do not belong to the run.
+        made_of: digest of what is known of an experiment whose rows are of one run each, the same for all of its runs.
         total: number of cases in the data.
         selected: cases that the run was to look at.
         lost: selected cases without a row: a crash took them, or their test never asked.
@@ -90,6 +91,7 @@ class SuiteRecord(_Record):
     data: str
     file: str
     fingerprints: list[str]
+    made_of: list[str] = []
     total: int
     selected: Some
     lost: list[str] = []

@@ -136,7 +136,7 @@ class Settings:
     overwrite: bool = option(False, "start result files again instead of resuming", "nothing", env="OVERWRITE")
     resume: bool = option(
         False,
-        "in mode live, go on with an unfinished run of a service, which may answer otherwise by now",
+        "go on with an interrupted run of a pipeline or service of your own: ask what has no answer yet",
         "nothing",
     )
 

@@ -144,7 +144,7 @@ def test_entries_are_rows(looked_up: LookedUp) -> None:
 def test_entries_are_not_looked_up_again(looked_up: LookedUp) -> None:
     assert outcome(looked_up.first) == "4 passed, 1 missed"
     assert outcome(looked_up.again) == "4 passed, 1 missed, 1 gate passed"
-    looked_up.again.stdout.fnmatch_lines(["answers: 5 resumed from the run of * UTC; 0 new"])
+    looked_up.again.stdout.fnmatch_lines(["answers: 5 reused from the run of * UTC; 0 new"])
     looked_up.first.stdout.fnmatch_lines(["answers: 5 looked up now"])
     assert looked_up.rows_again == rows_of(looked_up)
 

@@ -152,7 +152,7 @@ def _scorecard(result: pytest.RunResult) -> list[str]:
 
 def test_another_judge_judges_again_without_answering_again(judged_again: tuple[Suite, list[Seen]]) -> None:
     _, (_, _, other, other_again) = judged_again
-    other.result.stdout.fnmatch_lines(["answers: 4 resumed from the run of * UTC; 0 new"])
+    other.result.stdout.fnmatch_lines(["answers: 4 reused from the run of * UTC; 0 new"])
     assert other.asked == 8
     assert {line["revision"].partition("+")[0] for line in other.scores} == {MockJudge.revision, "2"}
     assert other_again.asked == 8, "what is stored of the second judge is found, too"

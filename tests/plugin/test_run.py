@@ -38,7 +38,7 @@ def test_second_run_resumes_and_judges_again(suite: Suite) -> None:
     )
     result = suite.run()
     result.assert_outcomes(passed=3, failed=1)
-    result.stdout.fnmatch_lines(["answers: 4 resumed from the run of * UTC; 0 new"])
+    result.stdout.fnmatch_lines(["answers: 4 reused from the run of * UTC; 0 new"])
     assert suite.rows() == before
 
 
@@ -78,9 +78,6 @@ def test_a_failed_query_is_a_row_and_the_others_go_on(suite: Suite, workers: tup
 def test_errors_are_tried_again_and_leave_the_file(suite: Suite) -> None:
     suite.pytester.makeconftest(BROKEN)
     suite.run()
-    suite.pytester.makeconftest(BROKEN.replace('if "lamp" in query.text', "if False"))
-    # The pipeline's source is part of the fingerprint, so a mended pipeline would start anew; this one only looks away.
-    suite.pytester.makeconftest(BROKEN)
     (suite.path / "mended").touch()
     result = suite.run()
     result.assert_outcomes(passed=4)
@@ -95,6 +92,8 @@ import pytest
 from pathlib import Path
 
 class Mine:
+    fingerprint = "1"
+
     async def answer(self, query):
         if "lamp" in query.text and not Path("mended").exists():
             raise RuntimeError("the lamp broke")

@@ -68,7 +68,7 @@ class Bench:
                 return KnownExperiment(why_not=f"{name} is no registered experiment, so nothing of it is run again")
             # Where an experiment has changed, its answers and its index no longer belong to the rows.
             if self._fingerprint(found) not in fingerprints:
-                is_known = found.has_version and not self._is_live
+                is_known = found.is_reusable and not self._is_live
                 return KnownExperiment(why_not=CHANGED if is_known else NOT_KNOWN)
         except (OSError, RagHarnessError) as error:
             return KnownExperiment(why_not=f"{name} cannot be built: {error}")

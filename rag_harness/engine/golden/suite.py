@@ -118,7 +118,7 @@ class GoldenSuite:
             code={"pipeline": (__name__, type(pipeline).__module__), **made.code},
             retriever=retriever,
             prepare=self._prepare(name),
-            has_version=name in RETRIEVERS or self._registered(name).has_version,
+            is_reusable=name in RETRIEVERS or self._registered(name).is_reusable,
         )
 
     def _ingredients(self, name: str) -> dict[str, Any]:

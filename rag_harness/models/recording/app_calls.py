@@ -1,16 +1,21 @@
-"""Record and replay of the HTTP calls that an app under test makes while it answers a trial.
+"""Record and replay of the HTTP calls that an app under test makes while it is set up and while it answers a trial.
 
-Other calls of the process are left alone. A trial is known by its context, as its spans are.
+Other calls of the process are left alone. A trial is known by its context, as its spans are; threads that an app starts
+are given it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from datetime import datetime
+from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Any
+from unittest.mock import patch
 
 from rag_harness.errors import RecordingMissError, RecordingWriteError
 from rag_harness.models.anew import seed_shift
@@ -91,6 +96,23 @@ def answering_app() -> Iterator[AppCalls]:
 def no_app_answers() -> bool:
     """Return whether what runs here is no app that answers a trial."""
     return _of_trial.get() is None
+
+
+@contextmanager
+def threads_of_apps() -> Iterator[None]:
+    """Give threads that an app starts, and work that it hands to a pool, the context of the trial, in the block."""
+    start, submit = Thread.start, ThreadPoolExecutor.submit
+
+    def started(self: Thread) -> None:
+        if not no_app_answers():
+            self.run = partial(copy_context().run, self.run)  # type: ignore[method-assign]
+        start(self)
+
+    def submitted(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        return submit(self, fn if no_app_answers() else partial(copy_context().run, fn), *args, **kwargs)
+
+    with patch.object(Thread, "start", started), patch.object(ThreadPoolExecutor, "submit", submitted):
+        yield
 
 
 class AppCassettes(Cassettes):

@@ -66,28 +66,35 @@ def build(spec: EndpointSpec, parts: RunParts) -> Experiment:
     pipeline = EndpointPipeline(spec, requests, client, reader, placing, usd, version)
     made_of = {**ingredients_of(spec), "documents": data.digest if data.has_documents else "", "version": version}
     retriever = EndpointRetriever(pipeline.answer, parts.run)
-    has_version = bool(spec.version)
-    return Experiment(spec.name, pipeline, data.name, made_of, retriever=retriever, has_version=has_version)
+    return Experiment(spec.name, pipeline, data.name, made_of, retriever=retriever, is_reusable=False)
 
 
 def _version(spec: EndpointSpec, parts: RunParts, requests: Requests) -> str:
-    """Return the version of the service. Where it may not be asked, the version that was recorded last."""
+    """Return the version that the service states now. A replay calls nobody: it has the version recorded last."""
     if not spec.version:
         return ""
-    if not access_of(parts.settings).calls_network:
+    access = access_of(parts.settings)
+    if access.calls_nobody:
         return recorded_version(_folder(spec, parts))
-    return parts.version_of(spec, lambda: ask_for_version(spec, parts.settings, requests))
+    # In mode auto the requests may lack values of variables, for no question is sent.
+    asking = requests if access.calls_network else None
+    return parts.version_of(spec, lambda: ask_for_version(spec, parts.settings, asking))
 
 
 def ask_for_version(spec: EndpointSpec, settings: Settings, requests: Requests | None = None) -> str:
-    """Ask a service for its version.
+    """Ask a service for its version. Mode auto does so, too, to replay nothing of another version.
 
     Raises:
         PrerequisiteError: it states none.
     """
     asks = requests or Requests(spec, settings.path("."))
     own = {name: value for name, value in asks.headers.items() if name != "content-type"}
-    return asked_version(spec, asks.url, own, settings.path("."), spec.timeout or settings.timeout)
+    try:
+        return asked_version(spec, asks.url, own, settings.path("."), spec.timeout or settings.timeout)
+    except PrerequisiteError as error:
+        if access_of(settings).calls_network:
+            raise
+        raise PrerequisiteError(f"{error} Or answer from recordings, whatever runs there: --rag-mode=replay.") from None
 
 
 def _folder(spec: EndpointSpec, parts: RunParts) -> Path:

@@ -48,7 +48,7 @@ def asked_version(spec: EndpointSpec, url: str, headers: dict[str, str], rootdir
     except _NoVersionError as error:
         raise PrerequisiteError(
             f"The version of {spec.name!r} is not known: {error}. Nothing was asked. Mend it in {spec.where}, or leave "
-            f"version out there: a run that has ended is then never resumed."
+            f"version out there."
         ) from None
     return said
 

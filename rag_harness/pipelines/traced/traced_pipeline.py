@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.errors import PrerequisiteError, TraceError
-from rag_harness.models.recording.app_calls import AppCalls, answering_app
-from rag_harness.pipelines.calling import called
+from rag_harness.models.recording.app_calls import AppCalls
 from rag_harness.pipelines.endpoint.placing import Placing
+from rag_harness.pipelines.recorded_pipeline import called_noting
 from rag_harness.pipelines.trace import Trace
 from rag_harness.pipelines.traced.answer_text import answer_text
 from rag_harness.pipelines.traced.recorded_times import as_recorded
@@ -88,22 +88,9 @@ class TracedPipeline:
 
     async def _asked(self, query: Query) -> tuple[Any, AppCalls]:
         """Return what the app returned, and what became of its HTTP calls."""
-        with answering_app() as calls:
-            try:
-                returned = await self._called(query)
-            except Exception as error:
-                if calls.refused is None:
-                    raise
-                raise calls.refused from error
-        if calls.refused is not None:
-            # An app that goes on without an answer would do otherwise here than it does where the model is asked.
-            raise calls.refused
-        return returned, calls
-
-    async def _called(self, query: Query) -> Any:
         if self._takes_query:
-            return await called(self.app.answer, query, f"{self._name}.answer")
-        return await called(self.app, query.text, self._name)
+            return await called_noting(self.app.answer, query, f"{self._name}.answer")
+        return await called_noting(self.app, query.text, self._name)
 
     @property
     def _name(self) -> str:

@@ -73,7 +73,7 @@ def _origins(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
     if replayed.n:
         yield f"{replayed.n:,} replayed (recorded {_when(replayed)})"
     if resumed.n:
-        yield f"{resumed.n:,} taken over from the run of {_when(resumed)}"
+        yield f"{resumed.n:,} reused from the run of {_when(resumed)}"
     if declined:
         yield f"{declined:,} declined without a model"
     if computed:

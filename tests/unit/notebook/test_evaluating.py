@@ -132,16 +132,16 @@ def test_what_is_no_answer_is_a_failed_trial_that_names_the_function() -> None:
     assert "rag() returned dict" in rows_of("rag")[0]["error"]["message"]
 
 
-def test_finished_rows_are_taken_over_and_failed_ones_asked_again() -> None:
-    asked = Asked()
-    rag_harness.evaluate(asked, QUESTIONS, name="mine")
+def test_finished_rows_of_a_version_are_reused() -> None:
+    asked, mine = Asked(), {"name": "mine", "version": "1"}
+    rag_harness.evaluate(asked, QUESTIONS, **mine)
     assert len(asked.questions) == 3
-    result = rag_harness.evaluate(asked, QUESTIONS, name="mine", measures="recall@3")
+    result = rag_harness.evaluate(asked, QUESTIONS, measures="recall@3", **mine)
     assert len(asked.questions) == 3
-    assert "3 answers of an earlier run taken over." in result.notes
-    rag_harness.evaluate(asked, QUESTIONS, name="mine", overwrite=True)
+    assert "3 answers of an earlier run reused." in result.notes
+    rag_harness.evaluate(asked, QUESTIONS, overwrite=True, **mine)
     assert len(asked.questions) == 6
-    other = rag_harness.evaluate(asked, [*QUESTIONS, "One more?"], name="mine")
+    other = rag_harness.evaluate(asked, [*QUESTIONS, "One more?"], **mine)
     assert len(asked.questions) == 10, "another file of questions is another fingerprint, as in a run of pytest"
     assert any("moved to output/previous/" in note for note in other.notes)
 
@@ -175,7 +175,7 @@ def test_an_interrupted_evaluation_goes_on() -> None:
     assert len(asked) == 2, "no question is asked after one that no later one can get past"
     record = read_manifest(Path("output")).suites["mine"]
     assert len(record.not_run) == 1
-    result = rag_harness.evaluate(Rag(), QUESTIONS, name="mine", concurrency=1)
+    result = rag_harness.evaluate(Rag(), QUESTIONS, name="mine", concurrency=1, resume=True)
     assert len(asked) == 4
     assert [row["status"] for row in rows_of("mine")] == ["ok"] * 3
     assert result.figures["error_rate"].mean == 0
@@ -196,7 +196,7 @@ def test_a_kernel_that_is_interrupted_keeps_what_came(monkeypatch: pytest.Monkey
         rag_harness.evaluate(rag, QUESTIONS, concurrency=1)
     assert [row["query"] for row in rows_of("rag")] == asked[:1]
     assert len(read_manifest(Path("output")).suites["rag"].not_run) == 2
-    result = rag_harness.evaluate(rag, QUESTIONS, concurrency=1)
+    result = rag_harness.evaluate(rag, QUESTIONS, concurrency=1, resume=True)
     assert len(asked) == 4
     assert result.figures["error_rate"].mean == 0
 

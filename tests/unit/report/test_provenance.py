@@ -37,7 +37,7 @@ def test_each_row_is_counted_once_as_what_it_is() -> None:
     )
     assert (found.asked.n, found.replayed.n, found.resumed.n, found.failed) == (1, 1, 1, 1)
     assert _said("e3", found, NOW) == (
-        "1 replayed, recorded 12 Jan 2027 08:00 UTC (3 days old); 1 resumed from the run of 15 Jan 2027 08:00 UTC, "
+        "1 replayed, recorded 12 Jan 2027 08:00 UTC (3 days old); 1 reused from the run of 15 Jan 2027 08:00 UTC, "
         "which had replayed them, recorded 12 Jan 2027 08:00 UTC (3 days old); 1 asked now; 1 without an answer"
     )
 
@@ -65,5 +65,5 @@ def test_what_was_declined_without_a_model_is_neither_asked_nor_new() -> None:
     found = origins([True] * 4, [nan] * 4, no, [False, False, False, True], [True] * 4, [True, True, False, True])
     assert (found.asked.n, found.computed, found.declined, found.resumed.n) == (0, 3, 2, 1)
     assert _said("t1", found, NOW) == (
-        "1 resumed from the run of 15 Jan 2027 08:00 UTC; 2 declined without a model; 1 computed now, without a model"
+        "1 reused from the run of 15 Jan 2027 08:00 UTC; 2 declined without a model; 1 computed now, without a model"
     )

@@ -347,14 +347,14 @@ def test_code_that_differs_where_nothing_else_does() -> None:
     assert "Different between them: commit (before 0123456789ab, now ffffffffffff)." in said(before, named)
 
 
-def test_of_a_service_that_was_asked_live_nobody_knows_whether_it_is_the_same() -> None:
-    before, now = (e3(day, {"code": {"e3": [str(day)]}, "live": ["e3"]}, recall_at_5=HALF) for day in (1, 2))
+def test_of_what_is_asked_in_each_run_nobody_knows_whether_it_is_the_same() -> None:
+    before, now = (e3(day, {"code": {"e3": ["same"]}, "asked": ["e3"]}, recall_at_5=HALF) for day in (1, 2))
     found = said(before, now)
     assert found[1].startswith("Different between them: nothing that is known; ")
-    warned = "e3 was asked live in both runs: whether the service and its description are the same is not known."
+    warned = "e3 was asked in both runs: whether its code, or the service, is the same is not known."
     assert found[-1] == warned
-    replayed = now.model_copy(update={"live": []})
-    assert "Different between them: code or other settings of e3 (before 1, now 2)." in said(before, replayed)
+    replayed = now.model_copy(update={"asked": [], "code": {"e3": ["other"]}})
+    assert "Different between them: code or other settings of e3 (before same, now other)." in said(before, replayed)
     assert warned not in said(before, replayed)
 
 
