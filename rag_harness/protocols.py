@@ -41,8 +41,11 @@ class Store(Protocol):
 class Stores(Protocol):
     """The stores of a run, by kind and model."""
 
-    def open(self, kind: str, model: str, revision: str) -> Store:
-        """Return the store of ``kind`` (vectors, tokens, pairs, chunks) for one model and revision."""
+    def open(self, kind: str, model: str, revision: str, *, may_keep: bool = True) -> Store:
+        """Return the store of ``kind`` (vectors, tokens, pairs, chunks) for one model and revision.
+
+        Without ``may_keep`` only mode record keeps results, for replay: they are of a part of a user's own.
+        """
         ...
 
     def flush(self) -> None:
@@ -335,7 +338,7 @@ class Experiment:
         expect: what each of its answers owes, JSON objects as in the line of a question. That is gold: it is no part of
             the fingerprint, also not where it is written, between the brackets of ``Experiment(…)``.
         is_reusable: whether rows of an earlier run are reused unasked. They are where everything that answers is code
-            of this package, or where the pipeline states a ``fingerprint``; see ``pipelines.reuse``.
+            of this package, or where the pipeline states a ``fingerprint``; see ``registry.own_parts``.
     """
 
     id: str

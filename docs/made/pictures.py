@@ -13,7 +13,7 @@ _ROOT = Path(__file__).parents[2]
 _ROW, _LEFT = 40, 170
 STEPS = (
     ("question", "a line of queries.jsonl: one pytest item for each experiment"),
-    ("kept row?", "same fingerprint: the row is taken over, and nothing is asked"),
+    ("kept row?", "same fingerprint: the row is reused, and nothing is asked"),
     ("retrieve", "chunks of the documents; reranked where the experiment does it"),
     ("answer", "the model's reply, or its recording; kept on the disk at once"),
     ("measure", "row and gold give numbers: recall@5, token_f1, expectations"),

@@ -38,11 +38,11 @@ def settings_of(said: Mapping[str, Any], given: Mapping[str, Any]) -> Settings:
 
 def bench_of(parts: RunParts, as_run: Settings) -> Bench:
     """Return a bench of the registered experiments. ``as_run`` are the settings of the rows."""
-    from rag_harness.engine.fingerprint import fingerprint_of
+    from rag_harness.engine.fingerprint import fingerprint_about
     from rag_harness.pipelines import experiment, is_known
 
     def fingerprint(found: Experiment) -> str:
-        return fingerprint_of(found, as_run, parts.data(found.data).queries_digest)
+        return fingerprint_about(found, as_run, parts.data(found.data))
 
     def build(name: str) -> Experiment | None:
         return experiment(name, parts) if is_known(name, parts.settings) else None

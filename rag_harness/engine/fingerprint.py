@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rag_harness.files.sources import json_digest
-from rag_harness.pipelines.reuse import is_own_code, stated_fingerprint
 from rag_harness.protocols import Experiment
 from rag_harness.registry.identity import reach, versions
 from rag_harness.registry.installed import VERSION
+from rag_harness.registry.own_parts import is_own, is_own_code, stated_fingerprint
 from rag_harness.settings import Settings
 from rag_harness.settings.table import affecting
+
+if TYPE_CHECKING:
+    from rag_harness.dataset.data import Data
 
 
 def fingerprint_parts(
@@ -20,15 +23,18 @@ def fingerprint_parts(
 
     These are: its queries; what it declares and what its parts have noted; the code of each part with all that it
     imports; the versions of this package and of the imported libraries; and the pipeline's attribute ``fingerprint``.
-    Code of a user's own cannot be seen whole, and does not count: its settings do, and the digest of its ``documents``.
+    Code of a user's own cannot be seen whole, and does not count: its settings do, and the digest of its ``documents``,
+    and what of the package it is asked by, such as a simulated user.
     """
     if is_own_code(experiment.code):
+        ours = {part: modules for part, modules in experiment.code.items() if not any(map(is_own, modules))}
         return {
             "queries": queries_digest,
             "documents": documents,
             "profile": settings.profile,
             "mode": settings.mode,
             "version": VERSION,
+            "code": {part: reach(modules).digest for part, modules in ours.items()},
             "own": stated_fingerprint(experiment.pipeline),
             "ingredients": dict(experiment.ingredients),
             "settings": affecting(settings, "retrieval", "reranking", "generation"),
@@ -50,3 +56,13 @@ def fingerprint_parts(
 def fingerprint_of(experiment: Experiment, settings: Settings, queries_digest: str, documents: str = "") -> str:
     """Return the digest that stands in every row of ``experiment``; see ``fingerprint_parts``."""
     return json_digest(fingerprint_parts(experiment, settings, queries_digest, documents))
+
+
+def fingerprint_about(experiment: Experiment, settings: Settings, data: Data) -> str:
+    """Return the same for an experiment that is asked about ``data``."""
+    return fingerprint_of(experiment, settings, data.queries_digest, documents_of(experiment, data))
+
+
+def documents_of(experiment: Experiment, data: Data) -> str:
+    """Return the digest of the documents that a user's own pipeline may read; the package's note what they search."""
+    return data.pages_digest if is_own_code(experiment.code) else ""

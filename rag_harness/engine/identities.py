@@ -57,18 +57,11 @@ class Identities:
 
     def of_parts(self, experiment: Experiment) -> str:
         """Return the same for all runs of an experiment, also where its rows belong to one of them."""
-        from rag_harness.engine.fingerprint import fingerprint_of
+        from rag_harness.engine.fingerprint import fingerprint_about, fingerprint_of
 
-        documents = "" if experiment.id == GOLDEN else self._documents(experiment)
-        return fingerprint_of(experiment, self._settings.get(), self.queries_digest(experiment), documents)
-
-    def _documents(self, experiment: Experiment) -> str:
-        from rag_harness.pipelines.reuse import is_own_code
-
-        if not is_own_code(experiment.code):
-            return ""  # its parts have noted them, where it searches them
-        data = self._parts.get().data(experiment.data)
-        return data.digest if data.has_documents else ""
+        if experiment.id == GOLDEN:
+            return fingerprint_of(experiment, self._settings.get(), self._golden.get().digest)
+        return fingerprint_about(experiment, self._settings.get(), self._parts.get().data(experiment.data))
 
     def reuses_nothing(self, experiment: Experiment) -> bool:
         """Whether no row of an earlier run is reused unasked.
@@ -80,6 +73,15 @@ class Identities:
 
         settings = self._settings.get()
         return not experiment.is_reusable or (settings.rerecord and access_of(settings).records)
+
+    def looks_at_earlier_turns(self, experiment: Experiment) -> bool:
+        """Whether rows of an earlier run tell what a service has heard, though they are not reused.
+
+        They do where turns are replayed: a session in which only the first turns were recorded is not there any more.
+        """
+        from rag_harness.settings import access_of
+
+        return self.reuses_nothing(experiment) and access_of(self._settings.get()).reads_recordings
 
     def _is_service(self, name: str) -> bool:
         from rag_harness.pipelines import endpoints_of

@@ -17,11 +17,13 @@ from rag_harness.measures import Score
 from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import JudgeParts
+from rag_harness.registry.own_parts import may_be_kept
 from rag_harness.results.panel_names import judge_label
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.score import Author, ScoreLine
 from rag_harness.types import Case
 from rag_harness.work.local_work import inline
+from rag_harness.work.once import Once
 
 
 class PanelJudging:
@@ -107,8 +109,10 @@ def _by(
     parts: JudgeParts, pages_of: PagesOf, elsewhere: AskJudge | None, repeats: bool, kept: KeptScores | None
 ) -> Judging:
     anew = (lambda turn: in_conversations(asked_anew(parts, turn), parts)) if repeats else None
-    make = lambda: in_conversations(judge_of(parts), parts)  # noqa: E731
-    return Judging(make, pages_of, parts.settings.deadline, anew, elsewhere, kept)
+    judge = Once(lambda: judge_of(parts))
+    make = lambda: in_conversations(judge.get(), parts)  # noqa: E731
+    may_keep = lambda: may_be_kept(judge.get())  # noqa: E731
+    return Judging(make, pages_of, parts.settings.deadline, anew, elsewhere, kept, may_keep)
 
 
 def _together(rule: str, authors: Sequence[Author], said: Sequence[Mapping[str, Score]]) -> dict[str, Score]:

@@ -20,6 +20,7 @@ from rag_harness.measures.judged.criteria import CRITERIA, MaterialOfCase
 from rag_harness.measures.judged.judged_expectations import JudgedExpectations
 from rag_harness.measures.judged.turn_material import MaterialOfTurn
 from rag_harness.registry.identity import code_digest
+from rag_harness.registry.own_parts import may_be_kept
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.score import Author, ScoreLine, row_digest, text_digest
 from rag_harness.types import Case
@@ -89,6 +90,7 @@ class Judging:
         anew: makes a judge without earlier answers, for the nth repeat.
         elsewhere: asks the judge of another process; None where this process asks.
         kept: scores of earlier replays; None where each is asked for.
+        may_keep: returns whether the judge's scores may be reused: not those of a user's own without a fingerprint.
     """
 
     def __init__(
@@ -99,7 +101,9 @@ class Judging:
         anew: Callable[[int], Judge] | None = None,
         elsewhere: AskJudge | None = None,
         kept: KeptScores | None = None,
+        may_keep: Callable[[], bool] = lambda: True,
     ) -> None:
+        self._may_keep = may_keep
         self._judge, self._pages_of, self._seconds, self._anew = Once(make_judge), pages_of, seconds, anew
         self._elsewhere, self._kept = elsewhere, kept
         self._broken = ""
@@ -162,7 +166,7 @@ class Judging:
         asked = measure.later(self._material(row, case, [measure]), said, earlier)
         gold = text_digest([own, repr(asked)])
         wanted = _Wanted(measure, row_digest(row), gold)
-        known = find(row.experiment, wanted.line(row, author, Score(None)).key)
+        known = find(row.experiment, wanted.line(row, author, Score(None)).key) if self._reuses(measure) else None
         if known is not None and known.gold == gold:
             return JudgedRow(author, {measure.name: _score(known)})
         with spending() as spent:
@@ -179,12 +183,17 @@ class Judging:
         turn: int,
     ) -> tuple[dict[str, Score], list[bytes]]:
         """Return the scores of one turn, and the lines of those that are new."""
-        keys = {one.measure.name: one.line(row, author, Score(None), turn).key for one in wanted}
+        may_be_known = [one for one in wanted if self._reuses(one.measure)]
+        keys = {one.measure.name: one.line(row, author, Score(None), turn).key for one in may_be_known}
         known = {name: line for name, key in keys.items() if (line := find(row.experiment, key))}
         left = [one for one in wanted if one.measure.name not in known or known[one.measure.name].gold != one.gold]
         said = await self._ask(material, [one.measure for one in left], turn)
         lines = [one.line(row, author, said[one.measure.name], turn).line() for one in left]
         return {name: _score(line) for name, line in known.items()} | dict(said), lines
+
+    def _reuses(self, measure: JudgedMeasure) -> bool:
+        """Return whether an earlier score of a measure may be reused. Of a judge that has failed nobody knows."""
+        return not self._broken and may_be_kept(measure) and self._may_keep()
 
     def _author_or_nobody(self) -> Author:
         try:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rag_harness.engine.journal import JOURNALS, abandoned, left_behind, remove, tidy
 from rag_harness.measures import Score
-from rag_harness.results.file import PREVIOUS, all_rows, keep_aside, sync, take_over
+from rag_harness.results.file import PREVIOUS, all_rows, keep_aside, last_rows, sync, take_over
 from rag_harness.results.result_paths import DERIVED, result_path, scores_path
 from rag_harness.results.row import ExperimentResult, row_or_none, rows_in
 from rag_harness.results.score import BEGIN, SCORES, ScoreLine, parse_score, read_scores, row_digest
@@ -42,19 +42,26 @@ class Stored:
             return earlier, True
         return self._left_behind.get((experiment, fingerprint, query_id))
 
-    def failed(self, experiment: str, fingerprint: str, query_id: str) -> ExperimentResult | None:
-        """Return the row of a trial that ended with an error and has to be run again; None where there is none."""
-        if self.find(experiment, fingerprint, query_id) is not None:
-            return None
+    def last(
+        self, experiment: str, fingerprint: str, query_id: str, *, of_any_run: bool = False
+    ) -> ExperimentResult | None:
+        """Return the last row of a trial, also one that ended with an error; None where there is none.
+
+        ``of_any_run``: the last row in the file counts, whatever its fingerprint, where this run has none.
+        """
+        found = self.find(experiment, fingerprint, query_id)
+        if found is not None:
+            return found[0]
         left = self._failed.get((experiment, fingerprint, query_id))
-        return left or self._earlier_row(experiment, fingerprint, query_id)
+        return left or self._earlier_row(experiment, "" if of_any_run else fingerprint, query_id)
 
     def _earlier_row(self, experiment: str, fingerprint: str, query_id: str) -> ExperimentResult | None:
         if self._anew:
             return None
         wanted = experiment, fingerprint
         if wanted not in self._earlier:
-            self._earlier[wanted] = all_rows(result_path(self._output, experiment), fingerprint)
+            file = result_path(self._output, experiment)
+            self._earlier[wanted] = all_rows(file, fingerprint) if fingerprint else last_rows(file)
         return self._earlier[wanted].get(query_id)
 
     def score(self, experiment: str, key: tuple[str, ...]) -> ScoreLine | None:

@@ -23,9 +23,9 @@ from rag_harness.files.log import log
 from rag_harness.models.answer_length import refuse_long
 from rag_harness.models.retrying import RetriesNoted, trial_retries
 from rag_harness.pipelines.calling import as_output, called
-from rag_harness.pipelines.reuse import stated_fingerprint
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import Pipeline
+from rag_harness.registry.own_parts import stated_fingerprint
 from rag_harness.results.row import ExperimentResult, first_problem
 from rag_harness.settings import Settings
 from rag_harness.types import Answer, Failure, Message, PipelineOutput, Query

@@ -55,7 +55,7 @@ def evaluate(
             expected answer, of dicts with the fields of a question, or of ``Case``. None: as the settings say.
         measures: names, as gates name them. Those that are judged need a judge: ``judge="embedded"``.
         name: of the experiment, its rows and gates; by default that of the function or class.
-        version: names the version of a pipeline that was typed into the notebook, so that its rows are taken over.
+        version: names the version of a pipeline of your own, so that rows of the same version are reused.
         options: options of the harness by their names: ``kb="docs"``, ``limit=20``, ``output="output"``.
 
     Raises:
@@ -76,7 +76,7 @@ async def aevaluate(
 ) -> Evaluation:
     """Do what ``evaluate`` does while the caller's event loop goes on. A pipeline that is ``async`` is asked on it.
 
-    If it is cancelled, no more questions are asked; rows that came are kept, and the next evaluation takes them over.
+    If it is cancelled, no more questions are asked; rows that came are kept, and ``resume=True`` goes on with them.
 
     Raises:
         PrerequisiteError, CriticalError: as ``evaluate`` does.

@@ -11,8 +11,8 @@ from typing import Any
 from rag_harness.errors import SettingsError
 from rag_harness.pipelines.calling import called
 from rag_harness.pipelines.declared import declared
-from rag_harness.pipelines.reuse import is_reusable
 from rag_harness.protocols import Experiment
+from rag_harness.registry.own_parts import is_reusable
 from rag_harness.settings.endpoint_checks import check_name
 from rag_harness.types import PipelineOutput, Query
 

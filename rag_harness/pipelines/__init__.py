@@ -191,9 +191,9 @@ def _built(name: str, build: Callable[[Any], Any], data: str, parts: Any) -> Exp
     """Build an experiment, with what its parts have noted."""
     from dataclasses import replace
 
-    from rag_harness.pipelines.reuse import is_reusable
     from rag_harness.protocols import Experiment
     from rag_harness.registry.identity import noting
+    from rag_harness.registry.own_parts import is_reusable
 
     with noting() as made:
         answers = build(parts)

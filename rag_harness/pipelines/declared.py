@@ -6,8 +6,8 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-from rag_harness.pipelines.reuse import stated_fingerprint
 from rag_harness.protocols import Experiment, Pipeline
+from rag_harness.registry.own_parts import stated_fingerprint
 
 
 def declared(name: str, pipeline: Pipeline, data: str, made_in: str = "") -> Experiment:

@@ -23,6 +23,7 @@ from rag_harness.models.recording.stores import StoreRoom
 from rag_harness.protocols import ChatModel, ChunkWriter
 from rag_harness.registry import module_of, resolve
 from rag_harness.registry.identity import is_noting, note
+from rag_harness.registry.own_parts import may_be_kept, stated_fingerprint
 from rag_harness.retrieval.rarity import Rarity
 from rag_harness.retrieval.retrieval import Retrieval, spec_of
 from rag_harness.retrieval.rewritten import Rewritten
@@ -193,10 +194,11 @@ class RunParts:
     def _new_embedder(self, settings: Settings) -> CachedEmbedder:
         inner: Any = resolve("embedders", embedder_name(settings))(_Adapting(self, settings))
         wants_tokens = reranker_name(settings) == "late-interaction" and hasattr(inner, "embed_with_tokens")
+        of_it = {"model": inner.model, "revision": inner.revision + stated_fingerprint(inner)}
         return CachedEmbedder(
             inner,
-            self.stores.open("vectors", inner.model, inner.revision),
-            self.stores.open("tokens", inner.model, inner.revision) if wants_tokens else None,
+            self.stores.open("vectors", **of_it, may_keep=may_be_kept(inner)),
+            self.stores.open("tokens", **of_it, may_keep=may_be_kept(inner)) if wants_tokens else None,
             refuse=_refusal(settings, inner),
             may_cut=bool(settings.dataset),
         )

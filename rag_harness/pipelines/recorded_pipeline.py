@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_harness.models.recording.app_calls import AppCalls, answering_app
 from rag_harness.pipelines.calling import as_output, called
-from rag_harness.pipelines.reuse import stated_fingerprint
+from rag_harness.registry.own_parts import stated_fingerprint
 from rag_harness.types import PipelineOutput, Query
 
 

@@ -211,11 +211,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_fixture_setup(fixturedef: Any, request: Any) -> Generator[None, Any, Any]:
     """Record and replay what a user's own pipeline calls while its fixtures make it."""
     item = getattr(request, "_pyfuncitem", None)
-    if SESSION not in request.config.stash or item is None or trial_id_of(item) is None:
+    session = request.config.stash.get(SESSION, None)
+    if session is None or item is None or trial_id_of(item) is None or not session.access.covers_own_calls:
         return (yield)
     from rag_harness.plugin.app_recording import making_app
 
-    with making_app(request.config.stash[SESSION], item, fixturedef):
+    with making_app(session, item, fixturedef):
         return (yield)
 
 
@@ -239,6 +240,7 @@ def pytest_runtest_makereport(
         item.config.stash[OWED].ship(shipped.row.experiment, report)
         _ship_scores(item, report, shipped.row.trial)
         del item.stash[SHIPPED]
+        _ship_unrecorded(item, report, shipped.row.experiment)
     if call.when == "setup" and NOT_RUN in item.stash:
         trial, not_run = item.stash[NOT_RUN]
         vars(report).update(not_run.on_report(trial))
@@ -258,6 +260,15 @@ def pytest_runtest_makereport(
     if trial_id_of(item) is not None:
         make_inert(report)
     return report
+
+
+def _ship_unrecorded(item: pytest.Item, report: pytest.TestReport, experiment: str) -> None:
+    """Let a report carry the calls of pipelines that were made since the last one and cannot be recorded."""
+    if item.config.stash[SESSION].access.covers_own_calls:
+        from rag_harness.models.recording.unrecorded import unrecorded_calls
+
+        if counts := unrecorded_calls.taken():
+            vars(report)["rag_unrecorded"] = experiment, counts
 
 
 @pytest.hookimpl(wrapper=True)

@@ -19,19 +19,14 @@ from rag_harness.models.recording.cassettes import OWN
 from rag_harness.models.recording.other_transports import other_transports_patched
 from rag_harness.models.recording.scrubbing import secrets_of
 from rag_harness.models.recording.transports import patched
+from rag_harness.models.recording.unrecorded import unrecorded_calls
 from rag_harness.plugin.items import own_fixture
 from rag_harness.plugin.own_recording import is_qdrant
 
 if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
-    from rag_harness.settings import Access
 
 _ARE_RECORDED: pytest.StashKey[bool] = pytest.StashKey()
-
-
-def records_apps(access: Access) -> bool:
-    """Return whether calls of a user's own code are recorded or replayed: the modes auto and live ask it as it is."""
-    return access.records or access.calls_nobody
 
 
 def record_apps(session: RagSession) -> None:
@@ -43,7 +38,7 @@ def record_apps(session: RagSession) -> None:
     Raises:
         DataError: answers are to be stored in a folder that cannot be written.
     """
-    if _ARE_RECORDED in session.config.stash or not records_apps(session.access):
+    if _ARE_RECORDED in session.config.stash or not session.access.covers_own_calls:
         return
     session.config.stash[_ARE_RECORDED] = True
     records, settings = session.access.records, session.settings
@@ -62,6 +57,12 @@ def record_apps(session: RagSession) -> None:
     session.closing.enter_context(other_transports_patched(playback, skips))
     session.closing.enter_context(threads_of_apps())
 
+    def is_qdrants(host: str, port: int) -> bool:
+        return is_qdrant(f"http://{host}:{port}", settings)
+
+    counted = unrecorded_calls.counted(lambda: not no_app_answers(), is_qdrants)
+    session.closing.enter_context(counted)
+
 
 def registers_apps(session: RagSession) -> bool:
     """Return whether a selected experiment is one that another package has registered."""
@@ -79,7 +80,7 @@ def making_app(session: RagSession, item: pytest.Item, fixture: pytest.FixtureDe
     Raises:
         RecordingMissError: what it has called is not recorded, and this mode calls nobody.
     """
-    if not records_apps(session.access) or fixture.argname not in _makers(item):
+    if fixture.argname not in _makers(item):
         yield
         return
     record_apps(session)

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 Stored = Callable[["Trial"], "tuple[ExperimentResult, bool] | None"]
 """Returns the stored row of a turn, whatever was said before it, and whether an earlier run has made it."""
-Failed = Callable[["Trial"], "ExperimentResult | None"]
-"""Returns the stored row of a turn that ended with an error."""
+Known = Callable[["Trial"], "ExperimentResult | None"]
+"""Returns the last row of a turn, also one that ended with an error."""
 _Key = tuple[str, str, int]
 
 
@@ -30,7 +30,7 @@ class BegunAnew:
         self._found: dict[_Key, bool] = {}
         self._kept: set[_Key] = set()
 
-    def decide(self, trial: Trial, find: Stored, failed: Failed, repeat: int = 1) -> bool:
+    def decide(self, trial: Trial, known: Known, repeat: int = 1) -> bool:
         """Return whether the conversation of a trial is asked from its first turn, and not from recordings.
 
         It is where the service may have heard a question that has no answer, where rows are missing between others or
@@ -43,7 +43,7 @@ class BegunAnew:
         if key not in self._kept:
             from rag_harness.engine.sent_turns import is_one_session, was_perhaps_heard
 
-            rows = [found[0] if (found := find(turn)) else failed(turn) for turn in self._whole(trial)]
+            rows = [known(turn) for turn in self._whole(trial)]
             are_there = [row for row in rows if row is not None]
             # On a cluster, nobody notes what nodes have sent.
             may_resume = reading.may_resume and self._session.settings.engine == "local"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from rag_harness.plugin.app_recording import records_apps
 from rag_harness.plugin.tracing import Tracing
 from rag_harness.types import GOLDEN
 from rag_harness.work.once import Once
@@ -107,14 +106,14 @@ class Experiments:
         """Return an experiment as it is asked: below spans where it is traced, recorded where it is a user's own."""
         from dataclasses import replace
 
-        from rag_harness.pipelines.recorded_pipeline import RecordedPipeline
-
         known = self._declared.get(name)
         if known is not None and known[0] is pipeline:
             return known[1]
         if self.tracing.asks_for(experiment):
             experiment = self.tracing.traced(experiment, self._parts.get())
         elif self._is_recorded(experiment):
+            from rag_harness.pipelines.recorded_pipeline import RecordedPipeline
+
             experiment = replace(experiment, pipeline=RecordedPipeline(pipeline))
         elif pipeline is getattr(self._registered.get(name), "pipeline", None):
             return experiment
@@ -123,10 +122,10 @@ class Experiments:
 
     def _is_recorded(self, experiment: Experiment) -> bool:
         """Return whether HTTP calls of an experiment's pipeline are recorded or replayed, for it is a user's own."""
-        from rag_harness.pipelines.reuse import is_own_code
+        from rag_harness.registry.own_parts import is_own_code
         from rag_harness.settings import access_of
 
-        return is_own_code(experiment.code) and records_apps(access_of(self._settings.get()))
+        return is_own_code(experiment.code) and access_of(self._settings.get()).covers_own_calls
 
     def handed(self, experiment: Experiment) -> Pipeline:
         """Return the pipeline of an experiment as the fixture of a test has made it."""

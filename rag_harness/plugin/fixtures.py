@@ -179,8 +179,8 @@ def rag_traced(request: pytest.FixtureRequest, rag_session: RagSession) -> RagTr
 
     The app is a function of the question's text, or an object with ``answer(query)``. What its spans tell by the
     conventions of OpenInference or OpenTelemetry becomes its rows: searches with hits, rerankers, calls of models,
-    tools. ``rag_traced.provider`` is a tracer provider for an app that has none. What the app calls by httpx, httpx2 or
-    the openai SDK in a trial is recorded and replayed.
+    tools. ``rag_traced.provider`` is a tracer provider for an app that has none. What the app calls by
+    HTTP in a trial is recorded and replayed.
     """
     from rag_harness.plugin.tracing import RagTraced
 

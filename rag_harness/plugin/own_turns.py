@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Hashable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.plugin.begun_anew import BegunAnew, Failed, Stored
+from rag_harness.plugin.begun_anew import BegunAnew, Known, Stored
 from rag_harness.work.once import Once
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class OwnTurns:
         """Return in what session a turn is asked, where a service keeps the conversation."""
         return "anew" if self.anew.is_so(trial, repeat) else self.history.session_of(trial, repeat)
 
-    def stored(self, trial: Trial, find: Stored, failed: Failed) -> tuple[ExperimentResult, bool] | None:
+    def stored(self, trial: Trial, find: Stored, known: Known) -> tuple[ExperimentResult, bool] | None:
         """Return the stored row of a turn, if it and all turns before it were asked with the answers that are stored.
 
         Otherwise the conversation goes on from the first turn that has no such row. A turn before which its
@@ -95,7 +95,7 @@ class OwnTurns:
         from rag_harness.engine.trial import TrialOutcome
 
         found = None
-        if trial.id in self._submitted or self.anew.decide(trial, find, failed):
+        if trial.id in self._submitted or self.anew.decide(trial, known):
             return None
         for turn in self.up_to(trial):
             if turn.id != trial.id and self.history.knows(turn):

@@ -48,6 +48,7 @@ class Recorder:
         failed: cases whose test failed, by experiment.
         other_failures: failed tests that ask no question.
         silent: trials whose test ended without a row.
+        unrecorded: calls of a user's own pipelines that cannot be recorded, by experiment and kind.
         written: called with each row that was appended, and its line; None calls nothing.
         scored: called with each score likewise.
         broken: why nothing more is written; results are then in the journals only.
@@ -67,6 +68,7 @@ class Recorder:
         self.failed: dict[str, set[str]] = {}
         self.other_failures: set[str] = set()
         self.silent: set[TrialId] = set()
+        self.unrecorded: dict[str, Counter[str]] = {}
         self._by_node: Mapping[str, TrialId] = {}
         self.adopted: Adopted | None = None
         self._alone = ExitStack()
@@ -213,6 +215,9 @@ class Recorder:
             # If two workers ran one trial, scores of the second row are dropped with that row.
             if judged is not None and is_new:
                 self._take_judged(row.experiment, judged)
+        if hasattr(report, "rag_unrecorded"):
+            experiment, counts = report.rag_unrecorded
+            self.unrecorded.setdefault(experiment, Counter()).update(counts)
         if hasattr(report, "rag_refused"):
             suite, why = report.rag_refused
             self.refused.setdefault(suite, why)

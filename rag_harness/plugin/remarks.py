@@ -134,6 +134,15 @@ def _became_of_rows(recorder: Recorder, tables: Mapping[str, SuiteTable], sessio
         rows = f"{counted(recorder.adopted.rows, 'trial')} that a cut-off run had finished"
         yield f"{rows} {_were(recorder.adopted.rows)} taken over from its journal."
     yield from not_run_lines(recorder.not_run.values())
+    yield from _unrecorded(recorder)
+
+
+def _unrecorded(recorder: Recorder) -> Iterator[str]:
+    from rag_harness.models.recording.unrecorded import unrecorded_said
+
+    for name, counts in sorted(recorder.unrecorded.items()):
+        said = unrecorded_said(counts)
+        yield f"{name}: not recorded, so a replay makes them again or refuses them: {said}"
 
 
 def _stopped(findings: RunFindings, recorder: Recorder) -> Iterator[str]:

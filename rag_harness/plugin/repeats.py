@@ -131,10 +131,10 @@ class Repeats:
 
         own = repeat_fingerprint(self._session.identities.fingerprint(experiment), repeat)
         stored, name = self._kit.stored.get(), repeat_name(trial.experiment, repeat)
+        is_asked = self._session.identities.looks_at_earlier_turns(experiment)
         self._own_turns.anew.decide(
             trial,
-            lambda turn: stored.find(name, own, turn.case.query.query_id),
-            lambda turn: stored.failed(name, own, turn.case.query.query_id),
+            lambda turn: stored.last(name, own, turn.case.query.query_id, of_any_run=is_asked),
             repeat,
         )
         self._own_turns.anew.keep(trial, repeat)

@@ -139,13 +139,15 @@ class TrialRunner:
         """Return the stored row of a trial that need not be run, and whether an earlier run made it."""
         if self.own_turns.are(trial):
             return self.own_turns.stored(
-                trial, lambda turn: self._stored(turn, experiment), lambda turn: self._failed(turn, experiment)
+                trial, lambda turn: self._stored(turn, experiment), lambda turn: self._last(turn, experiment)
             )
         return self._stored(trial, experiment)
 
-    def _failed(self, trial: Trial, experiment: Experiment) -> ExperimentResult | None:
-        fingerprint = self._session.identities.fingerprint(experiment)
-        return self.equipment.stored.get().failed(trial.experiment, fingerprint, trial.case.query.query_id)
+    def _last(self, trial: Trial, experiment: Experiment) -> ExperimentResult | None:
+        """Return the last row of a turn, also with an error: it tells what a service may have heard."""
+        identities, stored = self._session.identities, self.equipment.stored.get()
+        fingerprint, of_any_run = identities.fingerprint(experiment), identities.looks_at_earlier_turns(experiment)
+        return stored.last(trial.experiment, fingerprint, trial.case.query.query_id, of_any_run=of_any_run)
 
     def _stored(self, trial: Trial, experiment: Experiment) -> tuple[ExperimentResult, bool] | None:
         fingerprint = self._session.identities.fingerprint(experiment)

@@ -37,6 +37,11 @@ def all_rows(file: Path, fingerprint: str) -> dict[str, ExperimentResult]:
     return _read(file, fingerprint).rows
 
 
+def last_rows(file: Path) -> dict[str, ExperimentResult]:
+    """Return the last row of each query, whatever its fingerprint, by query id."""
+    return {row.query_id: row for row in rows_in(file)}
+
+
 def _read(file: Path, fingerprint: str) -> _Content:
     """Sort the lines of ``file``: rows of this fingerprint (a query's last counts), of others, damaged ones."""
     content = _Content()

@@ -14,6 +14,7 @@ from rag_harness.models.model_names import embedder_name, reranker_name
 from rag_harness.protocols import Index, LexicalIndex, PersistentIndex, Reranker, Retriever, Stores
 from rag_harness.registry import module_of, resolve
 from rag_harness.registry.identity import NotedParts, code_digest, is_noting, note, noting
+from rag_harness.registry.own_parts import is_own, stated_fingerprint
 from rag_harness.retrieval.building import building_alone
 from rag_harness.retrieval.chunking import Chunker, ChunkingSettings
 from rag_harness.retrieval.content_digest import ContentDigest, digested_bytes
@@ -97,12 +98,20 @@ class Retrieval:
         """All chunks of the pages, including near-duplicates."""
         documents, lengths = self._documents(), self._lengths
         named = [self.spec.chunker, lengths.max_tokens, lengths.overlap, *([lengths.least] if lengths.least else [])]
-        kept = self.stores.open("chunks", self.embedder.model, "-".join([*map(str, named), self._source]))
+        kept = self.stores.open(
+            "chunks", self.embedder.model, "-".join([*map(str, named), self._source]), may_keep=self._may_keep_cuts
+        )
         cuts = RecordedCuts(kept, self._chunker, lengths, self.embedder.tokenizer)
         chunks = cuts.chunks(documents)
         self._refuse(cuts.refused)
         log.info("Cut %d documents into %d chunks", len(documents), len(chunks))
         return chunks
+
+    @property
+    def _may_keep_cuts(self) -> bool:
+        """Whether cuts are kept: not those of a user's own chunker without a fingerprint."""
+        name = self.spec.chunker
+        return not is_own(module_of("chunkers", name)) or bool(stated_fingerprint(resolve("chunkers", name)))
 
     def _refuse(self, refused: Mapping[str, str]) -> None:
         self.refused = dict(refused)

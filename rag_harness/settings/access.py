@@ -38,6 +38,11 @@ class Access:
         """Whether new results are stored among the recordings."""
         return self.keeps == "recordings"
 
+    @property
+    def covers_own_calls(self) -> bool:
+        """Whether calls of a user's own code are recorded or replayed: the modes auto and live ask it as it is."""
+        return self.records or self.calls_nobody
+
     def may_call(self, local: bool) -> bool:
         """Return whether a model in this process (``local``), or one behind a network, may be called."""
         return self.calls_local if local else self.calls_network

@@ -22,6 +22,8 @@ def search(query, k):
     return [Hit(Chunk(f"{page}#0", page, page), 1.0, n) for n, page in enumerate(found, 1)]
 
 class Agent:
+    fingerprint = "1"
+
     async def answer(self, query):
         with StepTrace() as trace:
             for word in query.text.split():
@@ -31,10 +33,14 @@ class Agent:
             return trace.output(Answer("45 days"))
 
 class Flat:
+    fingerprint = "1"
+
     def answer(self, query):
         return "45 days"
 
 class Summed:
+    fingerprint = "1"
+
     async def answer(self, query):
         trace = Trace()
         with trace.stage("generate"):
@@ -120,6 +126,8 @@ def search(query, k):
     return [Hit(chunk, 1.0, n) for n, chunk in enumerate(found, 1)]
 
 class Seeker:
+    fingerprint = "1"
+
     async def answer(self, query):
         # Each word after "then" is a search. It answers with what it found last.
         with StepTrace() as trace:

@@ -17,6 +17,8 @@ from pathlib import Path
 from rag_harness import Answer
 
 class Told:
+    fingerprint = "1"
+
     def answer(self, query):
         with Path("asked.txt").open("a") as file:
             file.write(query.query_id + "\\n")

@@ -20,6 +20,8 @@ import pytest
 from rag_harness import Answer, Chunk, Hit, PipelineOutput
 
 class Shop:
+    fingerprint = "1"
+
     def answer(self, query):
         first = len(query.history) == 0
         text = "{LAMPS}" if first else "{CHAIRS}"
@@ -121,7 +123,7 @@ def look_at_claims(result: pytest.RunResult, found: dict[tuple[str, str], Any], 
 
 def test_a_second_run_takes_the_scores_as_they_are_and_a_report_has_them(talks: list[Seen]) -> None:
     _, whole, again, _ = talks
-    again.result.stdout.fnmatch_lines(["*6 resumed*"])
+    again.result.stdout.fnmatch_lines(["*6 reused*"])
     assert again.kept == whole.kept
     assert again.figures["carried_faithfulness"] == pytest.approx(1 / 3)
 

@@ -22,6 +22,8 @@ import pytest
 from rag_harness.types import Answer, Chunk, Hit, PipelineOutput
 
 class Planted:
+    fingerprint = "1"
+
     async def answer(self, query):
         with open({asked!r}, "a") as stream:
             stream.write(f"q_direct_{{int(query.text.split()[3]):03}}\\n")

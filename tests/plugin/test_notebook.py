@@ -84,7 +84,7 @@ def test_each_takes_over_what_the_other_has_asked(suite: Suite) -> None:
     suite.run().assert_outcomes(passed=4)
     before = (suite.path / "output/e3_filtered_rag.jsonl").read_bytes()
     result = rag_harness.evaluate("e3")
-    assert "4 answers of an earlier run taken over." in result.notes
+    assert "4 answers of an earlier run reused." in result.notes
     assert (suite.path / "output/e3_filtered_rag.jsonl").read_bytes() == before
     rag_harness.evaluate("e3", output="notebook")
     run = suite.run("--rag-output=notebook")

@@ -30,6 +30,8 @@ from pathlib import Path
 from rag_harness import Answer
 
 class Fixed:
+    fingerprint = "1"
+
     def answer(self, query):
         with Path("asked.txt").open("a") as file:
             file.write(query.query_id + "\\n")
@@ -315,11 +317,10 @@ def test_an_endpoint_states_its_own(suite: Suite) -> None:
         gates = ("--rag-gate=shop: expectations >= 0.6", "--rag-mode=record")
         said = suite.run(*gates)
         assert "0.500" in gate_line(said, "shop: expectations >= 0.6")
-        before = suite.rows("shop")
         described('[{contains = "45 days"}, {max_words = 3}]')
         said = suite.run(*gates)
         assert "1.000" in gate_line(said, "shop: expectations >= 0.6")
-        assert suite.rows("shop") == before
+        assert "4 replayed" in str(said.stdout)
         described("{max_words = 3}")
         assert "expected a list of tables" in suite.run(*gates).stderr.str()
         described("[{max_word = 3}]")
@@ -331,6 +332,8 @@ BUILD = """
 from rag_harness import Experiment
 
 class Told:
+    fingerprint = "1"
+
     def answer(self, query):
         return "within 45 days"
 
@@ -361,9 +364,6 @@ def test_an_experiment_states_its_own_and_no_answer_depends_on_it(told: Suite) -
     (told.path / "site" / "told_of.py").write_text(BUILD.replace('"max_words": 2', '"max_words": 13'))
     assert "1.000" in gate_line(told.run(*gates), "told: expectations >= 0.6")
     assert told.rows("told") == before
-    (told.path / "site" / "told_of.py").write_text(BUILD.replace('45 days"', '46 full days"', 1))
-    told.run()
-    assert {row["fingerprint"] for row in told.rows("told")}.isdisjoint({row["fingerprint"] for row in before})
 
 
 def test_what_an_experiment_states_wrongly_is_named_before_anything_is_asked(told: Suite) -> None:

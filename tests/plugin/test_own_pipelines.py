@@ -107,6 +107,10 @@ def write(suite: Suite, client: str, server: Answering | None = None) -> None:
     suite.pytester.makeconftest(FIXTURES.format(url=server.url if server else "", client=client))
 
 
+def rows_of(suite: Suite) -> list[Any]:
+    return [*suite.rows("mine")]
+
+
 @pytest.mark.parametrize("client", CLIENTS)
 def test_calls_of_set_up_and_of_trials_are_recorded_and_replayed_with_the_server_gone(mine: Suite, client: str) -> None:
     if find_spec(client.partition(" ")[0]) is None:
@@ -122,10 +126,33 @@ def test_calls_of_set_up_and_of_trials_are_recorded_and_replayed_with_the_server
     replayed = mine.run("--rag-mode=replay")
     replayed.assert_outcomes(passed=QUESTIONS)
     replayed.stdout.fnmatch_lines([f"*{QUESTIONS} replayed, recorded *; 0 asked now"])
-    rows: list[Any] = mine.rows("mine")
+    rows = rows_of(mine)
     assert {row["llm_answer"] for row in rows} == {"Zone 1."}
     assert all(row["recorded_at"] for row in rows)
     assert "planted" not in "".join(file.read_text() for file in (mine.path / "cassettes").rglob("*.yaml"))
+
+
+UNRECORDED = """
+import http.client, subprocess, sys
+def ask(text):
+    connection = http.client.HTTPConnection(URL.removeprefix("http://"))
+    connection.request("GET", "/plain")
+    connection.getresponse().read()
+    return subprocess.run([sys.executable, "-c", "print('Zone 1.')"], capture_output=True, text=True).stdout
+"""
+
+
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n", "2"), marks=pytest.mark.long)])
+def test_what_cannot_be_recorded_is_named_once_with_its_count(mine: Suite, workers: tuple[str, ...]) -> None:
+    with answering("Zone 1.") as server:
+        write(mine, UNRECORDED, server)
+        result = mine.run("--rag-mode=record", *workers)
+        result.assert_outcomes(passed=QUESTIONS)
+        n, where = len(server.calls), server.url.removeprefix("http://")
+    printed = " ".join(str(result.stdout).split())
+    assert "mine: not recorded, so a replay makes them again or refuses them: " in printed
+    assert f"{n} connections to {where}, {n} processes" in printed
+    assert "not recorded, so" not in str(mine.run("--rag-mode=live").stdout)
 
 
 @pytest.mark.parametrize("mode", ["auto", "live"])
@@ -161,7 +188,7 @@ def test_what_decides_its_answers_may_change_anywhere_and_is_seen(mine: Suite) -
     prompt.write_text("Two:")
     result = mine.run("--rag-mode=live")
     assert f"{QUESTIONS} asked now" in str(result.stdout)
-    assert all(row["llm_answer"].startswith("Two:") for row in mine.rows("mine"))
+    assert all(row["llm_answer"].startswith("Two:") for row in rows_of(mine))
 
 
 def test_an_interrupted_run_is_announced_and_gone_on_with_when_that_is_asked_for(mine: Suite) -> None:
@@ -170,21 +197,21 @@ def test_an_interrupted_run_is_announced_and_gone_on_with_when_that_is_asked_for
     mine.run("--maxfail=1", "-k", "direct", "--deselect=x").assert_outcomes(passed=3, deselected=1)
     assert not (mine.path / "output" / "unfinished").exists()
     interrupted(mine)
-    kept = {row["query_id"] for row in mine.rows("mine")}
+    kept = {row["query_id"] for row in rows_of(mine)}
     (mine.path / "prompt.txt").write_text("Two:")
     ended_at_once = mine.run("--rag-gate=nonsense")
     assert ended_at_once.ret == pytest.ExitCode.USAGE_ERROR
     result = mine.run("--rag-resume")
     result.assert_outcomes(passed=QUESTIONS)
     assert "--rag-resume goes on" not in str(result.stdout)
-    said = {row["query_id"]: row["llm_answer"][:4] for row in mine.rows("mine")}
+    said = {row["query_id"]: row["llm_answer"][:4] for row in rows_of(mine)}
     assert said == {each: "One:" if each in kept else "Two:" for each in said}
     interrupted(mine)
     result = mine.run()
     result.stdout.fnmatch_lines(
         [f"rag: {len(kept)} of {QUESTIONS} answers of an interrupted run of mine: --rag-resume goes on with it.*"]
     )
-    assert {row["llm_answer"][:4] for row in mine.rows("mine")} == {"Two:"}
+    assert {row["llm_answer"][:4] for row in rows_of(mine)} == {"Two:"}
 
 
 def interrupted(suite: Suite) -> None:
@@ -204,7 +231,7 @@ def test_rows_of_a_stated_fingerprint_are_reused_and_it_is_said(mine: Suite) -> 
     mine.run().assert_outcomes(passed=QUESTIONS)
     (mine.path / "prompt.txt").write_text("Two:")
     assert "of version v1" in str(mine.run().stdout)
-    assert {row["llm_answer"][:4] for row in mine.rows("mine")} == {"One:"}
+    assert {row["llm_answer"][:4] for row in rows_of(mine)} == {"One:"}
     conftest.write_text(conftest.read_text().replace("'v1'", "'v2'"))
     mine.run()
-    assert {row["llm_answer"][:4] for row in mine.rows("mine")} == {"Two:"}
+    assert {row["llm_answer"][:4] for row in rows_of(mine)} == {"Two:"}

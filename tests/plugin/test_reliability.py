@@ -127,7 +127,7 @@ def test_a_changed_threshold_is_another_row_and_nothing_of_the_old_is_resumed(en
 
     engine.run(*asked)
     first = marks()
-    engine.run(*asked).stdout.fnmatch_lines([f"answers of r1, r6, each: {len(QUERIES)} resumed *; 0 new"])
+    engine.run(*asked).stdout.fnmatch_lines([f"answers of r1, r6, each: {len(QUERIES)} reused *; 0 new"])
     assert marks() == first
     table(engine, "thresholds = {passed = 0.62}")
     engine.run(*asked)

@@ -18,6 +18,8 @@ import json, pathlib
 import pytest
 
 class Shop:
+    fingerprint = "1"
+
     def answer(self, query):
         with pathlib.Path("asked.jsonl").open("a") as file:
             file.write(json.dumps([query.query_id, query.text]) + "\\n")

@@ -13,8 +13,8 @@ from rag_harness.protocols import Experiment
 
 BLACK_BOX = "the pipeline does not say how to answer from other sources (Experiment.answer_from)"
 NOT_KNOWN = (
-    "nobody knows whether it would still answer as in this run: it was asked live, or has no version. Recorded answers "
-    "stay: --rag-mode=record"
+    "nobody knows whether it would still answer as in this run, for it is asked in each run. A fingerprint that it "
+    "states would say so; --rag-attribute explains within a run"
 )
 CHANGED = "the experiment is not what it was when its rows were made; run pytest again"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_harness.engine.distributed.carrying import check_same, unpickled
 from rag_harness.engine.distributed.run_messages import Carried
-from rag_harness.engine.fingerprint import fingerprint_of, fingerprint_parts
+from rag_harness.engine.fingerprint import documents_of, fingerprint_about, fingerprint_parts
 from rag_harness.engine.golden.suite import GoldenSuite
 from rag_harness.errors import RecordingMissError
 from rag_harness.pipelines import experiment
@@ -43,7 +43,8 @@ def built(carried: Carried, parts: RunParts, settings: Settings) -> Experiment:
 
 def _registered(carried: Carried, parts: RunParts, settings: Settings) -> tuple[Experiment, Mapping[str, Any]]:
     made = experiment(carried.name, parts)
-    return made, fingerprint_parts(made, settings, carried.queries_digest)
+    documents = documents_of(made, parts.data(made.data))
+    return made, fingerprint_parts(made, settings, carried.queries_digest, documents)
 
 
 def _golden(parts: RunParts, settings: Settings) -> tuple[Experiment, Mapping[str, Any]]:
@@ -51,7 +52,7 @@ def _golden(parts: RunParts, settings: Settings) -> tuple[Experiment, Mapping[st
     registered = cache(lambda name: experiment(name, parts))
 
     def fingerprint(of: Experiment) -> str:
-        return fingerprint_of(of, settings, parts.data(of.data).queries_digest)
+        return fingerprint_about(of, settings, parts.data(of.data))
 
     suite = GoldenSuite(parts, registered, fingerprint)
     return suite.experiment, fingerprint_parts(suite.experiment, settings, suite.digest)

@@ -23,6 +23,13 @@ _LOOKUPS = ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr"
 _SENDS = ("socket.connect", "socket.sendto", "socket.sendmsg")
 
 
+def internet_address(connection: Any, address: Any) -> tuple[str, int] | None:
+    """Return the host and port of a socket's address; None where it is no address of the internet."""
+    if getattr(connection, "family", 0) not in _FAMILIES or not isinstance(address, tuple):
+        return None
+    return str(address[0]), int(address[1])
+
+
 class _Guard:
     """The state of the guard: whether connections are refused, and the allowed hosts."""
 
@@ -41,10 +48,8 @@ class _Guard:
         if event in _LOOKUPS:
             # Without a host, the lookup is for this machine. A server does that before it listens.
             return (args[0].decode(errors="replace") if isinstance(args[0], bytes) else args[0]) or None
-        connection, address = args[0], args[1]
-        if getattr(connection, "family", 0) not in _FAMILIES or not isinstance(address, tuple):
-            return None
-        return str(address[0])
+        address = internet_address(args[0], args[1])
+        return None if address is None else address[0]
 
 
 _guard = _Guard()

@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from io import BytesIO
 from typing import Any
 from unittest.mock import patch
 
 from rag_harness.models.recording.cassettes import CleanedRequest, Recorded
 from rag_harness.models.recording.playback import AnswerListener, Playback, headers_of
+from rag_harness.models.recording.unrecorded import recorded_call
 
 Skips = Callable[[str], bool]
 """Returns whether a request to an address is neither recorded nor replayed."""
@@ -64,7 +65,10 @@ def _urllib3_patched(playback: Playback, skips: Skips) -> Iterator[None]:
             return response(found, method, url, options)
         playback.allow(asked)
         listener = AnswerListener(asked)
-        came = below(self, method, url, body, headers, **{**options, "preload_content": False, "decode_content": True})
+        with recorded_call():
+            came = below(
+                self, method, url, body, headers, **{**options, "preload_content": False, "decode_content": True}
+            )
         content = came.read(decode_content=True)
         came.release_conn()
         kept = _kept(playback, listener, came.status, came.headers.get("content-type", ""), content)
@@ -113,7 +117,13 @@ def _aiohttp_patched(playback: Playback, skips: Skips) -> Iterator[None]:
     from aiohttp import ClientSession
     from vcr.stubs.aiohttp_stubs import vcr_request
 
-    handler = vcr_request(_Cassette(playback, skips), ClientSession._request)
+    below = ClientSession._request
+
+    async def real(self: Any, method: str, url: Any, **options: Any) -> Any:
+        with nullcontext() if skips(str(url)) else recorded_call():
+            return await below(self, method, url, **options)
+
+    handler = vcr_request(_Cassette(playback, skips), real)
     with patch.object(ClientSession, "_request", handler):
         yield
 

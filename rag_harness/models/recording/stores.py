@@ -43,12 +43,21 @@ class StoreRoom:
         self._access = access_of(settings)
         self._opened: dict[Path, ArrayStore] = {}
 
-    def open(self, kind: str, model: str, revision: str) -> ArrayStore:
-        """Return the store of ``kind`` (vectors, tokens, pairs) for one model and revision."""
+    def open(self, kind: str, model: str, revision: str, *, may_keep: bool = True) -> ArrayStore:
+        """Return the store of ``kind`` (vectors, tokens, pairs) for one model and revision.
+
+        Without ``may_keep`` it is of a part of a user's own, which is asked in each run: mode record keeps what is
+        missing, replay reads that, and nothing goes into the cache.
+        """
         folder = Path(kind) / re.sub(r"[^\w.@-]+", "--", f"{model}@{revision}")
         if folder not in self._opened:
-            self._opened[folder] = self._store(kind, folder)
+            self._opened[folder] = self._store(kind, folder) if may_keep else self._store_of_own(folder)
         return self._opened[folder]
+
+    def _store_of_own(self, folder: Path) -> ArrayStore:
+        recorded, records = self._recordings / folder, self._access.records
+        is_read = records or self._access.calls_nobody
+        return ArrayStore([recorded] if is_read else [], recorded if records else None)
 
     def _store(self, kind: str, folder: Path) -> ArrayStore:
         recorded, cached = self._recordings / folder, self._cache / folder

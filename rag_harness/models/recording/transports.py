@@ -17,6 +17,7 @@ from unittest.mock import patch
 
 from rag_harness.models.recording.cassettes import Recorded
 from rag_harness.models.recording.playback import AnswerListener, Playback, headers_of
+from rag_harness.models.recording.unrecorded import recorded_call
 
 Skips = Callable[[Any], bool]
 """Returns whether a request is neither recorded nor replayed."""
@@ -120,7 +121,8 @@ def _blocking(library: ModuleType, below: Any, playback: Playback, skips: Skips)
             return below(self, request)
         playback.allow(asked)
         listener = AnswerListener(asked)
-        response = _real(below)(self, request)
+        with recorded_call():
+            response = _real(below)(self, request)
         return heard(library, response, listener, playback)
 
     return handle_request
@@ -139,7 +141,8 @@ def _waiting(library: ModuleType, below: Any, playback: Playback, skips: Skips) 
             return await below(self, request)
         playback.allow(asked)
         listener = AnswerListener(asked)
-        response = await _real(below)(self, request)
+        with recorded_call():
+            response = await _real(below)(self, request)
         return heard(library, response, listener, playback)
 
     return handle_async_request

@@ -38,11 +38,11 @@ class LentStores:
         self._under = under
         self._opened: dict[tuple[str, str, str], LentStore] = {}
 
-    def open(self, kind: str, model: str, revision: str) -> LentStore:
+    def open(self, kind: str, model: str, revision: str, *, may_keep: bool = True) -> LentStore:
         """Return the store of ``kind`` for one model and revision."""
         name = kind, model, revision
         if name not in self._opened:
-            self._opened[name] = LentStore(self._under.open(*name))
+            self._opened[name] = LentStore(self._under.open(*name, may_keep=may_keep))
         return self._opened[name]
 
     def flush(self) -> None:

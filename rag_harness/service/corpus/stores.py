@@ -98,8 +98,11 @@ class CollectionStores:
         self._opened: dict[tuple[str, str, str], MemoryStore] = {}
         self._lock = RLock()
 
-    def open(self, kind: str, model: str, revision: str) -> MemoryStore:
-        """Return the store of ``kind`` for one model and revision; the same object each time."""
+    def open(self, kind: str, model: str, revision: str, *, may_keep: bool = True) -> MemoryStore:  # noqa: ARG002
+        """Return the store of ``kind`` for one model and revision; the same object each time.
+
+        What a collection keeps of its own documents is its index: it keeps that of a user's own parts, too.
+        """
         named = kind, model, revision
         with self._lock:
             if named not in self._opened:

@@ -48,7 +48,7 @@ def test_of_an_experiment_that_has_changed_nothing_is_known() -> None:
 
 
 def test_of_one_without_a_version_nobody_knows_whether_it_has_changed() -> None:
-    made = experiment(Pipeline(CHUNKS), has_version=False)
+    made = experiment(Pipeline(CHUNKS), is_reusable=False)
     assert subject(made, now="cccc").limits == NOT_KNOWN
     assert subject(made).limits == ""
 
