@@ -156,6 +156,9 @@ class Retrieval:
         digest = ContentDigest(self.embedder.model, self.embedder.revision)
         for chunk in self.indexed:
             digest.add(digested_bytes([chunk]))
+        if not self.embedder.may_keep:
+            # A user's own embedder may give the same texts other vectors now, so the vectors themselves count.
+            digest.add(self._vectors().tobytes())
         return digest.hexdigest()
 
     @cached_property

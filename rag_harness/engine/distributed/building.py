@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_harness.engine.distributed.carrying import check_same, unpickled
 from rag_harness.engine.distributed.run_messages import Carried
-from rag_harness.engine.fingerprint import documents_of, fingerprint_about, fingerprint_parts
+from rag_harness.engine.fingerprint import fingerprint_about, fingerprint_parts
 from rag_harness.engine.golden.suite import GoldenSuite
 from rag_harness.errors import RecordingMissError
 from rag_harness.pipelines import experiment
@@ -43,8 +43,7 @@ def built(carried: Carried, parts: RunParts, settings: Settings) -> Experiment:
 
 def _registered(carried: Carried, parts: RunParts, settings: Settings) -> tuple[Experiment, Mapping[str, Any]]:
     made = experiment(carried.name, parts)
-    documents = documents_of(made, parts.data(made.data))
-    return made, fingerprint_parts(made, settings, carried.queries_digest, documents)
+    return made, fingerprint_parts(made, settings, carried.queries_digest)
 
 
 def _golden(parts: RunParts, settings: Settings) -> tuple[Experiment, Mapping[str, Any]]:

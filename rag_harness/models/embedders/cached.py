@@ -11,6 +11,7 @@ import numpy as np
 from rag_harness.errors import ChunkTooLongError, PrerequisiteError, QueryTooLongError, RecordingMissError
 from rag_harness.models.recording.store import key_of
 from rag_harness.protocols import Embedder, Store, Tokenizer
+from rag_harness.registry.own_parts import may_be_kept, stated_fingerprint
 from rag_harness.types import Matrix, Pieces, TokenVectors
 from rag_harness.work.reporting import report
 
@@ -63,7 +64,12 @@ class CachedEmbedder:
 
     @property
     def revision(self) -> str:
-        return self._inner.revision
+        return self._inner.revision + stated_fingerprint(self._inner)
+
+    @property
+    def may_keep(self) -> bool:
+        """Whether its vectors are kept for later runs: not those of a user's own embedder without a fingerprint."""
+        return may_be_kept(self._inner)
 
     @property
     def dimension(self) -> int:

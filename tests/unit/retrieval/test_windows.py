@@ -208,9 +208,9 @@ def test_least_stands_in_the_name_of_the_cuts_only_where_it_is_set(least: int, p
     there = made.stores.open
 
     class Stores:
-        def open(self, kind: str, model: str, revision: str) -> Any:
+        def open(self, kind: str, model: str, revision: str, *, may_keep: bool) -> Any:
             opened.append(revision)
-            return there(kind, model, revision)
+            return there(kind, model, revision, may_keep=may_keep)
 
     made.stores = Stores()  # type: ignore[assignment]
     assert made.chunks
