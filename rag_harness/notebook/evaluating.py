@@ -15,6 +15,7 @@ from rag_harness.engine.stored import adopt_journals
 from rag_harness.engine.unfinished import Unfinished
 from rag_harness.errors import CriticalError, SettingsError
 from rag_harness.models.api_keys import check_api_keys
+from rag_harness.models.recording.own_calls import own_calls_covered
 from rag_harness.notebook.evaluation import Evaluation, evaluation_of
 from rag_harness.notebook.given_pipeline import Loop, own_pipeline
 from rag_harness.notebook.given_questions import questions_file
@@ -25,10 +26,12 @@ from rag_harness.notebook.output_folder import written_to
 from rag_harness.notebook.refused import check_cases, check_named, check_questions, check_service
 from rag_harness.pipelines import data_of, endpoints_of, experiment, is_known
 from rag_harness.pipelines.parts import RunParts
+from rag_harness.pipelines.recorded_pipeline import RecordedPipeline
 from rag_harness.protocols import Experiment
+from rag_harness.registry.own_parts import is_own_code
 from rag_harness.report.wanted import WantedMeasures
 from rag_harness.retrieval.indexes.server.connection import check_client
-from rag_harness.settings import Settings
+from rag_harness.settings import Settings, access_of
 from rag_harness.types import Case
 from rag_harness.work.once import Once
 
@@ -139,6 +142,9 @@ class _Evaluating:
     def _asked(self, settings: Settings, named: str, own: Experiment | None) -> Evaluation:
         parts = RunParts(settings)
         asked = own if own is not None else _built(named, parts)
+        is_recorded = access_of(settings).covers_own_calls and is_own_code(asked.code)
+        if is_recorded:
+            asked = replace(asked, pipeline=RecordedPipeline(asked.pipeline))
         data = parts.data(data_of(named, settings) if named else asked.data)
         cases = _owing(asked, data, settings)
         check_cases(cases, data, asked, settings)
@@ -163,6 +169,8 @@ class _Evaluating:
             closing.callback(parts.flush)
             # After an interrupt or a refused key, too: what came is a run that a report can read.
             closing.callback(lambda: record.leave([case.query.query_id for case in chosen], run.arrived))
+            if is_recorded:
+                closing.enter_context(own_calls_covered(settings, None))
             run.run()
         return evaluation_of(settings, asked.id, run.arrived, is_reusable=not identities.reuses_nothing(asked))
 

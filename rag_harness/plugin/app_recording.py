@@ -8,20 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rag_harness.models.recording.app_calls import (
-    AppCassettes,
-    AppPlayback,
-    answering_app,
-    no_app_answers,
-    threads_of_apps,
-)
-from rag_harness.models.recording.cassettes import OWN
-from rag_harness.models.recording.other_transports import other_transports_patched
-from rag_harness.models.recording.scrubbing import secrets_of
-from rag_harness.models.recording.transports import patched
-from rag_harness.models.recording.unrecorded import unrecorded_calls
+from rag_harness.models.recording.app_calls import answering_app
+from rag_harness.models.recording.own_calls import own_calls_covered
 from rag_harness.plugin.items import own_fixture
-from rag_harness.plugin.own_recording import is_qdrant
 
 if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
@@ -41,27 +30,7 @@ def record_apps(session: RagSession) -> None:
     if _ARE_RECORDED in session.config.stash or not session.access.covers_own_calls:
         return
     session.config.stash[_ARE_RECORDED] = True
-    records, settings = session.access.records, session.settings
-    playback = AppPlayback(
-        AppCassettes(settings.path(settings.cassettes) / OWN, secrets_of(settings), session.scrub, settings.abridge),
-        may_call=not session.access.calls_nobody,
-        keep=records,
-        ask_again=settings.rerecord and records,
-        refuse="Record it: --rag-mode=record",
-    )
-
-    def skips(url: object) -> bool:
-        return no_app_answers() or is_qdrant(url, settings)
-
-    session.closing.enter_context(patched(playback, lambda asked: skips(asked.url)))
-    session.closing.enter_context(other_transports_patched(playback, skips))
-    session.closing.enter_context(threads_of_apps())
-
-    def is_qdrants(host: str, port: int) -> bool:
-        return is_qdrant(f"http://{host}:{port}", settings)
-
-    counted = unrecorded_calls.counted(lambda: not no_app_answers(), is_qdrants)
-    session.closing.enter_context(counted)
+    session.closing.enter_context(own_calls_covered(session.settings, session.scrub))
 
 
 def registers_apps(session: RagSession) -> bool:

@@ -8,13 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
-from urllib.parse import urlsplit
 
 import pytest
 
 from rag_harness.errors import PrerequisiteError
 from rag_harness.models.recording.cassettes import OWN, Cassettes
-from rag_harness.models.recording.network_guard import LOOPBACK
+from rag_harness.models.recording.own_calls import is_qdrant
 from rag_harness.models.recording.playback import Playback
 from rag_harness.models.recording.scrubbing import Scrub, secrets_of
 from rag_harness.models.recording.transports import patched
@@ -23,7 +22,6 @@ from rag_harness.work.local_work import is_harness_at_work
 
 if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
-    from rag_harness.settings import Settings
 
 OWN_CASSETTES: pytest.StashKey[dict[Scrub | None, Cassettes]] = pytest.StashKey()
 
@@ -105,12 +103,6 @@ def own_cassettes(session: RagSession, scrub: Scrub | None) -> Cassettes:
         folder = settings.path(settings.cassettes) / OWN
         known[scrub] = Cassettes(folder, secrets_of(settings), scrub, settings.abridge)
     return known[scrub]
-
-
-def is_qdrant(url: Any, settings: Settings) -> bool:
-    """Return whether a call goes to the Qdrant server that the user configured on this machine."""
-    asked, known = urlsplit(str(url)), urlsplit(settings.qdrant_url)
-    return known.hostname in LOOPBACK and asked.hostname in LOOPBACK and asked.port == known.port
 
 
 def _stop(request: pytest.FixtureRequest, error: Exception) -> NoReturn:

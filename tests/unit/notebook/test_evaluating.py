@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 import rag_harness
@@ -17,6 +18,7 @@ from rag_harness.engine import loop
 from rag_harness.errors import CriticalError, DataError, PrerequisiteError, RegistryError, SettingsError
 from rag_harness.files.alone import RUN_LOCK, alone
 from rag_harness.results.manifest import read_manifest
+from tests.unit.models.recording.answering import answering
 from tests.unit.server import as_json, serving
 
 QUESTIONS = [("return a lamp?", "45 days"), ("what does express cost?", "9.90"), ("live fish?", "")]
@@ -31,7 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class Asked:
-    """A function that notes its questions. Its code is in this file, so that its rows are taken over."""
+    """A pipeline that notes its questions."""
 
     def __init__(self) -> None:
         self.questions: list[str] = []
@@ -401,3 +403,20 @@ def test_every_option_is_usable_here_or_named_as_one_of_pytest() -> None:
     for option in ("strict", "slices", "save", "tune"):
         with pytest.raises(PrerequisiteError, match=f"--rag-{option}"):
             rag_harness.evaluate(_rag, QUESTIONS, **{option: "x"})
+
+
+def test_calls_of_a_pipeline_are_recorded_and_replayed_with_the_server_gone() -> None:
+    with answering("Within 45 days.") as server:
+
+        def rag(question: str) -> str:
+            body = {"model": "m", "messages": [{"role": "user", "content": question}]}
+            said = httpx.post(f"{server.url}/chat", json=body).json()
+            return str(said["choices"][0]["message"]["content"])
+
+        rag_harness.evaluate(rag, QUESTIONS, mode="record")
+        assert len(server.calls) == len(QUESTIONS)
+        rag_harness.evaluate(rag, QUESTIONS, mode="record")
+        assert len(server.calls) == len(QUESTIONS)
+    rag_harness.evaluate(rag, QUESTIONS, mode="replay")
+    assert [row["llm_answer"] for row in rows_of("rag")] == ["Within 45 days."] * len(QUESTIONS)
+    assert all(row["recorded_at"] for row in rows_of("rag"))
