@@ -52,7 +52,7 @@ class BriefSection:
         self._attribution, self._recording, self._worker_cost = attribution, recording, worker_cost
 
     def print(self, terminal: pytest.TerminalReporter) -> None:
-        """Print the section; with -q its three lines."""
+        """Print the section; with -q only what a verdict is, and what it is about."""
         has_results = bool(self._recorder.arrived or self._recorder.not_run)
         # Where nothing could be written there is nothing to read; a failure has said so.
         quiet = terminal.config.get_verbosity() < 0 and not self._session.settings.sections
@@ -66,7 +66,8 @@ class BriefSection:
     def _lines(self, quiet: bool) -> Sequence[Line]:
         from rag_harness.report.brief import brief_of
         from rag_harness.report.brief.gates_state import with_worst_why
-        from rag_harness.report.brief.terminal_lines import brief_lines, three_lines
+        from rag_harness.report.brief.terminal_lines import brief_lines, quiet_lines
+        from rag_harness.report.brief.writer import Line
         from rag_harness.report.summary_file import verdict_json
 
         verdicts = [verdict_json(each) for each in self._gates.verdicts]
@@ -76,7 +77,8 @@ class BriefSection:
         output = str(self._session.settings.output)
         width = columns(unknown=_USUAL)
         if quiet:
-            return three_lines(brief, output, width)
+            origins = [Line(text, "") for text in self._gates.origins]
+            return quiet_lines(brief, output, width, origins=origins, notes=[*self._verdict_notes()])
         is_open = bool(self._gates.configured) and not verdicts
         has_report = bool(self._session.settings.report)
         return brief_lines(brief, output, width, has_report=has_report, is_open=is_open, notes=[*self._notes()])
@@ -85,6 +87,20 @@ class BriefSection:
         from rag_harness.derived.attribution.whole_trial import first_broken  # only where such a gate failed
 
         return first_broken(self._findings.output, self._findings.manifest, trial, measure)
+
+    def _verdict_notes(self) -> Iterator[Line]:
+        """Yield the notes without which a verdict is misread: answers that are missing, gates that judge less."""
+        from rag_harness.plugin.golden_section import not_looked_up
+        from rag_harness.plugin.remarks import verdict_remarks
+        from rag_harness.plugin.tried_again import missing_said
+        from rag_harness.report.brief.writer import Line
+
+        missing = missing_said(self._findings.noises, self._session.settings.output)
+        yield from (Line(text, "red") for text in missing)
+        remarks = [*self._gates.notes, *self._gates.not_judged_said()]
+        remarks += not_looked_up(self._session, self._findings)
+        remarks += verdict_remarks(self._findings, self._recorder, self._session)
+        yield from (Line(text, "yellow") for text in remarks)
 
     def _notes(self) -> Iterator[Line]:
         """Yield what else has to be known: errors, replaced gates, drafts, rows set aside, unused recordings.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -158,7 +158,7 @@ class GateKeeper:
 
     def print(self, terminal: pytest.TerminalReporter) -> None:
         """Print where the figures come from, then one line for each gate."""
-        origins = self._origins()
+        origins = self._origins_and_renewal()
         if self.verdicts or origins:
             write_section(terminal, "rag gates" if self.verdicts else "rag answers", origins)
             self._write_verdicts(terminal)
@@ -189,15 +189,31 @@ class GateKeeper:
             said = f"rag: not judged, for nothing was selected of {self._unselected}"
             write_lines(terminal, [said], yellow=True)
 
-    def _origins(self) -> list[str]:
-        """Say where the figures that gates are judged by come from."""
+    @property
+    def origins(self) -> Sequence[str]:
+        """Where the answers come from that figures and gates are about, and how old they are, a line each."""
         if not self._findings.is_there:
             return []
-        from rag_harness.report.provenance import provenance_lines, renewal
+        from rag_harness.report.provenance import provenance_lines
 
-        tables, session = self._findings.tables, self._session
-        how = renewal(tables, session.access.calls_network, session.settings.overwrite)
-        return [*provenance_lines(tables, self._findings.manifest.date), *([how] if how else [])]
+        return provenance_lines(self._findings.tables, self._findings.manifest.date)
+
+    def _origins_and_renewal(self) -> list[str]:
+        """Say where the answers come from, and how they are renewed."""
+        if not self._findings.is_there:
+            return []
+        from rag_harness.report.provenance import renewal
+
+        session = self._session
+        how = renewal(self._findings.tables, session.access.calls_network, session.settings.overwrite)
+        return [*self.origins, *([how] if how else [])]
+
+    def not_judged_said(self) -> Iterator[str]:
+        """Yield why gates were not judged, each reason once; those that fail the run are told as failures."""
+        from rag_harness.report.wording import counted
+
+        reasons = Counter(verdict.reason for verdict in self.verdicts if self._is_grouped(verdict))
+        yield from (f"{counted(n, 'gate')} not judged: {why}" for why, n in reasons.items())
 
     def _write_verdicts(self, terminal: pytest.TerminalReporter) -> None:
         from rag_harness.gates import together, verdict_lines

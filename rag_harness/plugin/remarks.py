@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from rag_harness.plugin.not_run import not_run_lines
@@ -12,6 +12,7 @@ from rag_harness.report.wording import counted
 from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
+    from rag_harness.dataset.data import Data
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.run_findings import RunFindings
     from rag_harness.plugin.session import RagSession
@@ -44,15 +45,32 @@ def remarks_said(findings: RunFindings, recorder: Recorder, session: RagSession)
     yield from _stopped(findings, recorder)
 
 
+def verdict_remarks(findings: RunFindings, recorder: Recorder, session: RagSession) -> Iterator[str]:
+    """Yield those of them without which a verdict is misread: what it does not count, counts twice, or cannot see."""
+    tables = experiments_of(findings)
+    yield from (*_without_named_page(tables, session), *_twice(tables, session), *_skipped(findings))
+    yield from _drafts(findings, session) if not session.settings.gate_unreviewed else ()
+    yield from (*_placed(tables, only_missed=True), *doubts(tables), *_lost(tables))
+    yield from (*not_run_lines(recorder.not_run.values()), *_stopped(findings, recorder))
+
+
 def _unchecked(tables: Mapping[str, SuiteTable], session: RagSession) -> Iterator[str]:
     """Say that pages which questions name may be misspelt, where no folder of documents says which there are."""
-    cases = session.cases
-    of = {name: cases.data.get(cases.data_of(name)) for name in tables}
-    unchecked = {name: data for name, data in of.items() if data.takes_pages_as_named}
-    for folder in dict.fromkeys(data.folder for data in unchecked.values()):
+    for folder in dict.fromkeys(data.folder for data in _taken_as_named(tables, session).values()):
         said = "pages in context_reference are taken as written, and a context has to name its page to be found"
         yield f"no folder {folder}: {said}. --rag-kb=DIR checks the names, and finds contexts without one by their text"
-    for name in unchecked:
+    yield from _without_named_page(tables, session)
+
+
+def _taken_as_named(tables: Iterable[str], session: RagSession) -> Mapping[str, Data]:
+    cases = session.cases
+    of = {name: cases.data.get(cases.data_of(name)) for name in tables}
+    return {name: data for name, data in of.items() if data.takes_pages_as_named}
+
+
+def _without_named_page(tables: Mapping[str, SuiteTable], session: RagSession) -> Iterator[str]:
+    """Say of which experiments no context names a page that a question names, letter by letter."""
+    for name in _taken_as_named(tables, session):
         table = tables[name]
         found = table.values(_FOUND, {}) if table.has(_FOUND) and table.totals.depth else {}
         if found and not any(found.values()):
@@ -93,8 +111,8 @@ def _skipped(findings: RunFindings) -> Iterator[str]:
         yield f"{lines.said}: no figure and no gate is about these questions. The log says why of each."
 
 
-def _placed(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
-    """Say how the documents behind a service's contexts were found."""
+def _placed(tables: Mapping[str, SuiteTable], only_missed: bool = False) -> Iterator[str]:
+    """Say how the documents behind a service's contexts were found; ``only_missed``: where some were not."""
     found = {name: table.totals.placed for name, table in sorted(tables.items()) if table.totals.placed}
     if not found:
         return
@@ -102,6 +120,8 @@ def _placed(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
 
     ways = {BY_ID: "id", BY_TEXT: "text", BY_NAME: "the name they tell", BY_NOTHING: "nothing"}
     for name, placed in found.items():
+        if only_missed and not placed[BY_NOTHING]:
+            continue
         # Whether an id's document has the words of the context is told by itself.
         counts = {**placed, BY_ID: sum(placed[how] for how in (BY_ID, NO_TEXT, OTHER_TEXT))}
         said = ", ".join(f"{counts[how]:,} by {way}" for how, way in ways.items() if counts.get(how))
@@ -118,12 +138,17 @@ def _settled(findings: RunFindings) -> Iterator[str]:
         )
 
 
-def _became_of_rows(recorder: Recorder, tables: Mapping[str, SuiteTable], session: RagSession) -> Iterator[str]:
-    settings = session.settings
+def _lost(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
+    """Say how many trials have no row, and how gates count them."""
     lost = sum(table.lost_of({}) for table in tables.values())
     if lost:
         trials = "1 trial was selected and has" if lost == 1 else f"{lost} trials were selected and have"
         yield f"{trials} no row, lost to a crash, say; every measure counts the worst."
+
+
+def _became_of_rows(recorder: Recorder, tables: Mapping[str, SuiteTable], session: RagSession) -> Iterator[str]:
+    settings = session.settings
+    yield from _lost(tables)
     if recorder.set_aside:
         rows = f"{counted(recorder.set_aside, 'row')} of an earlier run {_were(recorder.set_aside)}"
         yield f"{rows} moved to {settings.output}/previous/."

@@ -322,7 +322,7 @@ class Settings:
     sections: tuple[str, ...] = option(
         (),
         "sections of the terminal summary: all, or their names separated by commas; default: the run in brief, with -v "
-        "all, with -q three lines",
+        "all, with -q gates and what they rest on",
         "nothing",
     )
     judges: str = path_option("judges", "folder of calibrations of judges against people", "nothing")

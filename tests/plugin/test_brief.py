@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rag_harness.plugin.end_of_run import SECTIONS, SHORT_SUMMARY
-from tests.plugin.conftest import TEST, Suite
+from tests.plugin.conftest import QUERIES, TEST, Suite
 from tests.plugin.study import ROOT
 
 HEAD = "rag in brief"
@@ -59,10 +59,25 @@ def test_a_failed_gate_is_first_with_the_trial_that_counts_most(usual: Suite) ->
     assert re.fullmatch(r" +worst: e3-q_direct_001", found[1])
 
 
-def test_quiet_is_three_lines(usual: Suite) -> None:
+def test_quiet_is_where_answers_come_from_the_gates_and_the_next_command(usual: Suite) -> None:
+    usual.run()
     lines = [line for line in usual.run("-q", "--rag-gate=e3: recall@5 >= 0.1").outlines if line]
     assert heads(lines) == []
+    assert re.fullmatch(r"answers: 4 resumed from the run of .* UTC; 0 new", lines[-5])
     assert [line.split()[0] for line in lines[-4:-1]] == ["gates", "rag", "next"]
+    assert not any(line.startswith(("note", "closest")) for line in lines)
+
+
+def test_quiet_keeps_the_notes_that_touch_a_verdict(usual: Suite) -> None:
+    usual.write_queries([*QUERIES, {**QUERIES[0], "query_id": "q_again", "metadata": {"reviewed": "no"}}])
+    gates = ("--rag-gate=e3: recall@5 >= 0", "--rag-gate=e2: recall@5 >= 0.5")
+    quiet = usual.run("-q", *gates, "-k", "answers")
+    said = " ".join(quiet.stdout.str().split())
+    assert "note cannot fail: e3: recall@5 >= 0, which every value meets" in said
+    assert "note 1 gate not judged: e2 is not in this run: -m e2" in said
+    assert "note 1 of 5 questions asks what another asks" in said
+    assert "and gates leave them out" in said
+    assert "no page in context_reference" not in said
 
 
 def test_verbose_prints_all_sections_and_a_choice_those_that_are_named(usual: Suite) -> None:

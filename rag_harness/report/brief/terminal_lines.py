@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from rag_harness.gates.units import bounds, value_said
 from rag_harness.report.brief.answered import Answered
@@ -63,21 +64,41 @@ def brief_lines(
     return [*lines, *_why(brief, writer), *_next(brief, output, has_report, writer)]
 
 
-def three_lines(brief: Brief, output: str, width: int = 80) -> list[Line]:
-    """Return the run in three lines: gates, answers, what to do."""
+def quiet_lines(
+    brief: Brief, output: str, width: int = 80, *, origins: Sequence[Line] = (), notes: Sequence[Line] = ()
+) -> list[Line]:
+    """Return what is left with -q: where answers come from, what touches a verdict, gates, answers, what to do.
+
+    Args:
+        brief: the run.
+        output: the folder of its results, for commands.
+        width: columns of the terminal.
+        origins: where the answers come from, and how old they are; never cut.
+        notes: without what a verdict is misread; each is wrapped.
+    """
     writer = LineWriter(min(width, _WIDEST))
+    wrapped = [part for note in notes for part in writer.to_its_end("note", note.text, note.colour)]
+    return [*origins, *wrapped, *_verdicts(brief, writer), *_in_short(brief, output, writer)]
+
+
+def _verdicts(brief: Brief, writer: LineWriter) -> list[Line]:
+    """Return how the gates came out, without the one that passed most closely; where none is set, that alone."""
+    lines = _gates(replace(brief, gates=replace(brief.gates, closest=None)), writer)
+    return lines if brief.gates.total else lines[:1]
+
+
+def _in_short(brief: Brief, output: str, writer: LineWriter) -> list[Line]:
+    """Return what was answered, or found, in a line, and the next command in another."""
     several = [field for field in brief.fields if len(field.names) > 1]
     best = "".join(f"; {_on(each, brief)}{winners_said(each) or 'all are equal'}".rstrip(".") for each in several)
     if brief.alone is not None:
         commands = [*_commands(brief, output), _report(output)]
-        lines = [*_gates(brief, writer)[:1], *_golden(brief, writer)[:1]]
-        return [*lines, Line(f"{'next':<{LABEL}}{commands[0]}")]
+        return [*_golden(brief, writer)[:1], Line(f"{'next':<{LABEL}}{commands[0]}")]
     found = brief.answered
     earlier = f" ({listed(found.earlier)} in an earlier run)" if found.earlier else ""
     simulated = f"{TIE}(SIMULATED)" if any(map(_is_simulated, found.authors)) else ""
     said = f"{found.rows:,} of {found.asked:,} answered{simulated}{earlier}{best}"
     return [
-        *_gates(brief, writer)[:1],
         *writer.labelled("rag", said, "red" if found.errors or found.lost or _wrong(brief) else "", most=1),
         Line(f"{'next':<{LABEL}}{_explain(brief, output)}"),
     ]

@@ -11,7 +11,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from rag_harness.report.brief import Brief, brief_of, first_sentences
-from rag_harness.report.brief.terminal_lines import brief_lines, three_lines
+from rag_harness.report.brief.terminal_lines import brief_lines, quiet_lines
 from rag_harness.report.brief.writer import Line
 from rag_harness.report.suite_table import CaseState, SuiteTable
 from rag_harness.results.causes import CauseLine
@@ -159,8 +159,14 @@ def test_one_experiment_takes_15_lines_and_four_22() -> None:
     assert len(brief_lines(make(FOUR, passing, causes), "output")) <= 21
 
 
-def test_quiet_is_three_lines() -> None:
-    assert {name: lines for name, made in BAD_INPUT.items() if len(lines := three_lines(made(), "output")) > 3} == {}
+def test_quiet_is_quiet_lines_and_gates_may_take_two() -> None:
+    assert {name: lines for name, made in BAD_INPUT.items() if len(lines := quiet_lines(made(), "output")) > 4} == {}
+    assert not [line for made in BAD_INPUT.values() for line in quiet_lines(made(), "output") if "closest" in line.text]
+
+
+def test_quiet_begins_with_where_answers_come_from_then_notes() -> None:
+    said = quiet_lines(make(ONE, GATES[:1]), "output", origins=[Line("answers: old")], notes=[Line("lost", "yellow")])
+    assert [line.text.split()[0] for line in said] == ["answers:", "note", "gates", "rag", "next"]
 
 
 def test_experiments_that_differ_only_in_other_measures_are_not_called_without_values() -> None:
@@ -175,10 +181,10 @@ def test_experiments_that_differ_only_in_other_measures_are_not_called_without_v
 
 def test_quiet_says_who_is_ahead_on_which_data() -> None:
     tables = {name: table([{}] * 60, recall_at_5=values(60, mean)) for name, mean in (("e1", 0.2), ("e2", 0.9))}
-    alone = three_lines(make(tables), "output", 100)[1].text
+    alone = quiet_lines(make(tables), "output", 100)[1].text
     assert alone.endswith("answered; e2 is best")
     book = {name: table([{}] * 60, recall_at_5=values(60, mean)) for name, mean in (("t1", 0.2), ("t2", 0.9))}
-    both = three_lines(make({**tables, **book}, data={"t1": "book", "t2": "book"}), "output", 100)[1].text
+    both = quiet_lines(make({**tables, **book}, data={"t1": "book", "t2": "book"}), "output", 100)[1].text
     assert "book: t2 is best" in both
     assert "queries: e2 is best" in both
 
@@ -245,6 +251,6 @@ def test_a_run_of_the_golden_suite_alone_speaks_of_its_questions(ranks: list[int
     explained = "rag-harness explain output"
     assert [explained in each for each in lines[-commands:]] == [True, False][-commands:]
     assert "answered" not in "".join(lines)
-    gates, golden, following = (each.text for each in three_lines(brief, "output"))
+    gates, golden, following = (each.text for each in quiet_lines(brief, "output"))
     assert (gates.split()[0], golden) == ("gates", line)
     assert following == f"next     {explained if commands > 1 else 'rag-harness report output -o report.html'}"
