@@ -115,17 +115,13 @@ class Run:
         for run in (before, self):
             check_whole(run.output)
         if before.output not in self._comparisons:
-            sides = self.as_saved(before.manifest.digests), before.as_saved(self.manifest.digests)
-            self._comparisons[before.output] = compare(*on_common_data(*sides))
+            self._comparisons[before.output] = compare(*on_common_data(self.saved, before.saved))
         return self._comparisons[before.output]
 
-    def as_saved(self, digests: Mapping[str, Any]) -> SavedRun:
-        """Return the run for comparison with one that has ``digests``.
-
-        Documents with a digest in only one of both count as unknown, not as different.
-        """
-        known = {name: value for name, value in self.manifest.digests.items() if name != DOCUMENTS or name in digests}
-        return saved_run(self.manifest.model_copy(update={"digests": known}), self.tables)
+    @property
+    def saved(self) -> SavedRun:
+        """The run as a baseline, for comparison with another."""
+        return saved_run(self.manifest, self.tables)
 
     @cached_property
     def _comparisons(self) -> dict[Path, Comparison]:

@@ -14,6 +14,7 @@ from rag_harness.report.cases_needed import CasesNeeded
 from rag_harness.report.direction import Side, better_named
 from rag_harness.report.pairwise import ALPHA, excludes_0
 from rag_harness.report.run_differences import (
+    are_of_other_rows,
     data_differences,
     measured_alone,
     notes,
@@ -130,10 +131,14 @@ class Comparison:
 
 
 def on_common_data(now: SavedRun, before: SavedRun) -> tuple[SavedRun, SavedRun]:
-    """Leave out the data of suites that only one of the runs has: they are not compared, so they may differ."""
+    """Leave out the data of suites that only one of the runs has: they are not compared, so they may differ.
+
+    What a run without --rag-save and --rag-compare did not look at is unknown, not different: such are its documents as
+    they were parsed. Those of both runs are then told apart by their files, which every run looks at.
+    """
     shared = set(now.suites) & set(before.suites)
     both = set(now.fingerprint.get("data", {})) & set(before.fingerprint.get("data", {}))
-    kept = {"documents", *({GOLDEN} & shared), *([QUERIES] if shared - {GOLDEN} else []), *(both - {GOLDEN, QUERIES})}
+    kept = {*({GOLDEN} & shared), *([QUERIES] if shared - {GOLDEN} else []), *(both - {GOLDEN, QUERIES})}
 
     def reduced(run: SavedRun) -> SavedRun:
         data = {key: value for key, value in run.fingerprint.get("data", {}).items() if key in kept}
@@ -164,7 +169,7 @@ def compare(now: SavedRun, before: SavedRun, measures: Sequence[str] = ()) -> Co
         tuple(warnings(before, now)),
         tuple(notes(before, now)),
         tuple(change for name in both for change in _changes(name, now, before, measures)),
-        is_same_run=_said_of(now) == _said_of(before),
+        is_same_run=_said_of(now) == _said_of(before) and not are_of_other_rows(before, now),
         alone=() if measures else tuple(measured_alone(before, now)),
     )
 

@@ -107,6 +107,11 @@ def measured_alone(before: SavedRun, now: SavedRun) -> Iterator[tuple[str, str, 
                 yield name, whose, sorted(others)
 
 
+def are_of_other_rows(before: SavedRun, now: SavedRun) -> bool:
+    """Whether code or documents of two runs are known to differ: such runs of one second are two."""
+    return bool(_in_both(before.pages, now.pages) or _in_both(before.code, now.code))
+
+
 def _asked_in_each(before: SavedRun, now: SavedRun) -> list[str]:
     """Return the suites of which nobody knows whether the same has answered in both runs."""
     return [name for name in _shared(before, now) if name in before.asked and name in now.asked]

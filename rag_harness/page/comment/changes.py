@@ -113,8 +113,7 @@ def _baseline(now: Run) -> Iterator[_Before]:
     except (DataError, OSError):
         return
     if saved.date != now.manifest.date:
-        sides = now.as_saved(saved.fingerprint.get("data", {})), saved
-        yield name, saved.date, partial(_against_saved, now, *sides)
+        yield name, saved.date, partial(_against_saved, now, now.saved, saved)
 
 
 def _against_saved(run: Run, now: SavedRun, before: SavedRun) -> Comparison:
