@@ -173,10 +173,10 @@ class GateKeeper:
 
     @property
     def notes(self) -> Sequence[str]:
-        """Why fewer gates than were written can stop a release, a line each."""
+        """Why fewer gates than were written can stop a release, or on less than it seems, a line each."""
         from rag_harness.plugin.gate_notes import unfailing_said
 
-        return [*self.replaced, *unfailing_said(self.configured)]
+        return [*self.replaced, *unfailing_said(self.configured), *self._run.baseline_said()]
 
     @property
     def configured(self) -> Sequence[Gate]:

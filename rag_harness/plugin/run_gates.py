@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -51,6 +51,7 @@ class RunGates:
     ) -> None:
         self._session, self._recorder, self.findings, self._rules_for = session, recorder, findings, rules_for
         self._is_all_affected = is_all_affected
+        self._edited, self._has_digest = "", True
         self.reach = GateReach(session, findings)
 
     @cached_property
@@ -101,12 +102,22 @@ class RunGates:
         Raises:
             DataError: there is no run of that name.
         """
-        from rag_harness.report.baseline import load_saved_run
+        from rag_harness.report.baseline import edited_said, has_digest, load_saved_run
 
         settings = self._session.settings
-        if settings.save == settings.compare and not baseline_file(settings, settings.compare).exists():
+        file = baseline_file(settings, settings.compare)
+        if not settings.compare or (settings.save == settings.compare and not file.exists()):
             return None  # the first run of them makes it
-        return load_saved_run(baseline_file(settings, settings.compare)) if settings.compare else None
+        found = load_saved_run(file)
+        # Looked at now: this run may save itself under the same name.
+        self._edited, self._has_digest = edited_said(file), has_digest(file)
+        return found
+
+    def baseline_said(self) -> Iterator[str]:
+        """Say that nobody can tell whether the baseline is as it was written, where it is of an older release."""
+        if self.baseline and not self._has_digest:
+            name = self._session.settings.compare
+            yield f"baseline {name} has no digest, so an edit of it would not be seen: --rag-save {name} writes one"
 
     def verdicts(self, refused: bool) -> list[Verdict]:
         """Return a verdict for each gate; ``refused``: the saved run cannot be compared with this one."""
@@ -203,7 +214,7 @@ class RunGates:
         from rag_harness.gates import BASELINE, Reference
 
         if refused and isinstance(gate.right, Reference) and gate.right.name == BASELINE:
-            return "the baseline is of other data"
+            return f"cannot be judged: {self._edited}" if self._edited else "the baseline is of other data"
         if why := self._owes_otherwise(gate):
             return why
         other = self._judged_otherwise(gate)
@@ -286,8 +297,8 @@ class RunGates:
 
     def comparison(self) -> tuple[Comparison | None, str]:
         """Return the comparison with the saved run, and why there is none, which may be empty."""
-        if not self.baseline:
-            return None, ""
+        if not self.baseline or self._edited:
+            return None, self._edited
         from rag_harness.errors import DataError
         from rag_harness.report.baseline import saved_run
         from rag_harness.report.comparison import compare, on_common_data

@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from rag_harness.errors import DataError, unknown
 from rag_harness.files.atomic import write_atomically
 from rag_harness.files.json_text import read_json
+from rag_harness.files.sources import json_digest
 from rag_harness.gates.grammar import CONVERSATION
 from rag_harness.measures import is_judged
 from rag_harness.report.clusters import cluster_key
@@ -26,6 +27,7 @@ _Value = Annotated[float, Field(allow_inf_nan=False)]
 # The values take the form that they have when read back: a tuple that becomes a list would look like a difference.
 _Parts = Annotated[dict[str, Any], BeforeValidator(lambda parts: json.loads(json.dumps(parts, default=str)))]
 _DEPTH_OF_CASES = 3
+_DIGEST = "digest"
 
 
 class _Saved(BaseModel):
@@ -188,14 +190,52 @@ def saved_suite(table: SuiteTable) -> SavedSuite:
 
 
 def save(file: Path, run: SavedRun) -> None:
-    """Write the run atomically: a reader sees the old file or the whole new one."""
+    """Write the run atomically: a reader sees the old file or the whole new one. It has a digest of all else in it."""
     content = run.model_dump(mode="json")
     for rare in ("panels", "demands", "asked"):
         if not content[rare]:
             del content[rare]
     content["depths"] = {name: suite["depth"] for name, suite in content["suites"].items() if suite["depth"]}
     content["suites"] = {name: suite["cases"] for name, suite in content["suites"].items()}
+    content[_DIGEST] = _digest_of(content)
     write_atomically(file, (_json(content, _DEPTH_OF_CASES) + "\n").encode())
+
+
+def has_digest(file: Path) -> bool:
+    """Whether a saved run has a digest, by which an edit of it is seen. Files of older releases have none."""
+    return bool(_read(file).get(_DIGEST))
+
+
+def edited_said(file: Path) -> str:
+    """Say that a saved run is not as it was written, and what to do; empty where it is, or where nobody can tell."""
+    content = _read(file)
+    is_as_written = content.get(_DIGEST, "") in ("", _digest_of(content))
+    said = f"{file.name} was changed after it was written; make it again with --rag-save {file.stem}"
+    return "" if is_as_written else said
+
+
+def check_as_written(file: Path) -> None:
+    """Refuse a saved run that was edited.
+
+    Raises:
+        DataError: it is not as it was written; says what to do.
+    """
+    if edited_said(file):
+        raise DataError(f"{file} was changed after it was written; make it again with --rag-save {file.stem}.")
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """Return the content of a saved run; nothing where it is none, as who loads it says."""
+    try:
+        content = read_json(file.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _digest_of(content: Mapping[str, Any]) -> str:
+    """Return the digest of all values of a saved run, however its lines are broken."""
+    return json_digest({name: value for name, value in content.items() if name != _DIGEST})
 
 
 def load_saved_run(file: Path) -> SavedRun:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rag_harness.errors import DataError
 from rag_harness.report.asked_measures import asked_measures
-from rag_harness.report.baseline import SavedRun, load_saved_run, saved_run
+from rag_harness.report.baseline import SavedRun, check_as_written, load_saved_run, saved_run
 from rag_harness.report.tables import read_tables
 from rag_harness.results.manifest import MANIFEST, read_manifest
 from rag_harness.results.missing_run import runs_near
@@ -21,15 +21,15 @@ def read_run(named: str, baselines: Path = Path("baselines")) -> SavedRun:
         baselines: the folder of such names.
 
     Raises:
-        DataError: it is none of these, or damaged; says where it was searched.
+        DataError: it is none of these, or damaged, or a file that was edited; says where it was searched.
     """
     place = Path(named)
     if place.is_dir():
         return _of_output(place)
-    if place.is_file():
-        return load_saved_run(place)
-    if (baselines / f"{named}.json").is_file():
-        return load_saved_run(baselines / f"{named}.json")
+    for file in (place, baselines / f"{named}.json"):
+        if file.is_file():
+            check_as_written(file)
+            return load_saved_run(file)
     raise DataError(
         f"{named!r} is no run: there is neither a folder {place} with {MANIFEST} nor a file {baselines / named}.json. "
         f"Name the output folder of a run, or what --rag-save wrote of it.{runs_near(place, MANIFEST)}"

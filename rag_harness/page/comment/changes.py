@@ -13,7 +13,7 @@ from rag_harness.gates.units import told_apart
 from rag_harness.page.comment.links import Links
 from rag_harness.page.comment.room import Room, table_rows
 from rag_harness.page.run import Run
-from rag_harness.report.baseline import SavedRun, load_saved_run
+from rag_harness.report.baseline import SavedRun, check_as_written, load_saved_run
 from rag_harness.report.comparison import Comparison, MeasureChange, compare, on_common_data, unit_named
 from rag_harness.report.left_nothing import check_whole
 from rag_harness.report.pairwise_lines import p_said
@@ -109,6 +109,7 @@ def _baseline(now: Run) -> Iterator[_Before]:
         return
     file = Path(str(settings.get("rootdir") or ".")) / str(settings.get("baselines") or "baselines") / f"{name}.json"
     try:
+        check_as_written(file)
         saved = load_saved_run(file)
     except (DataError, OSError):
         return
