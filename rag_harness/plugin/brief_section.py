@@ -53,7 +53,7 @@ class BriefSection:
 
     def print(self, terminal: pytest.TerminalReporter) -> None:
         """Print the section; with -q only what a verdict is, and what it is about."""
-        has_results = bool(self._recorder.arrived or self._recorder.not_run)
+        has_results = bool(self._recorder.arrived or self._recorder.not_run or self._recorder.skipped)
         # Where nothing could be written there is nothing to read; a failure has said so.
         quiet = terminal.config.get_verbosity() < 0 and not self._session.settings.sections
         lines = self._lines(quiet) if has_results and self._findings.is_readable else []

@@ -137,6 +137,7 @@ def rag_retrieval(request: pytest.FixtureRequest, rag_session: RagSession, rag_g
 
     golden = rag_session.golden
     if golden.broken:
+        request.node.stash[REFUSED] = golden.broken
         pytest.skip(f"not run: {golden.broken}")
     try:
         shipped = _shipped(request, rag_session.golden_trial(rag_golden_id), golden.experiment)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from rag_harness.results.score_file import ScoreFile
 
 
+_NEVER_RUN = "[NOTRUN]"
+"""Stands in what pytest says of a test with ``xfail(run=False)``."""
 SPENT = ("prompt_tokens", "completion_tokens", "calls", "recorded")
 """The counts of judging, in the order in which workers send them."""
 
@@ -49,6 +51,7 @@ class Recorder:
         other_failures: failed tests that ask no question.
         silent: trials whose test ended without a row.
         unrecorded: calls of a user's own pipelines that cannot be recorded, by experiment and kind.
+        skipped: trials that a test skipped, by a mark or by itself, with the reason; another test may have asked them.
         written: called with each row that was appended, and its line; None calls nothing.
         scored: called with each score likewise.
         broken: why nothing more is written; results are then in the journals only.
@@ -69,6 +72,7 @@ class Recorder:
         self.other_failures: set[str] = set()
         self.silent: set[TrialId] = set()
         self.unrecorded: dict[str, Counter[str]] = {}
+        self.skipped: dict[TrialId, str] = {}
         self._by_node: Mapping[str, TrialId] = {}
         self.adopted: Adopted | None = None
         self._alone = ExitStack()
@@ -206,6 +210,8 @@ class Recorder:
             self._take_failed(report.nodeid)
         if report.when != "setup" and not hasattr(report, "rag_row") and report.nodeid in self._by_node:
             self.silent.add(self._by_node[report.nodeid])
+        if (why := skipped_why(report)) and report.nodeid in self._by_node:
+            self.skipped.setdefault(self._by_node[report.nodeid], why)
         if hasattr(report, "rag_owed"):
             self._take_owed(*vars(report).pop("rag_owed"))
         if hasattr(report, "rag_row"):
@@ -336,6 +342,17 @@ class Recorder:
         """Whether the row of a trial was made by an earlier run."""
         return trial.query_id in self.resumed.get(trial.experiment, ())
 
+    def skipped_of(self, experiment: str, selected: Iterable[str]) -> dict[str, str]:
+        """Return why cases were not asked: their tests were skipped, and none of them has failed.
+
+        What was left out of an experiment that was settled early was skipped by us.
+        """
+        if experiment in self.settled:
+            return {}
+        known = {*self.arrived.get(experiment, ()), *self.failed.get(experiment, ())}
+        whys = {case_id: self.skipped.get(TrialId(experiment, case_id), "") for case_id in selected}
+        return {case_id: why for case_id, why in whys.items() if why and case_id not in known}
+
     @property
     def trials(self) -> int:
         """How many trials of experiments have come."""
@@ -374,6 +391,18 @@ class Recorder:
         """How many damaged lines and duplicate rows were moved out of the way."""
         damaged = self.adopted.damaged if self.adopted else 0
         return damaged + sum(file.repaired for file in self._files.values())
+
+
+def skipped_why(report: pytest.TestReport) -> str:
+    """Return why somebody skipped a test; empty where nobody did, or where it was us: its report then says why."""
+    ours = ("rag_not_run", "rag_ended", "rag_refused", "rag_gate")
+    if not report.skipped or any(hasattr(report, name) for name in ours):
+        return ""
+    if (expected := getattr(report, "wasxfail", None)) is not None:
+        _, mark, why = expected.partition(_NEVER_RUN)
+        return (why.strip() or "xfail(run=False)") if mark else ""
+    said = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return " ".join(said.removeprefix("Skipped").removeprefix(": ").split()) or "no reason given"
 
 
 def stopped_by_us(config: pytest.Config) -> bool:

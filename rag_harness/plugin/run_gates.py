@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from rag_harness.plugin.gate_reach import GateReach, suites_of
 from rag_harness.plugin.left_behind import baseline_file
-from rag_harness.plugin.not_run import not_run_said
-from rag_harness.types import GOLDEN, REVIEWED
+from rag_harness.plugin.not_run import not_run_said, skipped_said
+from rag_harness.types import GOLDEN, REVIEWED, is_in
 
 if TYPE_CHECKING:
     from rag_harness.gates import Gate, GateRules, SuiteScores, Verdict
@@ -144,7 +144,7 @@ class RunGates:
         if not_run and not self._session.settings.gate_partial:
             # A trial that was not run is no failure. But a release that could not be judged must not pass as judged.
             return Verdict(gate, "failed", reason=f"cannot be judged: {not_run_said(not_run.values())}")
-        untested = self._untested(gate)
+        untested = "; ".join(filter(None, [self._untested(gate), self._skipped(gate)]))
         fails = bool(untested) and self._fails_anyway(gate)
         left_out = Verdict(gate, "not judged", reason=untested) if untested and not fails else None
         if verdict := left_out or self.reach.out_of_reach(gate, self.baseline is not None):
@@ -185,6 +185,28 @@ class RunGates:
         left = sum(len(manifest.suites[name].not_run) for name in suites_of(gate) if name in manifest.suites)
         return f"{left} case{'s' * (left != 1)} untested: {manifest.stopped}" if left else ""
 
+    def _skipped(self, gate: Gate) -> str:
+        """Return how many cases of a gate were skipped by their tests, and why; empty where none was."""
+        found = {} if self._session.settings.gate_partial else self._all_skipped_of(gate)
+        if not found:
+            return ""
+        total = sum(self.findings.tables[name].total_of(dict(gate.slice)) for name in self._known_of(gate))
+        return f"{len(found)} of {total} {gate.counts} {skipped_said(found)}; --rag-gate-partial judges the others"
+
+    def _all_skipped_of(self, gate: Gate) -> dict[str, str]:
+        found = {name: self._skipped_of(gate, name) for name in self._known_of(gate)}
+        return {f"{name} {case_id}": why for name, whys in found.items() for case_id, why in whys.items()}
+
+    def _known_of(self, gate: Gate) -> list[str]:
+        return [name for name in suites_of(gate) if name in self.findings.tables]
+
+    def _skipped_of(self, gate: Gate, suite: str) -> Mapping[str, str]:
+        """Return the skipped cases of a suite that a gate is about, with the reason."""
+        table, skipped = self.findings.tables[suite], self.findings.manifest.suites[suite].skipped
+        where = dict(gate.slice)
+        labels = zip(table.ids, table.labels, strict=True) if skipped else ()
+        return {case_id: skipped[case_id] for case_id, each in labels if case_id in skipped and is_in(each, where)}
+
     def _fails_anyway(self, gate: Gate) -> bool:
         """Whether a gate fails whatever the untested cases would answer."""
         from rag_harness.gates.gates_of_run import unit_of
@@ -193,7 +215,7 @@ class RunGates:
         table = self.findings.tables.get(gate.suite)
         if table is None or not table.has(gate.measure):
             return False
-        left = len(self.findings.manifest.suites[gate.suite].not_run)
+        left = len(self.findings.manifest.suites[gate.suite].not_run) + len(self._skipped_of(gate, gate.suite))
         return fails_anyway(gate, table.values(gate.measure, dict(gate.slice)).values(), left, unit_of(gate))
 
     def _refused(self, gate: Gate) -> str:

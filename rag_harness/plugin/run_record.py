@@ -131,6 +131,8 @@ class RunRecord:
         from rag_harness.results.result_paths import result_path
 
         arrivals, total = self._arrivals, self._total(name, selected)
+        skipped = arrivals.skipped_of(name, selected)
+        selected = [case_id for case_id in selected if case_id not in skipped]
         missing = [case_id for case_id in selected if case_id not in arrivals.arrived.get(name, ())]
         said = {case_id: arrivals.ended.get(TrialId(name, case_id), "") for case_id in missing}
         ended = {case_id: why for case_id, why in said.items() if why}
@@ -157,6 +159,7 @@ class RunRecord:
             not_run=not_run,
             settled=sorted(settled),
             failed=sorted(arrivals.failed.get(name, ())),
+            skipped=skipped,
             ended=ended,
             taken_out=self._taken_out(name),
             again=self._again(name, answers),

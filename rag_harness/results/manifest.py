@@ -28,7 +28,7 @@ PLAYED = "+scenarios"
 """Ends the name of the scenarios among data: the turns that simulated users say are cases of their own."""
 _PACKAGES = (NAME, "numpy", "qdrant-edge-py", "qdrant-client", "openai", "PyStemmer")
 
-_RARE = ("panel", "rubrics", "demands", "own_cases", "history", "user", "ended", "taken_out", "again")
+_RARE = ("panel", "rubrics", "demands", "own_cases", "history", "user", "skipped", "ended", "taken_out", "again")
 
 Some = Literal["all"] | list[str]
 """Ids of cases; ``all`` stands for every case of the data."""
@@ -65,6 +65,7 @@ class SuiteRecord(_Record):
         not_run: selected cases that were not asked for: the budget was spent, or somebody interrupted the run.
         settled: selected cases that were not asked for: every gate of the suite was settled without them.
         failed: cases whose test failed, whatever became of their row; null where no test asked, as in a notebook.
+        skipped: cases whose tests were skipped, by a mark or by themselves, with the reason; not selected, then.
         ended: selected turns that a simulated user never came to, with the turn that was the last, and why. They count
             nowhere.
         taken_out: conversations in which the simulated user left its role, with the last turn that counts, and why.
@@ -98,6 +99,7 @@ class SuiteRecord(_Record):
     not_run: list[str] = []
     settled: list[str] = []
     failed: list[str] | None = None
+    skipped: dict[str, str] = {}
     ended: dict[str, str] = {}
     taken_out: dict[str, str] = {}
     again: dict[int, EndsAgain] = {}
