@@ -35,6 +35,7 @@ from rag_harness.plugin.fixtures import (
 from rag_harness.plugin.items import trial_id_of
 from rag_harness.plugin.options import add_options, hint_at_misspelt, is_used
 from rag_harness.plugin.screen import make_inert, stop_tests, usage_error
+from rag_harness.plugin.shipped import FAILED, RUN_AGAIN
 from rag_harness.plugin.stash_keys import NOT_RUN, OWED, REFUSED, RETRIEVAL, SESSION, SHIPPED, TRIALS
 from rag_harness.shown.terminal import block, line
 
@@ -233,10 +234,14 @@ def pytest_runtest_makereport(
     """Attach the result to the teardown's report: a trial whose fixture raised has no call phase."""
     report = yield
     shipped = item.stash.get(SHIPPED, None)
+    if shipped is not None and report.failed:
+        item.stash[FAILED] = True
     if shipped is not None and call.when == "teardown":
         # A worker sends the row as JSON: xdist sends only plain types, and one numpy float would end the session.
         row = shipped.row.text if hasattr(item.config, "workerinput") else shipped.row
         vars(report).update(rag_row=row, rag_resumed=shipped.resumed)
+        if (run_again := item.stash.get(RUN_AGAIN, None)) is not None:
+            vars(report).update(rag_run_again=run_again)
         item.config.stash[OWED].ship(shipped.row.experiment, report)
         _ship_scores(item, report, shipped.row.trial)
         del item.stash[SHIPPED]

@@ -173,6 +173,11 @@ class Judgements:
             self._under_way.discard(trial)
         return self._done.get(trial)
 
+    def forget(self, trial: TrialId) -> None:
+        """Forget what was said of an answer that another one replaces."""
+        self._done.pop(trial, None)
+        self._kept.pop(trial, None)
+
     def of(self, trial: Trial, row: ExperimentResult) -> LazyScores:
         """Return the scores of a trial by measure; each is waited for when it is asked for."""
         trial = self._session.cases.renewed(trial, row)

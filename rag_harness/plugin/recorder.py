@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rag_harness.engine.stored import Adopted
     from rag_harness.plugin.collected import Collected
     from rag_harness.plugin.session import RagSession
+    from rag_harness.plugin.shipped import RunAgainOn
     from rag_harness.results.file import ResultFile
     from rag_harness.results.row import ExperimentResult
     from rag_harness.results.score import ScoreLine
@@ -52,6 +53,7 @@ class Recorder:
         silent: trials whose test ended without a row.
         unrecorded: calls of a user's own pipelines that cannot be recorded, by experiment and kind.
         skipped: trials that a test skipped, by a mark or by itself, with the reason; another test may have asked them.
+        run_again: tests that had failed and were run again, by node id, with what they then looked at.
         written: called with each row that was appended, and its line; None calls nothing.
         scored: called with each score likewise.
         broken: why nothing more is written; results are then in the journals only.
@@ -73,6 +75,7 @@ class Recorder:
         self.silent: set[TrialId] = set()
         self.unrecorded: dict[str, Counter[str]] = {}
         self.skipped: dict[TrialId, str] = {}
+        self.run_again: dict[str, RunAgainOn] = {}
         self._by_node: Mapping[str, TrialId] = {}
         self.adopted: Adopted | None = None
         self._alone = ExitStack()
@@ -208,15 +211,16 @@ class Recorder:
             self.missed.append(report.nodeid)
         if report.failed and not hasattr(report, "rag_gate"):
             self._take_failed(report.nodeid)
-        if report.when != "setup" and not hasattr(report, "rag_row") and report.nodeid in self._by_node:
-            self.silent.add(self._by_node[report.nodeid])
-        if (why := skipped_why(report)) and report.nodeid in self._by_node:
-            self.skipped.setdefault(self._by_node[report.nodeid], why)
+        if report.nodeid in self._by_node:
+            self._take_without_row(report, self._by_node[report.nodeid])
         if hasattr(report, "rag_owed"):
             self._take_owed(*vars(report).pop("rag_owed"))
         if hasattr(report, "rag_row"):
             # The row is removed from the report: pytest keeps every report to the end of the run.
-            row, is_new = self._take_row(vars(report).pop("rag_row"), report.rag_resumed)
+            shipped = vars(report).pop("rag_row")
+            row, is_new = self._take_row(shipped, report.rag_resumed)
+            if hasattr(report, "rag_run_again"):
+                self._take_run_again(report, row, None if is_new else shipped)
             judged = vars(report).pop("rag_judged", None)
             # If two workers ran one trial, scores of the second row are dropped with that row.
             if judged is not None and is_new:
@@ -236,6 +240,25 @@ class Recorder:
             self._take_ended(*report.rag_ended)
         for ended in vars(report).pop("rag_ended_again", ()):
             self._take_ended(*ended)
+
+    def _take_without_row(self, report: pytest.TestReport, trial: TrialId) -> None:
+        """Note of a report that brings no row whether its test is over, and whether it was skipped."""
+        if report.when != "setup" and not hasattr(report, "rag_row"):
+            self.silent.add(trial)
+        if why := skipped_why(report):
+            self.skipped.setdefault(trial, why)
+
+    def _take_run_again(
+        self, report: pytest.TestReport, row: ExperimentResult, late: ExperimentResult | str | None
+    ) -> None:
+        """Take what a test looked at that was run again; a new answer's row, ``late``, replaces one that came before.
+
+        It is appended: a query's last row counts.
+        """
+        self.run_again[report.nodeid] = vars(report)["rag_run_again"]
+        if late is not None and self.run_again[report.nodeid] == "new":
+            self.resumed.get(row.experiment, set()).discard(row.query_id)
+            self._append(row, f"{late}\n" if isinstance(late, str) else row.line())
 
     def _take_failed(self, nodeid: str) -> None:
         trial = self._by_node.get(nodeid)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from rag_harness.plugin.not_run import not_run_lines, skipped_lines
+from rag_harness.plugin.run_again import run_again_lines
 from rag_harness.report.doubts import doubts
 from rag_harness.report.error_lines import error_lines
 from rag_harness.report.wording import counted
@@ -42,7 +43,7 @@ def remarks_said(findings: RunFindings, recorder: Recorder, session: RagSession)
     yield from (*_drafts(findings, session), *_placed(tables), *doubts(tables), *_settled(findings))
     yield from (said for name, each in findings.played.items() for said in each.lines(name))
     yield from _became_of_rows(recorder, tables, session)
-    yield from skipped_lines(findings.manifest.suites)
+    yield from (*skipped_lines(findings.manifest.suites), *run_again_lines(recorder.run_again))
     yield from _stopped(findings, recorder)
 
 
@@ -52,7 +53,7 @@ def verdict_remarks(findings: RunFindings, recorder: Recorder, session: RagSessi
     yield from (*_without_named_page(tables, session), *_twice(tables, session), *_skipped(findings))
     yield from _drafts(findings, session) if not session.settings.gate_unreviewed else ()
     yield from (*_placed(tables, only_missed=True), *doubts(tables), *_lost(tables))
-    yield from skipped_lines(findings.manifest.suites)
+    yield from (*skipped_lines(findings.manifest.suites), *run_again_lines(recorder.run_again))
     yield from (*not_run_lines(recorder.not_run.values()), *_stopped(findings, recorder))
 
 

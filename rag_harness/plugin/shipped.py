@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import pytest
 
 if TYPE_CHECKING:
     from rag_harness.engine.trial import Ended
     from rag_harness.results.row import ExperimentResult
     from rag_harness.types import TrialId
+
+
+RunAgainOn: TypeAlias = Literal["new", "same"]
+"""Which answer a test that is run again looks at."""
+FAILED: pytest.StashKey[bool] = pytest.StashKey()
+"""Marks a test that has failed on a result: if it begins again, a plugin runs it again."""
+RUN_AGAIN: pytest.StashKey[RunAgainOn] = pytest.StashKey()
+"""Keeps what a test that is run again looks at. Both keys stand here, below those who use them."""
 
 
 @dataclass(frozen=True)

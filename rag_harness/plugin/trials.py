@@ -13,7 +13,8 @@ from rag_harness.plugin.items import own_fixture, trial_id_of
 from rag_harness.plugin.judgements import Judgements
 from rag_harness.plugin.own_turns import OwnTurns
 from rag_harness.plugin.repeats import Repeats
-from rag_harness.plugin.shipped import NotRun, Shipped
+from rag_harness.plugin.run_again import RunAgain
+from rag_harness.plugin.shipped import FAILED, RUN_AGAIN, NotRun, Shipped
 from rag_harness.work.local_work import harness_at_work
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class TrialRunner:
         self.judgements = Judgements(session, self.equipment)
         self.own_turns = OwnTurns(session, self.equipment, self.judgements)
         self.repeats = Repeats(session, self.equipment, self.judgements, self.own_turns)
+        self.run_again = RunAgain(session, self.equipment, self.judgements, self.own_turns)
         self._asked: dict[TrialId, tuple[Trial, Experiment]] = {}
         self._prepared: set[str] = set()
         self._tests: Counter[TrialId] = Counter()
@@ -66,12 +68,19 @@ class TrialRunner:
         return self.repeats.after(trial, experiment) or is_judged
 
     def result(self, item: pytest.Item, trial: Trial, experiment: Experiment) -> Shipped | NotRun:
-        """Return the result of ``trial``.
+        """Return the result of ``trial``; to a test that has failed on one and is run again, a new one.
 
         Raises:
             PrerequisiteError: the index or a model cannot be made.
             CriticalError: the trial met an error that would stop every later trial, too.
         """
+        found = self._result(item, trial, experiment)
+        if item.stash.get(FAILED, False) and isinstance(found, Shipped) and not found.critical:
+            del item.stash[FAILED]
+            found, item.stash[RUN_AGAIN] = self.run_again.result(item, trial, experiment, found)
+        return found
+
+    def _result(self, item: pytest.Item, trial: Trial, experiment: Experiment) -> Shipped | NotRun:
         if trial.id in self._forgotten:
             # This happens if a plugin runs failed tests again. The row is in the journal.
             return Shipped(self.equipment.stored.get().reread(self.equipment.journal.get().file, trial.id))
