@@ -216,15 +216,7 @@ class Recorder:
         if hasattr(report, "rag_owed"):
             self._take_owed(*vars(report).pop("rag_owed"))
         if hasattr(report, "rag_row"):
-            # The row is removed from the report: pytest keeps every report to the end of the run.
-            shipped = vars(report).pop("rag_row")
-            row, is_new = self._take_row(shipped, report.rag_resumed)
-            if hasattr(report, "rag_run_again"):
-                self._take_run_again(report, row, None if is_new else shipped)
-            judged = vars(report).pop("rag_judged", None)
-            # If two workers ran one trial, scores of the second row are dropped with that row.
-            if judged is not None and is_new:
-                self._take_judged(row.experiment, judged)
+            self._take_shipped(report)
         if hasattr(report, "rag_unrecorded"):
             experiment, counts = report.rag_unrecorded
             self.unrecorded.setdefault(experiment, Counter()).update(counts)
@@ -240,6 +232,17 @@ class Recorder:
             self._take_ended(*report.rag_ended)
         for ended in vars(report).pop("rag_ended_again", ()):
             self._take_ended(*ended)
+
+    def _take_shipped(self, report: pytest.TestReport) -> None:
+        """Take a row and its scores. Both are removed from the report: pytest keeps it to the end of the run."""
+        shipped = vars(report).pop("rag_row")
+        row, is_new = self._take_row(shipped, vars(report)["rag_resumed"])
+        if hasattr(report, "rag_run_again"):
+            self._take_run_again(report, row, None if is_new else shipped)
+        judged = vars(report).pop("rag_judged", None)
+        # If two workers ran one trial, scores of the second row are dropped with that row.
+        if judged is not None and is_new:
+            self._take_judged(row.experiment, judged)
 
     def _take_without_row(self, report: pytest.TestReport, trial: TrialId) -> None:
         """Note of a report that brings no row whether its test is over, and whether it was skipped."""

@@ -63,7 +63,7 @@ def test_quiet_is_where_answers_come_from_the_gates_and_the_next_command(usual: 
     usual.run()
     lines = [line for line in usual.run("-q", "--rag-gate=e3: recall@5 >= 0.1").outlines if line]
     assert heads(lines) == []
-    assert re.fullmatch(r"answers: 4 resumed from the run of .* UTC; 0 new", lines[-5])
+    assert re.fullmatch(r"answers: 4 reused from the run of .* UTC; 0 new", lines[-5])
     assert [line.split()[0] for line in lines[-4:-1]] == ["gates", "rag", "next"]
     assert not any(line.startswith(("note", "closest")) for line in lines)
 
