@@ -616,6 +616,31 @@ def test_rows_are_replayed_again_when_their_recordings_were_renewed(recorded: Su
     result.stdout.fnmatch_lines(["answers: 4 replayed, *"])
 
 
+@pytest.mark.parametrize("quiet", [(), ("-q",)])
+def test_auto_replays_the_version_that_the_service_states_now_and_no_other(
+    tested: Suite, shop: Shop, quiet: tuple[str, ...]
+) -> None:
+    say_where(tested, shop, 'version.command = "cat version.txt"')
+    version = tested.path / "version.txt"
+    version.write_text("r1")
+    tested.run(FILE, GATE, "--rag-mode=record").assert_outcomes(passed=4)
+    tested.run(FILE, GATE, *quiet).stdout.fnmatch_lines(["answers: 4 replayed, recorded *, of version r1; 0 asked now"])
+    shop.is_broken = True
+    version.write_text("r2")
+    other = tested.run(FILE, GATE, *quiet)
+    assert other.ret == pytest.ExitCode.USAGE_ERROR
+    other.stderr.fnmatch_lines(["ERROR: No answer of 'shop', version r2, to these 4 questions is recorded*"])
+    assert tested.run(FILE, GATE, "--rag-mode=live").ret == 1
+    version.unlink()
+    gone = tested.run(FILE, GATE, *quiet)
+    assert gone.ret == pytest.ExitCode.USAGE_ERROR
+    gone.stderr.fnmatch_lines(["ERROR: *answer from recordings, whatever runs there: --rag-mode=replay."])
+    version.write_text("r1")
+    tested.run(FILE, GATE, "--rag-mode=record")
+    version.unlink()
+    tested.run(FILE, GATE, "--rag-mode=replay", *quiet).stdout.fnmatch_lines(["answers: 4 replayed, *of version r1*"])
+
+
 def test_a_service_that_was_rolled_back_is_replayed_as_it_is(tested: Suite, shop: Shop) -> None:
     say_where(tested, shop, 'version.command = "cat version.txt"')
     for version in ("r1", "r2", "r1"):

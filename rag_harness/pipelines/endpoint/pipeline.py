@@ -46,7 +46,7 @@ class EndpointPipeline:
         version: str = "",
     ) -> None:
         self._spec, self._requests, self._client = spec, requests, client
-        self._reader, self._placing, self._usd, self._version = reader, placing, usd, version
+        self._reader, self._placing, self._usd, self.version = reader, placing, usd, version
 
     async def answer(self, query: Query) -> PipelineOutput:
         """Ask the service. A missing part of the answer is an error, never an empty answer."""
@@ -117,6 +117,6 @@ class EndpointPipeline:
             (sent,),
             self._usd(model, usage),
             recorded_at=reply.recorded_at,
-            version=self._version,
+            version=self.version,
             finish_reason=finish_reason_of(reply.document),
         )

@@ -45,9 +45,14 @@ def check_ready(
         _check_reachable(spec, wait)
     elif len(left) == len(queries):
         raise PrerequisiteError(
-            f"No answer of {spec.name!r} to these {len(queries)} questions is recorded, and mode {access.mode} asks no "
-            f"service. Ask it now: --rag-mode=live. Or keep its answers, to replay them later: --rag-mode=record"
+            f"No answer of {spec.name!r}{_of_version(pipeline)} to these {len(queries)} questions is recorded, and mode "
+            f"{access.mode} asks no service. Ask it now: --rag-mode=live. Or keep its answers, to replay them later: "
+            f"--rag-mode=record"
         )
+
+
+def _of_version(pipeline: EndpointPipeline) -> str:
+    return f", version {pipeline.version}," if pipeline.version else ""
 
 
 def _check_reachable(spec: EndpointSpec, wait: Callable[[float], None]) -> None:
